@@ -37,7 +37,7 @@ def _move(source: Place, target: Place) -> tuple[int, dict[str, float]]:
 
     def say(text: str) -> None:
         times[text.split(":", maxsplit=1)[0]] = time.perf_counter()
-        if text.startswith("TO is given free"):
+        if text.startswith("TO is released"):
             _raise(after, times)
 
     migration = Migration(

@@ -1,1 +1,2 @@
-"""The controller: values, rules, state, runtime, and what stands around them. Its public names are in `kedge`."""
+"""The controller: its values, rules, state and runtime, and the APIs on top of them. `kedge` exports the public
+names."""

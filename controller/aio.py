@@ -1,12 +1,12 @@
 """The API for asyncio: awaitable answers, and a host whose callbacks are coroutines.
 
 Rules
-* What goes in is a `Controller`, what comes out awaits its futures: every method here calls the method of the same name
-  in there, so arguments, answers and errors are those of `docs/admin-api.md`.
-* The event loop never waits: what needs the store (`register_broker`, `close`) runs in a thread, everything else goes
-  into the controller's inbox.
-* The controller runs on threads of its own (`running()`). A callback is a coroutine on the host's loop, and its
-  broker's thread waits for it: so the order of callbacks is that of any other host.
+* Every method here calls the method of the same name of `Controller` or `Admin`, and awaits its future. Arguments,
+  results and errors are those of `docs/admin-api.md`.
+* The event loop never blocks: methods that need the store (`register_broker`, `close`) run in a thread, all others put
+  a request into the controller's inbox.
+* The controller runs on threads of its own (`running()`). A callback is a coroutine on the host's event loop, and the
+  thread of its broker waits for it, so callbacks have the same order as with a synchronous host.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ V = TypeVar("V")
 P = ParamSpec("P")
 
 _NOTICES: Final = frozenset({"config_changed", "controller_changed", "partition_purged"})
-_LOOK_S: Final = 0.5  # how often a callback that is under way asks whether its loop was closed
+_LOOK_S: Final = 0.5  # how often a waiting callback checks whether the event loop was closed
 
 
 class AsyncResults(Mapping[K, "asyncio.Future[V]"]):
-    """The answers to a request for many: what was asked for -> its awaitable, in the order of the request. Awaiting all
-    of it gives a dict with every value, or raises the first error in that order."""
+    """The results of a request about several things: each key -> its awaitable, in the order of the request. Awaiting
+    the whole object returns a dict of all values, or raises the first error in that order."""
 
     def __init__(self, results: Results[K, V]) -> None:
         self._results = results
@@ -60,7 +60,7 @@ class AsyncResults(Mapping[K, "asyncio.Future[V]"]):
 
 
 class _Around(Generic[S_co]):
-    """Methods of `sync`, for asyncio."""
+    """The base of wrappers around the synchronous object `sync`."""
 
     def __init__(self, sync: S_co) -> None:
         self.sync: Final = sync
@@ -69,11 +69,11 @@ class _Around(Generic[S_co]):
 def _one(
     method: Callable[Concatenate[S_co, P], Future[T]],
 ) -> Callable[Concatenate[_Around[S_co], P], asyncio.Future[T]]:
-    """A method that gives a future. Cancelling takes the request back, if it is not decided yet."""
+    """Wrap a method that returns one future. Cancelling withdraws the request if it is not decided yet."""
 
     @wraps(method)
     def call(self: _Around[S_co], /, *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
-        loop = asyncio.get_running_loop()  # without one nothing is requested
+        loop = asyncio.get_running_loop()  # before the call: without a running loop nothing is requested
         return asyncio.wrap_future(getattr(self.sync, method.__name__)(*args, **kwargs), loop=loop)
 
     return call
@@ -82,7 +82,7 @@ def _one(
 def _many(
     method: Callable[Concatenate[S_co, P], Results[K, V]],
 ) -> Callable[Concatenate[_Around[S_co], P], AsyncResults[K, V]]:
-    """A method that gives a future for each thing that is asked for."""
+    """Wrap a method that returns one future per key."""
 
     @wraps(method)
     def call(self: _Around[S_co], /, *args: P.args, **kwargs: P.kwargs) -> AsyncResults[K, V]:
@@ -94,7 +94,7 @@ def _many(
 def _blocking(
     method: Callable[Concatenate[S_co, P], T],
 ) -> Callable[Concatenate[_Around[S_co], P], Coroutine[Any, Any, T]]:
-    """A method that waits for the store, in a thread; it goes on there if the caller is cancelled."""
+    """Wrap a method that waits for the store. It runs in a thread, and goes on there if the caller is cancelled."""
 
     @wraps(method)
     async def call(self: _Around[S_co], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -105,7 +105,7 @@ def _blocking(
 
 
 class AsyncAdmin(_Around[Admin]):
-    """The admin API of `sync` for asyncio. The authorizer and the policies are asked on the event loop's thread."""
+    """The admin API of `sync` for asyncio. The authorizer and the policies run on the thread of the event loop."""
 
     alter_partition_reassignments = _many(Admin.alter_partition_reassignments)
     rollback_partition_reassignments = _many(Admin.rollback_partition_reassignments)
@@ -130,11 +130,11 @@ class AsyncAdmin(_Around[Admin]):
 
 
 class AsyncController(_Around[Controller]):
-    """A controller for asyncio. What answers at once (`describe`, `metrics`, `is_active`, `broker_epochs`,
-    `report_log`) is asked of `sync`, the controller itself."""
+    """A controller for asyncio. For what answers at once (`describe`, `metrics`, `is_active`, `broker_epochs`,
+    `report_log`) use `sync`, the `Controller` itself."""
 
     def __init__(self, controller: Controller) -> None:
-        """TypeError for what is no Controller."""
+        """TypeError if `controller` is not a Controller."""
         if not isinstance(controller, Controller):
             raise TypeError(f"controller must be a Controller, not {controller!r:.200}")
         super().__init__(controller)
@@ -149,12 +149,12 @@ class AsyncController(_Around[Controller]):
     close = _blocking(Controller.close)
 
     def admin_for(self, principal: str | None) -> AsyncAdmin:
-        """The admin API as `principal` (None: the host itself, which may do everything)."""
+        """The admin API for `principal` (None: the host itself, which may do everything)."""
         return AsyncAdmin(self.sync.admin_for(principal))
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Self]:
-        """`async with controller.running():` it runs on threads of its own, and is closed at the end of the block."""
+        """`async with controller.running():` starts the threads, and closes the controller at the end of the block."""
         try:
             self.sync.start()
             yield self
@@ -164,7 +164,7 @@ class AsyncController(_Around[Controller]):
 
 @runtime_checkable
 class AsyncHost(Protocol):
-    """A `Host` whose callbacks are coroutines; its notices, if it has any, may be coroutines or functions."""
+    """A `Host` whose callbacks are coroutines. Its notices, if it has any, may be coroutines or functions."""
 
     async def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse: ...
 
@@ -174,9 +174,10 @@ class AsyncHost(Protocol):
 
 
 class HostOnLoop:
-    """The `Host` that a `Controller` calls, over a host of coroutines: they run on the loop that runs now, or on
-    `loop`. What one raises, its cancelling, and a closed loop are "not delivered". TypeError for a host that lacks a
-    callback, RuntimeError where no loop runs and none is given."""
+    """The `Host` for a `Controller` around a host of coroutines, which run on `loop` (default: the running loop).
+
+    If a coroutine raises or is cancelled, or the loop is closed, the callback counts as not delivered. TypeError if
+    `host` lacks a callback, RuntimeError if no loop is given and none is running."""
 
     def __init__(self, host: AsyncHost, loop: asyncio.AbstractEventLoop | None = None) -> None:
         if isinstance(host, type) or not isinstance(host, AsyncHost):
@@ -194,13 +195,13 @@ class HostOnLoop:
         return self._call(self._host.stop_replica, request)
 
     def __getattr__(self, name: str) -> Any:
-        """A notice, where the host has it."""
+        """A notice, if the host has it."""
         found = getattr(self._host, name) if name in _NOTICES else object.__getattribute__(self, name)
         return partial(self._call, found) if callable(found) else found
 
     def _call(self, callback: Callable[..., Awaitable[T]], *told: object) -> T:
         if _running_loop() is self._loop:
-            raise WouldDeadlock("poll_once() on the thread of the host's event loop: let the controller run by itself")
+            raise WouldDeadlock("poll_once() would block the event loop of the host: use running() instead")
         coroutine = _awaited(callback, told)
         try:
             future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)

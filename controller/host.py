@@ -1,8 +1,9 @@
-"""What a host embeds: `Controller` (and, from `model`, the protocol that it implements: `Host`).
+"""`Controller`, the object that a host embeds. The protocol that the host implements is `controller.model.host.Host`.
 
-One object per node; any number of them may be started on one store, one of them is active, the others stand by.
+Each node has one `Controller`. Any number of them may run on one store: one is active, the others stand by.
 
-Drive it with `start()` (threads of its own) or with `poll_once()` from the host's own loop; both run the same code.
+`start()` drives a controller with its own threads; `poll_once()` drives it from the host's loop. Both run the same
+code.
 """
 
 from __future__ import annotations
@@ -51,31 +52,32 @@ T = TypeVar("T")
 
 
 class WrongMode(ControllerError, RuntimeError):
-    """A controller is driven by its threads or by `poll_once`, not by both; and not after it was closed."""
+    """The call does not fit how the controller is driven (threads or `poll_once`, not both), or it was closed."""
 
 
 class Controller:
     """An embeddable controller over a metadata store.
 
-    `store`: a client of the store, with a session of its own (ValueError for one that another controller has); closed
-    by whoever made it, after the controller.
-    `node_id`: what the others know this controller by. `host`: the callbacks (`controller.model.host.Host`); they come
-    one at a time per broker, outside the loop thread (in `poll_once` mode on the caller's thread).
+    `store`: a client of the store with its own session. ValueError if another controller uses it. The caller closes it,
+    after the controller.
+    `node_id`: the id of this controller in the cluster. `host`: the callbacks (`controller.model.host.Host`). They are
+    called outside the loop thread (with `poll_once` on the caller's thread), one at a time per broker.
     `seed` makes nonces, topic ids and placements repeatable; `clock` and `executor` are for simulations.
     `hooks`: the host's authorizer and policies for requests of the admin API.
 
-    `awaits_cluster`: stand by until the store holds a cluster (a controller epoch), rather than begin one there. For a
-    store that the cluster is about to be moved to (`docs/migrating.md`): brokers can be registered in it, nothing else.
+    `awaits_cluster`: stand by until the store holds a cluster (a controller epoch) instead of creating one. For a store
+    that a cluster will be migrated to (`docs/migrating.md`): until then, brokers can be registered and nothing else.
 
-    `stand_by_only`: never stand for election. The controller registers brokers and follows the active controller, for
+    `stand_by_only`: never take part in the election. The controller registers brokers and follows the active one, for
     example in a broker process that must not become the controller.
 
-    `tune_gc`: Python's collector is tuned for what a controller does (`docs/settings.md`), in all of the process,
-    until this controller is closed; what was frozen stays frozen.
+    `tune_gc`: tune Python's garbage collector for the controller (`docs/settings.md`). It holds for the whole process
+    until the controller is closed; objects that were frozen stay frozen.
 
-    `metrics`: measure what `metrics()` tells (`docs/metrics.md`); without it, what costs nothing is told still.
+    `metrics`: take the measurements for `metrics()` (`docs/metrics.md`). Without it, `metrics()` still has the values
+    that cost nothing.
 
-    `host` may take notices, too (`controller.model.host.HostNotices`); its methods are looked up here, once.
+    `host` may also have the methods of `controller.model.host.HostNotices`; they are looked up once, here.
     """
 
     def __init__(
@@ -154,7 +156,8 @@ class Controller:
     # --- life
 
     def start(self) -> None:
-        """The controller runs on threads of its own until `close()`."""
+        """The controller runs on threads of its own until `close()`. Raises WrongMode if it ran or was closed
+        before."""
         self._may_run()
         if self._threads is not None:
             raise WrongMode("the controller has been started already")
@@ -166,8 +169,9 @@ class Controller:
         self._threads.start()
 
     def poll_once(self, timeout_s: float = 0.0) -> bool:
-        """One pass of the loop on this thread, callbacks included. Waits up to `timeout_s` seconds where there is
-        nothing to do; whether anything was done. Not reentrant: a callback may not call it."""
+        """Run one pass of the loop on this thread, callbacks included, and return whether it did anything.
+
+        Waits up to `timeout_s` seconds if there is nothing to do. Not reentrant: a callback must not call it."""
         if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float):
             raise TypeError(f"timeout_s must be a number of seconds, not {timeout_s!r:.80}")
         if not timeout_s >= 0:
@@ -189,15 +193,16 @@ class Controller:
             raise WrongMode("the controller was closed")
 
     def close(self, timeout_s: float = 10.0) -> None:
-        """Hand over and end: nothing is committed after this, the next controller is elected at once, own brokers are
-        unregistered, futures that are left fail with NOT_CONTROLLER. Idempotent."""
+        """Resign and stop. Afterwards the controller commits nothing, its brokers are unregistered, and pending futures
+        have failed with NOT_CONTROLLER. The next controller is elected at once. Waits up to `timeout_s` seconds for
+        each part to stop. Idempotent."""
         with self._closing:
             if self._closed:
                 return
             self._closed = True
         if self._threads is not None:
             self._threads.stop(timeout_s)
-        inside = self._loop.driver == threading.get_ident()  # a callback closes its own controller
+        inside = self._loop.driver == threading.get_ident()  # a callback that closes its own controller
         polling = not inside and self._polling.acquire(timeout=timeout_s)
         try:
             self._loop.resign()
@@ -213,7 +218,7 @@ class Controller:
 
     @contextmanager
     def running(self) -> Iterator[Self]:
-        """`with controller.running():` it runs on threads of its own, and is closed at the end of the block."""
+        """`with controller.running():` starts the threads, and closes the controller at the end of the block."""
         with self:
             self.start()
             yield self
@@ -224,99 +229,103 @@ class Controller:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # --- what it is
+    # --- state
 
     @property
     def is_active(self) -> bool:
-        """Whether this controller leads, as far as it knows."""
+        """Whether this controller is the active one, as far as it knows."""
         return self._loop.is_active
 
     @property
     def active_id(self) -> int | None:
-        """The active controller as this one knows it, None where none is known."""
+        """The id of the active controller, None if none is known."""
         return self._loop.active_id
 
     @property
     def controller_epoch(self) -> int | None:
-        """The epoch under which this controller leads, None while it stands by."""
+        """The epoch of this controller while it is active, None while it stands by."""
         return self._loop.controller_epoch
 
     def describe(self) -> Description:
-        """What this controller sees, as last committed; also on a stand-by, and from any thread."""
+        """The cluster as of the last commit. Works on a stand-by too, and from any thread."""
         return describe(self._loop, self._registrar)
 
     def metrics(self) -> Snapshot:
-        """What is measured, under Kafka's names (`docs/metrics.md` has the table), as of the last committed batch; also
-        on a stand-by, which leaves out what only the active one knows. From any thread, without waiting for the
-        loop."""
+        """The measurements under Kafka's names (`docs/metrics.md`), as of the last committed batch. Works from any
+        thread and does not wait for the loop. A stand-by leaves out the values that only the active controller has."""
         return collect(self._loop)
 
     def query(self, ask: Callable[[ClusterView], T], *, timeout_s: float = 60.0) -> Future[T]:
-        """What `ask(view)` makes of the committed state (`controller.model.view.ClusterView`), on the loop between two
-        batches. The view is valid inside the call only: `ask` must neither change nor keep it, and what it returns must
-        not hold it. What `ask` raises is what the future raises.
+        """Return the result of `ask(view)` on the committed state (`controller.model.view.ClusterView`).
 
-        Errors: NotController, RequestTimedOut. TypeError where `ask` cannot be called.
+        `ask` runs on the loop between two batches. It must not change the view; neither `ask` nor its result may keep
+        the view after the call. An exception of `ask` becomes the exception of the future.
+
+        Errors: NotController, RequestTimedOut. TypeError if `ask` is not callable.
         """
         if not callable(ask):
             raise TypeError(f"ask must be callable with a view, not {ask!r:.80}")
         return self._submitter.query(ask, as_timeout(timeout_s)).future()
 
-    # --- what the host calls
+    # --- calls of the host
 
     def register_broker(self, registration: BrokerRegistration) -> int:
-        """The broker is registered, in a store session of its own; its epoch. Also on a stand-by. A broker whose
-        session is lost is registered again by itself, under a new epoch and the same id.
+        """Register a broker in a store session of its own and return its epoch. Works on a stand-by too. If the session
+        is lost, the controller registers the broker again, under the same id and a new epoch.
 
-        `broker_id` -1 (NEW_BROKER_ID) asks for a new broker with a generated id, above
-        `Settings.reserved_broker_max_id`: `broker_epochs` tells which. An id that is to outlive the process is asked
-        for with `generate_broker_id`, kept beside the broker's logs, and registered as any other.
+        `broker_id` -1 (NEW_BROKER_ID) registers a new broker under a generated id above
+        `Settings.reserved_broker_max_id`; `broker_epochs` holds that id. For an id that outlives the process, call
+        `generate_broker_id`, store the id beside the broker's logs, and register the broker under it.
 
-        A registration that a former process left behind, with the same node id, host and port, is replaced: a process
-        that was restarted need not wait for the end of its former session.
+        A registration that an earlier process left behind, with the same node id, host and port, is replaced, so that a
+        restarted process does not wait until its former session has ended.
 
-        Raises DuplicateBrokerRegistration for an id that another process has registered, also at the same host and
-        port, StoreError where the store cannot be reached.
+        Raises DuplicateBrokerRegistration if another process has registered the id (also with the same host and port),
+        StoreError if the store cannot be reached.
         """
         if not isinstance(registration, BrokerRegistration):
-            raise TypeError(f"a BrokerRegistration is asked for, not {registration!r:.200}")
+            raise TypeError(f"registration must be a BrokerRegistration, not {registration!r:.200}")
         self._may_run()
         return self._registrar.register(registration)
 
     def generate_broker_id(self) -> int:
-        """A broker id that nobody was given before, above `Settings.reserved_broker_max_id` (`/brokers/seqid`). Also on
-        a stand-by. Ids rise, and some may be left out. Raises StoreError where the store cannot be reached or no id is
+        """Return a broker id that was never generated before, above `Settings.reserved_broker_max_id`
+        (`/brokers/seqid`).
+
+        Works on a stand-by too. Ids rise, with gaps. Raises StoreError if the store cannot be reached or no id is
         left."""
         self._may_run()
         return self._registrar.generate_id()
 
     @property
     def broker_epochs(self) -> Mapping[int, int]:
-        """Every broker that this host registered and did not unregister: id -> the epoch that it was given last."""
+        """The brokers that this host registered and did not unregister: id -> its latest epoch."""
         return self._registrar.epochs
 
     def unregister_broker(self, broker_id: int, epoch: int) -> None:
-        """The registration that has this epoch is gone. StaleBrokerEpoch for any other."""
+        """Remove the registration of the broker with this epoch. StaleBrokerEpoch if the broker has another epoch."""
         self._registrar.unregister(broker_id, epoch)
 
     def broker_epoch(self, broker_id: int) -> int | None:
-        """The epoch under which this host registered a broker last, None where it did not."""
+        """The epoch of the latest registration of a broker by this host, None if the host has not registered it."""
         return self._registrar.epoch_of(broker_id)
 
     def controlled_shutdown(
         self, broker_id: int, broker_epoch: int, *, timeout_s: float = 60.0
     ) -> Future[tuple[TopicPartition, ...]]:
-        """The broker leads and is in sync only where nobody else is; the answer is the partitions that it leads still
-        (empty: it may go). From now on it gets nothing new: no leader, no replica, no place in an isr, until it is
-        registered under a new epoch: in a new session, or by `unregister_broker` and then `register_broker`. Describing
-        it anew under the same epoch does not take that back. Asked again it is looked at again.
+        """Move leaders and ISR memberships off a broker, where other replicas can take over. The result is the
+        partitions that the broker still leads; if it is empty, the broker can stop.
 
-        Only the controller that was asked knows of it: after NOT_CONTROLLER, or any other loss of the answer, ask the
-        active one. Errors: NotController, StaleBrokerEpoch for another broker epoch than the registered one,
-        RequestTimedOut. TypeError where an argument is no int.
+        From then on the broker gets no leadership, no replica and no ISR membership until it is registered under a new
+        epoch: in a new session, or by `unregister_broker` and `register_broker`. Updating the registration under the
+        same epoch does not end the shutdown. A repeated request tries again.
+
+        The shutdown is kept in the memory of this controller. After NOT_CONTROLLER, or if the answer is lost, repeat
+        the request on the active controller. Errors: NotController, StaleBrokerEpoch if `broker_epoch` is not the
+        registered one, RequestTimedOut. TypeError if an argument is not an int.
         """
         if type(broker_id) is not int or type(broker_epoch) is not int:
-            raise TypeError(f"broker_id and broker_epoch are ints, not {broker_id!r:.80}, {broker_epoch!r:.80}")
+            raise TypeError(f"broker_id and broker_epoch must be ints, not {broker_id!r:.80}, {broker_epoch!r:.80}")
         event = ShutdownAsked(self._services.clock.now_ms(), broker_id, broker_epoch)
         return self._submitter.ask(event, as_timeout(timeout_s), "controlled_shutdown").future()
 
@@ -332,17 +341,17 @@ class Controller:
         *,
         timeout_s: float = 30.0,
     ) -> Future[AcceptedIsr]:
-        """A leader says who is in sync. The answer is the isr as committed, with its partition epoch (generation of
-        the state key); one that completes a move is answered with the final isr.
+        """Change the ISR of a partition, on behalf of its leader. The result is the committed ISR with its partition
+        epoch (the generation of the state key). If the change completes a reassignment, it is the final ISR.
 
         Errors: NotController, StaleBrokerEpoch, UnknownTopicOrPartition, FencedLeaderEpoch, InvalidUpdateVersion,
-        IneligibleReplica, InvalidRequest, RequestTimedOut. TypeError where an argument is not of its kind.
+        IneligibleReplica, InvalidRequest, RequestTimedOut. TypeError if an argument has the wrong type.
         """
         if not isinstance(tp, TopicPartition):
-            raise TypeError(f"a TopicPartition is asked for, not {tp!r:.80}")
+            raise TypeError(f"tp must be a TopicPartition, not {tp!r:.80}")
         numbers = (leader, leader_epoch, partition_epoch, broker_epoch, leader_recovery_state)
         if set(map(type, numbers)) != {int}:
-            raise TypeError(f"leader, epochs and recovery state are ints, not {numbers!r:.200}")
+            raise TypeError(f"leader, epochs and recovery state must be ints, not {numbers!r:.200}")
         event = AlterIsr(
             self._services.clock.now_ms(),
             topic=tp.topic,
@@ -368,16 +377,16 @@ class Controller:
         return producer_ids.allocate(self._store, broker_id, self._services.read_timeout_s)
 
     def report_log(self, reports: LogReport | Iterable[LogReport]) -> None:
-        """What a broker knows of a log: offsets and bytes. Kept in memory only; progress and lag are made of it."""
+        """Report the offsets and bytes of logs. Progress and lag are computed from them. Kept in memory only."""
         self._services.log_reports.report([reports] if isinstance(reports, LogReport) else reports)
 
     def reported_log(self, tp: TopicPartition, broker_id: int) -> LogReport | None:
-        """What was reported to this controller last of a replica's log, None where nothing was. From any thread,
-        without waiting for the loop."""
+        """The latest report of a replica's log that this controller received, None if there is none. Works from any
+        thread and does not wait for the loop."""
         return self._services.log_reports.of(tp.topic, tp.partition, broker_id)
 
     def admin_for(self, principal: str | None) -> Admin:
-        """The admin API as `principal` (None: the host itself, which may do everything)."""
+        """The admin API for `principal` (None: the host itself, which may do everything)."""
         return Admin(
             self._submitter,
             self._services.chance,
@@ -397,10 +406,10 @@ _taking: Final = threading.Lock()
 
 
 def _take(store: MetadataStore) -> None:
-    """ValueError where a controller that is not closed has this client: two over one session would both lead."""
+    """Reserve the client. ValueError if an open controller uses it: two controllers on one session would both lead."""
     with _taking:
         if store in _taken:
-            raise ValueError("store is another controller's client: give each its own (`store.another_session()`)")
+            raise ValueError("store is used by another controller: give each a client of its own (`another_session()`)")
         _taken.add(store)
 
 
@@ -410,22 +419,22 @@ def _give_back(store: MetadataStore) -> None:
 
 
 def _require_host(host: object) -> None:
-    """TypeError for what cannot be called as a host: at the first callback it would be too late to say so."""
+    """TypeError if `host` cannot be called as a host; without this check, the first callback would fail."""
     if isinstance(host, type) or not isinstance(host, Host):
         raise TypeError(f"host must be an object with leader_and_isr, update_metadata and stop_replica: {host!r:.200}")
     for callback in (host.leader_and_isr, host.update_metadata, host.stop_replica):
         if iscoroutinefunction(callback):
-            raise TypeError(f"a host of coroutines goes into controller.aio.HostOnLoop: {callback!r:.200}")
+            raise TypeError(f"wrap a host of coroutines in controller.aio.HostOnLoop: {callback!r:.200}")
 
 
 class _Late:
-    """The executor that the mode of driving decides on: known when the first callback goes out."""
+    """Stands in for the executor until the controller knows how it is driven, which is before the first callback."""
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
 
     def submit(self, broker: int, call: Any) -> None:
-        self._controller._executor_now().submit(broker, call)  # noqa: SLF001 - one thing in two classes
+        self._controller._executor_now().submit(broker, call)  # noqa: SLF001 - a part of Controller
 
     def close(self, timeout_s: float) -> None:
-        """The controller closes what it chose."""
+        """Does nothing: the controller closes the executor that it chose."""

@@ -1,4 +1,4 @@
-"""The machine: event -> Decision by one table, and the records applied as soon as they are decided.
+"""The machine: event -> Decision by one table. Records are applied as soon as they are decided.
 
 It reads no clock and no store, and starts no thread: the same events on the same state give the same records.
 """
@@ -113,18 +113,18 @@ RULES: Final[dict[type[Event], Rule]] = {
 
 
 def decide(state: ClusterState, event: Event) -> Decision:
-    """What the rules answer to `event`; the state stays as it is."""
+    """The Decision of the rules for `event`; the state is not changed."""
     decision = RULES[type(event)](state, event)
     return legacy.follow(state, event, decision) if state.legacy.is_there else decision
 
 
 def step(state: ClusterState, event: Event) -> Decision:
-    """Decide `event` and apply what was decided to the state and its batch."""
+    """Decide `event`, and apply the records to the state and its batch."""
     had_moves = bool(state.moves)
     was_reassigning = had_moves or state.is_reassigning
     decision = decide(state, event)
     if decision.records:
         apply_all(state, decision.records)
     if had_moves and state.moves and not state.throttles.is_left_over:
-        return decision  # the plain case, ten thousand times in a row: moves go on
+        return decision  # the usual case: moves continue
     return throttle_removal.follow(state, event, decision, was_reassigning=was_reassigning)

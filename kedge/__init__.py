@@ -1,10 +1,10 @@
 """Kedge: an embeddable controller for Kafka-style clusters, over a pluggable metadata store.
 
-`from kedge import Controller, MemoryStore, TopicPartition, open_store`: the public names stand in `kedge.names`, and
-are loaded when the first of them is asked for, so that no command waits for what it does not need. What is in
-`controller`, `stores` and `pipeline` and not here is public where a page of docs/ names it.
+`from kedge import Controller, MemoryStore, TopicPartition, open_store`: the public names are listed in `kedge.names`,
+which is imported at the first access to one of them, so that a command does not wait for modules that it does not use.
+Other names of `controller`, `stores` and `pipeline` are public where a page of docs/ mentions them.
 
-Raises ImportError where another package is found under a name of ours.
+Raises ImportError if another package hides `controller`, `stores` or `pipeline`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from kedge.names import *  # noqa: F403 - a type checker follows it, and nothing else does
+    from kedge.names import *  # noqa: F403 - for type checkers only
     from kedge.names import __all__ as __all__
 
     __version__: str
@@ -27,8 +27,7 @@ _HOME: Final = Path(__file__).resolve().parents[1]
 
 
 class _Hides(ImportError):
-    """A package of ours cannot be found, since another one hides it. Where nobody catches it, people see the sentence
-    alone."""
+    """Another package hides one of Kedge's. Uncaught, it is printed as one sentence without a traceback."""
 
 
 def _check_packages() -> None:
@@ -38,8 +37,8 @@ def _check_packages() -> None:
         if found is not None and Path(found).resolve().parent != _HOME:
             sys.excepthook = _one_sentence
             raise _Hides(
-                f"kedge needs its own package {name!r}, but {found} is found first: put your code into a package of "
-                "its own"
+                f"kedge needs its own package {name!r}, but Python finds {found} first: move that code into a package "
+                "with another name"
             )
 
 
@@ -51,7 +50,7 @@ def _one_sentence(kind: type[BaseException], error: BaseException, trace: Traceb
 
 
 def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - slow, and seldom asked for
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - slow to import, and rarely needed
 
     try:
         return version("kedge")

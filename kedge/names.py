@@ -1,4 +1,4 @@
-"""The public names, where they come from."""
+"""The public names of Kedge, imported from the modules that define them."""
 
 from __future__ import annotations
 

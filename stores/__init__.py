@@ -1,7 +1,7 @@
-"""A metadata store under a controller: the contract, the memory store, injected faults.
+"""Metadata stores for a controller: the contract, the backends, and faults for tests.
 
-The contract stands in `stores.base`, what is written once above it in `stores.recipes`, the suite that every backend
-must pass in `stores.suite`.
+`stores.base` is the contract, `stores.recipes` the code above it that all backends share, `stores.suite` the test suite
+that every backend must pass.
 """
 
 from typing import Final
@@ -90,40 +90,43 @@ _SCHEMES: Final = ("memory", "zookeeper", "etcd")
 
 
 def open_store(url: str, *, read_only: bool = False) -> MetadataStore:
-    """A client of the store that `url` names, with a session of its own.
+    """Return a client of the store that `url` names, with a session of its own.
 
-    "memory:" is a memory server of its own, which nobody else sees; "memory:FILE" begins with what FILE holds, if it
-    exists, and saves to it when the store is closed (see `stores.memory.server`). Raises Corrupt if FILE is torn or
-    foreign, BlockingIOError while another process has it open to save to it, OSError if it cannot be read.
+    "memory:" is a new memory server that no other client shares. "memory:FILE" starts with the content of FILE, if it
+    exists, and saves to it when the store is closed (see `stores.memory.server`). Raises Corrupt if FILE is torn or was
+    not written by this library, BlockingIOError while another process has it open for saving, OSError if it cannot be
+    read.
 
     "zookeeper://HOSTS/CHROOT?OPTIONS" is a ZooKeeper ensemble (see `stores.zookeeper.url`; the extra `zookeeper`),
-    "etcd://HOSTS/PREFIX?OPTIONS" an etcd (see `stores.etcd`; the extra `etcd`). Raises Unavailable, Unauthorized.
+    "etcd://HOSTS/PREFIX?OPTIONS" an etcd cluster (see `stores.etcd`; the extra `etcd`). Raises Unavailable,
+    Unauthorized.
 
-    Invalid for anything else, and where the packages that a store needs are not installed. A url may hold a password,
-    which is in no message.
+    Raises Invalid for any other url, and if the packages of a store are not installed. A url may hold a password; no
+    message contains it.
 
-    `read_only`: what is opened must be there, and opening and closing it writes nothing; what is committed to it all
-    the same may be lost.
+    `read_only`: the store must have content, and opening and closing it writes nothing. Commits are not prevented, but
+    may be lost.
     """
     scheme, colon, rest = url.partition(":")
     if not colon or scheme not in _SCHEMES:
         known = ", ".join(f"{name}:" for name in _SCHEMES)
-        raise Invalid(f"a store url begins with one of {known} - found {public_url(url)!r}")
+        raise Invalid(f"a store url must begin with one of {known}, not {public_url(url)!r}")
     if scheme == "etcd":
         return open_etcd(url, read_only=read_only)
     if scheme == "zookeeper":
-        from stores.zookeeper import open_zookeeper  # noqa: PLC0415 - kazoo is asked for only where it is used
+        from stores.zookeeper import open_zookeeper  # noqa: PLC0415 - kazoo is needed only for ZooKeeper
 
         return open_zookeeper(url, read_only=read_only)
     if read_only:
         if not rest:
-            raise Invalid("memory: names no file, so there is nothing to read - memory:FILE does")
+            raise Invalid("memory: names no file, so there is nothing to read; give memory:FILE")
         return MemoryStore(MemoryServer.load(rest))  # not file=, which saves on close
     return MemoryStore(file=rest) if rest else MemoryStore()
 
 
 def public_url(url: str) -> str:
-    """The url as it may be printed: without options, and without what stands before a host, where passwords are."""
+    """The url in a form that may be printed: without options, and without the part before a host that may be a
+    password."""
     if url.startswith("memory:"):
         return url
     place = url.partition("?")[0]

@@ -1,24 +1,24 @@
-"""The contract of a metadata store: bytes under keys, nothing of partitions.
+"""The contract of a metadata store: bytes under keys. It knows nothing of partitions.
 
-An author of a backend works from this file, from `stores.checks`, which refuses bad keys and ops, and from
-`stores.suite`, which checks every sentence below.
+To write a backend, read this file and `stores.checks`, which refuses invalid keys and ops. `stores.suite` tests every
+sentence below.
 
 Rules
-* A store object is a *client with one session*. `another_session()` opens a second client on the same server.
-  All calls are synchronous, thread-safe, and never call user code; every call takes a timeout in seconds, relative.
+* A store object is a *client with one session*. `another_session()` opens a second client of the same server. All calls
+  are synchronous and thread-safe, never call user code, and take a relative timeout in seconds.
 * Keys are absolute: `/a/b`, segments of `[A-Za-z0-9._<>-]`, no empty segment, neither `.` nor `..`, no trailing slash.
-  The store's root or chroot is applied inside. Parents need not exist: a backend that needs them makes them, and such
-  nodes without data are invisible (`get` says None, `snapshot` leaves them out) unless they were put, with b"" or not.
+  The root or chroot of the store is added inside. Parents need not exist. A backend that needs parents creates them,
+  and such nodes are invisible (`get` returns None, `snapshot` leaves them out) until a Put writes them, be it with b"".
   Two traces of such a node are allowed: a key that is put over it may begin at a generation above 0, and an op that
-  expects PRESENT of it may pass. A version always comes from something visible, so it is exact.
+  expects PRESENT may pass on it. A version comes only from a visible key, so it is exact.
 * Values are bytes, never None; b"" is a value.
-* Plain reads may lag behind what other clients wrote, never behind this session's own commits. `sync=True` is
-  linearizable: it sees every commit that anybody saw acknowledged before the call.
-* `commit` is the only write: all or nothing, and it never retries by itself. What cannot be known is said
-  (`OutcomeUnknown`), never guessed.
-* Watches are hints: "look again at this key". They may repeat and merge, they carry no payload, and after a commit that
-  anyone saw acknowledged every subscriber gets a `Changed` or a `Resync`. A hint does not promise that the look
-  succeeds: a Resync after trouble may come before the connection for reads is back.
+* Plain reads may lag behind writes of other clients, but never behind commits of this session. `sync=True` is
+  linearizable: it sees every commit that was acknowledged, to any client, before the call.
+* `commit` is the only write. It applies all ops or none, and never retries. If it cannot know the outcome, it raises
+  `OutcomeUnknown`.
+* Watches are hints: "read this key again". Hints may repeat and merge, and carry no value. After every commit that was
+  acknowledged to any client, each subscriber gets a `Changed` or a `Resync`. The read after a hint may fail: a Resync
+  after a failure may arrive before the connection for reads is back.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from attrs import frozen as _frozen
 elif sys.flags.dev_mode:
     _frozen = attrs.frozen
-else:  # by a frozen class each field of an op is stored by a call, and a controller makes more than two ops a move
+else:  # a frozen class stores each field by a call, and a controller makes more than two ops per move
     _frozen = partial(attrs.define, unsafe_hash=True, on_setattr=attrs.setters.NO_OP)
 
 Version = NewType("Version", int)
-"""What compare-and-set compares. Opaque: equality only. Always >= 1, so that it is true and fits an `array('q')`; a
-backend whose own versions begin at 0 (ZooKeeper's node version) shifts them. Memory and etcd: the revision of the last
-write of the key."""
+"""What compare-and-set compares. Opaque: compare for equality only. At least 1, so that it is true and fits an
+`array('q')`; a backend whose versions begin at 0 (ZooKeeper's node version) shifts them. Memory and etcd: the revision
+of the last write of the key."""
 
 
 class _Expectation(enum.Enum):
@@ -57,17 +57,17 @@ class _Expectation(enum.Enum):
 ABSENT: Final = _Expectation.ABSENT
 PRESENT: Final = _Expectation.PRESENT
 Expect: TypeAlias = Version | Literal[_Expectation.ABSENT, _Expectation.PRESENT]
-"""What an op demands of its key before the commit: it does not exist, it exists whatever its version, or it stands at
-just this version. Stated on every op; there is no default and no upsert."""
+"""The state of a key that an op requires before the commit: it does not exist, it exists with any version, or it has
+exactly this version. Every op states it; there is no default and no upsert."""
 
 
 @_frozen
 class Put:
-    """Write `value` under `key`. An ephemeral key goes when the session that put it ends.
+    """Write `value` under `key`. An ephemeral key is deleted when the session that put it ends.
 
-    `Invalid`: rewriting an own ephemeral key with `ephemeral=False`; rewriting with `ephemeral=True` what is not
-    ephemeral or another session's; an ephemeral key with keys below it. What an ordinary Put does to another session's
-    ephemeral key is not defined: `Invalid`, or it stays that session's.
+    `Invalid`: rewriting an ephemeral key of this session with `ephemeral=False`; rewriting with `ephemeral=True` a key
+    that is ordinary or belongs to another session; an ephemeral key with keys below it. An ordinary Put on another
+    session's ephemeral key is undefined: it raises `Invalid`, or the key stays that session's.
     """
 
     key: str
@@ -86,7 +86,7 @@ class Delete:
 
 @_frozen
 class Check:
-    """Demand something of `key` and change nothing."""
+    """Require a state of `key` without changing it."""
 
     key: str
     expect: Expect
@@ -99,10 +99,10 @@ Op: TypeAlias = Put | Delete | Check
 class Entry:
     """One key as it was read.
 
-    `generation`: how often the key was written since it was created (0 = only created). ZooKeeper: stat.version; etcd:
-    kv.version - 1. It is the partition epoch of a state key.
-    `created`: a number that is higher the later the key was created (czxid, create_revision). It is the broker epoch.
-    `owner`: the session that holds an ephemeral key, None for others.
+    `generation`: how often the key was written since its creation (0: only created). ZooKeeper: stat.version; etcd:
+    kv.version - 1. For a state key it is the partition epoch.
+    `created`: a number that rises with the time of creation (czxid, create_revision). For a registration it is the
+    broker epoch. `owner`: the session that holds an ephemeral key, None for others.
     """
 
     key: str
@@ -115,8 +115,8 @@ class Entry:
 
 @_frozen
 class Columns:
-    """Many keys as parallel columns, without an object per key: `values[i]` is None and the numbers are 0 where
-    `keys[i]` does not exist. What a bulk load reads."""
+    """Many keys as parallel columns, without an object per key; for bulk loads. If `keys[i]` does not exist,
+    `values[i]` is None and its numbers are 0."""
 
     values: list[bytes | None]
     versions: array[int]
@@ -125,8 +125,8 @@ class Columns:
 
 @_frozen
 class Snapshot:
-    """All keys below a prefix (the prefix itself excluded), sorted by key. `cursor` may be given to `subscribe`, which
-    then misses nothing that was written after the snapshot. `consistent` says whether it shows one instant."""
+    """All keys below a prefix (without the prefix itself), sorted by key. `subscribe` with `cursor` misses nothing that
+    was written after the snapshot. `consistent`: whether all entries are of one instant."""
 
     entries: tuple[Entry, ...]
     cursor: int
@@ -135,7 +135,7 @@ class Snapshot:
 
 @_frozen
 class Commit:
-    """What a commit left: one version per op, aligned; None for Delete and for Check."""
+    """The result of a commit: one version per op, in order; None for Delete and Check."""
 
     versions: tuple[Version | None, ...]
 
@@ -150,14 +150,14 @@ class Depth(enum.Enum):
 
 @_frozen
 class Changed:
-    """Look again at `key`: it was created, written or deleted, perhaps more than once."""
+    """Read `key` again: it was created, written or deleted, perhaps more than once."""
 
     key: str
 
 
 @_frozen
 class Resync:
-    """Look again at everything that is watched below `prefix`: something may have been missed. Reasons: "initial",
+    """Read everything again that is watched below `prefix`: changes may have been missed. Reasons: "initial",
     "overflow", "session", "reconnected", "compacted", "injected"."""
 
     prefix: str
@@ -165,8 +165,8 @@ class Resync:
 
 
 class SessionState(enum.Enum):
-    """SUSPENDED: no connection, the session may yet live. RESUMED: the same session again. LOST: it ended, its
-    ephemeral keys are gone. STARTED: a new one, with a new id."""
+    """SUSPENDED: no connection, the session may still live. RESUMED: connected again in the same session. LOST: the
+    session ended, its ephemeral keys are deleted. STARTED: a new session, with a new id."""
 
     SUSPENDED = "suspended"
     RESUMED = "resumed"
@@ -176,7 +176,7 @@ class SessionState(enum.Enum):
 
 @_frozen
 class SessionChanged:
-    """The session changed its state. Comes in the same ordered stream as the hints."""
+    """The session changed its state. It arrives in the same ordered stream as the hints."""
 
     state: SessionState
     session_id: int
@@ -187,7 +187,7 @@ StoreEvent: TypeAlias = Changed | Resync | SessionChanged
 
 @_frozen
 class Session:
-    """The session of a client: its id, and whether it is in contact with the server just now."""
+    """The session of a client: its id, and whether it is connected now."""
 
     session_id: int
     connected: bool
@@ -195,8 +195,8 @@ class Session:
 
 @_frozen
 class Capabilities:
-    """What a backend declares and the suite checks. Bytes of a commit are counted by `op_bytes`; `ops_max` counts
-    every op."""
+    """The properties and limits of a backend, which the suite checks. `op_bytes` counts the bytes of a commit; every op
+    counts for `commit_ops_max`."""
 
     name: str
     value_bytes_max: int
@@ -204,15 +204,15 @@ class Capabilities:
     commit_bytes_max: int
     atomic_snapshot: bool  # snapshot() is one instant
     versions_unique: bool  # a key that is deleted and created again never repeats a version
-    parents_stay: bool  # `children` may go on to name what once led to keys, and leads to none any more
+    parents_stay: bool  # `children` may name former parents of keys that have no keys below them any more
     session_timeout_s_min: float
 
 
 class StoreError(Exception):
     """Root of all errors of a store.
 
-    `applied`: "no" = nothing was written; "unknown" = it may have been. `retryable`: the same call may succeed later.
-    `key`: the key it is about, where there is one.
+    `applied`: "no": nothing was written; "unknown": it may have been. `retryable`: the same call may succeed later.
+    `key`: the key that the error is about, if there is one.
     """
 
     applied: Literal["no", "unknown"] = "no"
@@ -224,8 +224,8 @@ class StoreError(Exception):
 
 
 class Conflict(StoreError):
-    """An expectation did not hold; nothing was applied. `index` is the first failing op as given to `commit`; among ops
-    on keys that stand below each other it may be another failing one."""
+    """An expectation was not met; nothing was applied. `index`: the first failing op as given to `commit`; among ops on
+    keys of which one is below another, it may be a later failing one."""
 
     def __init__(self, message: str, *, key: str, index: int) -> None:
         super().__init__(message, key=key)
@@ -233,13 +233,13 @@ class Conflict(StoreError):
 
 
 class Unavailable(StoreError, ConnectionError):
-    """The request was provably not sent."""
+    """The request was not sent; this is certain."""
 
     retryable = True
 
 
 class OutcomeUnknown(StoreError, TimeoutError):
-    """The request was sent and no answer came: it may have been applied. `stores.recipes.resolve` finds out."""
+    """The request was sent and no answer arrived: it may have been applied. `stores.recipes.resolve` finds out."""
 
     applied = "unknown"
 
@@ -249,19 +249,19 @@ class SessionExpired(StoreError):
 
 
 class TooLarge(StoreError, ValueError):
-    """A value, or the commit as a whole, is over what the store declares. Nothing was sent."""
+    """A value, or the whole commit, exceeds the declared limits. Nothing was sent."""
 
 
 class Invalid(StoreError, ValueError):
-    """The ops are not well formed: duplicate keys, an ephemeral key with children, ... Nothing was sent."""
+    """The ops are malformed, such as duplicate keys or an ephemeral key with children. Nothing was sent."""
 
 
 class InvalidKey(Invalid):
-    """Not a key as the contract defines it."""
+    """The text is not a key as the contract defines it."""
 
 
 class Unauthorized(StoreError, PermissionError):
-    """The server refuses the credentials, or what they may do."""
+    """The server refused the credentials, or the user lacks the permission."""
 
 
 class Closed(StoreError):
@@ -269,29 +269,29 @@ class Closed(StoreError):
 
 
 class Corrupt(StoreError, ValueError):
-    """What was read is not what this library wrote: a torn or foreign snapshot file, a broken frame."""
+    """Data was read that this library did not write: a torn or foreign snapshot file, a broken frame."""
 
 
 class Subscription(abc.ABC):
-    """An ordered stream of hints and session events. Bounded: an overflow drops the hints that are queued (session
-    events stay) and gives one Resync per prefix. Use from one thread at a time, `close` from any."""
+    """An ordered stream of hints and session events. It is bounded: an overflow drops the queued hints (session events
+    stay) and queues one Resync per prefix. Use it from one thread at a time; `close` from any."""
 
     @abc.abstractmethod
     def add(self, prefix: str, depth: Depth, cursor: int | None = None) -> None:
-        """Watch `prefix` too, in this same stream, which gets a Resync(prefix, "initial") first."""
+        """Watch `prefix` too, in the same stream, which first gets a Resync(prefix, "initial")."""
 
     @abc.abstractmethod
     def remove(self, prefix: str) -> None:
-        """Watch `prefix` no more. Hints already queued may still come."""
+        """Stop watching `prefix`. Hints that are queued may still arrive."""
 
     @abc.abstractmethod
     def poll(self, timeout_s: float) -> StoreEvent | None:
-        """The next event, or None after `timeout_s` (0: at once) or once this stream was closed. Raises nothing but
-        Closed, once the store was closed."""
+        """The next event, or None after `timeout_s` (0: do not wait) or once the stream was closed. Raises only Closed,
+        once the store was closed."""
 
     @abc.abstractmethod
     def close(self) -> None:
-        """End the stream. Idempotent. A `poll` under way returns None."""
+        """End the stream. Idempotent. A concurrent `poll` returns None."""
 
 
 class MetadataStore(abc.ABC):
@@ -300,25 +300,25 @@ class MetadataStore(abc.ABC):
     @property
     @abc.abstractmethod
     def capabilities(self) -> Capabilities:
-        """What this backend can do; constant for the life of the object."""
+        """The properties of this backend; constant for the life of the object."""
 
     @property
     @abc.abstractmethod
     def session(self) -> Session:
-        """The present session. Never blocks."""
+        """The current session. Never blocks."""
 
     @property
     @abc.abstractmethod
     def session_timeout_s(self) -> float:
-        """After how long without contact the server ends the session, in seconds."""
+        """After how many seconds without contact the server ends the session."""
 
     @abc.abstractmethod
     def get(self, key: str, *, sync: bool = False, timeout_s: float) -> Entry | None:
-        """The entry, or None if there is no such key. `sync=True` is linearizable."""
+        """The entry, or None if the key does not exist. `sync=True` is linearizable."""
 
     @abc.abstractmethod
     def get_many(self, keys: Sequence[str], *, timeout_s: float) -> list[Entry | None]:
-        """One result per key, aligned; not one instant. As fast as the backend can."""
+        """One result per key, in order; not of one instant. As fast as the backend allows."""
 
     @abc.abstractmethod
     def get_columns(self, keys: Sequence[str], *, timeout_s: float) -> Columns:
@@ -326,41 +326,40 @@ class MetadataStore(abc.ABC):
 
     @abc.abstractmethod
     def children(self, key: str, *, timeout_s: float) -> list[str]:
-        """The names (single segments) directly below `key` ("/" = the root) that are keys or lead to keys, sorted. See
+        """The names (single segments) directly below `key` ("/": the root) that are keys or lead to keys, sorted. See
         `Capabilities.parents_stay`."""
 
     @abc.abstractmethod
     def created_below(self, key: str, *, timeout_s: float) -> int:
-        """How many keys were ever created directly below `key`, those that went since included, where the backend
-        counts them: the number that ZooKeeper gives the next sequential node there. 0 where it does not count, and
-        where there is no such parent. Linearizable."""
+        """How many keys were ever created directly below `key`, including deleted ones, if the backend counts them: the
+        number of ZooKeeper's next sequential node there. 0 if it does not count, or the parent does not exist.
+        Linearizable."""
 
     @abc.abstractmethod
     def snapshot(self, prefix: str, *, timeout_s: float) -> Snapshot:
-        """All keys below `prefix` ("/" = everything). A sibling with the same beginning (`/dir2` for `/dir`) is not
-        below."""
+        """All keys below `prefix` ("/": all keys). `/dir2` is not below `/dir`."""
 
     @abc.abstractmethod
     def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
-        """Apply all ops or none. No ops: nothing is sent. A key may stand in one op only.
+        """Apply all ops or none. Without ops, nothing is sent. A key may be in one op only.
 
         Raises Conflict (nothing applied), TooLarge, Invalid and InvalidKey (before anything is sent), Unavailable and
-        SessionExpired (provably not applied), OutcomeUnknown (the ops may have been applied), Unauthorized, Closed.
+        SessionExpired (certainly not applied), OutcomeUnknown (the ops may have been applied), Unauthorized, Closed.
         """
 
     @abc.abstractmethod
     def subscribe(self, prefix: str, depth: Depth, cursor: int | None = None) -> Subscription:
-        """Open a stream. Its first event is Resync(prefix, "initial"); what is written after the call, or after the
-        snapshot that gave `cursor`, is hinted. Never waits for the server: it may be called while the session is
-        suspended, and the first event comes when watching has begun. Raises Closed."""
+        """Open a stream. Its first event is Resync(prefix, "initial"). Everything written after the call, or after the
+        snapshot that gave `cursor`, is hinted. Never waits for the server, and works while the session is suspended:
+        the first event arrives when the watch has begun. Raises Closed."""
 
     @abc.abstractmethod
     def another_session(self) -> MetadataStore:
-        """A second client of the same server and root, over a connection and with a session of its own. Raises
-        Unavailable if the server does not answer, Closed."""
+        """A second client of the same server and root, with its own connection and session. Raises Unavailable if the
+        server does not answer, Closed."""
 
     @abc.abstractmethod
     def close(self) -> None:
-        """End the session: its ephemeral keys go, at once if the server can be reached, else when the session times
-        out. Idempotent, never waits long. Later calls raise Closed; calls under way end with their answer, with Closed
-        or with OutcomeUnknown."""
+        """End the session. Its ephemeral keys are deleted at once if the server can be reached, otherwise when the
+        session times out. Idempotent, and never waits long. Later calls raise Closed; concurrent calls return their
+        answer, or raise Closed or OutcomeUnknown."""

@@ -1,6 +1,6 @@
-"""What every backend checks of what it is given: keys, prefixes, and the ops of a commit against its limits.
+"""Checks that every backend makes before it sends anything: keys, prefixes, and ops against its limits.
 
-Which keys and ops are good is said in `stores.base`; who is given others says so before anything is sent.
+`stores.base` defines which keys and ops are valid.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def check_key(key: str) -> None:
     if not isinstance(key, str) or len(key) > _KEY_CHARACTERS_MAX or _SEGMENTS.fullmatch(key) is None:
         raise InvalidKey(f"not a key: {key!r:.200}", key=key if isinstance(key, str) else None)
     if "/." in key and ("/./" in f"{key}/" or "/../" in f"{key}/"):
-        raise InvalidKey(f"a segment of a key may be neither '.' nor '..': {key}", key=key)
+        raise InvalidKey(f"a segment of a key must not be '.' or '..': {key}", key=key)
 
 
 def check_prefix(prefix: str) -> None:
@@ -30,7 +30,7 @@ def check_prefix(prefix: str) -> None:
 
 
 def below(prefix: str) -> str:
-    """What every key below `prefix` starts with."""
+    """The beginning of all keys below `prefix`."""
     return "/" if prefix == "/" else prefix + "/"
 
 
@@ -39,20 +39,20 @@ def parent(key: str) -> str:
     return key.rpartition("/")[0] or "/"
 
 
-OP_BYTES_FIXED: Final = 64  # what an op costs beside its key and value, on every backend at most
+OP_BYTES_FIXED: Final = 64  # an upper bound, for all backends, of what an op takes beside its key and value
 
 
 def op_bytes(op: Op) -> int:
-    """What `op` counts against `commit_bytes_max`: an upper bound of what it takes on any backend's wire."""
+    """The size of `op` for `commit_bytes_max`: an upper bound of its bytes in the protocol of any backend."""
     value_bytes = len(op.value) if isinstance(op, Put) else 0
     return OP_BYTES_FIXED + len(op.key) + value_bytes
 
 
 def check_ops(ops: Sequence[Op], capabilities: Capabilities, known: Container[str] = ()) -> None:  # noqa: C901, PLR0912 - one loop, for speed
-    """Raise InvalidKey, Invalid or TooLarge if `ops` may not be sent to a backend with `capabilities`. `known`: keys
-    that were found good before, since to look at their characters again is half of what this costs."""
+    """Raise InvalidKey, Invalid or TooLarge if a backend with `capabilities` does not accept `ops`. `known`: keys that
+    were checked before; checking their characters again would be half of the cost."""
     if len(ops) > capabilities.commit_ops_max:
-        raise TooLarge(f"{len(ops)} ops in one commit, the store takes {capabilities.commit_ops_max}")
+        raise TooLarge(f"a commit of {len(ops)} ops exceeds the store's limit of {capabilities.commit_ops_max}")
     value_bytes_max = capabilities.value_bytes_max
     total_bytes = OP_BYTES_FIXED * len(ops)
     for op in ops:  # 0.8 us an op; a function per kind of op took 1.4
@@ -68,15 +68,15 @@ def check_ops(ops: Sequence[Op], capabilities: Capabilities, known: Container[st
             raise Invalid(f"{key}: expect must be ABSENT, PRESENT or a Version, not {expect!r}", key=key)
         if type(op) is Put:
             if type(op.value) is not bytes:
-                raise Invalid(f"{key}: a value is bytes, not {type(op.value).__name__}", key=key)
+                raise Invalid(f"{key}: a value must be bytes, not {type(op.value).__name__}", key=key)
             value_bytes = len(op.value)
             if value_bytes > value_bytes_max:
-                raise TooLarge(f"{key}: a value of {value_bytes} bytes, the store takes {value_bytes_max}", key=key)
+                raise TooLarge(f"{key}: a value of {value_bytes} bytes exceeds the limit of {value_bytes_max}", key=key)
             total_bytes += value_bytes
         elif expect is ABSENT and kind is Delete:
             raise Invalid(f"{key}: a Delete cannot expect ABSENT", key=key)
     if total_bytes > capabilities.commit_bytes_max:
-        raise TooLarge(f"a commit of {total_bytes} bytes, the store takes {capabilities.commit_bytes_max}")
+        raise TooLarge(f"a commit of {total_bytes} bytes exceeds the store's limit of {capabilities.commit_bytes_max}")
     if len({op.key for op in ops}) != len(ops):
         raise _duplicate(ops)
 
@@ -84,4 +84,4 @@ def check_ops(ops: Sequence[Op], capabilities: Capabilities, known: Container[st
 def _duplicate(ops: Sequence[Op]) -> Invalid:
     keys = [op.key for op in ops]
     key = next(key for index, key in enumerate(keys) if key in keys[:index])
-    return Invalid(f"two ops of one commit name {key}", key=key)
+    return Invalid(f"a commit has two ops for {key}", key=key)

@@ -1,14 +1,14 @@
-"""User and password of a store, from elsewhere than its url, which shells remember and `ps` shows.
+"""User and password of a store from a file or the environment; shells remember urls and `ps` shows them.
 
     zookeeper://h1,h2/kafka?credentials=/etc/kedge/store      a file of one line, USER:PASSWORD
-    KEDGE_STORE_USERNAME=me KEDGE_STORE_PASSWORD=secret       for every store whose url says nothing of them
+    KEDGE_STORE_USERNAME=me KEDGE_STORE_PASSWORD=secret       for every store whose url has no user and password
 
 Rules
-* What the url says counts first, then its file, then the environment; two of a url are an error, and so is half of a
-  pair.
-* A file that others than its owner and group may read, or anything in it may change, is refused, as ssh does with keys:
-  a warning would be read by nobody who embeds this. The group may read, since services are given files so.
-* Errors name the file or the variable, never what is in it; a password is in no repr.
+* The url has precedence, then its file, then the environment. A url with both is an error, and so is half of a pair.
+* A file that users other than its owner and group may read, or that others than its owner may change, is refused, as
+  ssh refuses keys. A warning would go unseen in a program that embeds Kedge. The group may read, since services get
+  files that way.
+* Errors name the file or the variable, never its content; a password is in no repr.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _CHARACTERS_MAX: Final = 10_000
 
 @attrs.frozen
 class Credentials:
-    """Who the client is."""
+    """A user and a password."""
 
     user: str
     password: str = attrs.field(repr=False)
 
 
 def found(file: str | None, environment: Mapping[str, str] = os.environ) -> Credentials | None:
-    """Those in `file`, where one is named, or else in the environment; None where there are none. Raises Invalid."""
+    """The credentials of `file`, or without a file those of the environment; None if there are none. Raises Invalid."""
     return _of_environment(environment) if file is None else _of_file(file)
 
 
@@ -47,7 +47,7 @@ def _of_environment(environment: Mapping[str, str]) -> Credentials | None:
     user, password = environment.get(USERNAME, ""), environment.get(PASSWORD, "")
     if bool(user) != bool(password):
         there, missing = (USERNAME, PASSWORD) if user else (PASSWORD, USERNAME)
-        raise Invalid(f"{there} is set in the environment, and {missing} is not")
+        raise Invalid(f"{there} is set in the environment, but {missing} is not")
     return Credentials(user, password) if user else None
 
 
@@ -58,12 +58,12 @@ def _of_file(file: str) -> Credentials:
             text = opened.read(_CHARACTERS_MAX).removesuffix("\n")
     except OSError as error:
         raise Invalid(f"{OPTION}: {file}: {error.strerror}") from None
-    except ValueError:  # no UTF-8, or a name that no file can have
-        raise Invalid(f"{OPTION}: {file!r}: is no file of text in UTF-8") from None
+    except ValueError:  # not UTF-8, or an impossible file name
+        raise Invalid(f"{OPTION}: {file!r}: not a text file in UTF-8") from None
     if stat.S_ISREG(mode) and mode & _OTHERS:
         shown = f"{stat.S_IMODE(mode):04o}"
-        raise Invalid(f"{OPTION}: {file}: has mode {shown}, so others may read or change it; chmod 600")
+        raise Invalid(f"{OPTION}: {file}: mode {shown} lets others read or change it; use chmod 600")
     user, colon, password = text.partition(":")
     if not user or not colon or not password or "\n" in text:
-        raise Invalid(f"{OPTION}: {file}: is not one line USER:PASSWORD")
+        raise Invalid(f"{OPTION}: {file}: must be one line USER:PASSWORD")
     return Credentials(user, password)

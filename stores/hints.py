@@ -1,10 +1,10 @@
-"""The queue of one stream of a store, as every backend has it.
+"""The queue of one stream, shared by all backends.
 
 Rules
-* A hint that is queued already is not queued again: it says "look", and the look comes after it was taken.
-* It is bounded: an overflow throws the hints away and says Resync for every prefix. The last session events stay, since
-  nothing else would tell of them.
-* Not thread-safe: it belongs to whoever holds the lock of its stream.
+* A hint that is queued is not queued again: its reader reads after taking it, so it sees both changes.
+* The queue is bounded. An overflow discards the hints and queues a Resync for every prefix. The last session events
+  stay, since nothing else reports them.
+* Not thread-safe: callers hold the lock of the stream.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from stores.base import Changed, Resync, SessionChanged, StoreEvent
 
 
 class Hints:
-    """Events to be taken in their order, `events_max` at the most; `sessions_max`: session events that survive an
-    overflow."""
+    """A queue of at most `events_max` events. `sessions_max`: how many session events survive an overflow."""
 
     def __init__(self, events_max: int, sessions_max: int) -> None:
         self._events_max = events_max
@@ -29,11 +28,11 @@ class Hints:
         return bool(self._queue)
 
     def __iter__(self) -> Iterator[StoreEvent]:
-        """What is queued, in its order; nothing is taken."""
+        """The queued events in order, without taking them."""
         return iter(self._queue)
 
     def push(self, event: StoreEvent, prefixes: Iterable[str]) -> None:
-        """Queue an event, unless it is a hint that is queued. `prefixes`: what the stream watches."""
+        """Queue an event, unless the same hint is queued. `prefixes`: what the stream watches."""
         if isinstance(event, Changed):
             if event.key in self._hinted:
                 return
@@ -43,7 +42,7 @@ class Hints:
             self._overflow(prefixes)
 
     def take(self) -> StoreEvent:
-        """The next event; there is one."""
+        """Take the next event. The queue must not be empty."""
         event = self._queue.popleft()
         if isinstance(event, Changed):
             self._hinted.discard(event.key)
@@ -60,5 +59,5 @@ class Hints:
 
 
 def last_sessions(events: Iterable[object], most: int) -> list[SessionChanged]:
-    """The last session events among `events`."""
+    """The last `most` session events of `events`."""
     return [event for event in events if isinstance(event, SessionChanged)][-most:]

@@ -1,9 +1,8 @@
-"""What a store says of itself, for people: its servers, its limits, how fast it answers. Nothing of controllers.
+"""Information about a store for people: its servers, its limits, its latency. It knows nothing of controllers.
 
 Rules
-* Nothing is written unless `commits` is asked for; what that writes is one key, which it removes again, also where it
-  fails half way (then the key is named).
-* Everything has a deadline, and what is not known is None, never guessed.
+* Only `commits` writes: one key, which it removes again, also if it fails half way (an error names the key).
+* Every call has a deadline; unknown values are None.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ SCRATCH_KEY: Final = "/kedge-store-check"
 
 @attrs.frozen
 class ServerState:
-    """One server of the url. `version` and `role` are None where it does not say; `problem`: what is wrong with it."""
+    """One server of the url. `version` and `role`: None if unknown; `problem`: what is wrong with it."""
 
     address: str
     version: str | None = None
@@ -33,21 +32,21 @@ class ServerState:
 
 @runtime_checkable
 class Probed(Protocol):
-    """A store that has servers to be asked, and bulk reads that may be missing."""
+    """A store with servers that can be queried, and bulk reads that may be missing."""
 
     @property
     def bulk_reads(self) -> bool:
-        """Whether many keys are read at once."""
+        """Whether the store reads many keys at once."""
         ...
 
     def servers(self, *, timeout_s: float) -> tuple[ServerState, ...]:
-        """What each server of the url says. Raises nothing."""
+        """The state of each server of the url. Raises nothing."""
         ...
 
 
 @attrs.frozen
 class Latency:
-    """Milliseconds of a few calls."""
+    """Latency of a few calls, in milliseconds."""
 
     best_ms: float
     middle_ms: float
@@ -55,36 +54,36 @@ class Latency:
 
 
 def servers(store: MetadataStore, *, timeout_s: float) -> tuple[ServerState, ...]:
-    """The servers of `store`; none for one that lives in this process."""
+    """The servers of `store`; empty for a store in this process."""
     return store.servers(timeout_s=timeout_s) if isinstance(store, Probed) else ()
 
 
 def has_bulk_reads(store: MetadataStore) -> bool:
-    """Whether many keys are read at once."""
+    """Whether the store reads many keys at once."""
     return store.bulk_reads if isinstance(store, Probed) else True
 
 
 def reads(store: MetadataStore, *, sync: bool, timeout_s: float) -> Latency:
-    """A few reads of a key that need not be there. Raises what the store raises."""
+    """The latency of reads of a key that may be absent. Raises the store's errors."""
     return _timed(lambda: store.get(SCRATCH_KEY, sync=sync, timeout_s=timeout_s), READS)
 
 
 def commits(store: MetadataStore, *, timeout_s: float) -> Latency:
-    """A few commits of a scratch key, which is gone afterwards. Raises Invalid, and writes nothing, where that key is
-    there already; what the store raises."""
+    """The latency of commits of a scratch key, which is deleted afterwards. Raises Invalid, without writing, if that
+    key exists; raises the store's errors."""
     if store.get(SCRATCH_KEY, sync=True, timeout_s=timeout_s) is not None:
-        raise Invalid(f"{SCRATCH_KEY} is there, left by a check that was killed, or in use by another", key=SCRATCH_KEY)
+        raise Invalid(f"{SCRATCH_KEY} exists: a check was killed and left it, or another one runs", key=SCRATCH_KEY)
     steps = _scratch_steps(store, timeout_s)
     try:
         return _timed(lambda: next(steps), READS)
     except StoreError:
-        with suppress(StoreError):  # the first error is the one to tell
+        with suppress(StoreError):  # report the first error
             store.commit([Delete(SCRATCH_KEY, PRESENT)], timeout_s=timeout_s)
         raise
 
 
 def _scratch_steps(store: MetadataStore, timeout_s: float) -> Iterator[None]:
-    """Create it, write it anew, and remove it in the last step."""
+    """Create the key, rewrite it, and delete it in the last step."""
     value = b"kedge store check --write"
     store.commit([Put(SCRATCH_KEY, value, ABSENT)], timeout_s=timeout_s)
     yield

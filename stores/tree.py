@@ -1,15 +1,15 @@
-"""Metadata trees that real Kafka brokers left in ZooKeeper, as files: a JSON object of path -> node.
+"""Recorded trees: metadata of real Kafka brokers in ZooKeeper as a file, a JSON object of path -> node.
 
     {"/brokers/topics/t": {"value": "{...}", "version": 0}, "/brokers/ids/1": {"value": "..", "version": 1,
      "ephemeral": true}, "/brokers": {"version": 0}}
 
-`version` is ZooKeeper's, that is how often the node was written since it was created: our generation.
+`version` is ZooKeeper's: how often the node was written since its creation, our generation.
 
-A node without `value` holds no data. If others stand below it, it is their parent and no key. If none do, it is a key
-with an empty value (`kept`): there are keys that say all by their name, such as that of a topic that Kafka is deleting.
-An empty parent is taken for a key as well, since nothing tells them apart in a file. That does no harm: in ZooKeeper
-itself (`stores.zookeeper`) a parent that never had a child is one, too. A list of known parents would have to be
-Kafka's, of which stores know nothing, and whatever is missing in it would be lost or made up.
+A node without `value` holds no data. If nodes are below it, it is a mere parent and not a key. Otherwise it is a key
+with an empty value (`kept`): some keys have only a name, such as that of a topic that Kafka is deleting. An empty
+parent counts as a key too, since a file does not show the difference. That is harmless: in a ZooKeeper store, a parent
+that never had a child is a key as well. A list of known parents would have to be Kafka's, which stores do not know, and
+would lose or invent keys where it is incomplete.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from stores.checks import check_key
 from stores.reading import parse_json, read_whole
 
 _MEMBERS: Final = {"value", "version", "ephemeral"}
-_GENERATION_MAX: Final = 2**31 - 1  # ZooKeeper's own
+_GENERATION_MAX: Final = 2**31 - 1  # ZooKeeper's limit
 
 
 @attrs.frozen
 class TreeEntry:
-    """One node of a recorded tree. `value` is None where the node holds no data."""
+    """One node of a recorded tree. `value` is None if the node holds no data."""
 
     key: str
     value: bytes | None
@@ -45,7 +45,7 @@ def read_tree(path: str | PathLike[str]) -> tuple[TreeEntry, ...]:
 
 
 def parse_tree(data: bytes, source: str = "tree") -> tuple[TreeEntry, ...]:
-    """All nodes of the recorded tree in `data`, sorted by key; `source` names it in the error. Raises Corrupt."""
+    """All nodes of the recorded tree in `data`, sorted by key; errors name it as `source`. Raises Corrupt."""
     try:
         document = parse_json(data)
     except ValueError as error:
@@ -54,14 +54,14 @@ def parse_tree(data: bytes, source: str = "tree") -> tuple[TreeEntry, ...]:
 
 
 def entries_of(document: Any, source: str) -> tuple[TreeEntry, ...]:
-    """`parse_tree`, of JSON that was read already. Raises Corrupt."""
+    """`parse_tree` of JSON that was parsed already. Raises Corrupt."""
     if not isinstance(document, dict):
-        raise Corrupt(f"{source}: a tree is an object of path -> node, found {type(document).__name__}")
+        raise Corrupt(f"{source}: a tree must be an object of path -> node, not {type(document).__name__}")
     return tuple(_entry(key, node, source) for key, node in sorted(document.items()))
 
 
 def kept(entries: Iterable[TreeEntry]) -> Iterator[tuple[str, bytes, int]]:
-    """Key, value and generation of what a store keeps of a recorded tree: not what is ephemeral, nor mere parents."""
+    """Key, value and generation of the nodes that a store keeps: neither ephemeral ones nor mere parents."""
     entries = list(entries)
     parents = _parents(entry.key for entry in entries)
     for entry in entries:
@@ -70,7 +70,7 @@ def kept(entries: Iterable[TreeEntry]) -> Iterator[tuple[str, bytes, int]]:
 
 
 def _parents(keys: Iterable[str]) -> set[str]:
-    """All that something of `keys` stands below, whether it is one of them or not."""
+    """All ancestors of `keys`."""
     found: set[str] = set()
     for key in keys:
         above = key.rpartition("/")[0]
@@ -86,12 +86,12 @@ def _entry(key: str, node: Any, source: str) -> TreeEntry:
     except InvalidKey as error:
         raise Corrupt(f"{source}: {error}") from error
     if not isinstance(node, dict) or not set(node) <= _MEMBERS:
-        raise Corrupt(f"{source}: {key}: a node is an object of value, version and ephemeral", key=key)
+        raise Corrupt(f"{source}: {key}: a node must be an object of value, version and ephemeral", key=key)
     generation, ephemeral = node.get("version"), node.get("ephemeral", False)
     if type(generation) is not int or not 0 <= generation <= _GENERATION_MAX:
-        raise Corrupt(f"{source}: {key}: version should be a number of 0 and above, found {generation!r}", key=key)
+        raise Corrupt(f"{source}: {key}: version must be a number, at least 0, not {generation!r}", key=key)
     if not isinstance(ephemeral, bool):
-        raise Corrupt(f"{source}: {key}: ephemeral should be true or false, found {ephemeral!r}", key=key)
+        raise Corrupt(f"{source}: {key}: ephemeral must be true or false, not {ephemeral!r}", key=key)
     return TreeEntry(key, _value(key, node, source), generation, ephemeral)
 
 
@@ -100,7 +100,7 @@ def _value(key: str, node: dict[str, Any], source: str) -> bytes | None:
         return None
     text = node["value"]
     if not isinstance(text, str):
-        raise Corrupt(f"{source}: {key}: value should be a text, found {type(text).__name__}", key=key)
+        raise Corrupt(f"{source}: {key}: value must be a string, not {type(text).__name__}", key=key)
     try:
         return text.encode()
     except UnicodeEncodeError as error:

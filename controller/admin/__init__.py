@@ -1,4 +1,4 @@
-"""The admin API: requests of operators and tools, with a future for each answer."""
+"""The admin API: requests of operators and tools, each answered by a future."""
 
 from controller.admin.api import Admin
 from controller.admin.checks import as_timeout

@@ -1,9 +1,9 @@
-"""The admin API: the shape of Kafka's AdminClient, in Python spelling. A future per partition or topic; accepted means
-committed, not finished.
+"""The admin API, in the shape of Kafka's AdminClient. Each partition or topic has a future of its own; its result means
+that the change is committed, not that a reassignment or deletion has finished.
 
-Arguments of a wrong kind raise TypeError or ValueError at once, in the caller; whatever depends on the cluster is the
-answer of the future: a value, or an `ApiError` with Kafka's number. Futures are `concurrent.futures.Future`, for
-asyncio wrap them (`asyncio.wrap_future`). All calls are thread-safe.
+An argument of the wrong type or range raises TypeError or ValueError in the caller. Everything that depends on the
+cluster comes from the future: a value, or an `ApiError` with Kafka's error code. Futures are
+`concurrent.futures.Future`; for asyncio see `controller.aio`. All methods are thread-safe.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ DEFAULT_TIMEOUT_S: Final = 60.0
 
 
 class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
-    """Requests of one principal. `controller.admin` is the host's own, which may do everything.
+    """Requests of one principal. `controller.admin` is the host's own API, which may do everything.
 
-    Every answer may be NotController, ClusterAuthorizationFailed, RequestTimedOut or Overloaded; methods name what else
-    theirs may be. `docs/errors.md` has the table of errors.
+    Every request can fail with NotController, ClusterAuthorizationFailed, RequestTimedOut or Overloaded; each method
+    lists its other errors. `docs/errors.md` has the table of errors.
     """
 
     def __init__(
@@ -85,19 +85,19 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         self._principal = principal
         self._hooks = hooks or Hooks()
 
-    # --- moves, as KIP-455 has them
+    # --- moves, as KIP-455 defines them
 
     def alter_partition_reassignments(
         self,
         reassignments: Mapping[TopicPartition, Target],
         options: AlterReassignmentsOptions | None = None,
     ) -> Results[TopicPartition, ReassignmentAnswer]:
-        """Set the target replicas of partitions (KIP-455); None as target cancels. One bad partition never blocks
-        another. A future is done when its partition's target is committed, not when the move is.
+        """Set the target replicas of partitions (KIP-455); the target None cancels. An error of one partition does not
+        affect the others. A future is done when the target is committed, not when the reassignment is complete.
 
         Errors per partition: UnknownTopicOrPartition, NoReassignmentInProgress, InvalidReplicaAssignment,
         InvalidReplicationFactor, PolicyViolation, EligibleLeadersNotAvailable.
-        TypeError: no mapping from TopicPartition to broker ids.
+        TypeError if `reassignments` does not map TopicPartition to broker ids.
         """
         require(reassignments, Mapping, "reassignments")
         targets = {as_partition(tp): None if t is None else as_target(t) for tp, t in reassignments.items()}
@@ -106,8 +106,10 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
     def rollback_partition_reassignments(
         self, partitions: Iterable[TopicPartition], options: AlterReassignmentsOptions | None = None
     ) -> Results[TopicPartition, ReassignmentAnswer]:
-        """Running moves get the replicas that the partition had before them as target: what was added goes again. 85
-        where nothing runs; a move that was cancelled is rolled back by altering to the `origin` of its answer."""
+        """Reassign moving partitions back to the replicas from before the move; the replicas that it added are removed.
+
+        NoReassignmentInProgress where no move runs. To undo a cancelled move, reassign to the `origin` of its
+        answer."""
         targets = dict.fromkeys(as_partitions(partitions))
         return self._alter(targets, as_options(options), to_origin=True)
 
@@ -141,8 +143,8 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
     def cancel_partition_reassignments(
         self, topic: str | All = ALL, options: AlterReassignmentsOptions | None = None
     ) -> Future[dict[TopicPartition, ReassignmentAnswer | ApiError]]:
-        """Cancel every move of a topic, or every move (ALL). What was cancelled, with its answer or its error; empty
-        where nothing ran."""
+        """Cancel the moves of one topic, or all moves (ALL). The result has each move with its answer or its error; it
+        is empty if none was running."""
         options = as_options(options)
         if topic is not ALL and type(topic) is not str:
             raise TypeError(f"topic must be a str or ALL, not {topic!r:.80}")
@@ -169,8 +171,8 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         topics: Iterable[str] | All = ALL,
         timeout_s: float = DEFAULT_TIMEOUT_S,
     ) -> Future[Mapping[TopicPartition, PartitionReassignment]]:
-        """The moves that run, of `partitions` or of `topics` or all (KIP-455); from the cache, no store is read. Idle
-        and unknown partitions are absent. TypeError for None where a set is asked for."""
+        """The running moves of `partitions`, of `topics`, or all (KIP-455). Read from memory, not from the store.
+        Partitions that are unknown or do not move are left out. TypeError for None instead of a set."""
         wanted = None if partitions is ALL else as_partitions(partitions)
         names = None if topics is ALL else frozenset(as_names(topics))
         if wanted is not None and names is not None:
@@ -182,7 +184,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
     # --- topics
 
     def list_topics(self, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> Future[Mapping[str, str]]:
-        """Every topic -> its id, sorted by name, without topics that are being deleted; from the cache."""
+        """All topics, name -> id, sorted by name, without those that are being deleted. Read from memory."""
         if error := self._refusal("DESCRIBE"):
             return self._submitter.failed(error()).future()
         return self._submitter.query(take_topics, as_timeout(timeout_s)).future()
@@ -190,8 +192,8 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
     def describe_topics(
         self, names: Iterable[str], *, timeout_s: float = DEFAULT_TIMEOUT_S
     ) -> Results[str, TopicDescription]:
-        """Leader, replicas, in-sync replicas, target and status of each partition of these topics; from the cache, all
-        as of one commit. Errors per topic: UnknownTopicOrPartition (there is none, or it is being deleted)."""
+        """Leader, replicas, in-sync replicas, target replicas and status of each partition. Read from memory, all as of
+        one commit. Errors per topic: UnknownTopicOrPartition (unknown, or being deleted)."""
         wanted = list(dict.fromkeys(as_names(names)))
         if error := self._refusal("DESCRIBE"):
             return Results(self._submitter.failed_each(wanted, error))
@@ -200,8 +202,8 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
     def create_topics(
         self, topics: Mapping[str, NewTopic], *, validate_only: bool = False, timeout_s: float = DEFAULT_TIMEOUT_S
     ) -> Results[str, CreatedTopic]:
-        """Topics with these names exist, placed by rack (KIP-36) or as assigned; `validate_only`: would exist.
-        Partitions get their leaders right after. Errors per topic: InvalidTopic, TopicAlreadyExists, InvalidPartitions,
+        """Create topics, placed by rack (KIP-36) or as assigned; `validate_only` only checks. Leaders are elected right
+        after the commit. Errors per topic: InvalidTopic, TopicAlreadyExists, InvalidPartitions,
         InvalidReplicationFactor, InvalidReplicaAssignment, InvalidConfig, InvalidRequest, PolicyViolation."""
         require(topics, Mapping, "topics")
         for name, new in topics.items():
@@ -237,9 +239,9 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
     def create_partitions(
         self, topics: Mapping[str, NewPartitions], *, validate_only: bool = False, timeout_s: float = DEFAULT_TIMEOUT_S
     ) -> Results[str, CreatedTopic]:
-        """Topics have `total_count` partitions, the new ones placed as the rotation goes on, or as assigned. Errors
-        per topic: UnknownTopicOrPartition, InvalidPartitions, InvalidReplicationFactor, InvalidReplicaAssignment,
-        ReassignmentInProgress while a partition of the topic moves."""
+        """Add partitions, so that topics have `total_count` of them. New ones are placed where the rotation of the
+        topic continues, or as assigned. Errors per topic: UnknownTopicOrPartition, InvalidPartitions,
+        InvalidReplicationFactor, InvalidReplicaAssignment, ReassignmentInProgress while a partition of it moves."""
         require(topics, Mapping, "topics")
         for name, new in topics.items():
             require(name, str, "a topic's name")
@@ -259,9 +261,9 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         return Results(self._submitter.submit(jobs))
 
     def delete_topics(self, names: Iterable[str], *, timeout_s: float = DEFAULT_TIMEOUT_S) -> Results[str, None]:
-        """The deletion of these topics is written down, so that it ends, whoever leads; also where it was before. The
-        topic is gone when every broker that may hold a log of it has deleted that. Errors per topic:
-        TopicDeletionDisabled, UnknownTopicOrPartition, and StorageError for a topic whose key cannot be read."""
+        """Delete topics. A future is done when the deletion is committed; it then completes under any controller. The
+        topic is gone when every broker that may hold its logs has deleted them. Repeating the request is harmless.
+        Errors per topic: TopicDeletionDisabled, UnknownTopicOrPartition, StorageError if its key cannot be read."""
         wanted = list(dict.fromkeys(as_names(names)))
         if error := self._refusal("DELETE"):
             return Results(self._submitter.failed_each(wanted, error))
@@ -275,13 +277,13 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
     def delete_partitions(
         self, topics: Mapping[str, DeletePartitions], *, timeout_s: float = DEFAULT_TIMEOUT_S
     ) -> Results[str, dict[int, int]]:
-        """Topics are to have fewer partitions: the last ones go (KIP-694). A future per topic, for all its partitions
-        that go or none: it gives the status code of each by its id, 1 (offline) or -1 (read-only until its retention is
-        over), once that is written down, so that it ends, whoever leads. Asked again it answers the same; a read-only
-        partition that is to go at once goes offline.
+        """Reduce the number of partitions of topics, removing the last ones (KIP-694). The future of a topic covers all
+        its partitions: all are accepted or none. It is done when the reduction is committed, and gives the status code
+        by partition: 1 (offline), or -1 (read-only until its retention is over). A repeated request has the same
+        answer; with `immediate_delete`, a read-only partition goes offline.
 
         Errors per topic: TopicDeletionDisabled, UnknownTopicOrPartition, InvalidRequest (an internal topic),
-        InvalidPartitions, ReassignmentInProgress while one of the partitions moves, StorageError where a key cannot be
+        InvalidPartitions, ReassignmentInProgress while one of the partitions moves, StorageError if a key cannot be
         read.
         """
         require(topics, Mapping, "topics")
@@ -305,12 +307,12 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
     # --- brokers
 
     def forget_broker(self, broker_id: int, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> Future[None]:
-        """A broker that will never come back is waited for no more, whoever leads: what it had to delete is dropped,
-        and what was known of it. Also of one that was never known. If the answer is an error, ask again: what was
-        dropped until then stays dropped. It comes when partitions of topics that are being deleted are stopped.
+        """Give up a broker that will never return: drop its delete intents and its recorded epoch. The broker may be
+        unknown. The future is done when everything is dropped, and the partitions of topics under deletion are stopped.
+        After an error, repeat the request: what was dropped so far stays dropped.
 
-        InvalidRequest while it is alive (registered, seen or not), or a replica, or a target, of a partition whose
-        topic is not being deleted (the message names some).
+        InvalidRequest if the broker is registered, or is a replica or target of a partition whose topic is not being
+        deleted (the message names some).
         """
         broker_id = as_broker(broker_id)
         if error := self._refusal("ALTER"):
@@ -328,10 +330,10 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         *,
         timeout_s: float = DEFAULT_TIMEOUT_S,
     ) -> Future[dict[TopicPartition, ApiError | None]]:
-        """Elect preferred leaders, or unclean ones for partitions without a leader. Per partition None (elected) or
-        the error: ElectionNotNeeded, PreferredLeaderNotAvailable, EligibleLeadersNotAvailable, UnknownTopicOrPartition,
-        InvalidTopic (it is being deleted), StorageError (its key cannot be read). With ALL (or None, as Kafka spells
-        it) partitions that need nothing are left out of the answer."""
+        """Elect preferred leaders, or unclean leaders for partitions without a leader. The result has None for each
+        elected partition, or its error: ElectionNotNeeded, PreferredLeaderNotAvailable, EligibleLeadersNotAvailable,
+        UnknownTopicOrPartition, InvalidTopic (being deleted), StorageError (its key cannot be read). With ALL (or None,
+        as in Kafka) the result leaves out partitions that need no election."""
         require(election_type, ElectionType, "election_type")
         wanted = None if partitions is ALL or partitions is None else as_partitions(partitions)
         if error := self._refusal("ALTER"):
@@ -357,14 +359,14 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         return self._submitter.expand_all(elect, leave_out, timeout_ms).future()
 
     def authorize(self, operation: str) -> None:
-        """For what is not asked of this API, but on behalf of the same principal: ClusterAuthorizationFailed where it
-        may not do `operation` on the cluster."""
+        """Raise ClusterAuthorizationFailed if the principal may not do `operation` on the cluster. For requests that
+        are served outside this API on behalf of the same principal."""
         refusal = self._refusal(operation)
         if refusal is not None:
             raise refusal()
 
     def _refusal(self, operation: str) -> Callable[[], ApiError] | None:
-        """The error for a principal that may not do this on the cluster; None if it may."""
+        """What makes the error for a principal that may not do `operation` on the cluster; None if it may."""
         authorizer = self._hooks.authorizer
         if authorizer is None or self._principal is None:
             return None
@@ -374,4 +376,4 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         return lambda: ClusterAuthorizationFailed(message)
 
 
-_START_MAX: Final = 1 << 20  # random starts are taken modulo the brokers
+_START_MAX: Final = 1 << 20  # a random start is taken modulo the number of brokers

@@ -1,4 +1,4 @@
-"""Arguments of the admin API, checked in the caller: TypeError and ValueError."""
+"""Checks of the arguments of the admin API. They run in the caller and raise TypeError or ValueError."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def require(value: object, kind: type, what: str) -> None:
 
 
 def as_broker(value: object) -> int:
-    """A broker id: TypeError, ValueError."""
+    """A broker id within its range. TypeError, ValueError."""
     if type(value) is not int:
         raise TypeError(f"a broker id must be an int, not {value!r:.80}")
     if not 0 <= value <= BROKER_ID_MAX:
@@ -43,9 +43,9 @@ def as_names(values: object) -> list[str]:
 
 
 def as_all(values: object, kind: type[T], what: str) -> list[T]:
-    """`values`, each of a kind; `what` they are asked for as. TypeError."""
+    """`values` as a list of instances of `kind`. TypeError names the argument as `what`."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise TypeError(f"{what} is asked for, not {values!r:.200}")
+        raise TypeError(f"expected {what}, not {values!r:.200}")
     found = list(values)
     for value in found:
         require(value, kind, f"each of {what}")
@@ -66,10 +66,10 @@ def as_options(value: object) -> AlterReassignmentsOptions:
 
 
 def as_timeout(timeout_s: float) -> int:
-    """`timeout_s` in milliseconds, checked: TypeError, ValueError."""
+    """`timeout_s` in milliseconds. TypeError, ValueError."""
     return milliseconds(timeout_s, "timeout_s")
 
 
 def as_move_timeout(options: AlterReassignmentsOptions) -> int | None:
-    """The deadline of a whole move, in milliseconds."""
+    """The deadline of a whole move in milliseconds, None if it has none."""
     return None if options.move_timeout_s is None else milliseconds(options.move_timeout_s, "move_timeout_s")

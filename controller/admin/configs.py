@@ -1,4 +1,5 @@
-"""Configs of topics and brokers: described and altered (KIP-133, KIP-226, KIP-339). A future per resource."""
+"""Requests that describe and alter configs of topics and brokers (KIP-133, KIP-226, KIP-339). One future per
+resource."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _CHANGES: Final = "a list of AlterConfigOp"
 
 
 class ConfigRequests(abc.ABC):
-    """The requests about configs, of one principal."""
+    """The requests about configs, part of `Admin`."""
 
     _submitter: Submitter
     _chance: Chance
@@ -33,15 +34,16 @@ class ConfigRequests(abc.ABC):
 
     @abc.abstractmethod
     def _refusal(self, operation: str) -> Callable[[], ApiError] | None:
-        """The error for a principal that may not do this on the cluster; None if it may."""
+        """What makes the error for a principal that may not do `operation` on the cluster; None if it may."""
 
     def describe_configs(
         self, resources: Iterable[ConfigResource], *, timeout_s: float = TIMEOUT_S
     ) -> Results[ConfigResource, Mapping[str, ConfigEntry]]:
-        """Every setting that each resource may have or has, by name: its value, where that comes from, and the chain
-        that it falls back along (`ConfigEntry`). From the cache, as committed; of a broker that is not alive as well.
-        Errors per resource: UnknownTopicOrPartition, InvalidRequest for a broker's id that is none, StorageError where
-        its key cannot be read."""
+        """All configs that each resource has or can have, by name: value, source and fallbacks (`ConfigEntry`). Read
+        from memory, as committed. A broker need not be alive.
+
+        Errors per resource: UnknownTopicOrPartition, InvalidRequest for an invalid broker id, StorageError if its key
+        cannot be read."""
         wanted = _resources(resources)
         if error := self._refusal("DESCRIBE_CONFIGS"):
             return Results(self._submitter.failed_each(wanted, error))
@@ -55,9 +57,8 @@ class ConfigRequests(abc.ABC):
     def describe_new_topics(
         self, topics: Mapping[str, Mapping[str, str]], *, timeout_s: float = TIMEOUT_S
     ) -> Future[dict[str, dict[str, ConfigEntry]]]:
-        """What `describe_configs` says, or would say, of topics that were created with these settings: one future for
-        all of them. Topics that only would be are not known to `describe_configs`. TypeError where `topics` is no
-        mapping."""
+        """What `describe_configs` would return for topics created with these configs. One future for all of them; the
+        topics need not exist. TypeError if `topics` is not a mapping."""
         require(topics, Mapping, "topics")
         if error := self._refusal("DESCRIBE_CONFIGS"):
             return self._submitter.failed(error()).future()
@@ -74,12 +75,12 @@ class ConfigRequests(abc.ABC):
         validate_only: bool = False,
         timeout_s: float = TIMEOUT_S,
     ) -> Results[ConfigResource, None]:
-        """Each resource has these configs and no others; `validate_only`: could have them. All that is said of one
-        resource or nothing; one bad resource does not hurt another. What changes nothing writes nothing. Written
-        together with a notification below `/config/changes`, and told to the host by `config_changed`.
+        """Replace all configs of each resource; `validate_only` only checks. The changes of one resource are made
+        together or not at all; an error of one resource does not affect the others. Unchanged configs are not written.
+        A commit also writes a notification below `/config/changes`; the host gets `config_changed`.
 
-        Errors per resource: UnknownTopicOrPartition, InvalidConfig (names the setting), InvalidRequest,
-        PolicyViolation, StorageError. TypeError where a name or a value is no str.
+        Errors per resource: UnknownTopicOrPartition, InvalidConfig (names the config), InvalidRequest,
+        PolicyViolation, StorageError. TypeError if a name or a value is not a str.
         """
         require(resources, Mapping, "resources")
         ops = {}
@@ -97,9 +98,9 @@ class ConfigRequests(abc.ABC):
         validate_only: bool = False,
         timeout_s: float = TIMEOUT_S,
     ) -> Results[ConfigResource, None]:
-        """Single configs are set, deleted, appended to or subtracted from, and the others stay (KIP-339); else as
-        `alter_configs`. Errors: the same; 40 for appending to what is no list, 42 for a name that stands there twice
-        or a value that is missing."""
+        """Set, delete, append to or subtract from single configs, and keep the others (KIP-339). Otherwise like
+        `alter_configs`, with the same errors. InvalidConfig also for appending to a config that is not a list,
+        InvalidRequest for a duplicate name or a missing value."""
         require(resources, Mapping, "resources")
         ops = {one: tuple(as_all(resources[one], AlterConfigOp, _CHANGES)) for one in _resources(resources)}
         cause = "incremental_alter_configs"

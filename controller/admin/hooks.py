@@ -1,4 +1,4 @@
-"""What a host may decide about requests of the admin API: who may ask for what, and which changes are refused."""
+"""What a host may decide about requests of the admin API: who is authorized, and which changes a policy refuses."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from controller.model.values import Replicas, TopicPartition
 
 Authorizer = Callable[[str, str, str], bool]
 """Whether a principal may do an operation (ALTER, DESCRIBE, CREATE, DELETE, ALTER_CONFIGS, DESCRIBE_CONFIGS)
-on a resource (`CLUSTER`)."""
+on a resource (always `CLUSTER`)."""
 AlterPolicy = Callable[[TopicPartition, Replicas], str | None]
-"""Says why a partition may not get these replicas; None where it may."""
+"""Why a partition may not get these replicas; None if it may."""
 CreatePolicy = Callable[[str, NewTopic], str | None]
-"""Says why a topic may not be created; None where it may."""
+"""Why a topic may not be created; None if it may."""
 AlterConfigPolicy = Callable[[ConfigResource, Mapping[str, str | None]], str | None]
-"""Says why configs may not be altered like this (name -> the value, None where it is deleted); None where they may."""
+"""Why configs may not be altered like this (name -> value, or None to delete it); None if they may."""
 
 
 def _require_function(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
@@ -30,12 +30,12 @@ def _require_function(_: object, attribute: attrs.Attribute[Any], value: object)
 
 @attrs.frozen(eq=False)
 class Hooks:
-    """Functions of the host that are called with requests, in the caller's thread, before a request is submitted. None:
-    every principal may do everything, and nothing is refused.
+    """Functions of the host that decide about requests. They run in the caller's thread before a request is submitted.
+    Without an authorizer, every principal may do everything; without a policy, nothing is refused.
 
-    A request that `authorizer` refuses is answered with ClusterAuthorizationFailed; it is not called for the host's own
-    `Controller.admin`. What a policy says is the message of PolicyViolation. What a hook raises, the call raises.
-    TypeError where a hook is no plain function.
+    If `authorizer` returns False, the request fails with ClusterAuthorizationFailed; it is not called for the host's
+    own `Controller.admin`. The text that a policy returns is the message of PolicyViolation. An exception of a hook is
+    raised by the request. TypeError if a hook is not a plain function.
     """
 
     authorizer: Authorizer | None = attrs.field(default=None, validator=_require_function)

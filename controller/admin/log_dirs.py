@@ -1,4 +1,4 @@
-"""Logs of replicas, as hosts report them (KIP-113): the part of the admin API that describes them."""
+"""Requests about the logs of replicas, as hosts report them (KIP-113)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIMEOUT_S: Final = 60.0
 
 
 class LogDirsAdmin:
-    """What `Admin` has of logs."""
+    """The requests about logs, part of `Admin`."""
 
     _submitter: Submitter
     _log_reports: LogReports
@@ -29,12 +29,12 @@ class LogDirsAdmin:
     def describe_replica_log_dirs(
         self, replicas: Iterable[TopicPartitionReplica], *, timeout_s: float = _TIMEOUT_S
     ) -> Results[TopicPartitionReplica, ReplicaLogDirInfo]:
-        """Size in bytes and lag in records of these replicas, as their hosts reported them last by
-        `Controller.report_log`; all as of one commit. Replicas that a move adds are replicas, too.
+        """Size in bytes and lag in records of replicas, from the latest reports by `Controller.report_log`, all as of
+        one commit. Replicas that a move adds count as replicas.
 
-        Errors per replica: UnknownTopicOrPartition; ReplicaNotAvailable where the broker has no replica of the
-        partition, or where no host reported its log to this controller (reports are kept in memory, so after a failover
-        until the next one); StorageError where the broker reported that its disk failed. TypeError: not of this kind.
+        Errors per replica: UnknownTopicOrPartition; ReplicaNotAvailable if the broker has no replica of the partition,
+        or no host has reported its log to this controller (a new controller starts without reports); StorageError if
+        the broker reported a failed disk. TypeError if `replicas` does not hold TopicPartitionReplica.
         """
         wanted = list(dict.fromkeys(as_all(replicas, TopicPartitionReplica, "a set of TopicPartitionReplica")))
         if error := self._refusal("DESCRIBE"):

@@ -1,4 +1,4 @@
-"""Answers to requests for many, and the word for everything."""
+"""The results of a request about several things, and `ALL`."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class All(enum.Enum):
 
 
 ALL: Final = All.ALL
-"""Everything, where a set is asked for. None is no set: TypeError."""
+"""Everything, where an argument is a set. None is not a set and raises TypeError."""
 
 
 class Results(Mapping[K, Future[V]]):
-    """The answers to a request for many: what was asked for -> its future, in the order of the request. The future is
-    made when it is first asked for."""
+    """The results of a request about several things: each key -> its future, in the order of the request. A future is
+    created at the first access to it."""
 
     def __init__(self, replies: Mapping[K, Reply[V]], whole: Reply[Any] | None = None) -> None:
-        """`whole`: done when the request is, where naming nothing asks for something, too."""
+        """`whole`: done when the request is, for a request that has an effect even without keys."""
         self.replies: Final = replies
         self._whole = whole
         self._futures: dict[K, Future[V]] = {}
@@ -48,8 +48,8 @@ class Results(Mapping[K, Future[V]]):
         return len(self.replies)
 
     def all(self) -> Future[dict[K, V]]:
-        """Done when all are: with every value, or with the first error in the order of the request (CancelledError
-        for a future that the caller cancelled)."""
+        """Done when all futures are: with a dict of all values, or with the first error in the order of the request
+        (CancelledError for a future that the caller cancelled)."""
         awaited: list[Reply[Any]] = [*self.replies.values(), *(() if self._whole is None else (self._whole,))]
         if not awaited:
             nothing: Future[dict[K, V]] = Future()

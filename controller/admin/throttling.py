@@ -1,4 +1,4 @@
-"""Throttled moves, and throttles by themselves (KIP-179): the part of the admin API that asks for them."""
+"""Requests for throttled moves, and for throttles alone (KIP-179)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TIMEOUT_S: Final = 60.0
 
 
 class ThrottlingAdmin:
-    """What `Admin` has of throttles."""
+    """The requests about throttles, part of `Admin`."""
 
     _submitter: Submitter
     _chance: Chance
@@ -49,17 +49,18 @@ class ThrottlingAdmin:
     def reassign_partitions(
         self, assignments: Assignments, options: ReassignPartitionsOptions | None = None
     ) -> Results[TopicPartition, None]:
-        """The partitions are being moved to these replicas (first: the preferred leader), under a throttle if
-        `options` says so; nothing else was being moved, or all of it is refused (KIP-179). A future is done when its
-        move is committed, not when it has ended. Bad partitions have an error, the good ones are moved.
+        """Start to move partitions to these replicas (the first one: the preferred leader), with the throttle of
+        `options` (KIP-179). While other moves run, the whole request is refused. A future is done when its move is
+        committed, not when it has ended. An error of one partition does not affect the others.
 
-        `assignments`: a mapping, or pairs, of TopicPartition and broker ids. With a throttle the brokers that hold or
-        get a replica have both replication rates set, and the topics the lists of throttled replicas, before anything
-        moves; with `auto_remove_throttle` these go when the last move has ended, and what was set before comes back.
+        `assignments`: a mapping, or pairs, of TopicPartition and broker ids. A throttle sets, before the moves start,
+        both replication rates of the brokers that hold or get a replica, and the topics' lists of throttled replicas.
+        With
+        `auto_remove_throttle` both are removed when the last move has ended, and former values are restored.
 
         Errors per partition: InvalidThrottle (10179, a number of this library), ReassignmentInProgress, InvalidRequest
-        (named twice, or larger than a key), InvalidTopic, InvalidReplicaAssignment, UnknownMemberId, PolicyViolation,
-        StorageError. TypeError, ValueError: not of this kind.
+        (a duplicate, or too large for a key), InvalidTopic, InvalidReplicaAssignment, UnknownMemberId, PolicyViolation,
+        StorageError. TypeError or ValueError for arguments of the wrong type or range.
         """
         options = _as_options(options)
         pairs = [(as_partition(tp), as_target(t)) for tp, t in _items(assignments)]
@@ -97,13 +98,13 @@ class ThrottlingAdmin:
         family: Family = "replication",
         timeout_s: float = _TIMEOUT_S,
     ) -> Results[int, None]:
-        """These brokers have these rates, and they alone: a broker that had some by an earlier request, and is not
-        named now, gets back what it had before (KIP-179). `family`: KIP-73's `replication` rates, or KIP-542's
-        `reassignment` rates. With `auto_remove_throttle` all go when the last move has ended; where nothing moves,
-        with the end of the next one, or when another controller takes over.
+        """Set the throttled rates of these brokers and no others: a broker that has rates from an earlier request and
+        is not named gets its former values back (KIP-179). `family`: KIP-73's `replication` rates, or KIP-542's
+        `reassignment` rates. With `auto_remove_throttle` they are removed when the last move has ended; if none runs,
+        at the end of the next one, or when another controller takes over.
 
-        Errors per broker: UnknownMemberId, InvalidThrottle, InvalidRequest, StorageError. TypeError, ValueError: not of
-        this kind.
+        Errors per broker: UnknownMemberId, InvalidThrottle, InvalidRequest, StorageError. TypeError or ValueError for
+        arguments of the wrong type or range.
         """
         require(rates, Mapping, "rates")
         for broker, rate in rates.items():
@@ -134,12 +135,12 @@ class ThrottlingAdmin:
         validate_only: bool = False,
         timeout_s: float = _TIMEOUT_S,
     ) -> Results[TopicPartition, None]:
-        """The lists of throttled replicas of these topics name these replicas, beside those that an operator put there;
-        a topic that was named by an earlier request, and is not now, loses what that added (KIP-179). As for
+        """Add these replicas to their topics' lists of throttled replicas, beside those that an operator listed. A
+        topic from an earlier request that is not named loses what that request added (KIP-179). For
         `auto_remove_throttle`, see `alter_interbroker_throttled_rates`.
 
-        Errors per partition: UnknownTopicOrPartition, UnknownMemberId, InvalidRequest, StorageError. TypeError: not of
-        this kind.
+        Errors per partition: UnknownTopicOrPartition, UnknownMemberId, InvalidRequest, StorageError. TypeError for
+        arguments of the wrong type.
         """
         require(replicas, Mapping, "replicas")
         for tp, sides in replicas.items():
@@ -158,7 +159,8 @@ class ThrottlingAdmin:
         return self._asked(event, replicas, as_timeout(timeout_s), "alter_interbroker_throttled_replicas")
 
     def _asked(self, event: ThrottleRequest, names: Iterable[K], timeout_ms: int, cause: str) -> Results[K, None]:
-        """One event for all, a reply for each, and one for a request that names nothing: it takes something back."""
+        """Submit one event, and give a reply for each name; an empty request has a reply too, as it removes
+        throttles."""
         replies: dict[K, Reply[None]] = {name: self._submitter.reply() for name in names}
         unnamed = None if replies else self._submitter.reply()
 
@@ -204,5 +206,5 @@ def _advise(*rates: int | None) -> None:
     for rate in rates:
         if rate is not None and 0 < rate < ADVISED_MIN:
             _log.warning(
-                "a throttle of %d bytes per second is less than the %d that KIP-179 advises", rate, ADVISED_MIN
+                "a throttle of %d bytes per second is below %d, the least that KIP-179 recommends", rate, ADVISED_MIN
             )

@@ -1,6 +1,6 @@
-"""What holds of a row itself, and of two rows of a partition that follow each other, event by event. Raises Broken.
+"""Conditions for a row itself, and for two consecutive rows of a partition, by event. Each raises Broken.
 
-Which of them a row is held to stands in the table of `steps`.
+The table in `steps` says which of them apply to a row.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from controller.model.values import NO_LEADER
 
 
 def nothing(now: Standing) -> None:
-    """Any row will do."""
+    """Accepts every row."""
 
 
 def nothing_between(before: Standing, now: Standing) -> None:
-    """Any change will do that the step allows."""
+    """Accepts every change that the step allows."""
 
 
-# --- who leads
+# --- the leader
 
 
 def leads_in_order(now: Standing) -> None:
@@ -27,7 +27,7 @@ def leads_in_order(now: Standing) -> None:
 
 
 def leads_from_isr(now: Standing) -> None:
-    """Not always the first in order: who is in the isr and cannot be called is passed over, and no row says who is."""
+    """The leader need not be the first in order: unreachable members are passed over, and rows do not name these."""
     able = [b for b in now.members if b in now.isr]
     if now.leader not in (NO_LEADER, *able):
         broken("leader", f"one of {able}, the members of R and T that are in the isr, or -1", now.leader)
@@ -40,7 +40,7 @@ def elected(before: Standing, now: Standing) -> None:
     if now.leader == NO_LEADER and now.isr != before.isr:
         broken("isr", before.isr, now.isr)
     if now.leader == NO_LEADER == before.leader:
-        broken("leader", "a leader, or that there is none any more", "none, as before")
+        broken("leader", "a leader, or that the leader is gone", "none, as before")
 
 
 def first_leader(now: Standing) -> None:
@@ -51,12 +51,12 @@ def first_leader(now: Standing) -> None:
 
 def first_epoch(before: Standing, now: Standing) -> None:
     if before.is_fresh and now.leader_epoch != 0:
-        broken("leader epoch", "0, of a new partition", now.leader_epoch)
+        broken("leader epoch", "0 for a new partition", now.leader_epoch)
 
 
 def is_led(now: Standing) -> None:
     if now.leader == NO_LEADER:
-        broken("leader", "a leader, which keeps the isr", NO_LEADER)
+        broken("leader", "a leader, which changes the isr", NO_LEADER)
 
 
 def dead_taken_out(before: Standing, now: Standing) -> None:
@@ -75,11 +75,11 @@ def accepted(now: Standing) -> None:
 
 
 def kafka_accepted(now: Standing) -> None:
-    """R is where Kafka's move came from, and what it added that is in sync."""
+    """R is the origin of Kafka's move, followed by added replicas that are in sync."""
     origin = now.origin if now.origin is not None else ()
     added = now.replicas[len(origin) :]
     if not origin or now.replicas[: len(origin)] != origin or not set(added) <= set(now.isr):
-        broken("origin", f"the beginning of R {list(now.replicas)}, the rest in the isr", now.origin)
+        broken("origin", f"a prefix of R {list(now.replicas)}, with the rest of R in the isr", now.origin)
 
 
 def overridden(before: Standing, now: Standing) -> None:
@@ -90,7 +90,7 @@ def overridden(before: Standing, now: Standing) -> None:
 def grown(now: Standing) -> None:
     missing = [b for b in now.target or () if b in now.isr and b not in now.replicas]
     if missing:
-        broken("growth", f"R with {missing}, of T and in the isr", now.replicas)
+        broken("growth", f"R with {missing}, which are in T and in the isr", now.replicas)
 
 
 def grown_from(before: Standing, now: Standing) -> None:
@@ -122,12 +122,12 @@ def cancelled(before: Standing, now: Standing) -> None:
 
 
 def goes_on(before: Standing, now: Standing) -> None:
-    """Online, read-only, offline: never back, and no move goes on offline."""
+    """The order is online, read-only, offline, never backwards; an offline partition has no running move."""
     order = (0, -1, 1)
     if order.index(now.status) <= order.index(before.status):
-        broken("status", f"what follows on {before.status}", now.status)
+        broken("status", f"a status that can follow {before.status}", now.status)
     if now.status == 1 and now.target is not None:
-        broken("status", "no move of a partition that is offline", now.target)
+        broken("status", "no move of an offline partition", now.target)
 
 
 def shrunk(before: Standing, now: Standing) -> None:

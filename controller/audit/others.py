@@ -1,6 +1,6 @@
-"""Rows that are not about one partition's values: the Takeover, intents, topics, brokers, the legacy key.
+"""Rows about something else than the values of one partition: the Takeover, intents, topics, brokers, the legacy key.
 
-What a row of these does not say is not asked for: a topic may be deleted whose deletion began in a former term.
+What such a row leaves out is not checked: for example, a topic may be deleted whose deletion began in a former term.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from controller.audit.throttles import throttle_given_back, throttle_set
 
 
 def take_over(term: ReplayedTerm, row: Row) -> None:
-    """Everything in flight, as the term finds it. `deleting`: names of topics that are being deleted."""
+    """Take in everything that is in flight at the begin of the term. `deleting`: names of topics under deletion."""
     said = detail(row)
     for move in listed(said, "moves"):
         _running(term, move)
@@ -44,7 +44,7 @@ def _running(term: ReplayedTerm, move: Any) -> None:
         broken("shape", "an object for each move", f"{move!r:.80}")
     now = read_standing(move)
     if now.target is None:
-        broken("move", f"a target of {now.topic}-{now.partition}, which moves", "none")
+        broken("move", f"a target of {now.topic}-{now.partition}, which is listed as moving", "none")
     if now.leader_epoch < term.past_epoch(now):
         broken("leader epoch", f"at least {term.past_epoch(now)} of {now.topic}-{now.partition}", now.leader_epoch)
     term.stand(now)
@@ -69,7 +69,7 @@ def intended(term: ReplayedTerm, row: Row) -> None:
 
 
 def closed(term: ReplayedTerm, row: Row) -> None:
-    """Acknowledged, or void."""
+    """An intent is acknowledged or dropped."""
     slot, epoch = slot_of(row), number(row, "leader_epoch")
     held = term.intents.pop(slot, None)
     if held != epoch and (held is not None or term.is_whole):
@@ -82,13 +82,13 @@ def closed(term: ReplayedTerm, row: Row) -> None:
 def _dropped(term: ReplayedTerm, row: Row, slot: Slot) -> None:
     now = _standing(term, slot)
     if row.get("cause") == "superseded":
-        term.commit.owed[slot] = "has a newer one"
+        term.commit.owed[slot] = "has a newer intent"
     if row.get("cause") == "member again" and now is not None and slot[3] not in now.members:
-        broken("intent", f"a member of R and T {list(now.members)}, since it is dropped", slot[3])
+        broken("intent", f"a member of R and T {list(now.members)}, because the intent is dropped", slot[3])
 
 
 def _standing(term: ReplayedTerm, slot: Slot) -> Standing | None:
-    """The partition of an intent, if it still is the one that the intent is about."""
+    """The partition of an intent, if it is still the one that the intent was written for."""
     now = term.partitions.get((slot[0], slot[2]))
     return now if now is not None and (now.topic_id or slot[1]) == slot[1] else None
 
@@ -99,7 +99,7 @@ def _standing(term: ReplayedTerm, slot: Slot) -> Standing | None:
 def created(term: ReplayedTerm, row: Row) -> None:
     name, topic_id = word(row, "topic"), topic_id_of(row)
     if name in term.topics:
-        broken("topic", f"a name that is free, or deleted before it is created again: {name}", "it exists")
+        broken("topic", f"a free name, or a deletion before {name} is created again", "it exists")
     _add(term, name, topic_id, 0, listed(detail(row), "assignments"), is_fresh=True)
 
 
@@ -108,7 +108,7 @@ def added(term: ReplayedTerm, row: Row) -> None:
     said = detail(row)
     first, count = number(said, "first"), term.counts.get(name)
     if count is not None and first != count:
-        broken("topic", f"partitions from {count} on", first)
+        broken("topic", f"new partitions from {count} on", first)
     _add(term, name, topic_id, first, listed(said, "assignments"), is_fresh=False)
 
 
@@ -121,7 +121,7 @@ def _add(term: ReplayedTerm, name: str, topic_id: str, first: int, assignments: 
 
 
 def purged(term: ReplayedTerm, row: Row) -> None:
-    """A reduction took the last partition of a topic away."""
+    """A reduction removed the last partition of a topic."""
     name, partition, topic_id = word(row, "topic"), number(row, "partition"), term.topic_id(row)
     now, count = term.partitions.pop((name, partition), None), term.counts.get(name)
     if count is not None:
@@ -129,10 +129,10 @@ def purged(term: ReplayedTerm, row: Row) -> None:
         if partition != count - 1:
             broken("purge", f"partition {count - 1}, the last one of {name}", partition)
     if now is not None and now.has_state and now.status != 1:
-        broken("purge", f"that {name}-{partition} is offline", f"status {now.status}")
+        broken("purge", f"{name}-{partition} to be offline", f"status {now.status}")
     holders = sorted(slot[3] for slot in term.intents if slot[:3] == (name, topic_id, partition))
     if [b for b in holders if b not in term.forgotten]:
-        broken("purge", f"that nobody has to delete {name}-{partition}", holders)
+        broken("purge", f"no broker that still has to delete {name}-{partition}", holders)
 
 
 def deletion_started(term: ReplayedTerm, row: Row) -> None:
@@ -147,7 +147,7 @@ def deleted(term: ReplayedTerm, row: Row) -> None:
     _forget_topic(term, name)
     moving = [standing.partition for standing in held if standing.target is not None]
     if moving:
-        broken("topic", f"no move of {name} when it is deleted", f"partitions {moving[:20]} move")
+        broken("topic", f"no running move of {name} when it is deleted", f"partitions {moving[:20]} move")
 
 
 def _forget_topic(term: ReplayedTerm, name: str) -> None:
@@ -161,7 +161,7 @@ def _forget_topic(term: ReplayedTerm, name: str) -> None:
 
 
 def foreign(term: ReplayedTerm, row: Row) -> None:
-    """Somebody else's change: of a partition with its values, of a whole topic, or of a key that is written again."""
+    """Another program changed a partition (with its values), a whole topic, or a key that is then written again."""
     if "replicas" in row:
         partition_row(term, row)
         return
@@ -174,14 +174,14 @@ def foreign(term: ReplayedTerm, row: Row) -> None:
             _running(term, move)
         term.topics[word(row, "topic")] = topic_id
         term.counts[word(row, "topic")] = len(listed(said, "assignments"))
-    elif "partition" in row:  # written again, maybe after it was deleted: its epoch as a key begins anew
+    elif "partition" in row:  # the key is written again, possibly after a deletion: its epoch as a key begins anew
         held = term.partitions.get((word(row, "topic"), number(row, "partition")))
         if held is not None:
             term.stand(attrs.evolve(held, partition_epoch=None))
 
 
 def key_of_topic(term: ReplayedTerm, row: Row) -> None:
-    """A row that names a topic and says nothing of its partitions; or no topic at all."""
+    """A row that names a topic without values of its partitions, or names no topic at all."""
     if "topic" in row:
         topic_id = term.topic_id(row)
         if topic_id:
@@ -191,7 +191,7 @@ def key_of_topic(term: ReplayedTerm, row: Row) -> None:
 
 
 def config_changed(term: ReplayedTerm, row: Row) -> None:
-    """The configs of a topic; or of brokers, of which nothing follows."""
+    """The configs of a topic changed; configs of brokers have no consequence here."""
     if "topic" in row:
         key_of_topic(term, row)
 
@@ -207,7 +207,7 @@ def registered(term: ReplayedTerm, row: Row) -> None:
     term.left.discard(broker)
     term.forgotten.discard(broker)
     if held is not None and epoch is not None and held != epoch:
-        broken("broker", f"BrokerLeft before another epoch than {held}", epoch)
+        broken("broker", f"BrokerLeft before an epoch other than {held}", epoch)
 
 
 def left(term: ReplayedTerm, row: Row) -> None:
@@ -216,23 +216,23 @@ def left(term: ReplayedTerm, row: Row) -> None:
     term.brokers.pop(broker, None)
     term.left.add(broker)
     if gone:
-        broken("broker", f"broker {broker} registered again before it leaves again", "it left before")
+        broken("broker", f"broker {broker} registered again before it leaves again", "it has left already")
 
 
 def forgotten(term: ReplayedTerm, row: Row) -> None:
-    """Its intents are dropped, before this row or after it."""
+    """A broker is forgotten: its intents are dropped before this row or after it."""
     broker = number(row, "broker")
     lives = broker in term.brokers
     term.forgotten.add(broker)
     if lives:
-        broken("broker", f"that broker {broker} left before it is forgotten", "it is registered")
+        broken("broker", f"broker {broker} to leave before it is forgotten", "it is registered")
 
 
 # --- the legacy key
 
 
 def _legacy_again(term: ReplayedTerm) -> None:
-    """Somebody else wrote the key, or it cannot be read: it may be there, whatever was removed before."""
+    """Another program wrote the key, or it cannot be read: it may exist, whatever was removed before."""
     term.legacy_key = None
 
 
@@ -242,17 +242,17 @@ def legacy_submitted(term: ReplayedTerm, row: Row) -> None:
 
 def legacy_entry_removed(term: ReplayedTerm, row: Row) -> None:
     if term.legacy_key is False:
-        broken("legacy key", "a legacy key, to remove an entry from", "it was removed")
+        broken("legacy key", "a legacy key from which an entry is removed", "the key was removed")
 
 
 def legacy_key_removed(term: ReplayedTerm, row: Row) -> None:
     was, term.legacy_key = term.legacy_key, False
     if was is False:
-        broken("legacy key", "a legacy key, to be removed", "it was removed before")
+        broken("legacy key", "a legacy key that is removed", "the key was removed before")
 
 
 def _nothing(term: ReplayedTerm, row: Row) -> None:
-    """Nothing follows from it."""
+    """Accepts the row: it has no consequence."""
 
 
 TABLE: Final[Mapping[str, Callable[[ReplayedTerm, Row], None]]] = {

@@ -1,7 +1,8 @@
-"""Rows of one partition within a term: the step that each takes, and what it leaves for its commit to end.
+"""Rows of one partition within a term: the step that each row takes, and what its commit still has to contain.
 
-A completion is three rows in one commit. Who leaves R and T gets an intent in the same commit, who is in a new T has no
-open one; what enters the isr from T enters R. All of this is looked at with the last row of a commit.
+A completion is three rows in one commit. A broker that leaves R and T gets an intent in the same commit; a member of a
+new T has no open intent; a broker that enters the isr from T enters R. All of this is checked at the last row of a
+commit.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from controller.audit.term import ReplayedCommit, ReplayedTerm, Slot
 from controller.model.values import NO_LEADER
 
 _ALL_GO: Final = frozenset({"topic deleted", "offline"})
-"""Why a move ends whose replicas all go, in commits to come."""
+"""Causes that end a move whose replicas are all deleted in later commits."""
 
 
 def partition_row(term: ReplayedTerm, row: Row) -> None:
-    """A row with a partition's values; the term knows it from now on, legal or not. Raises Broken."""
+    """A row with a partition's values; the term keeps them from now on, legal or not. Raises Broken."""
     now = read_standing(row)
     before = term.partitions.get(now.key)
     cause = row.get("cause")
     step = step_of(str(row["event"]), cause, before, now)
     try:
         if cause is not None and not isinstance(cause, str):
-            broken("shape", "words as cause", f"{cause!r:.80}")
+            broken("shape", "a text as cause", f"{cause!r:.80}")
         topic_id = term.topic_id(row)
         if step is not None:
             _check_order(term, step, before, now)
@@ -43,7 +44,7 @@ def partition_row(term: ReplayedTerm, row: Row) -> None:
 
 
 def _check_order(term: ReplayedTerm, step: Step, before: Standing | None, now: Standing) -> None:
-    """The three rows of a completion follow each other; none of the later two stands without the first."""
+    """The three rows of a completion follow each other; neither of the later two appears without the first."""
     came = term.commit.completing.get(now.key)
     expected: tuple[Step, ...] = ()
     if came == "ReplicasChanged":
@@ -59,7 +60,7 @@ def _check_order(term: ReplayedTerm, step: Step, before: Standing | None, now: S
 def _check_past(term: ReplayedTerm, before: Standing | None, now: Standing) -> None:
     if before is None:
         if now.leader_epoch < term.past_epoch(now):
-            broken("leader epoch", f"at least {term.past_epoch(now)}, of a former term", now.leader_epoch)
+            broken("leader epoch", f"at least {term.past_epoch(now)}, from a former term", now.leader_epoch)
         return
     was, is_now = before.partition_epoch, now.partition_epoch
     if was is not None and is_now is not None and is_now < was:
@@ -67,19 +68,19 @@ def _check_past(term: ReplayedTerm, before: Standing | None, now: Standing) -> N
 
 
 def _check_world(term: ReplayedTerm, step: Step, before: Standing | None, now: Standing) -> None:
-    """What other rows said of the topic and of brokers."""
+    """Conditions that come from rows about the topic and about brokers."""
     if step in (steps.ELECTION, steps.FIRST_LEADER, steps.COMPLETION) and now.leader in term.left:
-        broken("broker", "a leader that is there", f"{now.leader}, which left")
+        broken("broker", "a leader that has not left", f"{now.leader}, which left")
     if step is steps.ISR_TOLD and before is not None:
         gone = [b for b in now.isr if b not in before.isr and b in term.left]
         if gone:
-            broken("broker", "an isr that gains who is there", f"{gone}, which left")
+            broken("broker", "an isr that gains only brokers that have not left", f"{gone}, which left")
     moves = step in (steps.TARGET_SET, steps.KAFKA_MOVE, steps.OVERRIDE)
     elects = step in (steps.ELECTION, steps.FIRST_LEADER) and now.leader != NO_LEADER
     if now.status == 1 and (moves or elects):
-        broken("status", f"neither elections nor moves of {now.topic}-{now.partition}, which is offline", "one")
+        broken("status", f"no election and no move of {now.topic}-{now.partition}, which is offline", "one")
     if now.topic in term.deleting and (moves or elects):
-        broken("topic", f"neither elections nor moves of {now.topic}, which is being deleted", "one")
+        broken("topic", f"no election and no move of {now.topic}, which is being deleted", "one")
 
 
 def _owe(term: ReplayedTerm, step: Step, before: Standing | None, now: Standing, cause: str | None) -> None:
@@ -109,7 +110,7 @@ def _owe_intents(term: ReplayedTerm, now: Standing, brokers: Iterable[int], why:
 
 
 def check_commit(term: ReplayedTerm) -> None:
-    """The commit is whole: it left nothing half done, and a new one begins. Raises Broken."""
+    """Check that the commit is complete, and begin a new one. Raises Broken."""
     commit, term.commit = term.commit, ReplayedCommit()
     _check_completed(term, commit)
     for key in commit.grows:

@@ -1,8 +1,8 @@
-"""The words of a legal trace: the rules by name, how a broken one is told, and a partition as a row says it stands.
+"""The vocabulary of the audit: the rules by name, a broken rule, and the state of a partition after a row.
 
-* Rows come from files: every field is of its kind, or the row breaks the rule `shape`.
-* `Standing` has what a row says after the record. A partition without a state key stands with no isr, leader -1, leader
-  epoch -1, as in the model.
+* Rows come from files: every field has its type, or the row breaks the rule `shape`.
+* `Standing` has the values of a row. A partition without a state key has no isr, leader -1 and leader epoch -1, as in
+  the model.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ from controller.model.values import NO_EPOCH, NO_LEADER, Replicas
 Row: TypeAlias = Mapping[str, Any]
 
 RULES: Final[Mapping[str, str]] = {
-    "shape": "a row has the fields of its event, each of its kind",
+    "shape": "a row has the fields of its event, each with its type",
     "numbering": "seq rises, row counts from 0 without holes, and the last row of a commit says how many there are",
     "term": "a term begins with its Takeover, keeps its epoch, and ends with Resigned; epochs rise",
     "topic id": "a topic keeps its id until it is deleted",
-    "topic": "a topic is created once; none is elected or moved while it is deleted, and none is deleted that moves",
-    "broker": "a broker with another epoch is a death, then a birth; nobody who left leads or enters the isr",
-    "leader epoch": "leader epochs never go back, and rise by what the event says",
+    "topic": "a topic is created once; it has no election or move during its deletion, and no move when it is deleted",
+    "broker": "a new broker epoch is a death, then a birth; a broker that left neither leads nor enters the isr",
+    "leader epoch": "leader epochs never go back, and rise by the amount that belongs to the event",
     "partition epoch": "partition epochs never go back, and there is one per commit",
-    "leader": "the leader is in the isr or there is none; it changes by election and completion only",
-    "isr": "the isr is never empty, within R and T, and changes only as its event says",
-    "replicas": "R changes only by growth, completion, and members of the isr that nobody had listed",
-    "target": "T is untouched from its request until it is cleared",
-    "origin": "where a move came from stays as long as it runs",
-    "status": "the status changes by StatusChanged only: online, read-only, offline; nobody leads what is offline anew",
-    "purge": "what is offline, or was never led, is purged, the last partition first, once nobody has to delete it",
-    "move": "a move is begun once, and goes on only while it runs",
+    "leader": "the leader is in the isr, or there is none; it changes by election and completion only",
+    "isr": "the isr is never empty, is within R and T, and changes only as its event allows",
+    "replicas": "R changes only by growth, by completion, and by members of the isr that no list contained",
+    "target": "T is unchanged from its request until it is cleared",
+    "origin": "the origin of a move is unchanged as long as the move runs",
+    "status": "the status changes by StatusChanged only: online, read-only, offline; offline has no new leader",
+    "purge": "partitions are purged last one first, offline or never led, when no broker has to delete them",
+    "move": "a move begins once, and continues only while it runs",
     "growth": "R grows at its end by the members of T that entered the isr, in the commit in which they did",
     "completion": "R := T, T cleared, isr within R: in this order, in one commit, and only with T within the isr",
-    "intent": "nobody of R or T is told to delete; a replica has one open intent",
-    "owed intent": "who leaves R and T has an intent in the same commit; who comes back has none",
+    "intent": "no member of R or T gets an intent; a replica has one open intent",
+    "owed intent": "a broker that leaves R and T has an intent in the same commit; one that comes back has none",
     "open intent": "only an open intent is acknowledged or dropped",
-    "legacy key": "entries are removed from a legacy key that is there, and it is removed once",
-    "throttle": "throttles that are to go with the last move go when nothing moves",
+    "legacy key": "entries are removed from a legacy key that exists, and it is removed once",
+    "throttle": "throttles that are removed with the last move are removed when no move runs",
     "chain": "each line carries the hash of the line before it",
 }
-"""What a row can break, in words. `chain` is looked at by whoever reads the lines."""
+"""The meaning of each rule. `chain` is checked by the reader of the lines, not by `Trace`."""
 
 
 class Broken(Exception):
-    """A rule is broken; what stands in it is put together to an `Illegal` by the trace."""
+    """A rule is broken; the trace builds an `Illegal` from it."""
 
     def __init__(self, rule: str, expected: str, got: str) -> None:
         super().__init__(rule, expected, got)
@@ -59,7 +59,7 @@ class Broken(Exception):
 
 @attrs.frozen
 class Illegal:
-    """A row that no legal trace has: which, the rule (a name in RULES), what it would have been, what it is."""
+    """A row that no legal trace has: its place, the rule (a name in RULES), what was expected, and what it says."""
 
     epoch: int
     seq: int
@@ -74,7 +74,7 @@ class Illegal:
     def __str__(self) -> str:
         topic = "" if self.topic is None else f" of {self.topic}"
         of = topic if self.partition is None else f"{topic}-{self.partition}"
-        numbers = (("epoch", self.epoch), ("seq", self.seq), ("row", self.row))  # -1: the line does not say
+        numbers = (("epoch", self.epoch), ("seq", self.seq), ("row", self.row))  # -1: the line has no such number
         where = "".join(f"{name} {value}, " for name, value in numbers if value >= 0)
         at = f"{where}{self.event}{of}"
         return f"{at}: {self.rule}: expected {self.expected}, got {self.got} ({RULES[self.rule]})"
@@ -82,8 +82,8 @@ class Illegal:
 
 @frozen
 class Standing:
-    """A partition after a row. `target`: T, None when it does not move; `partition_epoch` None: the row says none.
-    `is_fresh`: of a topic that was created in this term, without a leader so far."""
+    """A partition after a row. `target`: T, None when it does not move; `partition_epoch` None: not in the row.
+    `is_fresh`: the topic was created in this term, and the partition has had no leader yet."""
 
     topic: str
     partition: int
@@ -119,7 +119,7 @@ class Standing:
 
 @lru_cache(maxsize=65_536)
 def _united(replicas: Replicas, target: Replicas) -> Replicas:
-    """Asked many times for few different lists."""
+    """Cached, because it is called many times for few different lists."""
     return tuple(dict.fromkeys(replicas + target))
 
 
@@ -129,8 +129,8 @@ def _outside(isr: Replicas, members: Replicas) -> Replicas:
 
 
 def read_standing(row: Row) -> Standing:
-    """A partition as `row` (of the journal, or of a Takeover's moves) says it. Raises Broken for a field that is not of
-    its kind, and for what holds of no partition, whatever was before."""
+    """A partition as `row` (of the journal, or of a Takeover's moves) describes it. Raises Broken for a field of a
+    wrong type, and for values that no partition can have."""
     led = "isr" in row
     standing = Standing(
         word(row, "topic"),
@@ -146,7 +146,7 @@ def read_standing(row: Row) -> Standing:
         ids(row, "origin") if "origin" in row else None,
     )
     if standing.leader != NO_LEADER and standing.leader not in standing.isr:
-        broken("leader", f"one of the isr {list(standing.isr)}, or -1", standing.leader)
+        broken("leader", f"a member of the isr {list(standing.isr)}, or -1", standing.leader)
     return standing
 
 
@@ -158,7 +158,7 @@ def _status(row: Row) -> int:
 
 
 def broken(rule: str, expected: object, got: object) -> NoReturn:
-    """Raise Broken; tuples are told as the lists that a row has."""
+    """Raise Broken; tuples are shown as lists, as in a row."""
     raise Broken(rule, _said(expected), _said(got))
 
 
@@ -174,7 +174,7 @@ def word(row: Row, name: str) -> str:
 
 
 def topic_id_of(row: Row) -> str:
-    """A topic without an id has none in its rows."""
+    """The id of the row's topic; empty for a topic without an id."""
     return word(row, "topic_id") if "topic_id" in row else ""
 
 
@@ -186,7 +186,7 @@ def number(row: Row, name: str, low: int = 0) -> int:
 
 
 def ids(row: Row, name: str) -> Replicas:
-    """A list of brokers: at least one, each once."""
+    """The brokers of a list field: at least one, each once. Raises Broken."""
     return brokers(row.get(name), name)
 
 
@@ -194,8 +194,8 @@ _NUMBERS: Final = {int}
 
 
 def brokers(value: object, name: str) -> Replicas:
-    """`value` as brokers of a list: at least one, each once. Raises Broken."""
-    # By what runs in C: an audit asks this three times a row.
+    """`value` as the brokers of a list: at least one, each once. Raises Broken."""
+    # Fast path of functions that run in C: an audit calls this three times per row.
     if type(value) is list and value and set(map(type, value)) == _NUMBERS and min(value) >= 0:
         found = tuple(value)
         if len(set(found)) == len(found):
@@ -219,7 +219,7 @@ def detail(row: Row) -> Row:
 
 
 def listed(row: Row, name: str) -> list[Any]:
-    """A list of a detail, empty where it is not said."""
+    """A list in a detail, empty where it is missing."""
     value = row.get(name, [])
     if not isinstance(value, list | tuple):
         broken("shape", f"a list as {name}", f"{value!r:.80}")

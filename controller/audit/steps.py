@@ -1,9 +1,9 @@
-"""How a partition may go from one row to the next: a table from events to steps.
+"""How a partition may change from one row to the next: a table from events to steps.
 
-A step says which values may change, by how much the leader epoch rises (`topics-and-leaders.md`, "Who leads"), and what
-must hold besides: of the row alone, and beside the row before it. Some events have several steps (a move is completed
-or cancelled): `step_of` chooses by the cause, or by what the row itself shows. An election is told by its values, not
-by its cause: the leader is the first of R, then T, that is in the isr, for all of them.
+A step says which values may change, by how much the leader epoch rises (`topics-and-leaders.md`, "Who leads"), and
+which conditions apply to the row alone and to the row together with the one before. Some events have several steps (a
+move is completed or cancelled): `step_of` chooses by the cause, or by the values of the row. An election is checked by
+its values, not by its cause: for every cause the leader is the first of R, then T, that is in the isr.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from controller.audit import conditions
 from controller.audit.standing import Standing, broken
 
 _VALUES: Final = ("replicas", "isr", "target", "leader", "status", "origin")
-"""What a row has; each is the name of the rule, too, that is broken where it changes and may not."""
+"""The values of a row; each is also the name of the rule that is broken by a change that is not allowed."""
 
 
 @attrs.frozen(eq=False)
 class Step:
-    """`changes`: the values that may differ from the row before. `epochs`: by how much the leader epoch may rise, None:
-    by anything. `alone`: what holds of the row itself; `between`: beside the row before it. `needs_move`: a move runs
-    before it; `has_target`: one runs after it, None: as before. `strays`: the isr may be outside R and T."""
+    """`changes`: values that may differ from the row before. `epochs`: by how much the leader epoch may rise, None: by
+    any amount. `alone`: condition on the row itself; `between`: on both rows. `needs_move`: a move runs before the row;
+    `has_target`: one runs after it, None: as before. `strays`: the isr may have members outside R and T."""
 
     changes: frozenset[str] = frozenset()
     epochs: tuple[int, ...] | None = (0,)
@@ -82,7 +82,7 @@ WHOLE_CAUSES: Final = frozenset({"found", "readable again"})
 
 
 def step_of(event: str, cause: object, before: Standing | None, now: Standing) -> Step | None:
-    """The step that a row takes; None for an event that is none of a partition's."""
+    """The step that a row takes; None for an event that is not about a partition's values."""
     chosen = _STEPS.get(event)
     return chosen(cause, before, now) if chosen is not None else None
 
@@ -93,7 +93,7 @@ def _election(cause: object, before: Standing | None, now: Standing) -> Step:
 
 
 def _isr_change(cause: object, before: Standing | None, now: Standing) -> Step:
-    """A leader's word raises no epoch; whoever else takes somebody out does."""
+    """A leader's request raises no epoch; a removal by the controller does."""
     if cause == "follower died":
         return DEAD_TAKEN_OUT
     told = cause == "alter_isr" or before is None or now.leader_epoch == before.leader_epoch
@@ -125,8 +125,8 @@ PARTITION_EVENTS: Final = frozenset(_STEPS)
 
 
 def check_step(step: Step, before: Standing | None, now: Standing, *, is_known_idle: bool) -> None:
-    """Whether `now` may follow on `before`. None: the partition was not seen yet; `is_known_idle`: it does not move,
-    since what did was listed. Raises Broken."""
+    """Check that `now` may follow `before`. `before` None: no earlier row of the partition; `is_known_idle`: it has no
+    move, because the Takeover listed all moves. Raises Broken."""
     _check_target(step, before, now, is_known_idle=is_known_idle)
     step.alone(now)
     if before is not None:
@@ -138,9 +138,9 @@ def check_step(step: Step, before: Standing | None, now: Standing, *, is_known_i
 def _check_target(step: Step, before: Standing | None, now: Standing, *, is_known_idle: bool) -> None:
     runs = _runs(before, is_known_idle=is_known_idle)
     if step.needs_move and runs is False:
-        broken("move", "a move that runs", "none")
+        broken("move", "a running move", "none")
     if step in (TARGET_SET, KAFKA_MOVE) and runs:
-        broken("move", "no move that runs", "one")
+        broken("move", "no running move", "one")
     if step.has_target is not None and (now.target is not None) is not step.has_target:
         broken("target", "a target" if step.has_target else "no target", now.target)
     if runs is False and step.has_target is None and step is not TAKEN_WHOLE and now.target is not None:
@@ -148,7 +148,7 @@ def _check_target(step: Step, before: Standing | None, now: Standing, *, is_know
 
 
 def _runs(before: Standing | None, *, is_known_idle: bool) -> bool | None:
-    """Whether a move runs before the row; None: nobody knows."""
+    """Whether a move runs before the row; None: unknown."""
     if before is not None:
         return before.target is not None
     return False if is_known_idle else None
@@ -177,8 +177,8 @@ def _check_epoch(step: Step, before: Standing, now: Standing) -> None:
 
 
 def _check_strays(step: Step, before: Standing | None, now: Standing) -> None:
-    """Only the completion leaves the isr outside R and T, for two rows; else nobody is let in there. What was found in
-    the store like this is mended later (`isr outside replicas`)."""
+    """Only a completion leaves the isr outside R and T, for two rows; otherwise no broker enters the isr from outside.
+    An isr that was found like this in the store is repaired later (`isr outside replicas`)."""
     strays = set(now.strays)
     if not strays:
         return

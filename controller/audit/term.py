@@ -1,7 +1,7 @@
-"""What the rows of a term have made so far, and what its present commit owes until its last row.
+"""What the rows of a term have produced so far, and what its present commit must contain before its last row.
 
-A Takeover lists what is in flight: what it does not list does not move and is not to be deleted (`is_whole`). After
-lines that are lost nothing is known any more but what the rows say from there on.
+A Takeover lists what is in flight: a partition that is not listed does not move and has no open intent (`is_whole`).
+After lost lines nothing is known except what the following rows say.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Slot: TypeAlias = tuple[str, str, int, int]
 
 @attrs.define
 class ReplayedCommit:
-    """What rows of this commit have begun and must end in it. `completing`: the row that came last. `grows`: partitions
-    whose R must hold what is in T and the isr. `owed`: replicas that are to get an intent, with the reason. `targeted`:
-    partitions with a new T."""
+    """What rows of this commit have begun and must end in it. `completing`: the last row of a completion. `grows`:
+    partitions whose R must contain what is in T and in the isr. `owed`: replicas that must get an intent, with the
+    reason. `targeted`: partitions with a new T."""
 
     completing: dict[Key, Literal["ReplicasChanged", "TargetCleared"]] = attrs.field(factory=dict)
     grows: set[Key] = attrs.field(factory=set)
@@ -34,8 +34,9 @@ class ReplayedCommit:
 class ReplayedTerm:
     """One controller epoch. `epochs`: the last leader epoch of each partition of a topic with an id, over all terms,
     until it is deleted.
-    `topics`: ids of the topics that are known to exist; `counts`: how many partitions, where a row said so.
-    `brokers`: epochs of who registered; `left`: who left. `legacy_key` None: not known whether it is there."""
+    `topics`: ids of the topics that are known to exist; `counts`: their numbers of partitions, where a row had them.
+    `brokers`: epochs of the registered brokers; `left`: brokers that left. `legacy_key` None: unknown whether it
+    exists."""
 
     epoch: int
     epochs: dict[tuple[str, str, int], int]
@@ -52,7 +53,7 @@ class ReplayedTerm:
     commit: ReplayedCommit = attrs.field(factory=ReplayedCommit)
 
     def lost(self) -> None:
-        """Rows are missing: what is known is what comes from here on."""
+        """Rows are missing: forget everything that earlier rows said."""
         self.is_whole = False
         for known in (self.partitions, self.intents, self.topics, self.counts, self.brokers):
             known.clear()
@@ -62,7 +63,7 @@ class ReplayedTerm:
         self.commit = ReplayedCommit()
 
     def stand(self, standing: Standing) -> None:
-        """The partition stands like this now."""
+        """Set the present values of the partition."""
         self.partitions[standing.key] = standing
         if standing.topic_id:
             self.topics[standing.topic] = standing.topic_id
@@ -70,11 +71,11 @@ class ReplayedTerm:
                 self.epochs[standing.topic, standing.topic_id, standing.partition] = standing.leader_epoch
 
     def past_epoch(self, standing: Standing) -> int:
-        """The last leader epoch that any row said of the partition; -1 where none did."""
+        """The last leader epoch of the partition in any row; -1 if there is none."""
         return self.epochs.get((standing.topic, standing.topic_id, standing.partition), NO_EPOCH)
 
     def topic_id(self, row: Row) -> str:
-        """The topic of a row, which has the id that the rows before gave to it. Raises Broken."""
+        """The id of the row's topic, which must equal the id in earlier rows. Raises Broken."""
         name, topic_id = word(row, "topic"), topic_id_of(row)
         known = self.topics.get(name, "")
         if known and topic_id and known != topic_id:

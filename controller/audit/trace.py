@@ -1,9 +1,9 @@
-"""The trace: rows in their order, numbered and in terms, each given to the rule of its event.
+"""The trace: rows in their order, with their numbers and terms, each given to the rule of its event.
 
-* A row that breaks a rule is told and taken in all the same: whoever wants all violations feeds on.
-* A term begins with its Takeover. `lost` says that rows are missing (a file of a rotated journal is gone), a Gap row
-  says so itself: from there on a partition is taken as its next row says it.
-* An event without a rule here is counted in `unchecked`; what it says of a partition is believed.
+* A row that breaks a rule is reported and still taken in, so a caller can feed on to get all violations.
+* A term begins with its Takeover. `lost` says that rows are missing (a file of a rotated journal is gone); a Gap row
+  says the same. From there on a partition is taken as its next row describes it.
+* An event without a rule here is counted in `unchecked`; the values of its partition are accepted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CHECKED: Final = frozenset({*_RULES, "Takeover", "Gap"})
 
 
 class Trace:
-    """All terms of a cluster, row by row. `unchecked`: events without a rule, and how often they came."""
+    """All terms of a cluster, row by row. `unchecked`: events without a rule, with their number of rows."""
 
     def __init__(self) -> None:
         self.unchecked: Counter[str] = Counter()
@@ -38,26 +38,26 @@ class Trace:
         self._resigned = False
         self._seq = -1
         self._row = -1
-        self._first = 0  # row with which the lines of the present commit began
-        self._anywhere = False  # the next row may stand anywhere in its commit
+        self._first = 0  # number of the first row of the present commit
+        self._anywhere = False  # the next row may be any row of its commit
         self._ended = True  # the last row was the last of its commit
 
     def lost(self) -> None:
-        """Rows are missing before the next one."""
+        """Say that rows are missing before the next one."""
         self._rows_lost = True
 
     def standing(self, topic: str, partition: int) -> Standing | None:
-        """How a partition stands by the rows so far; None if none spoke of it."""
+        """The state of a partition after the rows so far; None if no row was about it."""
         return None if self._term is None else self._term.partitions.get((topic, partition))
 
     def feed(self, row: Row) -> Illegal | None:
-        """Take in the next row; the first rule that it breaks, None if it breaks none."""
+        """Take in the next row; returns the first rule that it breaks, None if it breaks none."""
         found: Broken | None = None
         try:
             for name in ("epoch", "seq", "row"):
                 number(row, name)
         except Broken as error:
-            return _illegal(row, error)  # nobody knows what it follows on
+            return _illegal(row, error)  # without its numbers the row has no known predecessor
         for take in (self._begin, self._number, self._apply, self._end):
             try:
                 take(row)
@@ -96,7 +96,7 @@ class Trace:
         if ended:
             self._first = n
         if seq < seq_before or (not ended and not is_next):
-            broken("numbering", f"seq {seq_before}" + (" or above" if ended else ", whose rows go on"), seq)
+            broken("numbering", f"seq {seq_before}" + (" or above" if ended else ", whose commit has not ended"), seq)
         expected = row_before + 1 if is_next else 0
         anywhere, self._anywhere = self._anywhere and not is_next, False
         if n != expected and not anywhere:
@@ -118,7 +118,7 @@ class Trace:
             self._unknown(term, row, event)
 
     def _gap(self, term: ReplayedTerm, row: Row) -> None:
-        """A Gap of a former term, told after this one's Takeover, hides nothing of this one."""
+        """A Gap of a former term, written after this term's Takeover, hides no rows of this term."""
         first = detail(row).get("first")
         if not isinstance(first, Mapping) or first.get("controller_epoch") == term.epoch:
             term.lost()
@@ -129,7 +129,7 @@ class Trace:
             partition_row(term, row)
 
     def _end(self, row: Row) -> None:
-        """The last row of a commit: nothing is left half done."""
+        """After the last row of a commit, check that nothing is left half done."""
         self._ended = "rows" in row
         if not self._ended or self._term is None:
             return

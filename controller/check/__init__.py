@@ -1,6 +1,7 @@
-"""What is broken, inconsistent or left behind in the tree of a cluster: entries in, findings out, nothing written.
+"""Finds what is broken, inconsistent or left over in the tree of a cluster; writes nothing.
 
-`inspect(entries)` is pure; `check_store(store)` reads the entries first. What each kind of finding means: `KINDS`.
+`inspect(entries)` is pure; `check_store(store)` reads the entries first. `KINDS` has the meaning of each kind of
+finding.
 """
 
 from controller.check.findings import KINDS, SEVERITIES, Counts, Finding, Kind, Report, Severity

@@ -1,4 +1,4 @@
-"""Rules on leadership, brokers, configs and sequences: invariant 5, and keys whose owner is gone."""
+"""Rules on leadership, brokers, configs and sequences: invariant 5, and keys whose owner no longer exists."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ CHANGES_MAX: Final = 1000
 def leadership(tree: Tree) -> Iterator[Finding]:
     if tree.leader is None:
         if tree.has_epoch or tree.topics:
-            yield find("no-controller", LEADER_KEY, "nobody is controller: what is due waits")
+            yield find("no-controller", LEADER_KEY, "there is no controller: pending work waits for one")
     elif tree.leader.owner is None and tree.held is None and (tree.migration is None or tree.migration.may_lead):
-        yield find("controller-stays", LEADER_KEY, "the key belongs to no session", "an ephemeral key", "a lasting one")
+        yield find(
+            "controller-stays", LEADER_KEY, "the key belongs to no session", "an ephemeral key", "a permanent one"
+        )
 
 
 def migration(tree: Tree) -> Iterator[Finding]:
     if tree.migration is not None:
         way = "to" if tree.migration.side == "from" else "from"
         what = f"a move {way} {tree.migration.other:.200}: {tree.migration.phase}"
-        away = (
-            tree.migration.side == FROM and not tree.migration.may_lead
-        )  # whoever looks here looks at the wrong store
+        away = tree.migration.side == FROM and not tree.migration.may_lead  # the cluster no longer uses this store
         yield find("store-move", keys.MIGRATION, what, due=away)
 
 
 def epochs(tree: Tree) -> Iterator[Finding]:
-    """Invariant 5. Without its epoch a cluster would begin at 1 again, and brokers would drop what they are told."""
+    """Invariant 5. Without the epoch key a cluster would begin at 1 again, and brokers would ignore its requests."""
     token = tree.token
     if tree.epoch is not None and token is not None and token.controller_epoch > tree.epoch:
         expected = f"at most {tree.epoch} ({EPOCH_KEY})"
@@ -53,10 +53,14 @@ def token(tree: Tree) -> Iterator[Finding]:
         return
     if tree.has_kedge_keys:
         yield find(
-            "token-missing", TOKEN_KEY, "the key is missing: the next commits would begin at 1", "a token", "none"
+            "token-missing",
+            TOKEN_KEY,
+            "the key is missing: the next commits would be numbered from 1",
+            "a token",
+            "none",
         )
     elif tree.has_epoch:
-        yield find("never-led", TOKEN_KEY, "no controller of Kedge has led here")
+        yield find("never-led", TOKEN_KEY, "no controller of Kedge has led this cluster")
 
 
 def tree_format(tree: Tree) -> Iterator[Finding]:
@@ -66,15 +70,15 @@ def tree_format(tree: Tree) -> Iterator[Finding]:
 
 def registrations(tree: Tree) -> Iterator[Finding]:
     if not tree.registered and tree.topics:
-        yield find("nobody-registered", keys.BROKER_IDS, "no broker is registered: who is alive is not looked at")
+        yield find("nobody-registered", keys.BROKER_IDS, "no broker is registered: liveness is not checked")
     for broker_id, entry in tree.registered.items():
         if entry.owner is None:
             what = f"the registration of {broker_id} belongs to no session"
-            yield find("registration-stays", entry.key, what, "an ephemeral key", "a lasting one")
+            yield find("registration-stays", entry.key, what, "an ephemeral key", "a permanent one")
 
 
 def admissions(tree: Tree) -> Iterator[Finding]:
-    """`/kedge/brokers/<id>` is the last registration whose former death is worked off."""
+    """`/kedge/brokers/<id>` has the last registration for which the broker's previous death has been handled."""
     for broker_id, epoch in tree.admitted.items():
         registration, key = tree.registered.get(broker_id), keys.admitted(broker_id)
         if registration is None:
@@ -91,10 +95,10 @@ def admissions(tree: Tree) -> Iterator[Finding]:
 
 
 def never_brokers(tree: Tree) -> Iterator[Finding]:
-    """Replicas on ids that nobody ever registered under, as far as Kedge remembers: it admits every broker that comes,
-    and keeps that until the broker is forgotten. A controller's id, say, that brokers took for one of theirs."""
+    """Replicas on ids that no broker has registered under, as far as Kedge remembers: it admits every broker that
+    registers, until the broker is forgotten. An example is a controller's id that was used as a broker's id."""
     if not tree.admitted:
-        return  # nobody remembers
+        return  # no admissions are recorded
     known = tree.registered.keys() | tree.admitted.keys()
     named: dict[int, list[TopicPartition]] = {}
     for state in tree.listed():
@@ -103,7 +107,7 @@ def never_brokers(tree: Tree) -> Iterator[Finding]:
                 if broker_id not in known:
                     named.setdefault(broker_id, []).append(state.partition.tp)
     for broker_id, found in sorted(named.items()):
-        what = f"{len(found)} partitions have a replica on {broker_id}, which never was a broker: {found[0]}"
+        what = f"{len(found)} partitions have a replica on {broker_id}, which was never a broker: {found[0]}"
         more = ", ..." if len(found) > 1 else ""
         yield find("never-a-broker", keys.broker(broker_id), what + more)
 
@@ -120,7 +124,7 @@ def notices(tree: Tree) -> Iterator[Finding]:
             if found.counter is not None and number >= found.counter:
                 yield find("seq-ahead", key, "the number of the key", f"below {found.counter} ({above})", number)
         if found.numbers and above != keys.CONFIG_CHANGES:
-            yield find("notice-unread", above, f"{len(found.numbers)} are not worked off", due=tree.is_led)
+            yield find("notice-unread", above, f"{len(found.numbers)} notifications are not handled", due=tree.is_led)
         elif len(found.numbers) > CHANGES_MAX:
             yield find("changes-left", above, "config changes", f"at most {CHANGES_MAX}", len(found.numbers))
 
@@ -133,6 +137,6 @@ def sizes(tree: Tree) -> Iterator[Finding]:
 
 def unknown_keys(tree: Tree) -> Iterator[Finding]:
     for prefix, count in tree.unknown.items():
-        yield find("unknown-key", prefix, f"{count} keys that are not known")
+        yield find("unknown-key", prefix, f"{count} unknown keys")
     if not tree.keys:
-        yield find("empty-tree", "/", "there is no key at all: another store or root was meant?")
+        yield find("empty-tree", "/", "there is no key at all: is this the right store and root?")

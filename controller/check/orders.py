@@ -1,7 +1,7 @@
 """Rules on the orders below `/admin`: delete intents, legacy moves, elections, deletions, reductions, throttles.
 
-An intent outlives its topic, its broker's crash and the controller; it is wrong only where its broker is a member again
-(void), where a registered broker should have acknowledged it long ago, or where no broker will ever do.
+An intent outlives its topic, a crash of its broker and the controller. It is wrong only where its broker is a member
+again (void), where a registered broker should have acknowledged it long ago, or where no broker will ever do so.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NAMED_MAX = 5
 
 
 def empty_keys(tree: Tree) -> Iterator[Finding]:
-    """The last entry of a list of work takes its key with it."""
+    """The key of a list of work is deleted together with the last entry."""
     lists: list[tuple[str, object]] = [(one.key, one.intents) for one in tree.intents]
     lists += [(keys.REASSIGN_PARTITIONS, tree.moves), (keys.PREFERRED_ELECTION, tree.elections)]
     lists += [(f"{orders.DELETE_PARTITIONS}/{name}", order) for name, order in tree.reductions.items()]
@@ -29,7 +29,7 @@ def empty_keys(tree: Tree) -> Iterator[Finding]:
 
 
 def intents(tree: Tree) -> Iterator[Finding]:
-    """What becomes of each key of intents."""
+    """Checks what will happen with each intent."""
     topic_ids = {found.topic.topic_id for found in tree.topics.values()}
     for one in tree.intents:
         void = [intent for intent in one.intents if _is_void(tree, intent)]
@@ -49,7 +49,7 @@ def _waiting(tree: Tree, one: IntentKey, still: list[DeleteIntent], topic_ids: s
         return
     stale = [i for i in still if is_up and not tree.unreadable_topics and i.topic_id not in topic_ids]
     if stale:
-        what = f"broker {one.broker} is registered and has not acknowledged {_named(stale)}, of no topic"
+        what = f"broker {one.broker} is registered and has not acknowledged {_named(stale)}, which no topic has"
         yield find("stale-intent", one.key, what, due=tree.is_led)
     if len(stale) < len(still):
         where = "is registered" if is_up else "is down"
@@ -77,7 +77,7 @@ def _named(found: Iterable[DeleteIntent]) -> str:
 
 
 def intent_seq(tree: Tree) -> Iterator[Finding]:
-    """A key of intents is named after the commit that put it, and no commit is above the token's."""
+    """A key of intents is numbered by the commit that wrote it, and no commit is above the token's seq."""
     seq_max = None if tree.token is None else tree.token.seq
     for one in tree.intents:
         if seq_max is not None and one.seq > seq_max:
@@ -97,7 +97,7 @@ def legacy_moves(tree: Tree) -> Iterator[Finding]:
 
 
 def _bad_target(tp: TopicPartition, target: Replicas) -> Finding | None:
-    """What nobody can obey: whoever is controller drops such an entry, and goes on with the others."""
+    """A target that no controller can carry out: it drops the entry and continues with the others."""
     if not target:
         return find("empty-list", keys.REASSIGN_PARTITIONS, f"replicas of {tp}", SOME_BROKERS, dump_ids(target))
     if len(set(target)) != len(target):
@@ -110,7 +110,7 @@ def _pending_move(tp: TopicPartition, asked: Replicas, partition: Partition) -> 
     if target is None or set(target) != set(asked):
         is_now = "none" if target is None else dump_ids(target)
         got = f"targetReplicas {is_now}, replicas {dump_ids(partition.replicas)}"
-        what = f"{tp} does not move there (yet, or any more)"
+        what = f"{tp} does not move there (not yet, or no longer)"
         yield find("order-pending", keys.REASSIGN_PARTITIONS, what, f"targetReplicas {dump_ids(asked)}", got)
 
 
@@ -119,15 +119,15 @@ def elections(tree: Tree) -> Iterator[Finding]:
         if not tree.has_partition(tp):
             yield _unknown_partition(keys.PREFERRED_ELECTION, tp)
     if tree.elections:
-        yield find("order-pending", keys.PREFERRED_ELECTION, f"{len(tree.elections)} preferred leaders are asked for")
+        yield find("order-pending", keys.PREFERRED_ELECTION, f"{len(tree.elections)} preferred elections are requested")
 
 
 def _unknown_partition(key: str, tp: TopicPartition) -> Finding:
-    return find("unknown-partition", key, f"{tp} is not there")
+    return find("unknown-partition", key, f"{tp} does not exist")
 
 
 def deletions(tree: Tree) -> Iterator[Finding]:
-    """The key is put first and goes last, so a topic that is not there any more leaves it for a moment only."""
+    """The key is written first and deleted last, so a topic that no longer exists leaves it for a moment only."""
     for name in sorted(tree.deleting):
         key = f"{orders.DELETE_TOPICS}/{name}"
         if tree.has_topic(name) or name in tree.states or name in tree.configs:
@@ -142,12 +142,14 @@ def reductions(tree: Tree) -> Iterator[Finding]:
         if not tree.has_topic(name):
             yield find("reduction-left-behind", key, f"there is no topic {name}", due=name not in tree.deleting)
         elif name in tree.topics and tree.reductions[name]:
-            yield find("reduction-under-way", key, f"partitions {sorted(tree.reductions[name])} of {name} go")
+            yield find(
+                "reduction-under-way", key, f"partitions {sorted(tree.reductions[name])} of {name} are being removed"
+            )
             yield from _reduced(tree, name, key)
 
 
 def _reduced(tree: Tree, name: str, key: str) -> Iterator[Finding]:
-    """Invariant 8: ids stay 0..n-1, so it is the last partitions that go; those above the last are gone already."""
+    """Invariant 8: ids stay 0..n-1, so only the last partitions are removed; ids at or above the count are gone."""
     count = len(tree.topics[name].assignments)
     going = sorted(number for number in tree.reductions[name] if number < count)
     tail = list(range(count - len(going), count))
@@ -161,7 +163,7 @@ def _reduced(tree: Tree, name: str, key: str) -> Iterator[Finding]:
 
 
 def throttles(tree: Tree) -> Iterator[Finding]:
-    """The mark goes with the throttle, when the last reassignment has ended (KIP-179)."""
+    """The mark is deleted with the throttle, when the last reassignment has ended (KIP-179)."""
     for key, topics in tree.throttled_topics.items():
         for name in topics:
             if not tree.has_topic(name):
@@ -170,5 +172,5 @@ def throttles(tree: Tree) -> Iterator[Finding]:
         return
     for key, owners in (*tree.throttled_topics.items(), *tree.throttled_brokers.items()):
         if owners:
-            what = "nothing is being reassigned, and throttles are marked for removal"
+            what = "nothing is being reassigned, but throttles are marked for removal"
             yield find("throttle-removal-due", key, what, "", list(owners))

@@ -1,6 +1,6 @@
-"""Which key is what: the tables of the keys that are known, and how each is taken into the tree.
+"""The tables of the known keys, and how each key is read into the tree.
 
-A key is known by its path (EXACT), by its parent (CHILDREN) or by the parent of that (GRANDCHILDREN). State keys are
+A key is found by its path (EXACT), by its parent (CHILDREN) or by the parent of that (GRANDCHILDREN). State keys are
 read by `reading`, many at once.
 """
 
@@ -26,19 +26,19 @@ SEQUENCES: Final = {
 _NUMBER_DIGITS: Final = 10
 
 Reader: TypeAlias = Callable[[Tree, str, Entry], None]
-"""Takes in a key, given the last segment of its path. BadName; BadValue, ValueError, TypeError or Corrupt: it cannot be
-read."""
+"""Reads a key into the tree, given the last segment of its path. Raises BadName for a bad segment; BadValue,
+ValueError, TypeError or Corrupt for an unreadable value."""
 
 
 class BadName(Exception):
-    """The name of a key is not of its kind."""
+    """The last segment of a key is not what its parent requires."""
 
 
 def _topic(tree: Tree, name: str, entry: Entry) -> None:
     if not is_topic(name):
-        raise BadName("the key's name is no topic's")
+        raise BadName("the last part of the key is no topic name")
     if not entry.value:
-        return  # a parent without data
+        return  # the parent of other keys, without a value
     tree.unreadable_topics.add(name)
     tree.topics[name] = topic.decode(entry.value, name)
     tree.unreadable_topics.discard(name)
@@ -58,7 +58,7 @@ def _admitted(tree: Tree, name: str, entry: Entry) -> None:
 
 def _topic_config(tree: Tree, name: str, entry: Entry) -> None:
     if not is_topic(name):
-        raise BadName("the key's name is no topic's")
+        raise BadName("the last part of the key is no topic name")
     tree.configs[name] = entry.key
     small.decode_config(entry.value)
 
@@ -90,13 +90,13 @@ def _elections(tree: Tree, _: str, entry: Entry) -> None:
 
 def _deletion(tree: Tree, name: str, _: Entry) -> None:
     if not is_topic(name):
-        raise BadName("the key's name is no topic's")
+        raise BadName("the last part of the key is no topic name")
     tree.deleting.add(name)
 
 
 def _reduction(tree: Tree, name: str, entry: Entry) -> None:
     if not is_topic(name):
-        raise BadName("the key's name is no topic's")
+        raise BadName("the last part of the key is no topic name")
     tree.unreadable_reductions.add(name)
     tree.reductions[name] = orders.decode_retirements(entry.value)
     tree.unreadable_reductions.discard(name)
@@ -113,7 +113,7 @@ def _throttled_brokers(tree: Tree, _: str, entry: Entry) -> None:
 def _leader(tree: Tree, _: str, entry: Entry) -> None:
     tree.leader = entry
     if small.decode_controller(entry.value) is None:
-        parse(entry.value)  # says what is wrong with it, if it is no JSON at all
+        parse(entry.value)  # raises the exact error if the value is no JSON at all
         raise BadValue("no controller's id", where="brokerid", expected="a controller's id", got=entry.value[:40])
 
 
@@ -152,7 +152,7 @@ def _notice(tree: Tree, name: str, entry: Entry) -> None:
     above = parent(entry.key)
     number = name.removeprefix(SEQUENCES[above])
     if number == name or len(number) != _NUMBER_DIGITS or not (number.isascii() and number.isdecimal()):
-        raise BadName(f"the key's name is not {SEQUENCES[above]}<{_NUMBER_DIGITS} digits>")
+        raise BadName(f"the last part of the key is not {SEQUENCES[above]}<{_NUMBER_DIGITS} digits>")
     tree.notices[above].numbers[entry.key] = int(number)
     _NOTICES[above](entry.value)
 
@@ -187,7 +187,7 @@ def _gateways_secret(_: Tree, __: str, entry: Entry) -> None:
 
 
 def _unread(_: Tree, __: str, ___: Entry) -> None:
-    """A key that is known, and whose value says nothing that could be wrong here."""
+    """A known key whose value has nothing to check here."""
 
 
 _NOTICES: Final[Mapping[str, Callable[[bytes], object]]] = {
@@ -209,7 +209,7 @@ EXACT: Final[Mapping[str, tuple[Reader, int]]] = {
     keys.GATEWAYS_SECRET: (_gateways_secret, 1),
     keys.REASSIGN_PARTITIONS: (_legacy, 1),
     keys.PREFERRED_ELECTION: (_elections, 1),
-    "/cluster/id": (_cluster_id, 0),  # its version is a text
+    "/cluster/id": (_cluster_id, 0),  # its version is a string
     "/brokers/seqid": (_unread, 0),
     **dict.fromkeys(orders.REPLICAS_REMOVAL, (_throttled_topics, 1)),
     **dict.fromkeys(orders.RATES_REMOVAL, (_throttled_brokers, 1)),
@@ -222,7 +222,7 @@ CHILDREN: Final[Mapping[str, tuple[Reader, int]]] = {
     keys.BROKER_IDS: (_registration, 5),
     keys.ADMITTED: (_admitted, 0),
     keys.GATEWAYS: (_gateway, 1),
-    keys.MIGRATION: (_unread, 0),  # the seal, which is not text
+    keys.MIGRATION: (_unread, 0),  # the seal, which is binary
     keys.CONFIG_TOPICS: (_topic_config, 1),
     "/config/brokers": (_broker_config, 1),
     orders.DELETE_TOPICS: (_deletion, 0),

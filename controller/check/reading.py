@@ -1,7 +1,7 @@
-"""Entries into a tree, and the findings of what cannot be read.
+"""Builds the tree from entries, and the findings for what cannot be read.
 
-State keys come last and many at once, since R stands in the topic key. A key below which known ones stand may hold
-nothing, as ZooKeeper's do.
+State keys are read last and many at once, because R is in the topic key. A parent of known keys may have an empty
+value, as in ZooKeeper.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from stores.recipes import TOKEN_KEY
 
 NEAR_BYTES: Final = VALUE_BYTES_MAX * 4 // 5
 
-_CHUNK: Final = 2000  # values parsed at once: one broken among them costs the parse of as many, one by one
+_CHUNK: Final = 2000  # values parsed at once: a broken one among them makes all be parsed again, one by one
 
 _TOPS: Final = frozenset({"/admin", "/brokers", "/cluster", "/config", "/kedge"})
 _PARTS_OF: Final = (keys.TOPICS, keys.REPLICA_DELETIONS, "/consumers", "/kafka-acl", "/kafka-acl-extended")
@@ -34,7 +34,7 @@ _PARENTS: Final = frozenset(
 
 
 def read(entries: Iterable[Entry]) -> tuple[Tree, list[Finding]]:
-    """The tree, and what could not be taken into it. Raises nothing, whatever stands in the entries."""
+    """The tree, and findings for what could not be read into it. Raises nothing, whatever the entries are."""
     tree, findings, states = Tree(), list[Finding](), list[tuple[str, int, Entry]]()
     for entry in entries:
         tree.keys += 1
@@ -54,7 +54,7 @@ def _take(tree: Tree, entry: Entry) -> Iterator[Finding]:
     known = _known(entry.key)
     if known is None:
         if _is_state_path(entry.key):
-            yield find("bad-name", entry.key, "the key's name is no topic's or no partition's")
+            yield find("bad-name", entry.key, "the path has no topic name or no partition number")
         elif entry.value not in (b"", b"null") or not _may_be_empty(entry.key):
             tree.unknown[_prefix(entry.key)] += 1
         return
@@ -71,13 +71,13 @@ def _take(tree: Tree, entry: Entry) -> Iterator[Finding]:
 
 
 def _is_of_leaders(key: str) -> bool:
-    """Whether Kedge has led here, as only who leads writes it; the token is asked for besides."""
+    """Whether only a controller of Kedge that leads writes the key; the token is checked separately."""
     ours = key.startswith(("/kedge/", keys.REPLICA_DELETIONS + "/"))
     return ours and key != TOKEN_KEY and not key.startswith(keys.GATEWAYS)
 
 
 def _known(key: str) -> tuple[Reader, int] | None:
-    """Who reads the key, and the highest version that it may say (0: it says none)."""
+    """The reader of the key, and the highest version that it may have (0: it has none)."""
     above = parent(key)
     return EXACT.get(key) or CHILDREN.get(above) or GRANDCHILDREN.get(parent(above))
 
@@ -92,7 +92,7 @@ def _may_be_empty(key: str) -> bool:
 
 
 def _prefix(key: str) -> str:
-    """By what an unknown key is counted: its first segment, or two where the first is known."""
+    """The prefix by which an unknown key is counted: its first segment, or two where the first is known."""
     parts = key.split("/")
     return "/".join(parts[:3]) if len(parts) > 3 and f"/{parts[1]}" in _TOPS else "/".join(parts[:2])
 
@@ -140,7 +140,7 @@ def _states(tree: Tree, found: Sequence[tuple[str, int, Entry]]) -> list[Finding
 
 
 def _state(of: TopicKey | None, name: str, number: int, key: str, raw: object) -> State:
-    """The state key, and R if its topic lists it."""
+    """The state key, with R if its topic lists the partition."""
     is_listed = of is not None and number < len(of.assignments)
     replicas = of.assignments[number] if of is not None and is_listed else ()
     if type(raw) is not dict:

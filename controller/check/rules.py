@@ -1,7 +1,7 @@
 """The table of rules, and the one pass over it.
 
-A rule is a function of the tree that gives findings, as many as it likes; it changes nothing and no rule depends on
-another. A new rule is a function, a row here, a row in KINDS, and a planted tree in `tests/check`.
+A rule is a function from the tree to any number of findings; it changes nothing, and no rule depends on another. A new
+rule needs a function, a row here, a row in KINDS, and a planted tree in `tests/check`.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ RULES: Final[tuple[Rule, ...]] = (
 
 
 def inspect(entries: Iterable[Entry], rules: Sequence[Rule] = RULES) -> Report:
-    """What is broken, inconsistent or left behind among `entries`, which are all keys of one cluster, in any order, as
-    `MetadataStore.snapshot("/")` gives them. Pure; raises nothing, whatever stands in the keys. Without
-    `rules`: what of them cannot be read.
+    """What is broken, inconsistent or left over among `entries`: all keys of one cluster, in any order, as from
+    `MetadataStore.snapshot("/")`. Pure; raises nothing, whatever the keys hold. With no `rules` it returns only what
+    cannot be read.
 
-    An entry's `owner` says whether it is ephemeral, `created` of a registration is its broker's epoch.
+    An entry's `owner` says whether it is ephemeral; `created` of a registration is its broker's epoch.
     """
     tree, findings = read(entries)
     for rule in rules:

@@ -1,7 +1,7 @@
-"""Reading the tree of a store to inspect it: one snapshot, nothing else; no key is put, no election stood for.
+"""Reads the tree of a store and inspects it: it takes snapshots, writes no key and takes part in no election.
 
-Where a snapshot is not one instant (ZooKeeper), a commit between its first and its last key looks like a broken tree.
-So what is found there is looked for a second time, and only what was found both times, word for word, is told.
+Where a snapshot is not of one instant (ZooKeeper), a commit during the read looks like a broken tree. Then the tree is
+read a second time, and only findings that are equal in both are reported.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from stores.base import MetadataStore
 
 
 def check_store(store: MetadataStore, *, timeout_s: float) -> Report:
-    """What is broken, inconsistent or left behind in the tree that `store` shows. Writes nothing. `timeout_s` is for
-    each read, of which there are two at most. Raises what the store raises."""
+    """What is broken, inconsistent or left over in the tree of `store`. Writes nothing. `timeout_s` is for each read,
+    of which there are at most two. Raises what the store raises."""
     first = store.snapshot("/", timeout_s=timeout_s)
     report = inspect(first.entries)
     if first.consistent:

@@ -1,7 +1,7 @@
-"""Rules on topic keys and state keys: invariants 1, 2 and 8 of the design, and what a move or a death left behind.
+"""Rules on topic keys and state keys: invariants 1, 2 and 8 of the design, and what a move or a death left over.
 
-A topic that is being deleted loses its keys piece by piece and is led by nobody: only what must hold all the time is
-asked of it. Who is alive is not asked while no broker is registered at all: then nothing runs yet, or no more.
+A topic that is being deleted loses its keys one by one and has no leaders: only what must hold at every moment is
+checked. Liveness is not checked while no broker is registered: then the cluster does not run yet, or no longer.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ def topic_id_missing(tree: Tree) -> Iterator[Finding]:
 
 
 def topic_id_twice(tree: Tree) -> Iterator[Finding]:
-    """An intent, and a broker's log, is known by topic_id: two topics of one would share them."""
+    """An intent and a broker's log are identified by topic_id: two topics with the same one would share them."""
     names: dict[str, str] = {}
     for name, found in sorted(tree.topics.items()):
         topic_id = found.topic.topic_id
         if topic_id and names.setdefault(topic_id, name) != name:
-            yield find("topic-id-twice", keys.topic(name), f"topic_id {topic_id} is that of {names[topic_id]}, too")
+            yield find("topic-id-twice", keys.topic(name), f"topic_id {topic_id} is also that of {names[topic_id]}")
 
 
 def kafka_move(tree: Tree) -> Iterator[Finding]:
@@ -37,7 +37,7 @@ def kafka_move(tree: Tree) -> Iterator[Finding]:
 
 
 def state_missing(tree: Tree) -> Iterator[Finding]:
-    """A new partition gets its state key as soon as one of its brokers is alive, unless it is to go."""
+    """A new partition gets its state key as soon as one of its brokers is alive, unless it is being removed."""
     for name, found in tree.topics.items():
         known = tree.states.get(name, {})
         if name in tree.deleting or len(known) == len(found.assignments) == _listed_count(known, found.assignments):
@@ -84,7 +84,7 @@ def leader_outside_isr(tree: Tree) -> Iterator[Finding]:
 
 
 def who_is_gone(tree: Tree) -> Iterator[Finding]:
-    """Deaths that nobody worked off, and partitions that nobody leads."""
+    """Deaths that were not handled, and partitions without a leader."""
     if not tree.registered:
         return
     live = tree.registered.keys()
@@ -104,11 +104,11 @@ def who_is_gone(tree: Tree) -> Iterator[Finding]:
 def _leaderless(tree: Tree, state: State, live: list[int]) -> Finding:
     if live:
         return find("no-leader", state.key, "leader", f"one of {live}", NO_LEADER, due=tree.is_led)
-    return find("offline", state.key, "none of the isr is registered", "", state.partition.isr)
+    return find("offline", state.key, "no member of the isr is registered", "", state.partition.isr)
 
 
 def unfinished_completion(tree: Tree) -> Iterator[Finding]:
-    """All of T is in sync, so nothing is left to wait for but a controller, or a member of T that can lead."""
+    """All of T is in sync: only a controller, or a member of T that can lead, may still be missing."""
     for state in tree.listed():
         p = state.partition
         if p.move is not None and set(p.move.target) <= set(p.isr) and p.topic not in tree.deleting:
@@ -124,7 +124,7 @@ def orphan_reassignment(tree: Tree) -> Iterator[Finding]:
 
 
 def recovering_isr(tree: Tree) -> Iterator[Finding]:
-    """After an unclean election the isr grows only once the leader said that it has recovered (KIP-704)."""
+    """After an unclean election the isr grows only after the leader has reported its recovery (KIP-704)."""
     for state in tree.every_state():
         p = state.partition
         if p.leader_recovery_state == 1 and len(p.isr) > 1:
@@ -132,7 +132,7 @@ def recovering_isr(tree: Tree) -> Iterator[Finding]:
 
 
 def retired_epoch(tree: Tree) -> Iterator[Finding]:
-    """Invariant 8: an id comes back above the epoch that it was retired under, so that late messages are dropped."""
+    """Invariant 8: a new partition with a retired id begins above the old epoch, so late messages are ignored."""
     for name, found in tree.topics.items():
         for number, epoch in found.topic.retired_epochs.items():
             state = tree.state(name, number)
@@ -141,7 +141,7 @@ def retired_epoch(tree: Tree) -> Iterator[Finding]:
 
 
 def state_epoch(tree: Tree) -> Iterator[Finding]:
-    """Invariant 5: nobody wrote under an epoch that is still to come."""
+    """Invariant 5: no key has a controller epoch that does not exist yet."""
     epoch_max = tree.epoch
     for state in tree.every_state():
         epoch = state.controller_epoch
@@ -151,7 +151,7 @@ def state_epoch(tree: Tree) -> Iterator[Finding]:
 
 
 def status_without_order(tree: Tree) -> Iterator[Finding]:
-    """Who would take it offline, or delete it, finds it by the key of the reduction alone (KIP-694)."""
+    """The reduction's key is the only thing from which a controller continues the removal (KIP-694)."""
     for state in tree.listed():
         p = state.partition
         ordered = p.partition in tree.reductions.get(p.topic, {}) or p.topic in tree.unreadable_reductions

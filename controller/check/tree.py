@@ -1,4 +1,4 @@
-"""A cluster's tree as values, as far as it can be read. What the rules look at; it says nothing of right or wrong."""
+"""The readable part of a cluster's tree as values. The rules read it; it has no notion of right or wrong."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from stores.recipes import Token
 
 @attrs.frozen(weakref_slot=False)
 class State:
-    """A state key that can be read. `is_listed`: the topic key can be read and lists the partition, so that R is known.
-    `has_orphan_block`: `reassignment` stands there without `targetReplicas`."""
+    """A state key that can be read. `is_listed`: the topic key can be read and lists the partition, so R is known.
+    `has_orphan_block`: it has `reassignment` without `targetReplicas`."""
 
     key: str
     partition: Partition
@@ -30,7 +30,7 @@ class State:
 
 @attrs.frozen(weakref_slot=False)
 class IntentKey:
-    """A key of delete intents, in the words of its name and its value."""
+    """A key of delete intents: the parts of its name, and its value."""
 
     key: str
     broker: int
@@ -40,7 +40,7 @@ class IntentKey:
 
 @attrs.define
 class Notices:
-    """The numbered keys below a parent, and the counter in its value (None: there is none)."""
+    """The numbered keys below a parent, and the counter in the parent's value (None: it has none)."""
 
     numbers: dict[str, int] = attrs.field(factory=dict)
     counter: int | None = None
@@ -48,14 +48,14 @@ class Notices:
 
 @attrs.define
 class Tree:
-    """Every key that is known and can be read. By topic name, partition id or broker id where it is a mapping."""
+    """Every known key that can be read. Mappings are by topic name, partition id or broker id."""
 
     topics: dict[str, TopicKey] = attrs.field(factory=dict)
     unreadable_topics: set[str] = attrs.field(factory=set)
-    states: dict[str, dict[int, State | None]] = attrs.field(factory=dict)  # None: it cannot be read
+    states: dict[str, dict[int, State | None]] = attrs.field(factory=dict)  # None: unreadable
     configs: dict[str, str] = attrs.field(factory=dict)  # topic -> key
     registered: dict[int, Entry] = attrs.field(factory=dict)
-    admitted: dict[int, int | None] = attrs.field(factory=dict)  # None: it cannot be read
+    admitted: dict[int, int | None] = attrs.field(factory=dict)  # None: unreadable
     intents: list[IntentKey] = attrs.field(factory=list)
     moves: tuple[LegacyEntry, ...] | None = None  # of the legacy key
     has_legacy_key: bool = False
@@ -81,7 +81,7 @@ class Tree:
 
     @property
     def is_led(self) -> bool:
-        """Whether somebody holds /controller, so that what is due should be done."""
+        """Whether there is a controller, so that pending work should be done."""
         return self.leader is not None
 
     def listed(self) -> Iterator[State]:
@@ -89,15 +89,15 @@ class Tree:
         return (state for state in self.every_state() if state.is_listed)
 
     def every_state(self) -> Iterator[State]:
-        """Every state key that can be read."""
+        """Every readable state key."""
         return (state for states in self.states.values() for state in states.values() if state is not None)
 
     def state(self, topic: str, partition: int) -> State | None:
-        """The state of a partition; None where it has none, or one that cannot be read."""
+        """The state of a partition; None where it has none or an unreadable one."""
         return self.states.get(topic, _NO_STATES).get(partition)
 
     def has_partition(self, tp: TopicPartition) -> bool:
-        """Whether the topic lists it, or may do so: a topic key that cannot be read."""
+        """Whether the topic lists it, or may list it because the topic key is unreadable."""
         found = self.topics.get(tp.topic)
         return tp.topic in self.unreadable_topics if found is None else 0 <= tp.partition < len(found.assignments)
 
@@ -106,11 +106,11 @@ class Tree:
         return name in self.topics or name in self.unreadable_topics
 
     def is_running(self) -> bool:
-        """Whether anything is being reassigned: by the legacy key, by T, by Kafka."""
+        """Whether anything is being reassigned: by the legacy key, by a target, or by Kafka."""
         return self.has_legacy_key or self.count_moves() > 0
 
     def count_moves(self) -> int:
-        """Partitions with T, and those that Kafka moves."""
+        """The number of partitions with a target, and of those that Kafka moves."""
         ours = {state.partition.tp for state in self.listed() if state.partition.move is not None}
         ours |= {TopicPartition(t, p) for t, found in self.topics.items() for p in found.topic.kafka_moves}
         return len(ours)

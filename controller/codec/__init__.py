@@ -1,4 +1,4 @@
-"""Key paths and the JSON of every key. Bytes in, values out; broken content is a `BadValue`, never a crash."""
+"""Key paths and the JSON of every key: bytes in, values out. Broken content raises `BadValue`, never another error."""
 
 from controller.codec.text import BadValue
 

@@ -1,6 +1,6 @@
-"""The registration of a broker, `/brokers/ids/<id>`: v1 to v5 are read, the version asked for is written (KIP-36).
+"""The registration of a broker, `/brokers/ids/<id>`: v1 to v5 are read, the requested version is written (KIP-36).
 
-v1 host, port, jmx_port, timestamp (a text); v2 adds endpoints; v3 rack, left out where there is none; v4
+v1 host, port, jmx_port, timestamp (a string); v2 adds endpoints; v3 rack, left out where there is none; v4
 listener_security_protocol_map; v5 features. Below v3 no rack is written, for rolling upgrades.
 """
 
@@ -14,9 +14,9 @@ from controller.model.values import BrokerRegistration, Endpoint
 
 VERSIONS: Final = (1, 2, 3, 4, 5)
 _PORT: Final = re.compile("[0-9]{1,5}")
-_OURS: Final = "leader_and_isr_version"  # what the broker declares to Kedge; Kafka's readers pass over it
+_OURS: Final = "leader_and_isr_version"  # declared by the broker to Kedge; Kafka's readers ignore it
 REGISTERED_BY: Final = (
-    "registered_by"  # the node id of the controller whose process registered the broker; unknown to all
+    "registered_by"  # the node id of the controller whose process registered the broker; only Kedge knows the field
 )
 _KNOWN: Final = frozenset(
     {"version", "host", "port", "jmx_port", "timestamp", "endpoints", "rack", "listener_security_protocol_map", _OURS}
@@ -24,13 +24,13 @@ _KNOWN: Final = frozenset(
 
 
 def decode(value: bytes, broker_id: int) -> BrokerRegistration:
-    """BadValue where the value is no registration."""
+    """The registration in `value`. Raises BadValue."""
     found = fields(parse(value), "registration")
     number(found.get("version", 1), "version", 1, 1000)
     protocols = fields(found.get("listener_security_protocol_map") or {}, "listener_security_protocol_map")
     endpoints = tuple(_endpoint(raw, protocols) for raw in _list(found.get("endpoints") or []))
     host, port = found.get("host"), found.get("port")
-    if host is None and endpoints:  # brokers without a plain listener leave both out
+    if host is None and endpoints:  # brokers without a plaintext listener leave both out
         host, port = endpoints[0].host, endpoints[0].port
     rack = found.get("rack")
     return BrokerRegistration(
@@ -64,7 +64,7 @@ def _endpoint(raw: object, protocols: dict[str, object]) -> Endpoint:
 
 
 def encode(registration: BrokerRegistration, version: int, now_ms: int) -> bytes:
-    """The value of the registration key in `version` (1..5). ValueError for another version."""
+    """The value of the registration key in `version` (1..5). Raises ValueError for another version."""
     if version not in VERSIONS:
         raise ValueError(f"registration_version must be one of {VERSIONS}, not {version!r}")
     value: dict[str, object] = {}

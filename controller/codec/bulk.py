@@ -1,11 +1,10 @@
-"""Topic keys, configs and state keys by the thousand, as a takeover reads them.
+"""Reads topic keys, configs and state keys by the thousand, for a takeover.
 
-Rules
-* What stands as Kafka and Kedge write it is read by one regular expression over thousands of keys at once, without an
-  object per key; whatever does not is parsed as JSON, many at a time.
-* A list of broker ids that stands the same in several places is read once and one object, here and in the topic keys,
-  so that comparing them costs nothing; so are settings.
-* The outcome is that of reading each key alone, a BadValue in the place of one that is not of its kind.
+* A value in exactly the form that Kafka and Kedge write is read by one regular expression over thousands of keys at
+  once, without an object per key; every other value is parsed as JSON, many at a time.
+* Equal lists of broker ids are read once and become one object, here and in the topic keys, so that comparing them
+  costs nothing; so do equal settings.
+* The outcome equals that of reading each key alone, with a BadValue in the place of a broken one.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from controller.codec.text import EPOCH_MAX, INT32_MAX, BadValue, fields, parse_
 from controller.codec.topic import TopicKey
 from controller.model.values import NO_EPOCH, NO_LEADER, Partition, Replicas
 
-_CHUNK: Final = 2000  # values parsed at once: one broken among them costs the parse of as many, one by one
+_CHUNK: Final = 2000  # values parsed at once: a broken one among them makes all be parsed again, one by one
 _T = TypeVar("_T")
 
 _NUMBER: Final = rb"(?:0|[1-9]\d{0,9})"
-_LONG: Final = 10  # digits, from which on an id may be too large
+_LONG: Final = 10  # length of a list's text from which on an id may be too large
 _IDS: Final = _NUMBER + rb"(?:," + _NUMBER + rb")*"
 _STATE: Final = re.compile(
     rb'(?m)^(?:\{"controller_epoch":%b,"leader":(-[12]|%b),"version":1,"leader_epoch":(%b),"isr":\[(%b)\]\}|.*)$'
@@ -35,14 +34,14 @@ _STATE: Final = re.compile(
 _EACH: Final = rb'"%b":\[%b\]' % (_NUMBER, _IDS)
 _PARTITIONS: Final = re.compile(rb'"partitions":\{(%b(?:,%b)*)\}' % (_EACH, _EACH))
 _NONE: Final = b'"partitions":{}'
-_PARTITION: Final = re.compile(rb'"(\d+)":\[([\d,]+)\]')  # of what the expression above has found
+_PARTITION: Final = re.compile(rb'"(\d+)":\[([\d,]+)\]')  # within a match of the expression above
 
 
 @attrs.define
 class States:
-    """State keys as columns, in the order in which they were asked for. Of one that is absent, or says more than where
-    the partition rests, isr is () and leader and leader epoch are -1; `more` has what it says by its place: parsed
-    JSON, or a BadValue."""
+    """State keys as columns, in the order of the request. Where a key is absent, or has more fields than an idle
+    partition, isr is () and leader and leader epoch are -1; in the latter case `more` has its content by its place:
+    parsed JSON, or a BadValue."""
 
     isrs: list[Replicas] = attrs.field(factory=list)
     leaders: list[int] = attrs.field(factory=list)
@@ -53,7 +52,7 @@ class States:
         self.isrs[place], self.leaders[place], self.leader_epochs[place] = said
 
     def partition(self, place: int, name: str, number: int, replicas: Replicas, now_ms: int) -> Partition:
-        """The partition that the key in this place is of. Raises BadValue."""
+        """The partition of the key in this place. Raises BadValue."""
         if place in self.more:
             said = self.more[place]
             if isinstance(said, BadValue):
@@ -64,7 +63,7 @@ class States:
 
 
 class Bulk:
-    """The keys of one load. It remembers what it has read."""
+    """The keys of one load. It remembers the lists that it has read."""
 
     def __init__(self) -> None:
         self._lists: dict[Replicas, Replicas] = {}
@@ -73,7 +72,7 @@ class Bulk:
     # --- topics
 
     def topics(self, names: Sequence[str], values: Sequence[bytes]) -> Iterator[TopicKey | BadValue]:
-        """What each topic key says."""
+        """The content of each topic key, or its BadValue, in the order of `names`."""
         found = [self._assignments(value) for value in values]
         rest = [v if f is None else _PARTITIONS.sub(_NONE, v) for v, f in zip(values, found, strict=True)]
         for name, value, raw, assignments in zip(names, values, _parsed(rest), found, strict=True):
@@ -85,7 +84,7 @@ class Bulk:
                 yield _or_error(lambda: topic.of(raw, name, self._lists, assignments))  # noqa: B023
 
     def _assignments(self, value: bytes) -> tuple[Replicas, ...] | None:
-        """R of each partition; None where the expression does not read that."""
+        """R of each partition; None where the expression does not match."""
         found = _PARTITIONS.findall(value)
         if len(found) != 1:
             return None
@@ -99,7 +98,7 @@ class Bulk:
         return tuple(lists)
 
     def _ids(self, text: bytes) -> Replicas | None:
-        """The broker ids of a list's text, None where they are not of their kind."""
+        """The broker ids in a list's text; None where they are invalid."""
         try:
             return self._by_text[text]
         except KeyError:
@@ -109,19 +108,19 @@ class Bulk:
             return found
 
     def settings(self, values: Sequence[bytes | None]) -> list[dict[str, str] | BadValue | None]:
-        """What the configs key of each topic says, None where there is none."""
+        """The settings of each topic; None where it has no configs key."""
         found = {value: _or_error(lambda: small.decode_config(value)) for value in set(values) if value is not None}  # noqa: B023
         return [None if value is None else found[value] for value in values]
 
     # --- states
 
     def states(self, values: Sequence[bytes | None]) -> States:
-        """What each state key says."""
+        """The content of each state key."""
         states = States()
         for start in range(0, len(values), _CHUNK):
             chunk = [b"" if value is None else value for value in values[start : start + _CHUNK]]
             said = _STATE.findall(b"\n".join(chunk))
-            if len(said) != len(chunk):  # lines within values
+            if len(said) != len(chunk):  # a value has a line end in it
                 said = [(b"", b"", b"")] * len(chunk)
             states.leaders += [int(leader or NO_LEADER) for leader, _, _ in said]
             states.leader_epochs += [int(epoch or NO_EPOCH) for _, epoch, _ in said]
@@ -131,7 +130,7 @@ class Bulk:
         return states
 
     def _read_alone(self, values: Sequence[bytes | None], states: States) -> None:
-        """What no expression reads."""
+        """Read the values that the expression does not match."""
         columns = zip(values, states.isrs, states.leaders, states.leader_epochs, strict=True)
         places = [
             place
@@ -152,7 +151,7 @@ class Bulk:
         try:
             found = fields(raw, "state")
             if found.keys() != partition_state.IDLE:
-                return found  # what it says beside depends on R
+                return found  # the meaning of the other fields depends on R
             isr, leader, leader_epoch = partition_state.common(found)
         except BadValue as error:
             return error

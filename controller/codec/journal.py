@@ -1,8 +1,8 @@
-"""The journal on disk as bytes: how its files are named, where a commit ends, what a line must have.
+"""The journal on disk as bytes: the names of its files, where a commit ends, the required fields of a line.
 
 * `<cluster>-<controller_epoch>-<n>.jsonl`, n from 0.
-* The last line of a commit carries `rows`: a commit is whole if and only if that line is there, with its line end.
-* The writer (`controller.runtime.journal`) and whoever reads journals without a controller (`pipeline`) share this.
+* The last line of a commit has `rows`: a commit is whole if and only if that line is there, with its line end.
+* The writer (`controller.runtime.journal`) and readers without a controller (`pipeline`) share this module.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _END_BYTES_MAX: Final = 120  # more than _ENDS_COMMIT can match
 
 
 class FileName(NamedTuple):
-    """What the name of a file says. Sorted: by cluster, then in the order in which they were written."""
+    """The parts of a file's name. Sorted: by cluster, then in the order in which the files were written."""
 
     cluster: str
     controller_epoch: int
@@ -33,7 +33,7 @@ class FileName(NamedTuple):
 
 
 def file_name(name: str) -> FileName | None:
-    """What the name of a journal file (without folders) says, None for any other file."""
+    """The parts of the name of a journal file (without folders); None for any other file."""
     match = _NAME.fullmatch(name)
     return None if match is None else FileName(match[1], int(match[2]), int(match[3]))
 
@@ -49,8 +49,8 @@ _File = TypeVar("_File", bound=HasName)
 
 
 def in_order(files: Iterable[_File]) -> list[_File]:
-    """Each once: those of a journal in the order in which they were written, then those with other names as they are
-    given. ValueError where there is none, or they are of several clusters."""
+    """The files, each once: those of a journal in the order in which they were written, then those with other names in
+    the given order. Raises ValueError where there is none, or they belong to several clusters."""
     found = [(file_name(one.name), one) for one in dict.fromkeys(files)]
     named = sorted(((name, one) for name, one in found if name is not None), key=lambda pair: (pair[0], str(pair[1])))
     clusters = sorted({name.cluster for name, _ in named})
@@ -62,8 +62,8 @@ def in_order(files: Iterable[_File]) -> list[_File]:
 
 
 def ends_commit(line: bytes) -> int | None:
-    """How many lines the commit has that ends with `line` (without line end); None: it goes on, or this is no line of a
-    journal."""
+    """The number of lines of the commit that ends with `line` (without line end); None: the commit continues, or this
+    is no line of a journal."""
     match = _ENDS_COMMIT.search(line[-_END_BYTES_MAX:])
     return None if match is None else int(match[1])
 
@@ -77,8 +77,8 @@ class Content(Protocol):
 
 
 def whole_bytes(content: Content, start: int = 0) -> int:
-    """Where the last whole commit of `content` ends, `start` where there is none after it. Looked for from behind: what
-    is torn is short, what is whole may be long."""
+    """Where the last whole commit of `content` ends, `start` where there is none after it. It searches backwards: a
+    torn end is short, the whole part may be long."""
     end = content.rfind(b"\n", start, len(content))
     while end >= 0:
         before = content.rfind(b"\n", start, end)
@@ -89,7 +89,7 @@ def whole_bytes(content: Content, start: int = 0) -> int:
 
 
 def row_of(line: bytes) -> dict[str, Any]:
-    """A line as a row, with every field that each row has. ValueError says in a few words why it is none."""
+    """A line as a row, with every field that each row has. Raises ValueError with a short reason."""
     try:
         row = _read(line)
     except (ValueError, RecursionError) as error:
@@ -100,14 +100,14 @@ def row_of(line: bytes) -> dict[str, Any]:
                 break
         else:
             return row
-    raise ValueError("no line of a journal")
+    raise ValueError("not a line of a journal")
 
 
 _scan: Final[Callable[[str, int], tuple[Any, int]]] = make_scanner(json.JSONDecoder())  # type: ignore[arg-type]
 
 
 def _read(line: bytes) -> Any:
-    """As json.loads, which takes half as long again for looking which encoding it is, and for spaces around it."""
+    """Equals json.loads, which takes 50 percent longer because it detects the encoding and skips spaces."""
     if line.startswith(FIRST_BYTES):
         text = line.decode("utf-8", "surrogatepass")
         try:

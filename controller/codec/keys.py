@@ -1,4 +1,4 @@
-"""Key paths, the same on every backend: built here and taken apart here."""
+"""Key paths, the same on every backend: built and taken apart here."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ REPLICA_DELETIONS: Final = "/admin/replica_deletions"
 REASSIGN_PARTITIONS: Final = "/admin/reassign_partitions"
 ADMITTED: Final = "/kedge/brokers"
 GATEWAYS: Final = "/kedge/gateways"
-GATEWAYS_SECRET: Final = "/kedge/gateways_secret"  # noqa: S105 - where it is
+GATEWAYS_SECRET: Final = "/kedge/gateways_secret"  # noqa: S105 - a path, not the secret
 BROKER_SEQUENCE: Final = "/brokers/seqid"
 PREFERRED_ELECTION: Final = "/admin/preferred_replica_election"
 CONFIG_CHANGES: Final = "/config/changes"
-CONFIG_CHANGE: Final = "config_change_"  # what its children are called, before their number
+CONFIG_CHANGE: Final = "config_change_"  # the name of a child, before its number
 ISR_CHANGES: Final = "/isr_change_notification"
 LOG_DIR_EVENTS: Final = "/log_dir_event_notification"
 DELETE_TOPICS: Final = "/admin/delete_topics"
 DELETE_PARTITIONS: Final = "/admin/delete_topic_partitions"
 REPLICAS_REMOVAL: Final = "/admin/throttled_replicas_removal"
 RATES_REMOVAL: Final = "/admin/throttled_rates_removal"
-OLD_REPLICAS_REMOVAL: Final = "/admin/remove_throttled_replicas"  # the KIP has two names for each
+OLD_REPLICAS_REMOVAL: Final = "/admin/remove_throttled_replicas"  # KIP-179 uses two names for each
 OLD_RATES_REMOVAL: Final = "/admin/remove_throttled_rates"
 CLUSTER_ID: Final = "/cluster/id"
 PRODUCER_IDS: Final = "/latest_producer_id_block"
 HANDED_BACK: Final = "/kedge/handed_back"
 MIGRATION: Final = "/kedge/migration"
-ORIGIN: Final = "/kedge/origin"  # of a store that a cluster was moved to: by which move; it stays
+ORIGIN: Final = "/kedge/origin"  # the move by which a cluster came to this store; never deleted
 _PARTITION: Final = re.compile("0|[1-9][0-9]{0,9}")  # 01 is not partition 1: two keys would mean one partition
 
 
@@ -76,12 +76,12 @@ def delete_partitions(name: str) -> str:
 
 
 def partition(topic_name: str, partition: int) -> str:
-    """Holds no data; only a store that needs parents has it."""
+    """Has no value; only a store that needs parents has it."""
     return f"/brokers/topics/{topic_name}/partitions/{partition}"
 
 
 def partitions(topic_name: str) -> str:
-    """Holds no data, as `partition`."""
+    """Has no value, like `partition`."""
     return f"/brokers/topics/{topic_name}/partitions"
 
 
@@ -90,13 +90,13 @@ def replica_deletions(broker_id: int, seq: int) -> str:
 
 
 def topic_of(key: str) -> str | None:
-    """The topic whose own key `key` is, None for any other key."""
+    """The topic whose topic key `key` is; None for any other key."""
     parts = key.split("/")
     return parts[3] if len(parts) == 4 and key.startswith(TOPICS + "/") else None
 
 
 def partition_of(key: str) -> tuple[str, int] | None:
-    """Topic and partition whose state key `key` is, None for any other key."""
+    """Topic and partition whose state key `key` is; None for any other key."""
     parts = key.split("/")
     if len(parts) != 7 or parts[1:3] != ["brokers", "topics"] or parts[4] != "partitions" or parts[6] != "state":
         return None

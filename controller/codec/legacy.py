@@ -1,8 +1,7 @@
 """The legacy key: `{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}`.
 
-What an entry asks for is judged by the rules, entry by entry: here only types are. A value of other types cannot be
-taken for a plan at all, since nobody knows what was meant. Fields that nobody here knows are kept, of the plan and of
-every entry, and the `version` with them.
+The rules judge each entry alone; only types are checked here. A value with other types is no plan at all, because its
+meaning is unknown. Unknown fields of the plan and of every entry are kept, and so is the `version`.
 """
 
 from __future__ import annotations
@@ -14,16 +13,15 @@ from controller.codec.text import bad, dump, dump_extra, dump_ids, fields, numbe
 from controller.model.legacy import LegacyEntry, LegacyKey
 from controller.model.values import Extra, Replicas
 
-BYTES_MAX: Final = 950_000  # of any key: ZooKeeper takes 1 MB: some 14,000 entries
+BYTES_MAX: Final = 950_000  # of any key, because ZooKeeper takes 1 MB; some 14,000 entries
 _KNOWN: Final = frozenset({"version", "partitions"})
 _ENTRY_KNOWN: Final = frozenset({"topic", "partition", "replicas"})
-_ESCAPED: Final = 6  # bytes of a character of two or more, written as \uXXXX
+_ESCAPED: Final = 6  # bytes of a character outside ASCII, written as \uXXXX
 _ID_BYTES_MAX: Final = 21
 
 
 def decode(value: bytes, version: int) -> LegacyKey:
-    """The key that holds `value` and stands at `version`. BadValue where it is no plan, or too large to be written
-    again."""
+    """The key with `value` at `version`. Raises BadValue where it is no plan, or too large to be written again."""
     if len(value) > BYTES_MAX:
         bad("the value", f"at most {BYTES_MAX} bytes", len(value))
     found = fields(parse(value), "plan")
@@ -70,7 +68,7 @@ def encode(entries: Iterable[LegacyEntry], extra: Extra | None = None, format_: 
 
 
 def bytes_max(entries: Iterable[LegacyEntry], extra: Extra | None = None) -> int:
-    """An upper bound of what `encode` gives for entries of a key that was read, or some of them."""
+    """An upper bound on the size of `encode` for the entries of a key that was read, or for some of them."""
     size = 60 + len(dump_extra(extra))
     for e in entries:
         size += 64 + len(e.topic) * _ESCAPED * 2 + _ID_BYTES_MAX * len(e.target) + len(dump_extra(e.extra))

@@ -3,13 +3,13 @@
     {"version":1,"migration":"5f0c..","side":"from","phase":"fenced","other":"etcd://h:2379/prefix","started_ms":1,
      "controller_epoch":8,"brokers":{"1":17},"seals":1}
 
-* `side` "from": phase copying, fenced (nobody leads here any more), moved (everything is in the other store). `side`
-  "to": copying, complete (the first term raises every leader epoch, then removes the marker).
-* `brokers`: whoever was live under the fence, and under which epoch it was registered in the new store.
-* The seal says where every key of the old store stood when the last scan saw it: lists of JSON, compressed, in as many
-  keys as it takes (`/kedge/migration/<n>`). What stands otherwise later was written by somebody else.
-* `/kedge/origin` says which move a store was given by, and stays: the marker of the new store goes, the old one's does
-  not, and by it alone nobody could tell whether a store is the one that the cluster went to.
+* `side` "from": phase copying, fenced (no controller leads here any more), moved (everything is in the other store).
+  `side` "to": copying, complete (the first term raises every leader epoch, then removes the marker).
+* `brokers`: the brokers that were live under the fence, with the epochs of their registrations in the new store.
+* The seal has version and creation of every key of the old store at the last scan: lists of JSON, compressed, in as
+  many keys as necessary (`/kedge/migration/<n>`). A key that differs later was written by another program.
+* `/kedge/origin` names the move by which a store got its cluster, and stays: the marker of the new store is removed,
+  and the old store's alone cannot show whether a store is the one that the cluster was moved to.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ FENCED: Final = "fenced"
 MOVED: Final = "moved"
 COMPLETE: Final = "complete"
 
-NOBODY: Final = INT32_MAX  # in /controller of a store that nobody may lead: an id that is no broker's
+NOBODY: Final = INT32_MAX  # in /controller of a store that none may lead: an id that no broker has
 _PHASES: Final[Mapping[str, tuple[str, ...]]] = {FROM: (COPYING, FENCED, MOVED), TO: (COPYING, COMPLETE)}
-_SEAL_ROWS: Final = 10_000  # in one key: some 100 kB; keys of the longest names, that have nothing in common, 700 kB
+_SEAL_ROWS: Final = 10_000  # in one key: some 100 kB; 700 kB with the longest names without common parts
 _UNPACKED_BYTES_MAX: Final = 64_000_000
 _FAST: Final = 1  # level of compression
 
 
 @attrs.frozen
 class Marker:
-    """How far a move has come, as this side says it. `migration`: a word that is the same on both sides. `other`: the
-    other store's url, without secrets. `controller_epoch`: under which the old side was fenced. `run`: on the new side,
-    a word of the process that copies: one that begins takes the marker away from the one before it."""
+    """How far a move has come, as one side has it. `migration`: an id that is the same on both sides. `other`: the
+    other store's url, without secrets. `controller_epoch`: the epoch of the old side's fence. `run`: on the new side,
+    an id of the process that copies: a newer process replaces the marker of the one before it."""
 
     migration: str
     side: Literal["from", "to"]
@@ -56,17 +56,17 @@ class Marker:
 
     @property
     def may_lead(self) -> bool:
-        """Whether a controller may lead over the store that bears this: until its fence, or once it is whole."""
+        """Whether a controller may lead over the store with this marker: before its fence, or once it is complete."""
         return (self.side, self.phase) in ((FROM, COPYING), (TO, COMPLETE))
 
     @property
     def is_to_be_raised(self) -> bool:
-        """Whether the first term is still to raise every leader epoch."""
+        """Whether the first term must still raise every leader epoch."""
         return (self.side, self.phase) == (TO, COMPLETE)
 
 
 def decode_marker(value: bytes) -> Marker:
-    """BadValue where the value is no marker."""
+    """The marker in `value`. Raises BadValue."""
     found = fields(parse(value), "marker")
     number(found.get("version", 1), "version", 1, 1)
     side, phase = text(found.get("side"), "side"), text(found.get("phase"), "phase")
@@ -88,20 +88,20 @@ def decode_marker(value: bytes) -> Marker:
 
 
 def encode_marker(marker: Marker) -> bytes:
-    """What `decode_marker` reads."""
+    """The inverse of `decode_marker`."""
     said: dict[str, object] = {"version": 1, **attrs.asdict(marker)}
     said["brokers"] = {str(broker): epoch for broker, epoch in sorted(marker.brokers.items())}
     return dump({name: one for name, one in said.items() if one is not None}).encode()
 
 
 def encode_holder(migration: str, now_ms: int) -> bytes:
-    """What `/controller` holds, for good, where nobody may lead: Kafka's JSON, with an id that is no broker's."""
+    """The permanent value of `/controller` where none may lead: Kafka's JSON, with an id that no broker has."""
     said = {"version": 1, "brokerid": NOBODY, "timestamp": str(now_ms), "migration": migration}
     return dump(said).encode()
 
 
 def decode_holder(value: bytes) -> str | None:
-    """The migration that holds `/controller`, None where it is anybody else."""
+    """The migration that holds `/controller`; None where it is held by a controller."""
     try:
         found = fields(parse(value), "controller").get("migration")
     except BadValue:
@@ -113,12 +113,12 @@ def decode_holder(value: bytes) -> str | None:
 
 
 def encode_origin(marker: Marker) -> bytes:
-    """What stays in the store that `marker`, of its side, was worked off in."""
+    """The value of `/kedge/origin` in the store whose `marker` is removed."""
     return dump({"version": 1, "migration": marker.migration, "from": marker.other}).encode()
 
 
 def decode_origin(value: bytes) -> str | None:
-    """The migration that the store was given by; None where that cannot be read."""
+    """The migration by which the store got its cluster; None where the value cannot be read."""
     try:
         return text(fields(parse(value), "origin").get("migration"), "migration")
     except BadValue:
@@ -129,21 +129,21 @@ def decode_origin(value: bytes) -> str | None:
 
 
 class Stamp(NamedTuple):
-    """Where a key stands: both, since on ZooKeeper a key that is created again has its versions again."""
+    """Version and creation of a key: on ZooKeeper a key that is created again repeats its versions."""
 
     version: int
     created: int
 
 
 def encode_seals(stamps: Mapping[str, Stamp]) -> Iterator[bytes]:
-    """The values of the keys of a seal."""
+    """The values of the keys of a seal, in their order."""
     rows = [(key, *stamp) for key, stamp in sorted(stamps.items())]
     for start in range(0, len(rows), _SEAL_ROWS):
         yield zlib.compress(dump(rows[start : start + _SEAL_ROWS]).encode(), _FAST)
 
 
 def decode_seals(values: Iterable[bytes]) -> dict[str, Stamp]:
-    """What `encode_seals` was given; BadValue for anything else."""
+    """The inverse of `encode_seals`. Raises BadValue."""
     stamps: dict[str, Stamp] = {}
     for value in values:
         unpacker = zlib.decompressobj()

@@ -1,5 +1,6 @@
-"""Names of keys that others may have written: a number is one only in the spelling that we would write, so that no two
-keys mean one thing; a topic is one only by Kafka's rules, whose length also keeps the keys below it legal."""
+"""Names of keys that other programs may have written. A number is accepted only in the one spelling that Kedge writes,
+so that no two keys mean one thing; a topic only by Kafka's rules, whose length limit also keeps the keys below
+legal."""
 
 from __future__ import annotations
 
@@ -14,23 +15,23 @@ _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
 def number_in(name: str) -> int:
-    """The whole number that `name` spells; BadValue for anything else."""
+    """The whole number that `name` spells. Raises BadValue."""
     if _NUMBER.fullmatch(name) is None:
-        raise BadValue(f"the key's name is no number: {name:.80}")
+        raise BadValue(f"the last part of the key is no number: {name:.80}")
     return int(name)
 
 
 def broker_in(name: str) -> int:
-    """The broker id that `name` spells; BadValue for anything else."""
+    """The broker id that `name` spells. Raises BadValue."""
     number = number_in(name)
     if number > BROKER_ID_MAX:
-        raise BadValue(f"the key's name is no broker id: {name:.80}")
+        raise BadValue(f"the last part of the key is no broker id: {name:.80}")
     return number
 
 
 def is_topic(name: str) -> bool:
-    """Whether a key of this name can be that of a topic."""
+    """Whether `name` is legal as a topic's name."""
     return _TOPIC.fullmatch(name) is not None
 
 
-NO_TOPIC: Final = "the key's name is no topic's; it is passed over"
+NO_TOPIC: Final = "the last part of the key is no topic name; the key is ignored"

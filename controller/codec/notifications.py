@@ -1,5 +1,5 @@
-"""Keys by which others tell the controller something: which partitions, which broker, which settings. Changes of
-configs are told here as well."""
+"""Keys by which other programs notify the controller about partitions, brokers or settings. The controller's own
+notifications of config changes are here as well."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _LOG_DIR_FAILURE: Final = 1
 
 
 def decode_partitions(value: bytes) -> tuple[TopicPartition, ...]:
-    """`{"version":1,"partitions":[{"topic":"t","partition":0}]}`: of a preferred election, of an isr change. BadValue
-    for anything else."""
+    """`{"version":1,"partitions":[{"topic":"t","partition":0}]}`: of a preferred election or an isr change. Raises
+    BadValue."""
     raw = fields(parse(value), "key").get("partitions")
     if type(raw) is not list:
         bad("partitions", "a list", raw)
@@ -27,15 +27,15 @@ def _partition(raw: object, where: str) -> TopicPartition:
 
 
 def decode_log_dir_event(value: bytes) -> int:
-    """`{"version":1,"broker":1,"event":1}`: the broker of which a log directory failed. BadValue for anything else."""
+    """`{"version":1,"broker":1,"event":1}`: the broker with a failed log directory. Raises BadValue."""
     found = fields(parse(value), "log dir event")
     number(found.get("event"), "event", _LOG_DIR_FAILURE, _LOG_DIR_FAILURE)
     return number(found.get("broker"), "broker", 0, INT32_MAX)
 
 
 def decode_config_change(value: bytes) -> tuple[str, str]:
-    """`{"version":2,"entity_path":"topics/foo"}`, or version 1 with entity_type and entity_name: the kind of what was
-    changed, and its name. BadValue for anything else."""
+    """`{"version":2,"entity_path":"topics/foo"}`, or version 1 with entity_type and entity_name: the kind of the
+    changed entity, and its name. Raises BadValue."""
     found = fields(parse(value), "config change")
     if "entity_path" not in found:
         return text(found.get("entity_type"), "entity_type"), text(found.get("entity_name"), "entity_name")
@@ -46,5 +46,5 @@ def decode_config_change(value: bytes) -> tuple[str, str]:
 
 
 def encode_config_change(kind: str, name: str) -> bytes:
-    """What `decode_config_change` reads, as Kafka writes it."""
+    """The inverse of `decode_config_change`, as Kafka writes it."""
     return dump({"version": 2, "entity_path": f"{kind}/{name}"}).encode()

@@ -1,7 +1,7 @@
-"""The keys in which something is ordered, below `/admin`, and the format of the tree. Notices: `notifications`.
+"""The keys below `/admin` that order something, and the format of the tree. Notifications are in `notifications`.
 
-Read strictly: one broken entry is a BadValue of its key, which names the entry. Whoever obeys an order may be milder,
-and drop an entry where this refuses the key (KIP-455).
+Reading is strict: one broken entry is a BadValue of its key, which names the entry. The controller may be milder and
+drop only the entry (KIP-455).
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ DELETE_PARTITIONS: Final = keys.DELETE_PARTITIONS
 REPLICAS_REMOVAL: Final = (keys.REPLICAS_REMOVAL, keys.OLD_REPLICAS_REMOVAL)
 RATES_REMOVAL: Final = (keys.RATES_REMOVAL, keys.OLD_RATES_REMOVAL)
 FORMAT_KEY: Final = "/kedge/format"
-CONTROLLER_VERSION: Final = 2  # what `min_controller` in it is compared with; 2: knows the marker of a move
+CONTROLLER_VERSION: Final = 2  # compared with the tree's `min_controller`; 2: knows the marker of a move
 
 
 _KNOWN: Final = frozenset({"version", "partitions"})
-_BOOL: Final = ("false", "true")  # of an entry, of which there may be thousands
+_BOOL: Final = ("false", "true")  # a table, because there may be thousands of entries
 _ENTRY_KNOWN: Final = frozenset({"timestamp", "immediate"})
 
 
 def decode_reduction(value: bytes) -> tuple[dict[int, Retirement], Extra | None]:
-    """What `decode_retirements` reads, and the fields that we do not know."""
+    """The result of `decode_retirements`, and the unknown fields."""
     return decode_retirements(value), unknown_fields(fields(parse(value), "reduction"), _KNOWN)
 
 
 def encode_reduction(entries: Retirements, extra: Extra | None = None) -> bytes:
-    """What `decode_reduction` reads."""
+    """The inverse of `decode_reduction`."""
     partitions = ",".join(
         f'"{p}":{{"timestamp":{one.timestamp_ms},"immediate":{_BOOL[one.immediate]}{dump_extra(one.extra)}}}'
         for p, one in sorted(entries.items())
@@ -52,13 +52,13 @@ def encode_reduction(entries: Retirements, extra: Extra | None = None) -> bytes:
 
 
 def reduction_bytes_max(entries: Retirements, extra: Extra | None = None) -> int:
-    """An upper bound of what `encode_reduction` gives."""
+    """An upper bound on the size of `encode_reduction`."""
     known = 64 + len(dump_extra(extra)) + entries_bytes_max(entries)
     return known + sum(len(dump_extra(one.extra)) for one in entries.values() if one.extra)
 
 
 def decode_retirements(value: bytes) -> dict[int, Retirement]:
-    """`{"version":1,"partitions":{"3":{"timestamp":ms,"immediate":false}}}` (KIP-694)."""
+    """`{"version":1,"partitions":{"3":{"timestamp":ms,"immediate":false}}}` by partition (KIP-694). Raises BadValue."""
     raw = fields(fields(parse(value), "reduction").get("partitions"), "partitions")
     return {_number(name): _retirement(fields(one, f"partitions.{name}"), name) for name, one in raw.items()}
 
@@ -78,12 +78,12 @@ def _number(name: str) -> int:
 
 
 def decode_throttled_topics(value: bytes) -> tuple[str, ...]:
-    """The topics whose replica lists are to be taken back (KIP-179)."""
+    """The topics whose throttled replicas are to be removed (KIP-179)."""
     return throttles.decode("topics", value).owners
 
 
 def decode_throttled_brokers(value: bytes) -> Replicas:
-    """The brokers whose rates are to be taken back (KIP-179)."""
+    """The brokers whose throttle rates are to be removed (KIP-179)."""
     return tuple(int(owner) for owner in throttles.decode("brokers", value).owners)
 
 
@@ -93,7 +93,7 @@ def decode_cluster_id(value: bytes) -> str:
 
 
 def encode_cluster_id(cluster_id: str) -> bytes:
-    """What `decode_cluster_id` reads; the version is a text there."""
+    """The inverse of `decode_cluster_id`; the version is a string there."""
     return dump({"version": "1", "id": cluster_id}).encode()
 
 
@@ -103,5 +103,5 @@ def decode_format(value: bytes) -> int:
 
 
 def encode_format(min_controller: int) -> bytes:
-    """What `decode_format` reads."""
+    """The inverse of `decode_format`."""
     return dump({"version": 1, "min_controller": min_controller}).encode()

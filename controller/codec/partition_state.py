@@ -1,8 +1,7 @@
-"""The state key of a partition: Kafka's fields, and `targetReplicas`, `status_code`, `reassignment` beside them.
+"""The state key of a partition: Kafka's fields, with `targetReplicas`, `status_code`, `reassignment` beside them.
 
-`{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1]}`; the order is the one that Kafka writes. A
-value with just these fields takes the short way through `decode`; unknown fields are looked for only where the set of
-fields differs, kept, and written back.
+`{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1]}`; the order is that of Kafka. A value with
+exactly these fields takes a fast path through `decode`; otherwise unknown fields are kept and written back.
 """
 
 from __future__ import annotations
@@ -25,25 +24,25 @@ from controller.model.values import LEADER_DURING_DELETE, Move, Partition, Repli
 
 IDLE: Final = frozenset({"controller_epoch", "leader", "version", "leader_epoch", "isr"})
 _KNOWN: Final = IDLE | {"targetReplicas", "status_code", "leader_recovery_state", "reassignment"}
-FIXED_BYTES_MAX: Final = 320  # of a value, but for its ids and fields of others
+FIXED_BYTES_MAX: Final = 320  # of a value without its ids and unknown fields
 ID_BYTES_MAX: Final = 11  # of a broker's id, with the comma
 
 
 Idle = tuple[Replicas, int, int]
-"""What a state key with no more than Kafka's fields says: isr, leader, leader epoch."""
+"""The content of a state key with only Kafka's fields: isr, leader, leader epoch."""
 
 
 def decode(raw: object, topic: str, partition: int, replicas: Replicas, now_ms: int) -> Partition:
-    """The partition that parsed JSON and R from the topic key describe; BadValue where the JSON is not of its kind.
+    """The partition that parsed JSON and R from the topic key describe. Raises BadValue.
 
-    A move without its `reassignment` (another writer's) began with the present R, now. R may lag behind the T and I
-    that stand here: `grown` says what it is. An empty `targetReplicas` means what null means: no move, because no
-    partition can be moved to no broker, and a writer that clears a list may leave it empty.
+    A move without its `reassignment` (another program's) began with the present R, now. R may lag behind T and I here:
+    `grown` says what it is. An empty `targetReplicas` means the same as null: no move, because no partition can be
+    moved to an empty list, and a program that clears the list may leave it empty.
     """
     found = fields(raw, "state")
     isr, leader, leader_epoch = common(found)
     if isr == replicas:
-        isr = replicas  # one tuple for both: most partitions, most of the time
+        isr = replicas  # one tuple for both: equal in most partitions at most times
     if found.keys() == IDLE:
         return Partition(topic, partition, replicas, isr, leader, leader_epoch)
     target = found.get("targetReplicas")
@@ -64,7 +63,7 @@ def decode(raw: object, topic: str, partition: int, replicas: Replicas, now_ms: 
 
 
 def common(found: dict[str, object]) -> Idle:
-    """The part that every state key has. Raises BadValue."""
+    """The fields that every state key has. Raises BadValue."""
     isr = broker_ids(found.get("isr"), "isr")
     leader = number(found.get("leader"), "leader", LEADER_DURING_DELETE, INT32_MAX)
     return isr, leader, number(found.get("leader_epoch"), "leader_epoch", 0, EPOCH_MAX)
@@ -85,7 +84,7 @@ def _move(target: Replicas, found: dict[str, object], replicas: Replicas, now_ms
 
 
 def grown(replicas: Replicas, isr: Replicas, move: Move | None) -> Replicas:
-    """R ++ (T and I): what R is, whatever the topic key says, which is rewritten late (KIP-455 grows R)."""
+    """R ++ (T and I): the true R, because a growth (KIP-455) reaches the topic key late."""
     if move is None:
         return replicas
     joined = tuple(b for b in move.target if b in isr and b not in replicas)
@@ -93,7 +92,7 @@ def grown(replicas: Replicas, isr: Replicas, move: Move | None) -> Replicas:
 
 
 def encode(partition: Partition, controller_epoch: int) -> bytes:
-    """The value of the state key. `partition` has a state (`has_state`)."""
+    """The value of the state key. `partition` must have a state (`has_state`)."""
     isr, move = partition.isr, partition.move
     if not isr:
         bad(f"{partition.topic}-{partition.partition}", "a partition with an isr", partition)
@@ -118,7 +117,7 @@ def encode(partition: Partition, controller_epoch: int) -> bytes:
 
 
 def state_bytes_max(partition: Partition) -> int:
-    """An upper bound of what `encode` gives, without encoding."""
+    """An upper bound on the size of `encode`, without encoding."""
     ids = len(partition.isr) + (len(partition.move.target) + len(partition.move.origin) if partition.move else 0)
     extra = len(dump_extra(partition.extra)) if partition.extra else 0
     return FIXED_BYTES_MAX + ID_BYTES_MAX * ids + extra

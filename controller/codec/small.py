@@ -1,4 +1,4 @@
-"""The small keys: configs, delete intents, who was admitted last, who is controller."""
+"""The small keys: configs, delete intents, last admissions, gateways, the active controller."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INTENTS_BYTES_MAX: Final = 64_000  # one key of intents (one per broker and comm
 
 
 def decode_config(value: bytes) -> dict[str, str]:
-    """`{"version":1,"config":{"k":"v"}}`; BadValue for anything else. KeyConfigs where there are more fields."""
+    """`{"version":1,"config":{"k":"v"}}`; KeyConfigs where the key has other fields. Raises BadValue."""
     key = fields(parse(value), "config key")
     found = fields(key.get("config"), "config")
     configs = {name: text(content, f"config.{name}") for name, content in found.items()}
@@ -23,13 +23,13 @@ def decode_config(value: bytes) -> dict[str, str]:
 
 
 def encode_config(config: Mapping[str, str]) -> bytes:
-    """The key's value, with the fields that it had beside."""
+    """The value of the key, with the other fields that it had."""
     more = config.more if isinstance(config, KeyConfigs) else {}
     return dump({"version": 1, "config": dict(config), **more}).encode()
 
 
 def decode_intents(value: bytes, broker: int) -> tuple[DeleteIntent, ...]:
-    """The replicas that `broker` must delete; BadValue where the value is no list of them."""
+    """The replicas that `broker` must delete. Raises BadValue."""
     raw = fields(parse(value), "intents").get("replicas")
     if type(raw) is not list:
         bad("replicas", "a list", raw)
@@ -54,18 +54,18 @@ def encode_intents(intents: Sequence[DeleteIntent]) -> bytes:
 
 
 def intent_bytes_max(intent: DeleteIntent) -> int:
-    """An upper bound of what one intent adds to its key."""
+    """An upper bound on the bytes that one intent adds to its key."""
     return 46 + len(_intent_head(intent.topic, intent.topic_id))
 
 
 @lru_cache(maxsize=4096)
 def _intent_head(topic: str, topic_id: str) -> str:
-    """What intents of one topic begin with: a move makes three of them."""
+    """The beginning of an intent, cached: a move writes three of one topic."""
     return f'{{"topic":{dump_name(topic)},"topic_id":{dump_name(topic_id)},"partition":'
 
 
 def decode_admitted(value: bytes) -> int:
-    """The broker epoch that was admitted last."""
+    """The broker epoch of the last admission."""
     return number(fields(parse(value), "admitted").get("broker_epoch"), "broker_epoch", 0, 2**63 - 1)
 
 
@@ -74,7 +74,7 @@ def encode_admitted(epoch: int) -> bytes:
 
 
 def decode_gateways_secret(value: bytes) -> str:
-    """What the gateways of a cluster know, and nobody else who cannot read the store."""
+    """The secret that the gateways of a cluster share; otherwise only readers of the store know it."""
     return text(fields(parse(value), "gateways_secret").get("secret"), "secret")
 
 
@@ -83,7 +83,7 @@ def encode_gateways_secret(secret: str) -> bytes:
 
 
 def decode_gateway(value: bytes) -> tuple[str, int]:
-    """Host and port at which the gateway of a controller listens."""
+    """Host and port of a controller's gateway."""
     found = fields(parse(value), "gateway")
     return text(found.get("host"), "host"), number(found.get("port"), "port", 1, 65535)
 
@@ -93,7 +93,7 @@ def encode_gateway(host: str, port: int) -> bytes:
 
 
 def decode_controller(value: bytes) -> int | None:
-    """The id of the active controller; None where the key is not readable (somebody holds it all the same)."""
+    """The id of the active controller; None where the value cannot be read (the key is held all the same)."""
     try:
         return number(fields(parse(value), "controller").get("brokerid"), "brokerid", -(2**31), 2**31 - 1)
     except BadValue:

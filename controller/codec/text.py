@@ -1,7 +1,7 @@
-"""Reading JSON that anybody may have written: broken content is an error of that one key, never a crash.
+"""Reads JSON that any program may have written: broken content is an error of that one key and stops nothing else.
 
 `BadValue` says what was expected and what was got. Checks are by exact type (a JSON `true` is no number) and by range,
-so that an absurd number is refused here and not met again somewhere in the rules.
+so that an absurd number is refused here and does not reach the rules.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import Final, NoReturn, cast
 from controller.model.values import Extra, Replicas
 
 INT32_MAX: Final = 2**31 - 1
-EPOCH_MAX: Final = 2**31 - 2**16  # leaves room to count on; what stands above it was never counted up to
+EPOCH_MAX: Final = 2**31 - 2**16  # leaves room to count on; a larger epoch cannot be the result of counting
 TIME_MS_MAX: Final = 2**53
 SOME_BROKERS: Final = "a list of broker ids"
 EACH_ONCE: Final = "every broker id once"
-_DEPTH_MAX: Final = 50  # of what is kept unread: it is written from a deeper stack than it was read on
+_DEPTH_MAX: Final = 50  # of unknown fields: they are written from a deeper stack than they are read from
 
 
 class BadValue(ValueError):
-    """The value of a key is not what it must be. The message says where, what was expected, what was got; so do the
-    fields, `where` "" where it is the value as a whole, `expected` "" where the message is all there is."""
+    """The value of a key is invalid. The message says where, what was expected and what was got, and so do the fields:
+    `where` is "" for the whole value, `expected` is "" where there is only the message."""
 
     def __init__(self, message: str, *, where: str = "", expected: str = "", got: object = None) -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class BadValue(ValueError):
 
 
 def bad(where: str, expected: str, got: object) -> NoReturn:
-    said = f"{where:.120}: expected {expected}, got {reprlib.repr(got):.120}"  # repr() would follow any depth
+    said = f"{where:.120}: expected {expected}, got {reprlib.repr(got):.120}"  # unlike repr(), limited in depth
     raise BadValue(said, where=where, expected=expected, got=got)
 
 
@@ -56,7 +56,7 @@ _BETWEEN: Final = b",null,"
 
 
 def parse(value: bytes) -> object:
-    """The JSON of `value`; BadValue for anything that is none."""
+    """The JSON of `value`. Raises BadValue."""
     try:
         return cast(object, _DECODER.decode(value.decode("utf-8")))
     except (ValueError, RecursionError) as error:
@@ -65,11 +65,11 @@ def parse(value: bytes) -> object:
 
 
 def parse_many(values: Sequence[bytes]) -> list[object]:
-    """The JSON of each value, a BadValue in place of one that is none. One parse for all: four times as fast as one
-    by one, which is what it falls back to when the whole cannot be read.
+    """The JSON of each value, with a BadValue in the place of a broken one. One parse for all is four times as fast as
+    one by one, which is the fallback when the whole cannot be parsed.
 
-    Two broken values may be one good one together (`[{}` and `{}]`), hence a null between each two: where the values
-    hold none themselves and every second part is one, every part is just what stands between two nulls.
+    Two broken values may form a good one together (`[{}` and `{}]`), so a null is put between each two: if the values
+    themselves have no null and every second element is one, then each element is the value between two nulls.
     """
     joined = _BETWEEN.join(values)
     if values and joined.count(b"null") == len(values) - 1:
@@ -90,14 +90,14 @@ def _parse_or_error(value: bytes) -> object:
 
 
 def fields(raw: object, where: str) -> dict[str, object]:
-    """`raw` as a JSON object."""
+    """`raw` as a JSON object. Raises BadValue."""
     if type(raw) is not dict:
         bad(where, "a JSON object", raw)
     return cast("dict[str, object]", raw)
 
 
 def number(raw: object, where: str, low: int, high: int) -> int:
-    """`raw` as a whole number within low..high."""
+    """`raw` as a whole number within low..high. Raises BadValue."""
     if type(raw) is not int or not low <= raw <= high:
         bad(where, f"a whole number within {low}..{high}", raw)
     return raw
@@ -110,7 +110,7 @@ def text(raw: object, where: str) -> str:
 
 
 def broker_ids(raw: object, where: str) -> Replicas:
-    """`raw` as a list of different broker ids, at least one."""
+    """`raw` as a list of distinct broker ids, at least one. Raises BadValue."""
     if type(raw) is not list or not raw:
         bad(where, SOME_BROKERS, raw)
     for broker in raw:
@@ -122,7 +122,7 @@ def broker_ids(raw: object, where: str) -> Replicas:
 
 
 def unknown_fields(found: Mapping[str, object], known: AbstractSet[str]) -> Extra | None:
-    """What is not `known`, to be kept as it is and written back; None where there is nothing."""
+    """The fields that are not `known`, to be written back unchanged; None where there are none. Raises BadValue."""
     if found.keys() <= known:
         return None
     extra = {name: content for name, content in found.items() if name not in known}
@@ -140,7 +140,7 @@ def unknown_fields(found: Mapping[str, object], known: AbstractSet[str]) -> Extr
     bad("unknown fields", f"at most {_DEPTH_MAX} levels", sorted(extra))
 
 
-_ENCODER: Final = json.JSONEncoder(separators=(",", ":"))  # json.dumps makes one for each call: half of its time
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"))  # json.dumps builds one per call: half of its time
 
 
 def dump(value: object) -> str:
@@ -150,19 +150,19 @@ def dump(value: object) -> str:
 
 @lru_cache(maxsize=4096)
 def dump_name(name: str) -> str:
-    """The JSON text of a name that comes again and again: a topic's, its id."""
+    """The JSON text of a name that is written often, such as a topic's name or id."""
     return _ENCODER.encode(name)
 
 
 @lru_cache(maxsize=8192)
 def dump_ids(ids: Replicas) -> str:
-    """`[1,2,3]`. Many partitions have the same brokers, and each is written some times while it moves."""
-    if len(ids) == 3:  # as most are: half the time
+    """`[1,2,3]`, cached: many partitions have the same brokers, and each is written several times during a move."""
+    if len(ids) == 3:  # the most common length: this takes half the time
         first, second, third = ids
         return f"[{first},{second},{third}]"
     return "[" + ",".join(map(str, ids)) + "]"
 
 
 def dump_extra(extra: object) -> str:
-    """Fields that are kept as they were read, ready to stand behind others: `,"a":1` or nothing."""
+    """Unknown fields as JSON text that follows other fields: `,"a":1`, or nothing."""
     return "," + dump(extra)[1:-1] if extra else ""

@@ -2,8 +2,8 @@
 `/admin/throttled_rates_removal`.
 
 `{"version":1,"topics":["a"],"previous":{"a":{"<config>":{"set":["v"],"was":"v" or null}}}}`; the same with
-`"brokers":[1]` and broker ids. `previous` is ours and may be missing. Fields that nobody here knows are kept, of the
-mark and of each config in it, and the `version` with them.
+`"brokers":[1]` and broker ids. `previous` is Kedge's own and may be missing. Unknown fields of the mark and of each
+config in it are kept, and so is the `version`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _KEPT_KNOWN: Final = frozenset({"set", "was"})
 
 
 def decode(kind: MarkKind, value: bytes, version: int = 1) -> ThrottleMark:
-    """The mark that `value` is, which stands at `version`. BadValue where it is none."""
+    """The mark with `value` at `version`. Raises BadValue."""
     found = fields(parse(value), "mark")
     format_ = number(found.get("version", 1), "version", 1, 1000)
     owners = _topics(found) if kind == "topics" else _brokers(found)
@@ -45,7 +45,7 @@ def _brokers(found: Mapping[str, object]) -> list[str]:
 
 
 def _previous(kind: MarkKind, found: Mapping[str, object]) -> dict[str, dict[str, Kept]]:
-    """What is given back on removal: per owner and config the values that were set, and the one that was before."""
+    """What a removal restores: by owner and config, the values that were set and the one before them."""
     previous = fields(found.get("previous") or {}, "previous")
     for owner in previous:
         if kind == "brokers":

@@ -1,8 +1,8 @@
 """The topic key: R of every partition, topic_id, and Kafka's own running moves.
 
 v1 `{"version":1,"partitions":{"0":[1,2]}}`; v2 adds `adding_replicas` and `removing_replicas`, v3 `topic_id`. All are
-read, v3 is written, with `retired_epochs` where a reduction left some. A move of ours stands in the state keys; what
-the two maps say of a move stays there until the commit that takes it over as `targetReplicas`.
+read, v3 is written, with `retired_epochs` after a reduction. Kedge's moves are in the state keys; the two maps of Kafka
+keep a move until the commit that takes it over as `targetReplicas`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _UUID: Final = re.compile("[A-Za-z0-9_-]{22}")  # url-safe base64 of 16 bytes wi
 
 @attrs.frozen
 class TopicKey:
-    """What a topic key says. `topic.topic_id` is "" in v1 and v2. `adding`, `removing`: only partitions that name
-    some."""
+    """The content of a topic key. `topic.topic_id` is "" in v1 and v2. `adding`, `removing`: only partitions with a
+    non-empty list."""
 
     topic: Topic
     assignments: tuple[Replicas, ...]
@@ -48,15 +48,15 @@ class TopicKey:
 
 
 def decode(value: bytes, name: str) -> TopicKey:
-    """BadValue where the value is not a topic key: no JSON, ids that are not 0..n-1, lists that are no broker ids."""
+    """The topic key in `value`. Raises BadValue: no JSON, ids other than 0..n-1, lists that are no broker ids."""
     return of(parse(value), name, {})
 
 
 def of(
     raw: object, name: str, lists: dict[Replicas, Replicas], assignments: tuple[Replicas, ...] | None = None
 ) -> TopicKey:
-    """`decode` of what is parsed already. `lists`: those that were found good before, one object for what is equal;
-    `assignments`: R of each partition, where that was read already."""
+    """`decode` of parsed JSON. `lists`: lists that were valid before, so that equal ones become one object;
+    `assignments`: R of each partition, where it is known already."""
     found = fields(raw, "topic")
     number(found.get("version", 1), "version", 1, 1000)
     topic_id = text(found.get("topic_id") or "", "topic_id")
@@ -65,7 +65,7 @@ def of(
     if assignments is None:
         assignments = _assignments(found.get("partitions"), lists)
     if found.keys() == _WRITTEN and not found["adding_replicas"] and not found["removing_replicas"]:
-        return TopicKey(Topic(name, topic_id), assignments, {}, {})  # nearly every topic, nearly always
+        return TopicKey(Topic(name, topic_id), assignments, {}, {})  # nearly every topic at nearly any time
     retired = fields(found.get("retired_epochs") or {}, "retired_epochs")
     epochs = {_partition(p, "retired_epochs"): number(e, "retired_epochs", 0, EPOCH_MAX) for p, e in retired.items()}
     adding = _ids_by_partition(found.get("adding_replicas") or {}, "adding_replicas", may_be_empty=True)
@@ -120,8 +120,8 @@ def _ids_by_partition(raw: object, where: str, *, may_be_empty: bool = False) ->
 
 
 def encode(topic: Topic, assignments: Sequence[Replicas]) -> bytes:
-    """The value of the topic key, R of partition i at `assignments[i]`; of a move of Kafka's that is not taken over
-    yet, what Kafka wrote."""
+    """The value of the topic key, with R of partition i at `assignments[i]`; a move of Kafka's that is not taken over
+    yet stays as Kafka wrote it."""
     moves = topic.kafka_moves
     if moves:
         assignments = [moves[i].replicas if i in moves else replicas for i, replicas in enumerate(assignments)]
@@ -139,7 +139,7 @@ def encode(topic: Topic, assignments: Sequence[Replicas]) -> bytes:
 
 
 def topic_bytes_max(topic: Topic, assignments: Sequence[Replicas]) -> int:
-    """An upper bound of what `encode` gives, without encoding."""
+    """An upper bound on the size of `encode`, without encoding."""
     ids = sum(map(len, assignments))
     extra = len(dump_extra(topic.extra)) if topic.extra else 0
     moves = topic.kafka_moves.values()

@@ -1,1 +1,1 @@
-"""The kinds of keys, one file each: what they are called, what is written for them, and where they stand afterwards."""
+"""The kinds of keys, one file each: their paths, how they are read and written, and their versions after a commit."""

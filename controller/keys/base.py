@@ -1,9 +1,9 @@
-"""What every kind of key says of its keys, and what all kinds share.
+"""What every kind of key defines, and what all kinds share.
 
-* Read: where its keys are found and how they are watched, what a takeover loads of them, and which events hints (paths
-  at which something may have changed) and conflicts become. Reads are made between batches and by many keys at once.
-* Written: what a dirty key may add to a commit at most, its path, what is written for it (encoded from the state; None:
-  there is nothing to write), and where the key stands once the commit was applied.
+* Reading: where its keys are and how they are watched, what a takeover loads, and which events follow from hints (paths
+  that may have changed) and conflicts. Reads are made between batches, many keys at once.
+* Writing: how many bytes a dirty key adds to a commit at most, its path, its op (encoded from the state; None if there
+  is nothing to write), and how the state records its version after the commit.
 
 A new kind of key is a class in a file of this package, a row in `table`, and a word in `controller.state.batch`.
 """
@@ -26,7 +26,7 @@ from stores.checks import OP_BYTES_FIXED
 from stores.recipes import TOKEN_KEY
 
 NAME_CHARACTERS_MAX: Final = 249  # of a topic
-PATH_BYTES: Final = OP_BYTES_FIXED + 60  # of a key, but for the name in it
+PATH_BYTES: Final = OP_BYTES_FIXED + 60  # of a key, without the name in it
 
 
 def _one_by_one(read: Callable[[Any], Any], parts: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
@@ -35,9 +35,9 @@ def _one_by_one(read: Callable[[Any], Any], parts: Sequence[Any]) -> Iterator[tu
 
 @attrs.define(slots=False)
 class Ground:
-    """What all kinds of one term share. `found`: small keys that stand otherwise than the state knows, by their path.
-    `seq`: the number of the commit that is written. `hint`: look again at this path. `ahead`: gives each part with what
-    was read for it, and may read the next one meanwhile. What reads raises what the store raises."""
+    """What all kinds of one term share. `found`: small keys whose version differs from the state's, by path. `seq`: the
+    number of the commit being written. `hint`: have a path read again. `ahead`: yields each part with what was read for
+    it, and may read the next part meanwhile. Methods that read raise the store's errors."""
 
     state: ClusterState
     store: MetadataStore
@@ -53,29 +53,29 @@ class Ground:
 
     @property
     def timeout_s(self) -> float:
-        """For each read: one that takes longer than a third of the session time says nothing any more."""
+        """For each read: a third of the session time, since a slower read is useless."""
         return self.store.session_timeout_s / 3
 
     def get(self, key: str) -> Entry | None:
-        """What stands there, at least as our last commit left it."""
+        """The entry of a key, at least as new as our last commit."""
         return self.store.get(key, sync=True, timeout_s=self.timeout_s)
 
     def many(self, paths: Sequence[str]) -> list[Entry | None]:
-        """What stands under `paths`."""
+        """The entries of `paths`."""
         return self.store.get_many(paths, timeout_s=self.timeout_s) if paths else []
 
     def current(self, paths: Sequence[str]) -> list[Entry | None]:
-        """What stands under `paths`, at least as our last commit left it (ZooKeeper: `sync`)."""
+        """The entries of `paths`, at least as new as our last commit (ZooKeeper: `sync`)."""
         if paths:
             self.get(TOKEN_KEY)
         return self.many(paths)
 
     def children(self, above: str) -> list[str]:
-        """The path of every key directly below `above`."""
+        """The paths of all keys directly below `above`."""
         return [f"{above}/{name}" for name in self.store.children(above, timeout_s=self.timeout_s)]
 
     def below(self, above: str) -> Iterator[tuple[str, Entry]]:
-        """Name and entry of every key directly below `above`."""
+        """Name and entry of all keys directly below `above`."""
         return read_children(self.store, above, self.timeout_s)
 
     def columns(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes | None, int]]:
@@ -85,56 +85,56 @@ class Ground:
             yield path, value, 0 if value is None else version
 
     def at(self, key: str, version: int) -> Expect:
-        """Where a small key stands, that the state knows at `version`."""
+        """The expectation for a small key that the state knows at `version`."""
         if key in self.found:
             found = self.found[key]
             return ABSENT if found is None else expect(found)
         return expect(version)
 
     def is_gone(self, key: str, version: int) -> bool:
-        """Whether somebody else removed the key that the state knows at `version`."""
+        """Whether another program removed the key that the state knows at `version`."""
         return self.found.get(key, version) is None
 
     @property
     def intents_seq(self) -> int:
-        """The number in the key of new intents: the commit's; above all that were found, if somebody removed the
-        token and with it the count."""
+        """The number in the key of new intents: the commit's, raised above all numbers found by the takeover, in case
+        the token and its count were removed."""
         return self.seq + self.intents_seq_offset
 
     def row(self, number: int) -> Partition:
-        """The partition with this number, also of one that this batch purged."""
+        """The partition with this number, also if this batch purges it."""
         partition = self.state.rows[number] or self.state.reducing.purged.get(number)
         assert partition is not None
         return partition
 
 
 def expect(version: int) -> Expect:
-    """What may not be read stands at no version: to write it is a conflict as long as it is there."""
+    """The expectation for a version. A key that may not be read has none: writing it conflicts as long as it exists."""
     return Version(version) if version and version != UNREAD else ABSENT
 
 
 def gone(key: str, where: Expect) -> Op:
-    """The key is removed, or is held not to be there."""
+    """The op that removes a key, or checks that it is absent."""
     return Check(key, ABSENT) if where is ABSENT else Delete(key, where)
 
 
 def read_children(store: MetadataStore, above: str, timeout_s: float) -> Iterator[tuple[str, Entry]]:
-    """Name and entry of every key directly below `above`."""
+    """Name and entry of all keys directly below `above`."""
     names = store.children(above, timeout_s=timeout_s)
     entries = store.get_many([f"{above}/{name}" for name in names], timeout_s=timeout_s)
     return ((name, entry) for name, entry in zip(names, entries, strict=True) if entry is not None)
 
 
 def name_of(path: str) -> str:
-    """The last part of a path."""
+    """The last segment of a path."""
     return path.rpartition("/")[2]
 
 
 class KeyKind:
-    """One kind of key. `of`: what a dirty key says beside its kind, `dirty`. `roots`: its keys stand there or directly
-    below, and how they are watched. `told`: the event that says what such a key holds, and which field of it is `of`.
-    `unreadable`: what it means where one cannot be read. `hinted`: paths to look at again; a root stands for all keys
-    below it."""
+    """One kind of key. `of`: what identifies a dirty key of the kind `dirty`. `roots`: where its keys are, at or
+    directly below, and how they are watched. `told`: the event that holds the content of such a key, and its field that
+    is `of`.
+    `unreadable`: what an unreadable key means. `hinted`: paths to read again; a root stands for all keys below it."""
 
     dirty: ClassVar[str]
     unreadable: ClassVar[tuple[Unreadable, ...]] = ()
@@ -150,15 +150,15 @@ class KeyKind:
     # --- read
 
     def load(self, now_ms: int) -> list[Event]:  # noqa: ARG002
-        """Take all of its keys into the state of a term that begins; what there is to do for them."""
+        """Load all of its keys into the state of a new term; return the events to decide."""
         return []
 
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:  # noqa: ARG002
-        """What is news under the hinted paths."""
+        """The events for what changed under the hinted paths."""
         return []
 
     def named(self, paths: Collection[str]) -> dict[str, None]:
-        """The keys that `paths` stand for: a root with keys below it for all that are there now."""
+        """The keys that `paths` stand for: a root with keys below it stands for all that exist now."""
         parents = [root for root, depth in self.roots if depth is not Depth.SELF]
         found = dict.fromkeys(path for path in paths if path not in parents)
         for root in (root for root in parents if root in paths):
@@ -166,25 +166,25 @@ class KeyKind:
         return found
 
     def reread(self, ofs: Sequence[Any], now_ms: int) -> list[Event]:  # noqa: ARG002
-        """What keys hold that somebody else wrote. Of small keys that are only written over the version is read: no
-        event."""
+        """The events for keys that another program wrote. For small keys that are simply overwritten, only the version
+        is read, and there is no event."""
         paths = [self.key(of) for of in ofs]
         for path, entry in zip(paths, self.ground.current(paths), strict=True):
             self.ground.found[path] = None if entry is None else entry.version
         return []
 
     def told_of(self, event: Any) -> object:
-        """The `of` of an event of `told`; None: of no key that is known."""
+        """The `of` of an event of `told`; None if the key is not known."""
         return getattr(event, self.told[1]) if self.told else None
 
     def is_altered(self, of: Any) -> bool:  # noqa: ARG002
-        """Whether the key holds what somebody may have changed, so that what we make of it is decided anew, though we
-        write all of it."""
+        """Whether the key's content matters after a foreign write, so that our change is decided again, although we
+        write the whole key."""
         return False
 
     # --- written
 
-    def cost_max(self, of: Any) -> int:  # noqa: ARG002 - what it holds adds its own bytes, or is a few
+    def cost_max(self, of: Any) -> int:  # noqa: ARG002 - the content is counted separately, or small
         """An upper bound of the bytes that it adds to a commit."""
         return PATH_BYTES + NAME_CHARACTERS_MAX
 
@@ -193,8 +193,8 @@ class KeyKind:
         return self.path(of)
 
     def op(self, of: Any, key: str) -> Op | None:
-        """What is written."""
+        """The op to write; None if there is nothing to write."""
         raise NotImplementedError
 
     def stands(self, of: Any, version: int) -> None:
-        """The commit left the key at `version`; 0: it is absent. Not all are remembered."""
+        """The commit left the key at `version` (0: absent). Some kinds do not record it."""

@@ -1,6 +1,6 @@
-"""The keys of brokers: their registrations, and which of them was admitted last.
+"""The keys of brokers: their registrations, and the latest admission of each.
 
-What registrations mean for who is live is `rules.registrations`.
+`rules.registrations` derives from registrations which brokers are live.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ TOO_OLD: Final = (
 
 
 class RegistrationKeys(KeyKind):
-    """A dirty key says that a broker is not registered; `of`: its id. `brokers`: whose registration could be read.
-    `unread`: of whom it is there and could not, with its `created`. `is_due`: compare what is registered with who is
-    live."""
+    """A dirty key checks that a broker is not registered; `of`: its id. `brokers`: readable registrations. `unread`:
+    the `created` of unreadable ones. `is_due`: whether registrations must be compared with the live brokers."""
 
     unreadable = (
         Unreadable(
@@ -56,18 +55,18 @@ class RegistrationKeys(KeyKind):
         return [BrokerRedescribed(now_ms, broker) for broker in live]
 
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:  # noqa: ARG002
-        """Nothing before all that was hinted at is read: see `due`."""
+        """Read only; `due` compares after all hints were read."""
         self._read()
         self.is_due = True
         return []
 
     def due(self, now_ms: int) -> list[Event]:
-        """Who came and who went, if that may have changed."""
+        """The events for brokers that came or went, if that may have changed."""
         is_due, self.is_due = self.is_due, False
         return came_and_went(self.state, self.brokers, self.unread, now_ms) if is_due else []
 
     def reread(self, ofs: Sequence[int], now_ms: int) -> list[Event]:  # noqa: ARG002
-        """Who came and who went, at least as the commit saw it that found a broker there."""
+        """The events for brokers that came or went, at least as new as the commit that found a broker registered."""
         self.ground.get(TOKEN_KEY)
         self._read()
         return came_and_went(self.state, self.brokers, self.unread, now_ms)
@@ -78,7 +77,7 @@ class RegistrationKeys(KeyKind):
         return all(b in live and live[b].epoch == found.epoch for b, found in self.brokers.items())
 
     def _read(self) -> None:
-        """A name that is no broker's is a problem, and nobody."""
+        """Read all registrations. A name that is not a broker id is a problem, and no broker."""
         problems: dict[str, str] = {}
         entries = list(self.ground.below(keys.BROKER_IDS))
         self.brokers, self.unread = {}, {}
@@ -105,7 +104,7 @@ class RegistrationKeys(KeyKind):
 
 
 class AdmissionKeys(KeyKind):
-    """The last registration of a broker that was admitted. `of`: its id. Nobody but a controller writes them."""
+    """The latest admitted registration of a broker. `of`: its id. Only controllers write these keys."""
 
     unreadable = (Unreadable("admission", "a death, then a new registration, which writes the key again"),)
     dirty, path = "admitted", staticmethod(keys.admitted)
@@ -124,7 +123,7 @@ class AdmissionKeys(KeyKind):
     def op(self, of: int, key: str) -> Op | None:
         live, known = self.state.brokers.get(of), self.state.admitted.get(of)
         if live is None:
-            return None  # it came and went within the batch: the next birth writes it
+            return None  # it came and went within the batch: the next admission writes it
         return Put(key, small.encode_admitted(live.epoch), self.ground.at(key, 0 if known is None else known.version))
 
     def stands(self, of: int, version: int) -> None:
@@ -132,14 +131,14 @@ class AdmissionKeys(KeyKind):
 
 
 class ForgottenKeys(KeyKind):
-    """The same key, of a broker that is forgotten."""
+    """The same key, for a broker that is forgotten."""
 
     dirty, path = "forgotten", staticmethod(keys.admitted)
 
     def op(self, of: int, key: str) -> Op | None:
         known = self.state.admitted.get(of)
         if known is None or of in self.state.brokers or self.ground.is_gone(key, known.version):
-            return None  # it came again within the batch, or somebody else removed it
+            return None  # it came again within the batch, or another program removed the key
         return Delete(key, self.ground.at(key, known.version))
 
     def stands(self, of: int, version: int) -> None:  # noqa: ARG002

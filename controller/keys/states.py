@@ -1,4 +1,4 @@
-"""The keys of partitions. One that cannot be read is a problem of that partition alone."""
+"""The keys of partitions. An unreadable one is a problem of that partition alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from controller.model.values import LEADER_DURING_DELETE, Partition, Replicas, T
 from controller.state.rows import ABSENT
 from stores.base import Entry, Op, Put
 
-STATE_KEY_BYTES_MAX: Final = PATH_BYTES + partition_state.FIXED_BYTES_MAX  # but for names, ids and fields of others
+STATE_KEY_BYTES_MAX: Final = PATH_BYTES + partition_state.FIXED_BYTES_MAX  # without names, ids and unknown fields
 
 
 class StateKeys(KeyKind):
@@ -57,7 +57,7 @@ class StateKeys(KeyKind):
 
 
 def read_states(ground: Ground, partitions: Sequence[TopicPartition], now_ms: int) -> list[Event]:
-    """What the state keys of partitions hold."""
+    """The events for the content of state keys."""
     if not partitions:
         return []
     entries = ground.current([keys.state(tp.topic, tp.partition) for tp in partitions])
@@ -75,7 +75,7 @@ def _read(ground: Ground, tp: TopicPartition, entry: Entry | None, now_ms: int) 
 def partition_in(
     entry: Entry | None, topic: str, number: int, replicas: Replicas, now_ms: int
 ) -> tuple[Partition, str | None]:
-    """The partition, without a state where that is absent or cannot be read; and the problem."""
+    """The partition, without a state if the key is absent or unreadable; and the problem."""
     problem = None
     if entry is not None:
         try:
@@ -86,10 +86,10 @@ def partition_in(
 
 
 def stands_at(entry: Entry | None) -> KeyVersion:
-    """The version at which a key of a topic or partition was read."""
+    """The version and generation of a topic's or partition's key."""
     return ABSENT if entry is None else KeyVersion(entry.version, entry.generation)
 
 
 def problem_of(entry: Entry, error: BadValue) -> str:
-    """What is said of such a key that cannot be read."""
+    """The text for such a key that cannot be read."""
     return f"{entry.key}: {forbidden(entry.key) if entry.value is FORBIDDEN else error}"

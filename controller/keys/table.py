@@ -42,8 +42,8 @@ KINDS: Final[tuple[type[KeyKind], ...]] = (
     NotificationKeys,
     MigrationKeys,
 )
-"""In this order keys are loaded and looked at: admissions before registrations, topics before what is asked of them,
-and changes, which hint at configs, before those."""
+"""Keys are loaded and read in this order: admissions before registrations, topics before requests about them, and
+changes, which cause hints for configs, before configs."""
 _BY_ROOT: Final = {root: kind.dirty for kind in KINDS for root, _ in kind.roots}
 _BY_EVENT: Final = {kind.told[0]: kind.dirty for kind in KINDS if kind.told}
 K = TypeVar("K", bound=KeyKind)
@@ -62,7 +62,7 @@ class KeyKinds:
 
     @property
     def state(self) -> ClusterState:
-        """What is known of all keys."""
+        """The state that all kinds share."""
         return self.ground.state
 
     def one(self, kind: type[K]) -> K:
@@ -70,7 +70,7 @@ class KeyKinds:
         return cast(K, self.by_word[kind.dirty])
 
     def hint(self, path: str) -> None:
-        """Look again at `path`, if it is a root or a key of a kind that is read on hints."""
+        """Have `path` read again, if it is a root or a key of a kind that is read after hints."""
         word = (
             _BY_ROOT.get(path) or _BY_ROOT.get(parent(path)) or (StateKeys.dirty if keys.partition_of(path) else None)
         )
@@ -78,14 +78,14 @@ class KeyKinds:
             self.by_word[word].hinted[path] = None
 
     def told(self, event: Event) -> DirtyKey | None:
-        """The key that `event` tells of, if it tells of what was read: a later read says all that it said."""
+        """The key whose content `event` holds, if any; a later read replaces the event."""
         word = _BY_EVENT.get(type(event))
         assert word is not None or not isinstance(event, KeyRead), f"{type(event).__name__} tells of no key"
         of = None if word is None else self.by_word[word].told_of(event)
         return None if word is None or of is None else (word, of)
 
     def reread(self, dirty_keys: Iterable[DirtyKey], seq: int, now_ms: int) -> list[Event]:
-        """What keys hold now that somebody else wrote; `seq`: the number of the next commit."""
+        """The events for keys that another program wrote; `seq`: the number of the next commit."""
         self.ground.seq, found = seq, dict[str, list[object]]()
         for word, of in dirty_keys:
             found.setdefault(word, []).append(of)

@@ -1,8 +1,8 @@
-"""The part of a takeover's load that grows with the cluster: every topic with its configs and states.
+"""The part of a takeover's load that grows with the cluster: all topics with their configs and states.
 
 Rules
-* By columns: keys are read in bulk, parsed in bulk, and what stays is made once.
-* The store is asked for the next part while the one before is being decoded (`Ground.ahead`).
+* By columns: keys are read in bulk and parsed in bulk, and objects that stay are created once.
+* The next part is read while the former one is being decoded (`Ground.ahead`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from controller.state.columns import PartitionColumns
 from controller.state.rows import ABSENT
 from stores.base import Columns
 
-_PART: Final = 20_000  # partitions of which the keys are asked for at once
+_PART: Final = 20_000  # partitions whose keys are read together
 
 
 class _Found(NamedTuple):
@@ -38,7 +38,7 @@ class _Found(NamedTuple):
 
 
 class TopicLoad:
-    """One load of all topics. `events`: what there is to do for them."""
+    """One load of all topics. `events`: to be decided for them."""
 
     def __init__(self, ground: Ground, now_ms: int) -> None:
         self._ground, self._state = ground, ground.state
@@ -47,7 +47,7 @@ class TopicLoad:
         self.events: list[Event] = []
 
     def run(self) -> None:
-        """All topics into the state."""
+        """Load all topics into the state."""
         for part, (configs, states) in self._ground.ahead(self._read, _parts(self._topics())):
             self._add(part, configs, states)
 
@@ -56,7 +56,7 @@ class TopicLoad:
         self._ground.findings.below(keys.TOPICS, {keys.topic(name): NO_TOPIC for name in names if not is_topic(name)})
         names = [name for name in names if is_topic(name)]
         columns = self._columns([keys.topic(name) for name in names])
-        # a topic without a value was deleted since, or is a parent without data
+        # A topic without a value was deleted meanwhile, or is a parent without data.
         there = [i for i, value in enumerate(columns.values) if value is not None]
         names, values = [names[i] for i in there], [value for value in columns.values if value is not None]
         topics = []
@@ -68,7 +68,7 @@ class TopicLoad:
         return topics
 
     def _read(self, part: Sequence[_Found]) -> tuple[Columns, Columns]:
-        """Configs and states of some topics: all that is done beside the decoding."""
+        """The configs and states of some topics: everything that is read while the former part is decoded."""
         configs = self._columns([keys.topic_config(found.key.topic.name) for found in part])
         states = [
             f"/brokers/topics/{found.key.topic.name}/partitions/{number}/state"
@@ -94,7 +94,7 @@ class TopicLoad:
             self._add_topic(found.key, PartitionColumns(found.key.assignments, *columns, whole), read, versions_)
 
     def _whole(self, found: TopicKey, said: States, at: int, versions: KeyVersions) -> dict[int, Partition]:
-        """The partitions whose state key says more than most, or cannot be read: by their id."""
+        """The partitions whose state key has more fields than most, or cannot be read, by id."""
         name, whole = found.topic.name, {}
         for number, replicas in enumerate(found.assignments):
             if at + number in said.more:
@@ -137,7 +137,7 @@ class TopicLoad:
 
 
 def _parts(topics: Sequence[_Found]) -> list[list[_Found]]:
-    """Topics in their order, with about _PART partitions together."""
+    """Topics in order, in parts of about _PART partitions."""
     parts: list[list[_Found]] = []
     room = 0
     for found in topics:

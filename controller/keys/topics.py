@@ -1,7 +1,7 @@
-"""The keys of topics. One that cannot be read is a problem of that topic alone.
+"""The keys of topics. An unreadable one is a problem of that topic alone.
 
-A topic's key is looked at by version first: our own writes are hinted, too. Any number of topics is four reads: the
-token of the last commit, the topics, their configs, their states. A takeover loads them by `topic_load`.
+Versions are compared first, since our own writes cause hints too. Any number of topics takes four reads: the token of
+the last commit, the topics, their configs, their states. A takeover loads them by `topic_load`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class TopicKeys(KeyKind):
         return [*self.reread(changed, now_ms), *(event for name in lost for event in self._lost_states(name, now_ms))]
 
     def _lost_states(self, name: str, now_ms: int) -> list[Event]:
-        """Whoever removed a topic's key by hand may have removed its state keys as well, which nobody watches."""
+        """If a topic's key was removed by hand, its state keys may have been removed too; these are not watched."""
         if self.state.is_deleting(name):
             return []
         numbers = range(self.state.partition_count(name))
@@ -68,7 +68,7 @@ class TopicKeys(KeyKind):
         return read_states(self.ground, changed, now_ms)
 
     def reread(self, ofs: Sequence[str], now_ms: int) -> list[Event]:
-        """What the keys of topics hold, and all that stands below them."""
+        """The events for the content of topic keys, and of all keys below them."""
         if not ofs:
             return []
         entries = self.ground.current(list(map(keys.topic, ofs)))
@@ -134,7 +134,7 @@ class TopicKeys(KeyKind):
 
 
 class ParentKeys(KeyKind):
-    """Nodes without data of a topic that was deleted, where the store keeps such. `of`: topic, partition (or None)."""
+    """Nodes without data of a deleted topic, in stores that keep them. `of`: topic, partition (or None)."""
 
     dirty = "parent"
 

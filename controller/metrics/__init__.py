@@ -1,7 +1,7 @@
-"""What an operator sees in numbers: the metrics of a controller, and meters that brokers feed (KIP-352, KIP-542).
+"""Metrics for operators: those of a controller, and meters that brokers feed (KIP-352, KIP-542).
 
-`Controller.metrics()` and `BrokerMeters.metrics()` give plain values under Kafka's names, whatever is installed;
-`controller.metrics.prometheus` exposes them where prometheus_client is (`kedge[metrics]`).
+`Controller.metrics()` and `BrokerMeters.metrics()` return plain values under Kafka's names, without any dependency;
+`controller.metrics.prometheus` exposes them with prometheus_client (`kedge[metrics]`).
 """
 
 from controller.metrics.collecting import collect

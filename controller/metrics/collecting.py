@@ -1,9 +1,8 @@
-"""The metrics of a controller, put together from what its loop left to be seen.
+"""Collects the metrics of a controller from what its loop publishes.
 
-The loop replaces what it lets others see as a whole, between two batches (`Term.counts`, `Measures.seen`). So any
-thread gets committed state at once, also while the loop is inside the store, on a stand-by, and in a callback; nobody
-waits and nothing is walked over. Gauges of the cluster are told by whoever leads: a stand-by leaves them out, as it
-knows none.
+Between two batches the loop replaces what others may read as a whole (`Term.counts`, `Measures.seen`). So any thread
+gets committed state at once, also while the loop waits for the store, on a stand-by, and in a callback: without waiting
+or visiting partitions. Gauges of the cluster come from the active controller; a stand-by leaves them out.
 """
 
 from __future__ import annotations
@@ -19,7 +18,8 @@ from controller.state.tally import Tally
 
 
 def collect(loop: Loop) -> Snapshot:
-    """What a controller measures, from any thread. Costs by brokers and kinds of events, not by partitions."""
+    """The metrics of a controller, from any thread. The cost depends on brokers and kinds of events, not on
+    partitions."""
     services = loop.services
     term = loop.term if loop.is_active else None  # read once: it may end meanwhile
     return Snapshot(_samples(loop, term), ("controller_id", str(services.controller_id)))

@@ -1,8 +1,9 @@
-"""Meters that a broker feeds with the bytes that it really copied or gave (KIP-542), and their rates under a throttle.
+"""Meters that a broker feeds with the bytes that it actually copied or sent (KIP-542), and their rates under a
+throttle.
 
-Whoever copies decides what the bytes are: `reassignment` where the replica that fetches is in T and not in the isr,
-`throttled_by` each family of throttles that the replica is under. A meter never reckons from a setting. Thread-safe,
-since fetchers are threads; time comes from a clock callable of the host's (seconds that never go back).
+The caller says what the bytes are: `reassignment` if the fetching replica is in T and not in the ISR, `throttled_by`
+the families of throttles that apply to the replica. A meter does not depend on configs. Thread-safe, since fetchers are
+threads; the host gives the clock (monotonic seconds).
 """
 
 from __future__ import annotations
@@ -17,8 +18,7 @@ from controller.quota import Family, RateWindow, Side
 
 
 class Meter:
-    """All bytes ever, and a rate over the window of the replication quota (`controller.quota.RateWindow`): of what
-    flowed, and not of what is allowed."""
+    """The total of bytes, and their rate over the window of the replication quota (`controller.quota.RateWindow`)."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -26,18 +26,18 @@ class Meter:
         self._window = RateWindow()
 
     def record(self, n_bytes: int, now_s: float) -> None:
-        """So many bytes went by now. A clock that went back counts as one that stands still. TypeError, ValueError for
-        what is no number of bytes."""
+        """Add bytes. A clock that goes back counts as one that stands still. TypeError, ValueError if `n_bytes` is not
+        a number of bytes."""
         if type(n_bytes) is not int:
-            raise TypeError(f"bytes are an int, not {n_bytes!r:.80}")
+            raise TypeError(f"n_bytes must be an int, not {n_bytes!r:.80}")
         if n_bytes < 0:
-            raise ValueError(f"bytes are not negative: {n_bytes}")
+            raise ValueError(f"n_bytes must not be negative: {n_bytes}")
         with self._lock:
             self._count += n_bytes
             self._window.record(n_bytes, _ms(now_s))
 
     def value(self, now_s: float) -> MeterValue:
-        """As it stands now."""
+        """The present value."""
         with self._lock:
             return MeterValue(self._count, self._window.rate(_ms(now_s)))
 
@@ -47,10 +47,10 @@ def _ms(now_s: float) -> int:
 
 
 class BrokerMeters:
-    """The meters of one broker. `clock`: seconds that never go back, as `time.monotonic`.
+    """The meters of one broker. `clock`: monotonic seconds, as `time.monotonic`.
 
-    A follower calls `received` for what it copied, a leader `sent` for what it gave to one; `metrics` is a source for
-    `controller.metrics.prometheus.ControllerCollector` beside `Controller.metrics`.
+    A follower calls `received` for what it copied, a leader `sent` for what it sent to a follower. `metrics` is a
+    source for `controller.metrics.prometheus.ControllerCollector` beside `Controller.metrics`.
     """
 
     def __init__(self, broker_id: int, clock: Callable[[], float]) -> None:
@@ -60,11 +60,11 @@ class BrokerMeters:
         self._throttled: dict[tuple[Side, Family], Meter] = {key: Meter() for key in _RATES}
 
     def received(self, n_bytes: int, *, reassignment: bool = False, throttled_by: Iterable[Family] = ()) -> None:
-        """The broker copied so many bytes from a leader. Bytes under both families count in both."""
+        """The broker copied bytes from a leader. Bytes under both families count in both."""
         self._record("follower", n_bytes, reassignment, throttled_by)
 
     def sent(self, n_bytes: int, *, reassignment: bool = False, throttled_by: Iterable[Family] = ()) -> None:
-        """The broker, as leader, gave so many bytes to a follower."""
+        """The broker, as leader, sent bytes to a follower."""
         self._record("leader", n_bytes, reassignment, throttled_by)
 
     def _record(self, side: Side, n_bytes: int, reassignment: bool, throttled_by: Iterable[Family]) -> None:  # noqa: FBT001
@@ -76,7 +76,7 @@ class BrokerMeters:
             meter.record(n_bytes, now_s)
 
     def metrics(self) -> Snapshot:
-        """What flowed until now."""
+        """The present values."""
         now_s, broker = self._clock(), str(self._broker_id)
         samples = [
             Sample(d.REASSIGNMENT_IN, self._reassignment["follower"].value(now_s), broker),

@@ -1,7 +1,7 @@
-"""Snapshots for Prometheus: a collector to register in a registry of the caller's choosing.
+"""Snapshots for Prometheus: a collector for a registry of the caller's choice.
 
-The one module that knows prometheus_client, and nobody imports it but who wants it. Nothing is registered by itself,
-and nothing is kept: each scrape asks the sources anew.
+Only this module uses prometheus_client, and it is imported only on demand. It registers nothing by itself and keeps
+nothing: each scrape reads the sources again.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ except ImportError as error:
     raise ImportError(missing("metrics", error)) from error
 
 Source: TypeAlias = Callable[[], Snapshot]
-"""`Controller.metrics`, `BrokerMeters.metrics`."""
+"""Such as `Controller.metrics` or `BrokerMeters.metrics`."""
 
 _Family: TypeAlias = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
-_RATE = "_rate"  # of a meter, beside the counter of its bytes
+_RATE = "_rate"  # the gauge of a meter, beside the counter of its bytes
 
 
 class ControllerCollector(Collector):
-    """`registry.register(ControllerCollector(controller.metrics))`. Any number of sources; each sample has the label
-    `controller_id` or `broker_id`, which says whose it is. One collector for a registry: a second one would repeat its
-    names, and is refused by the registry. TypeError where a source cannot be called."""
+    """`registry.register(ControllerCollector(controller.metrics))`. Takes any number of sources; each sample has the
+    label `controller_id` or `broker_id` of its source. Use one collector per registry: a second one would repeat the
+    names, and the registry refuses it. TypeError if a source is not callable."""
 
     def __init__(self, *sources: Source) -> None:
         if not sources or not all(callable(source) for source in sources):
-            raise TypeError("a collector takes sources: Controller.metrics, BrokerMeters.metrics")
+            raise TypeError("a collector needs callable sources, such as Controller.metrics and BrokerMeters.metrics")
         self._sources = sources
 
     def collect(self) -> Iterator[_Family]:
-        """What all sources say now."""
+        """The present values of all sources."""
         found: dict[str, _Family] = {}
         for source in self._sources:
             snapshot = source()
@@ -48,7 +48,7 @@ class ControllerCollector(Collector):
         return iter(found.values())
 
     def describe(self) -> Iterator[_Family]:
-        """Every name that there may be, without asking anybody."""
+        """All possible names, without reading the sources."""
         found: dict[str, _Family] = {}
         for metric in ALL:
             for family in _families(metric, []):
@@ -57,7 +57,7 @@ class ControllerCollector(Collector):
 
 
 def exposition(*sources: Source) -> tuple[str, bytes]:
-    """Content type and text of a page for Prometheus, of what these sources say now, by a registry of its own."""
+    """Content type and text of a page for Prometheus with the present values of these sources, from a new registry."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(ControllerCollector(*sources))
     return CONTENT_TYPE_LATEST, generate_latest(registry)

@@ -1,4 +1,4 @@
-"""What was measured at one moment, as plain values under Kafka's names. Nothing in it changes: keep it, hand it to any
+"""The metrics of one moment as plain values under Kafka's names. They are immutable, and may be passed to any
 thread."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from controller.runtime.measures import HistogramValue
 
 @attrs.frozen
 class MeterValue:
-    """`count`: all bytes ever. `per_second`: over the last window."""
+    """`count`: all bytes so far. `per_second`: the rate over the last window."""
 
     count: int
     per_second: float
@@ -26,7 +26,7 @@ Value: TypeAlias = int | float | HistogramValue | MeterValue
 
 @attrs.frozen
 class Sample:
-    """A metric and its value; `tag_value` of one that has a tag."""
+    """A metric and its value; `tag_value`: of its tag, if it has one."""
 
     metric: Metric
     value: Value
@@ -34,7 +34,7 @@ class Sample:
 
     @property
     def key(self) -> str:
-        """Its name, as Kafka's MBean."""
+        """The name, as Kafka's MBean."""
         return self.metric.key(self.tag_value)
 
 
@@ -44,10 +44,10 @@ def _as_samples(samples: Iterable[Sample]) -> tuple[Sample, ...]:
 
 @attrs.frozen(eq=False, repr=False)
 class Snapshot(Mapping[str, Value]):
-    """MBean (`kafka.controller:type=KafkaController,name=OfflinePartitionsCount`) -> value. What is not known is
-    absent: a stand-by does not know how many partitions are offline.
+    """MBean (`kafka.controller:type=KafkaController,name=OfflinePartitionsCount`) -> value. Unknown values are left
+    out: a stand-by does not know how many partitions are offline.
 
-    `samples`: the same with what the names mean. `source`: label and value that say whose they are.
+    `samples`: the same with their definitions. `source`: the label and value of the controller or broker.
     """
 
     samples: tuple[Sample, ...] = attrs.field(converter=_as_samples)

@@ -1,8 +1,8 @@
-"""A move of a cluster to another store: what is pure of it. Entries in, changes, stages and plans out.
+"""The pure part of a cluster's move to another store: entries in, changes, stages and plans out.
 
-`scan` says what of a store is copied and how two scans differ, `stages` how far a move has come by the markers of both
-sides, `plan` what a move would do and what stands against it. What reads and writes is
-`controller.runtime.migration`.
+`scan` says which keys of a store are copied and how two scans differ, `stages` how far a move has come by the markers
+of both sides, `plan` what a move would do and what prevents it. `controller.runtime.migration` does the reading and
+writing.
 """
 
 from controller.migration.plan import NO_BROKERS, Plan, make_plan, news, no_cluster, obstacles

@@ -1,6 +1,6 @@
-"""What a move would do, before anything is written: what there is to copy, and what stands against it.
+"""What a move would do, before anything is written: what must be copied, and the obstacles.
 
-What stands against it is asked again of whatever changes while it is copied (`news`), up to the last scan.
+The obstacles are checked again for everything that changes during the copy (`news`), up to the last scan.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _UNREADABLE: Final = frozenset({"unreadable", "empty-list", "duplicate-broker", 
 _NAMED_MAX: Final = 5
 _TOPICS: Final = keys.TOPICS + "/"
 NO_BROKERS: Final = (
-    "no broker is registered in FROM, so nobody could be waited for, and it would be fenced at once; where the cluster "
-    "is down, say so with --without-brokers"
+    "no broker is registered in FROM, so the move could wait for none and would fence it at once; if the cluster is "
+    "down, say so with --without-brokers"
 )
-_NO_CLUSTER: Final = "FROM holds no cluster: neither a topic nor /controller_epoch"
+_NO_CLUSTER: Final = "FROM holds no cluster: it has neither a topic nor /controller_epoch"
 
 
 @attrs.frozen
 class Plan:
-    """`keys`, `bytes`: all that is copied; `left_out`: how many keys are not. `changes`, `commits`: what of it is not
-    in the new store yet, and in how many commits it goes. `missing`: live brokers that are not registered in the new
-    store. `obstacles`: why it cannot be done, in words."""
+    """`keys`, `bytes`: everything that is copied; `left_out`: number of keys that are not. `changes`, `commits`: what
+    the new store does not have yet, and the number of commits for it. `missing`: live brokers that are not registered
+    in the new store. `obstacles`: why the move is not possible, as texts."""
 
     stage: Stage
     keys: int
@@ -55,7 +55,7 @@ class Plan:
 
 
 def registered(entries: Iterable[Entry]) -> tuple[int, ...]:
-    """The brokers that are registered, by what their keys are called."""
+    """The ids of the registered brokers, from the names of their keys."""
     above = keys.BROKER_IDS + "/"
     names = (e.key.removeprefix(above) for e in entries if e.key.startswith(above))
     return tuple(sorted(int(name) for name in names if name.isascii() and name.isdigit()))
@@ -64,7 +64,7 @@ def registered(entries: Iterable[Entry]) -> tuple[int, ...]:
 def make_plan(
     stage: Stage, entries: Collection[Entry], target_entries: Collection[Entry], capabilities: Capabilities
 ) -> Plan:
-    """The plan for a move from a store that holds `entries` to one that holds `target_entries`."""
+    """The plan for a move from a store with `entries` to one with `target_entries`."""
     source, found = scan(entries), inspect(entries)
     changes = list(differences(source, scan(target_entries)))
     leader = next((e for e in entries if e.key == LEADER_KEY), None)
@@ -93,18 +93,18 @@ def make_plan(
     )
 
 
-# --- what stands against it
+# --- obstacles
 
 
 def no_cluster(entries: Iterable[Entry]) -> tuple[str, ...]:
-    """That there is none to be moved, if so, in words."""
+    """The obstacle that there is no cluster to move, if so."""
     there = any(entry.key == EPOCH_KEY or keys.topic_of(entry.key) is not None for entry in entries)
     return () if there else (_NO_CLUSTER,)
 
 
 def obstacles(entries: Iterable[Entry], capabilities: Capabilities) -> tuple[str, ...]:
-    """Why these keys cannot be moved, in words: what is over the new store's limit, and topics and states that cannot
-    be read. The whole of a store, or what `news` gives."""
+    """Why these keys cannot be moved: values over the new store's limit, and unreadable topics and states. For a whole
+    store, or for the result of `news`."""
     known = list(entries)
     found = inspect((e for e in known if e.key.startswith(_TOPICS)), rules=())
     return (
@@ -116,8 +116,8 @@ def obstacles(entries: Iterable[Entry], capabilities: Capabilities) -> tuple[str
 
 
 def news(source: Mapping[str, Item], changes: Iterable[Change]) -> Iterator[Entry]:
-    """What `source` holds of the keys that change, of a topic that changes all keys: what is to be asked of a scan that
-    follows one without obstacles."""
+    """The entries of `source` for the changed keys, with all keys of a changed topic: what must be checked in a scan
+    that follows one without obstacles."""
     put = [change.key for change in changes if change.value is not None]
     topics = {_topic(key) for key in put if key.startswith(_TOPICS)}
     of_topics = (key for key in source if key.startswith(_TOPICS) and _topic(key) in topics) if topics else ()
@@ -131,7 +131,7 @@ def _topic(key: str) -> str:
 
 
 def _unled(entries: Iterable[Entry]) -> list[str]:
-    """That no controller of this version may lead over it: what it is to be moved by would not know all of it."""
+    """The obstacle that the tree requires a newer controller: this version would not know all of the tree."""
     for entry in entries:
         if entry.key == FORMAT_KEY:
             try:
@@ -144,9 +144,9 @@ def _unled(entries: Iterable[Entry]) -> list[str]:
 
 
 def _nested(entries: Iterable[Entry]) -> list[str]:
-    """That a store which a cluster is just moved to stands below this one, most likely TO itself."""
+    """The obstacle that a store to which a cluster is being moved lies below FROM; most likely it is TO."""
     inside = (e for e in entries if e.key.endswith(keys.MIGRATION) and e.key != keys.MIGRATION)
-    return [f"{e.key}: a store that is just moved to stands below FROM" for e in inside if _is_moved_to(e.value)][:1]
+    return [f"{e.key}: a cluster is being moved to a store below FROM" for e in inside if _is_moved_to(e.value)][:1]
 
 
 def _is_moved_to(value: bytes) -> bool:

@@ -1,10 +1,10 @@
-"""What of a store is copied, and how two scans differ.
+"""Which keys of a store are copied, and how two scans differ.
 
-* Not copied: ephemeral keys (their sessions are the old store's), the keys of leadership, of the format and of the move
-  itself (each side has its own), what was admitted last (the new store counts its registrations anew), what tells of
-  changes of configs (whoever comes to the new store reads the configs; it numbers changes by a count of its own), and
-  nodes without data that have children, which only a store that needs parents has.
-* `/brokers/seqid` is a number in its generation, which starts again in the new store: it is written down as text.
+* Not copied: ephemeral keys (their sessions belong to the old store); the keys of leadership, of the format and of the
+  move itself (each side has its own); the last admissions (the new store numbers its registrations anew); notifications
+  of config changes (brokers read the configs when they come to the new store, which numbers changes itself); and empty
+  parents, which only a store that needs parents has.
+* `/brokers/seqid` counts by its generation, which starts again in the new store: the number is copied as text.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from controller.codec.orders import FORMAT_KEY
 from stores.base import ABSENT, Delete, Entry, Op, Put, Version
 from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
 
-GIVEN_WITH: Final = (EPOCH_KEY, TOKEN_KEY, FORMAT_KEY, keys.ORIGIN)  # what the new store gets as it is given free
+GIVEN_WITH: Final = (EPOCH_KEY, TOKEN_KEY, FORMAT_KEY, keys.ORIGIN)  # written to TO in the commit that releases it
 _OWN: Final = frozenset({LEADER_KEY, keys.MIGRATION, *GIVEN_WITH})
 _BELOW: Final = (keys.MIGRATION + "/", keys.ADMITTED + "/", keys.CONFIG_CHANGES + "/")
-_PERHAPS_OWN: Final = ("/controller", "/kedge/", keys.CONFIG_CHANGES)  # asked first: most keys are neither
+_PERHAPS_OWN: Final = ("/controller", "/kedge/", keys.CONFIG_CHANGES)  # a cheap first test: most keys are neither
 _DECIMAL: Final = re.compile(rb"[0-9]{1,19}")
 
 
 class Item(NamedTuple):
-    """A key that is copied: the value that it has in the new store, and where it stands."""
+    """A key that is copied: its value in the new store, its version and creation in the old one."""
 
     value: bytes
     version: int
@@ -36,26 +36,26 @@ class Item(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What makes the new store as the old one is: `value` None = the key goes. `at`: the version at which the key
-    stands there, None where there is none."""
+    """One difference between the new store and the old one. `value` None: the key is deleted. `at`: the version of the
+    key in the new store, None where it does not exist."""
 
     key: str
     value: bytes | None
     at: Version | None
 
     def op(self) -> Op:
-        """The op of it, which holds the key to stand where it was seen."""
+        """The op for it, which requires the key to be unchanged since the scan."""
         if self.value is not None:
             return Put(self.key, self.value, ABSENT if self.at is None else self.at)
-        assert self.at is not None, "what goes was seen"
+        assert self.at is not None, "a key to delete was read before"
         return Delete(self.key, self.at)
 
 
 def scan(entries: Collection[Entry]) -> dict[str, Item]:
-    """What of a store's keys is copied, by key."""
+    """The keys of a store that are copied, with their items."""
     found: dict[str, Item] = {}
     paths: list[str] = []
-    for entry in entries:  # 0.6 us each: it is done under the fence, too
+    for entry in entries:  # 0.6 us each: it runs under the fence, too
         key, value = entry.key, entry.value
         if entry.owner is not None or (key.startswith(_PERHAPS_OWN) and _is_own(key)):
             continue
@@ -84,7 +84,7 @@ def _counted(entry: Entry) -> bytes:
 
 
 def differences(source: Mapping[str, Item], target: Mapping[str, Item]) -> Iterator[Change]:
-    """What makes `target` as `source` is; keys that go come last, deepest first."""
+    """The changes that make `target` equal to `source`; deletions come last, deepest key first."""
     for key, item in source.items():
         known = target.get(key)
         if known is None or known.value != item.value:
@@ -93,16 +93,16 @@ def differences(source: Mapping[str, Item], target: Mapping[str, Item]) -> Itera
         yield Change(key, None, Version(target[key].version))
 
 
-# --- what others wrote after the fence
+# --- writes of other programs after the fence
 
 
 def seal_of(source: Mapping[str, Item]) -> dict[str, Stamp]:
-    """Where every key stands that the last scan saw."""
+    """The stamp of every key in the last scan."""
     return {key: Stamp(version, created) for key, (_, version, created) in source.items()}
 
 
 def foreign(source: Mapping[str, Item], seal: Mapping[str, Stamp]) -> Iterator[tuple[str, str]]:
-    """Keys of the old store that stand otherwise than under the seal, and what became of each."""
+    """Keys of the old store that differ from the seal, each with what happened to it."""
     for key in sorted({*source, *seal}):
         item = source.get(key)
         if item is None:

@@ -1,15 +1,15 @@
-"""How far a move has come, by the markers of both sides: a table, so that running again needs no memory.
+"""How far a move has come, by the markers of both sides: a table, so that a second run needs no memory.
 
     FROM               TO                  stage
     none               none, no key        NEW       nothing was written
-    none               copying, no key     NEW       the marker of TO goes first: nothing else may be lost by it
-    copying            copying             COPYING   it may be aborted
-    fenced             copying             FENCED    only forward from here: the last scan is due
-    moved              copying             SEALED    TO is whole: it only has to be given free
+    none               copying, no key     NEW       the marker of TO is written first: it risks nothing else
+    copying            copying             COPYING   the move may be aborted
+    fenced             copying             FENCED    it can only be completed: the last scan is due
+    moved              copying             SEALED    TO is complete: it only has to be released
     moved              complete            GIVEN     the first term has not raised the leader epochs yet
-    moved              any other           DONE      a controller worked the marker off; /kedge/origin of TO says so
+    moved              any other           DONE      a controller removed the marker; /kedge/origin of TO shows it
 
-Everything else is refused: TO holds something else, FROM is a copy that is not whole, or FROM moves elsewhere.
+Everything else is refused: TO has other content, FROM is an incomplete copy, or FROM moves to another store.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from controller.codec.migration import COMPLETE, COPYING, FENCED, FROM, MOVED, T
 
 
 class Stage(enum.Enum):
-    """See the head of this module."""
+    """See the table at the top of this module."""
 
     NEW = "new"
     COPYING = "copying"
@@ -32,12 +32,12 @@ class Stage(enum.Enum):
 
 
 class MigrationRefused(Exception):
-    """What was asked for cannot be done with these two stores. The message says why; nothing was written."""
+    """The request is not possible with these two stores. The message says why; nothing was written."""
 
 
 def stage_of(source: Marker | None, target: Marker | None, *, is_empty: bool, origin: str | None = None) -> Stage:
-    """`is_empty`: the new store holds no key but ephemeral ones and the move's own. `origin`: the migration that it was
-    given by, if it was. Raises MigrationRefused."""
+    """The stage of the move. `is_empty`: the new store has no keys but ephemeral ones and the move's own. `origin`: the
+    migration that released it, if any. Raises MigrationRefused."""
     if source is not None and source.side == TO:
         raise MigrationRefused(
             f"FROM is itself a copy of {source.other} that no controller has taken over yet ({source.phase})"
@@ -48,7 +48,7 @@ def stage_of(source: Marker | None, target: Marker | None, *, is_empty: bool, or
     if not ours:
         if source.phase == MOVED:
             return _done(source, origin)
-        raise MigrationRefused(f"FROM is moving to {source.other} ({source.phase}), and TO holds nothing of that")
+        raise MigrationRefused(f"FROM is moving to {source.other} ({source.phase}), and TO has no part of that move")
     assert target is not None
     stages = {
         (COPYING, COPYING): Stage.COPYING,
@@ -58,15 +58,14 @@ def stage_of(source: Marker | None, target: Marker | None, *, is_empty: bool, or
     }
     stage = stages.get((source.phase, target.phase))
     if stage is None:
-        raise MigrationRefused(f"the markers do not fit: FROM says {source.phase}, TO {target.phase}")
+        raise MigrationRefused(f"the markers do not fit: FROM has {source.phase}, TO has {target.phase}")
     return stage
 
 
 def _done(source: Marker, origin: str | None) -> Stage:
     if origin != source.migration:
         raise MigrationRefused(
-            f"FROM was moved to {source.other}, and TO is another store: its {keys.ORIGIN} does not say that it was "
-            "given by that move"
+            f"FROM was moved to {source.other}, and TO is another store: its {keys.ORIGIN} does not name that move"
         )
     return Stage.DONE
 
@@ -75,7 +74,9 @@ def _new(target: Marker | None, *, is_empty: bool) -> Stage:
     if target is not None and target.side == FROM:
         raise MigrationRefused(f"TO was itself moved to {target.other} ({target.phase})")
     if target is not None and (target.phase == COMPLETE or not is_empty):
-        raise MigrationRefused(f"TO holds a copy of {target.other} ({target.phase}), which FROM knows nothing of")
+        raise MigrationRefused(
+            f"TO holds a copy of {target.other} ({target.phase}), but FROM has no marker of that move"
+        )
     if not is_empty:
         raise MigrationRefused("TO is not empty")
     return Stage.NEW

@@ -1,1 +1,1 @@
-"""Values only: what the floors above hand to each other."""
+"""Values that the other rooms exchange: partitions, brokers, events, records, requests, and protocols."""

@@ -1,4 +1,4 @@
-"""What callers ask of configs, and get: the shape of Kafka's AdminClient."""
+"""Requests about configs and their answers, in the shape of Kafka's AdminClient."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from controller.model.values import ALL_BROKERS, BROKERS, TOPICS, ConfigEntity
 
 
 class ConfigResourceType(enum.Enum):
-    """What has settings."""
+    """The kinds of resources that have configs."""
 
     TOPIC = TOPICS
     BROKER = BROKERS
@@ -29,22 +29,22 @@ def _require_str_or_none(_: object, attribute: attrs.Attribute[str | None], valu
 
 @attrs.frozen
 class ConfigResource:
-    """A topic, a broker (`name`: its id in decimal), or all brokers (`name` "", as Kafka spells it, or "<default>").
-    TypeError where a field is not of its kind."""
+    """A topic, a broker (`name`: its id in decimal), or the defaults of all brokers (`name`: "", as in Kafka, or
+    "<default>"). TypeError for a field of the wrong type."""
 
     type: ConfigResourceType = attrs.field(validator=attrs.validators.instance_of(ConfigResourceType))
     name: str = attrs.field(validator=_require_str)
 
     @property
     def entity(self) -> ConfigEntity:
-        """Whose configs these are, as keys spell it."""
+        """The resource as keys of the store name it."""
         if self.type is ConfigResourceType.BROKER and not self.name:
             return ConfigEntity(BROKERS, ALL_BROKERS)
         return ConfigEntity(self.type.value, self.name)
 
 
 class OpType(enum.Enum):
-    """SET a value, DELETE it (what it falls back to holds again); APPEND to a list, or SUBTRACT from it."""
+    """SET a value, DELETE it (the fallback applies again), APPEND to a list, or SUBTRACT from it."""
 
     SET = "set"
     DELETE = "delete"
@@ -54,8 +54,8 @@ class OpType(enum.Enum):
 
 @attrs.frozen
 class AlterConfigOp:
-    """One change of `incremental_alter_configs`. `value`: elements with commas between them where it is about a list;
-    DELETE has none. TypeError where a field is not of its kind."""
+    """One change of `incremental_alter_configs`. `value`: for lists, elements separated by commas; None for DELETE.
+    TypeError for a field of the wrong type."""
 
     name: str = attrs.field(validator=_require_str)
     value: str | None = attrs.field(default=None, validator=_require_str_or_none)
@@ -63,7 +63,7 @@ class AlterConfigOp:
 
 
 class ConfigSource(enum.Enum):
-    """Where a value comes from, by Kafka's words. STATIC_BROKER_CONFIG: the host's `Settings`."""
+    """Where a value comes from, in Kafka's words. STATIC_BROKER_CONFIG: the host's `Settings`."""
 
     DYNAMIC_TOPIC_CONFIG = "DYNAMIC_TOPIC_CONFIG"
     DYNAMIC_BROKER_CONFIG = "DYNAMIC_BROKER_CONFIG"
@@ -74,7 +74,7 @@ class ConfigSource(enum.Enum):
 
 @attrs.frozen
 class ConfigSynonym:
-    """One value of the chain that a setting falls back along."""
+    """One of the values that a config falls back to."""
 
     name: str
     value: str
@@ -83,9 +83,9 @@ class ConfigSynonym:
 
 @attrs.frozen
 class ConfigEntry:
-    """A setting as it holds. `synonyms`: all values that it has somewhere, the one that holds first, under the names
-    that Kafka has for them. `is_read_only`: no request alters it. `kind` and `documentation` None: the name is not
-    known here, and somebody else wrote it."""
+    """A config and its effective value. `synonyms`: all values that are set for it, under Kafka's names; the effective
+    one is first. `is_read_only`: no request can alter it. `kind` and `documentation` are None for an unknown name,
+    which another program wrote."""
 
     name: str
     value: str
@@ -97,5 +97,5 @@ class ConfigEntry:
 
     @property
     def is_default(self) -> bool:
-        """Whether nobody set it anywhere."""
+        """Whether it is set nowhere."""
         return self.source is ConfigSource.DEFAULT_CONFIG

@@ -1,11 +1,13 @@
-"""Configs of topics and brokers, by Kafka's names: where each may be set, of what kind it is, its default.
+"""Configs of topics and brokers under Kafka's names: where each may be set, its type, default and check.
 
 Rules
-* One row per setting. What is not in the table is refused, so that a misspelt setting is not kept in silence; what
-  others wrote under unknown names is kept, shown, and may be deleted.
-* A topic's setting falls back to one of all brokers, mostly of another name (`broker_name`), then to the default.
-* Values are strings as Kafka's brokers parse them; `check` says what was expected of one that they would not take.
-* A setting is `Scope.BROKER` where each broker has its own and one for all would be wrong (KIP-542's rates).
+* One row per config. A name that is not in the table is refused, so that a misspelt one is not stored unnoticed.
+  Unknown names that other programs wrote are kept, shown, and may be deleted.
+* A topic's config falls back to a config of the brokers, mostly under another name (`broker_name`), then to the
+  default.
+* Values are strings, parsed as Kafka's brokers do. A check returns what was expected instead of a value that brokers
+  would refuse.
+* A config has `Scope.BROKER` alone if a default for all brokers would make no sense (KIP-542's rates).
 """
 
 from __future__ import annotations
@@ -35,11 +37,11 @@ _UNLIMITED: Final = str(LONG_MAX)
 _WEEK_MS: Final = "604800000"
 
 Check = Callable[[str], str | None]
-"""What was expected in the place of a value; None where it will do."""
+"""What is expected instead of a value; None if the value is valid."""
 
 
 class ConfigKind(enum.Enum):
-    """Kafka's words for the kinds of settings."""
+    """The types of configs, in Kafka's words."""
 
     BOOLEAN = "boolean"
     STRING = "string"
@@ -50,7 +52,7 @@ class ConfigKind(enum.Enum):
 
 
 class Scope(enum.Flag):
-    """Where a setting may stand."""
+    """Where a config may be set."""
 
     TOPIC = enum.auto()
     BROKER = enum.auto()
@@ -62,8 +64,8 @@ _BROKERS: Final = Scope.BROKER | Scope.ALL_BROKERS
 
 @attrs.frozen
 class Definition:
-    """One setting. `broker_name`: of a topic's, where it falls back to. `has_default`: brokers of Kafka have a default
-    under the name that it falls back to in the end; those of some are under another name, as in hours."""
+    """One config. `broker_name`: the brokers' config that a topic's falls back to. `has_default`: Kafka's brokers have
+    a default under that name; some have it under another name, such as one in hours."""
 
     name: str
     scope: Scope
@@ -90,7 +92,7 @@ class Whole:
 
 @attrs.frozen
 class OneOf:
-    """A check: one of some words."""
+    """A check: one word of a set."""
 
     choices: tuple[str, ...]
 
@@ -100,7 +102,7 @@ class OneOf:
 
 @attrs.frozen
 class AnyOf:
-    """A check: some of some words, with commas between."""
+    """A check: words of a set, separated by commas."""
 
     choices: tuple[str, ...]
 
@@ -135,7 +137,7 @@ def _throttled(value: str) -> str | None:
         parse_throttled_replicas(value)
     except ValueError:
         is_read = False
-    else:  # brokers pass over blanks between commas; in what is asked for they are slips
+    else:  # brokers ignore empty list elements; in a request they are mistakes
         is_read = not value.strip() or len(list_elements(value)) == value.count(LIST_SEPARATOR) + 1
     return None if is_read else "partition:broker pairs, or *"
 
@@ -157,7 +159,7 @@ def _int(low: int, high: int = _INT_MAX) -> tuple[ConfigKind, Check]:
     return ConfigKind.INT, Whole(low, high)
 
 
-# A topic's setting, its kind, its default, what it falls back to, what it says.
+# Name of the topic's config, type and check, default, name of its fallback, documentation.
 _TOPIC_ROWS: Final = (
     ("cleanup.policy", _POLICY, "delete", "log.cleanup.policy", "What becomes of old segments: delete, compact."),
     ("compression.gzip.level", _int(-1, 9), "-1", "compression.gzip.level", "Level of gzip; -1: its own default."),
@@ -200,7 +202,7 @@ _TOPIC_ROWS: Final = (
      "Whether a replica that is not in sync may lead where no other is left, losing records."),
 )  # fmt: skip
 
-# A broker's own, where it may stand, its kind, its default, what it says.
+# Name of the broker's config, scope, type and check, default, documentation.
 _BROKER_ROWS: Final = (
     ("background.threads", _BROKERS, _int(1), "10", "Threads for various work in the background."),
     ("delete.topic.partition.enable", Scope.ALL_BROKERS, _BOOL, "true", "Whether topics may shrink (KIP-694)."),
@@ -246,7 +248,7 @@ _BROKER_ROWS: Final = (
      "Whether it is checked that a partition belongs to the transaction that writes to it."),
 )  # fmt: skip
 
-# Without a default under this name: Kafka's brokers have it in hours, or as an interval of another name.
+# Kafka's brokers have no default under these names, but under one in hours or of another interval.
 _UNSET: Final = {"log.flush.interval.ms", "log.retention.ms", "log.roll.jitter.ms", "log.roll.ms", None}
 
 TOPIC_CONFIGS: Final[Mapping[str, Definition]] = {

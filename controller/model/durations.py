@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Final
 
-MILLISECONDS_MAX: Final = 2**53  # above it a float is no exact number of milliseconds
+MILLISECONDS_MAX: Final = 2**53  # the largest number of milliseconds that a float holds exactly
 
 
 def milliseconds(seconds: float, name: str) -> int:
-    """`seconds`, rounded to milliseconds. TypeError where it is no number, ValueError where it is negative, not finite,
-    or above 2^53 ms; `name` is the argument's."""
+    """`seconds` in milliseconds, rounded. TypeError if it is not a number, ValueError if it is negative, not finite or
+    above 2^53 ms. `name`: the argument, for the message."""
     if type(seconds) is not float and type(seconds) is not int:
         raise TypeError(f"{name} must be a number of seconds, not {seconds!r:.80}")
     if not 0 <= seconds < math.inf or seconds * 1000 > MILLISECONDS_MAX:

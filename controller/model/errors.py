@@ -1,7 +1,7 @@
-"""Errors of the API: Kafka's numbers, one exception class per number.
+"""Errors of the API: Kafka's error codes, one exception class per code.
 
-A rule answers with an `ApiError` value, it does not raise it; the runtime puts it into the future of the caller. Errors
-carry their code and a message that says what, which key, what was expected and what was got.
+A rule returns an `ApiError` as a value and does not raise it; the runtime makes it the exception of the caller's
+future. The message says what went wrong with which key, what was expected and what was found.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 
 class ErrorCode(enum.IntEnum):
-    """Kafka's error numbers, as far as this library answers with them."""
+    """Kafka's error codes that this library answers with."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -45,7 +45,7 @@ class ErrorCode(enum.IntEnum):
     INELIGIBLE_REPLICA = 107
     DUPLICATE_BROKER_REGISTRATION = 101
     INVALID_THROTTLE = 10_179
-    """Private: KIP-179 gives no number, and Kafka has none."""
+    """A private number: KIP-179 gives none, and Kafka has none."""
 
 
 RETRIABLE: Final = frozenset(
@@ -63,15 +63,15 @@ RETRIABLE: Final = frozenset(
         ErrorCode.ELECTION_NOT_NEEDED,
     }
 )
-"""Those that Kafka's clients ask again after, by themselves."""
+"""The codes after which Kafka's clients retry by themselves."""
 
 
 class ControllerError(Exception):
-    """Root of what `controller` raises."""
+    """Root of the errors that `controller` raises."""
 
 
 class ApiError(ControllerError):
-    """An error with a number of Kafka's: `code` and the message."""
+    """An error with one of Kafka's codes in `code`, and a message."""
 
     code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
 
@@ -81,8 +81,8 @@ class ApiError(ControllerError):
 
     @property
     def retriable(self) -> bool:
-        """Whether the same request may succeed later: as Kafka's clients take the number. What became of a request
-        that timed out is not known: it may have been done."""
+        """Whether the same request may succeed later, as Kafka's clients interpret the code. A request that timed out
+        may have taken effect."""
         return self.code in RETRIABLE
 
     def __repr__(self) -> str:
@@ -90,7 +90,7 @@ class ApiError(ControllerError):
 
 
 NOT_HOSTED: Final = "This server does not host this topic-partition."
-"""Kafka's words for a topic or a partition that there is not."""
+"""Kafka's message for an unknown topic or partition."""
 
 
 class UnknownTopicOrPartition(ApiError, LookupError):
@@ -106,7 +106,7 @@ class RequestTimedOut(ApiError, TimeoutError):
 
 
 class ReplicaNotAvailable(ApiError, LookupError):
-    """The broker has no replica of the partition, or its host reported no log of it to this controller."""
+    """The broker has no replica of the partition, or no host reported its log to this controller."""
 
     code = ErrorCode.REPLICA_NOT_AVAILABLE
 
@@ -116,7 +116,7 @@ class InvalidTopic(ApiError, ValueError):
 
 
 class UnknownMemberId(ApiError, LookupError):
-    """There is no such broker in the cluster."""
+    """The cluster has no broker with this id."""
 
     code = ErrorCode.UNKNOWN_MEMBER_ID
 
@@ -146,7 +146,7 @@ class InvalidConfig(ApiError, ValueError):
 
 
 class NotController(ApiError):
-    """The controller that was asked is not active. `active_id` names the one that is, None where none is known."""
+    """The controller that got the request is not active. `active_id`: the active one, None if none is known."""
 
     code = ErrorCode.NOT_CONTROLLER
 
@@ -164,7 +164,7 @@ class PolicyViolation(ApiError):
 
 
 class StorageError(ApiError, OSError):
-    """What is needed cannot be read: the broker's disk, or a key of the store that holds broken content."""
+    """The broker's disk failed, or a key of the store that the request needs cannot be read."""
 
     code = ErrorCode.KAFKA_STORAGE_ERROR
 

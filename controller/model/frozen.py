@@ -1,10 +1,9 @@
-"""Values that nobody changes, made by the ten thousand: `sealed` for those that cross the API, `frozen` for others.
+"""Decorators for immutable values that are made in large numbers: `sealed` for those of the API, `frozen` for others.
 
-A frozen class of attrs stores each field by a call, some 80 ns each, where a plain one takes 10: of what a move costs
-that was a sixth. So a sealed value is an instance of an open class while it is filled, and of one that refuses to be
-written to from then on: 200 ns, however many fields it has. A frozen one is not guarded at run time at all, unless
-Python is in its development mode (`python -X dev`). The type checker looks at both. A mapping in a sealed value is a
-`FrozenDict`.
+A frozen class of attrs sets each field by a call of some 80 ns instead of 10 ns, a sixth of the cost of a move. So an
+instance of a sealed class is filled while it has an open class, then gets a class that refuses changes: 200 ns,
+however many fields it has. A `frozen` value is guarded only in Python's development mode (`python -X dev`). Type
+checkers see both as frozen. A mapping in a sealed value is a `FrozenDict`.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ import attrs
 __all__ = ["NOTHING", "FrozenDict", "frozen", "frozen_dict", "sealed"]
 
 if TYPE_CHECKING:
-    from attrs import frozen  # with all that the type checker knows of it
+    from attrs import frozen  # type checkers know what attrs does
     from attrs import frozen as sealed
 else:
 
     def frozen(cls: type[Any] | None = None, /, *, order: bool = False) -> Any:
-        """The class with slots, equality, hash and `__init__` as `attrs.frozen` makes them, without weak references."""
+        """The class with slots, equality, hash and `__init__` as `attrs.frozen` makes it, without weak references."""
         if cls is None:
             return partial(frozen, order=order)
         if sys.flags.dev_mode:
@@ -32,7 +31,7 @@ else:
         return _open(cls, order=order)
 
     def sealed(cls: type[Any] | None = None, /, *, order: bool = False) -> Any:
-        """As `frozen`; whoever writes to an instance gets attrs' FrozenInstanceError, an AttributeError, always."""
+        """As `frozen`; writing to an instance always raises attrs' FrozenInstanceError, an AttributeError."""
         if cls is None:
             return partial(sealed, order=order)
         check = cls.__dict__.get("__attrs_post_init__")
@@ -58,21 +57,21 @@ V = TypeVar("V")
 
 
 class FrozenDict(dict[K, V]):
-    """A dict, for JSON and pickle as well, that refuses to be changed: TypeError."""
+    """A dict that cannot be changed (TypeError); usable with JSON and pickle."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return FrozenDict, (dict(self),)
 
     def _unchanged(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError("this mapping belongs to a frozen value: make a dict of it to change that")
+        raise TypeError("a frozen value's mapping cannot be changed: make a dict of it")
 
 
 for _change in ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault", "update"):
-    setattr(FrozenDict, _change, FrozenDict._unchanged)  # noqa: SLF001 - of the class above
+    setattr(FrozenDict, _change, FrozenDict._unchanged)  # noqa: SLF001 - defined above
 
 
 def frozen_dict(value: Mapping[K, V]) -> Mapping[K, V]:
-    """A frozen copy. What is no mapping stays what it is: whoever looks at it says so."""
+    """A frozen copy of a mapping. Any other value is returned unchanged; its validator refuses it."""
     return FrozenDict(value) if isinstance(value, Mapping) else value
 
 

@@ -1,7 +1,7 @@
-"""The host's side of the callbacks: the Protocol that a broker or a rig implements, and what it is handed.
+"""The callbacks that a host implements, and their requests and responses.
 
-Calls come one at a time per broker, outside the loop thread. An exception means "not delivered": the broker stays dirty
-and is tried again. A receiver drops what carries an older controller, broker or leader epoch, or another topic_id; so
+Calls come one at a time per broker, outside the loop thread. An exception means "not delivered": the controller sends
+the content again. A receiver ignores content with an older controller, broker or leader epoch, or another topic_id, so
 calls may be repeated, reordered and lost without harm.
 """
 
@@ -19,7 +19,7 @@ from controller.model.values import Endpoint, Replicas, TopicPartition
 
 @sealed
 class LivePeer:
-    """A live broker as others are told of it."""
+    """A live broker, as requests to other brokers describe it."""
 
     broker_id: int
     host: str
@@ -30,12 +30,14 @@ class LivePeer:
 
 @sealed
 class LeaderAndIsrPartition:
-    """What one replica has to know. `target_replicas` None: not moving, or the broker declared a LeaderAndIsr version
-    below 3. `is_new`: the broker may make an empty log (it is not in I, so nobody relies on what it holds, or the
-    partition still has the leader epoch it was created with, or it has not answered yet for a partition that was
-    created in this term); otherwise a broker without one answers KAFKA_STORAGE_ERROR. `leader_recovery_state` 1: the
-    leader was elected uncleanly and recovers, alone in its isr, until its `alter_isr` says 0. `status_code` (KIP-694)
-    -1: the leader takes no records from producers; 1: nobody serves it, and no log is made for it."""
+    """The state of one replica. `target_replicas` None: not moving, or the broker declared a LeaderAndIsr version below
+    3.
+
+    `is_new`: the broker may create an empty log. This holds if it is not in the ISR, so that no one relies on its
+    records, if the partition still has its first leader epoch, or if the broker has not yet answered for a partition
+    created in this term. Otherwise a broker without a log answers KAFKA_STORAGE_ERROR. `leader_recovery_state` 1: the
+    leader was elected uncleanly and is alone in the ISR until its `alter_isr` sends 0. `status_code` (KIP-694) -1: the
+    leader refuses records of producers; 1: no broker serves the partition or creates a log for it."""
 
     topic: str
     topic_id: str
@@ -53,7 +55,7 @@ class LeaderAndIsrPartition:
 
 @sealed
 class LeaderAndIsrRequest:
-    """`full`: what is not named stops serving (and is never deleted: only stop_replica deletes)."""
+    """`full`: the broker stops serving partitions that are not listed (it deletes logs only on stop_replica)."""
 
     broker_id: int
     broker_epoch: int
@@ -66,7 +68,7 @@ class LeaderAndIsrRequest:
 
 @sealed
 class StopReplicaPartition:
-    """A replica that stops; `delete`: its log goes, too."""
+    """A replica to stop; `delete`: delete its log too."""
 
     topic: str
     topic_id: str
@@ -77,7 +79,7 @@ class StopReplicaPartition:
 
 @sealed
 class StopReplicaRequest:
-    """Each partition that went well is acknowledged by an answer that does not name it."""
+    """A response acknowledges each partition that it does not list as an error."""
 
     broker_id: int
     broker_epoch: int
@@ -88,8 +90,8 @@ class StopReplicaRequest:
 
 @sealed
 class PartitionMetadata:
-    """What everybody may know of a partition. `leader` -1: none; -2: its topic is being deleted, or it was deleted by a
-    reduction. `status_code` (KIP-694) 0: online; -1: read-only; 1: offline, so that clients are not told of it."""
+    """What every broker may know of a partition. `leader` -1: none; -2: its topic is being deleted, or a reduction
+    deleted it. `status_code` (KIP-694) 0: online; -1: read-only; 1: offline, so brokers do not report it to clients."""
 
     topic: str
     topic_id: str
@@ -105,7 +107,7 @@ class PartitionMetadata:
 
 @sealed
 class UpdateMetadataRequest:
-    """`full`: what is not named is gone."""
+    """`full`: partitions that are not listed do not exist."""
 
     broker_id: int
     broker_epoch: int
@@ -122,12 +124,12 @@ def _as_errors(errors: Mapping[TopicPartition, ErrorCode]) -> Mapping[TopicParti
 
 @sealed
 class HostResponse:
-    """`error`: for the request as a whole (STALE_CONTROLLER_EPOCH, STALE_BROKER_EPOCH). `errors`: partitions that did
-    not go well; KAFKA_STORAGE_ERROR = this broker's disk for it is gone. A partition that is not named went well.
+    """`error`: of the whole request (STALE_CONTROLLER_EPOCH, STALE_BROKER_EPOCH). `errors`: partitions that failed;
+    KAFKA_STORAGE_ERROR means that this broker's disk for it failed. A partition that is not listed succeeded.
 
-    Codes may be plain ints. An answer whose `errors` has a key that is no TopicPartition, a partition that the request
-    did not name, or a code that is no int, counts as "not delivered" as a whole: a refused deletion under a misspelled
-    key must not pass for an acknowledgement.
+    Codes may be plain ints. The whole response counts as "not delivered" if `errors` has a key that is not a
+    TopicPartition or not in the request, or a code that is not an int: otherwise a refused deletion under a misspelled
+    key would count as acknowledged.
     """
 
     error: ErrorCode = ErrorCode.NONE
@@ -136,9 +138,8 @@ class HostResponse:
 
 @runtime_checkable
 class Host(Protocol):
-    """What a host implements. Sync methods; a slow or raising one hurts no other broker and not the controller.
-
-    A host may take notices as well: see `HostNotices`.
+    """The callbacks of a host: synchronous methods. A slow or failing one affects neither other brokers nor the
+    controller. A host may also take notices: see `HostNotices`.
     """
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse: ...
@@ -159,12 +160,12 @@ class HostNotices:
     """
 
     def config_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
-        """The configs of a topic ("topics", its name), of a broker ("brokers", its id in decimal), or the defaults of
-        all brokers ("brokers", "<default>") are `configs` from now on, all of them. On the active controller."""
+        """The configs of a topic ("topics", its name), of a broker ("brokers", its id in decimal), or of all brokers
+        ("brokers", "<default>") changed; `configs` are all of them. On the active controller."""
 
     def controller_changed(self, controller_id: int, epoch: int) -> None:
-        """Another controller is active, or the same one under another epoch. On every controller."""
+        """Another controller became active, or the same one under another epoch. On every controller."""
 
     def partition_purged(self, topic: str, partition: int) -> None:
-        """A reduction removed the partition (KIP-694). At least once: a failover may repeat it. On the active
+        """A reduction removed the partition (KIP-694). At least once: after a failover it may repeat. On the active
         controller."""

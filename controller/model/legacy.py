@@ -1,8 +1,8 @@
 """The legacy key `/admin/reassign_partitions` as values.
 
-A client writes a plan when the key is absent. Once the controller has read it the controller owns the content: entries
-leave it when their moves end, and the key goes with the last. So two things are told apart: what stands in the store
-(`LegacyKey`), and which of its entries are in force (the state's).
+A client writes a plan while the key is absent. Once the controller has read the key, it owns the content: it removes an
+entry when its move ends, and the key with the last entry. So the content of the key (`LegacyKey`) and the entries in
+force (kept by the state) can differ for a while.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LegacyName: TypeAlias = tuple[str, int]
 
 @frozen
 class LegacyEntry:
-    """One move that a plan asks for. `target` is as somebody wrote it: no id of it was checked."""
+    """One move of a plan. `target` is what a client wrote; its ids are not checked."""
 
     topic: str
     partition: int
@@ -34,8 +34,8 @@ class LegacyEntry:
 
 @frozen
 class LegacyKey:
-    """The key as it stands in the store, as far as it is known. `version` 0: it is absent. `problem`: why it cannot be
-    read; then it has no entries. `format`: the `version` that its JSON says."""
+    """The last known content of the key in the store. `version` 0: it is absent. `problem`: why it cannot be read; it
+    has no entries then. `format`: the `version` in its JSON."""
 
     version: int = 0
     entries: tuple[LegacyEntry, ...] = ()

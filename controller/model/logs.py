@@ -1,7 +1,7 @@
-"""What clients put into logs and get out of them, as values: batches of records, and answers with Kafka's numbers.
+"""What clients write to logs and read from them: batches of records, and answers with Kafka's error codes.
 
-A batch is taken as it came: bytes that nobody here looks into again, and what its header says of them. Whoever speaks
-the protocol reads headers and writes offsets into them; whoever keeps logs counts records and bytes.
+A batch is kept as it arrived: its bytes, which are not parsed, and the values of its header. The code for the
+protocol parses headers and writes offsets into them; the code for logs counts records and bytes.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from controller.model.frozen import frozen
 
 NO_PRODUCER = -1
 NO_EPOCH = -1
-"""A leader epoch that a client does not know; any other is held against the leader's."""
+"""The leader epoch of a client that does not know it; any other is compared with the leader's."""
 
 
 class LogError(enum.IntEnum):
-    """Kafka's numbers for what clients of logs hear."""
+    """Kafka's error codes for clients of logs."""
 
     NONE = 0
     OFFSET_OUT_OF_RANGE = 1
@@ -47,8 +47,8 @@ class LogError(enum.IntEnum):
 
 @frozen
 class Batch:
-    """Records as a producer made them. `payload`: all bytes; `records`: how many, at least 1; `base_sequence`: the
-    first one's number among those of its producer for the partition, -1 without a producer id."""
+    """Records as a producer sent them. `payload`: all bytes; `records`: their number, at least 1; `base_sequence`: the
+    producer's sequence number of the first one in the partition, -1 without a producer id."""
 
     payload: bytes
     records: int
@@ -60,7 +60,7 @@ class Batch:
 
 @frozen
 class StoredBatch:
-    """A batch in a log: its first offset, and the leader epoch under which it was appended."""
+    """A batch in a log: the offset of its first record, and the leader epoch under which it was appended."""
 
     base_offset: int
     leader_epoch: int
@@ -74,7 +74,7 @@ class StoredBatch:
 
 @attrs.frozen
 class Appended:
-    """What became of a batch that was to be appended. `base_offset` -1 where it was not; `message`: why, for people."""
+    """The result of appending a batch. `base_offset` -1: it was not appended, and `message` says why."""
 
     error: LogError = LogError.NONE
     base_offset: int = -1
@@ -84,7 +84,7 @@ class Appended:
 
 @attrs.frozen
 class FetchFrom:
-    """From where a consumer reads a partition. `bytes_max`: of this partition."""
+    """Where a consumer reads a partition. `bytes_max`: the limit for this partition."""
 
     offset: int
     bytes_max: int
@@ -93,7 +93,7 @@ class FetchFrom:
 
 @attrs.frozen
 class Fetched:
-    """What a consumer gets of a partition: whole batches below the high watermark."""
+    """What a consumer reads from a partition: whole batches below the high watermark."""
 
     error: LogError = LogError.NONE
     high_watermark: int = -1
@@ -102,14 +102,14 @@ class Fetched:
 
     @property
     def size_bytes(self) -> int:
-        """Of all batches."""
+        """The bytes of all batches."""
         return sum(len(stored.batch.payload) for stored in self.batches)
 
 
 @attrs.frozen
 class EpochEnd:
-    """Where the records of a leader epoch end in a log: the epoch itself, or the newest before it of which there are
-    some. -1 where nothing is known."""
+    """Where the records of a leader epoch end in a log: of the given epoch, or of the newest earlier one that has
+    records. -1 if unknown."""
 
     error: LogError = LogError.NONE
     leader_epoch: int = NO_EPOCH
@@ -118,7 +118,7 @@ class EpochEnd:
 
 @attrs.frozen
 class LogBounds:
-    """Where a log begins and ends, for consumers (`high_watermark`) and in all (`end_offset`), and the leader epoch
+    """Where a log begins and ends, for consumers (`high_watermark`) and as a whole (`end_offset`), and the leader epoch
     under which the broker said so."""
 
     error: LogError = LogError.NONE
@@ -127,4 +127,4 @@ class LogBounds:
     end_offset: int = -1
     leader_epoch: int = NO_EPOCH
     batches: tuple[StoredBatch, ...] = ()
-    """What was asked for by time: the batch that may hold the first such record, or none."""
+    """For a search by time: the batch that may hold the first matching record, if there is one."""

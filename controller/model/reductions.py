@@ -1,4 +1,4 @@
-"""What a reduction wants of a partition (KIP-694): the entries of /admin/delete_topic_partitions/<t>, and the codes."""
+"""Entries of reductions (KIP-694), as /admin/delete_topic_partitions/<t> holds them, and the status codes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from controller.model.frozen import frozen
 from controller.model.values import Extra
 
 ONLINE: Final = 0
-READ_ONLY: Final = -1  # it can be read, and no leader takes records for it
-OFFLINE: Final = 1  # it cannot be used, and whoever holds a log of it deletes that
+READ_ONLY: Final = -1  # consumers can read it; the leader refuses records of producers
+OFFLINE: Final = 1  # it cannot be used, and every broker that holds a log of it deletes the log
 
 
 @frozen
 class Retirement:
-    """What a reduction wants of one partition: since when (Unix milliseconds: what its retention is counted from), and
-    whether at once."""
+    """The entry of one partition in a reduction: the time from which its retention counts (Unix milliseconds), and
+    whether it goes offline at once."""
 
     timestamp_ms: int
     immediate: bool
@@ -24,11 +24,11 @@ class Retirement:
 
 
 Retirements: TypeAlias = Mapping[int, Retirement]
-"""The partitions of a topic that go, by id."""
+"""The partitions that a reduction removes from a topic, by id."""
 
 _ENTRY_BYTES: Final = 37  # of `"":{"timestamp":,"immediate":false},` and one more
 
 
 def entries_bytes_max(entries: Retirements) -> int:
-    """How many bytes the entries take in their key at most, but for fields of others."""
+    """An upper bound for the bytes of the entries in their key, without unknown fields."""
     return sum([_ENTRY_BYTES + len(str(p)) + len(str(one.timestamp_ms)) for p, one in entries.items()])

@@ -1,4 +1,4 @@
-"""What callers of the admin API hand in and get back: the shape of Kafka's AdminClient, in Python spelling."""
+"""Arguments and results of the admin API, in the shape of Kafka's AdminClient."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from controller.model.frozen import NOTHING, FrozenDict, sealed
 from controller.model.values import Replicas
 
 BROKER_ID_MAX = 2**31 - 1
-_LISTS: Final = (tuple, list)  # what nearly everybody hands in: to ask for an abstract class costs ten times as much
+_LISTS: Final = (tuple, list)  # the usual types; a check for an abstract class takes ten times as long
 _INT: Final = frozenset({int})
 
 
 def as_replicas(value: Any, what: str) -> Replicas:
-    """`value` as a tuple of ints, whatever their meaning; TypeError for anything that is no sequence of ints."""
+    """`value` as a tuple of ints, in any range. TypeError if it is not a sequence of ints."""
     if type(value) not in _LISTS and (isinstance(value, (str, bytes)) or not isinstance(value, Sequence)):
         raise TypeError(f"{what} must be a sequence of broker ids, not {value!r:.200}")
     replicas = tuple(value)
@@ -52,8 +52,8 @@ def _as_configs(value: Mapping[str, str]) -> Mapping[str, str]:
 
 @attrs.frozen
 class NewTopic:
-    """A topic to create: by count and replication factor (-1 = the controller's default), or by assignment
-    (partition id -> broker ids, or a list of them). TypeError where a field is not of its kind."""
+    """A topic to create: by number of partitions and replication factor (-1: the controller's default), or by
+    assignment (partition id -> broker ids, or a list of those). TypeError for a field of the wrong type."""
 
     num_partitions: int = attrs.field(default=-1, validator=_require_int)
     replication_factor: int = attrs.field(default=-1, validator=_require_int)
@@ -63,7 +63,8 @@ class NewTopic:
 
 @attrs.frozen
 class NewPartitions:
-    """`total_count`: how many partitions the topic has afterwards; `new_assignments`: one list per added one."""
+    """`total_count`: the number of partitions afterwards; `new_assignments`: one list of brokers per added
+    partition."""
 
     total_count: int = attrs.field(validator=_require_int)
     new_assignments: tuple[Replicas, ...] | None = attrs.field(default=None, converter=_as_assignments)
@@ -75,9 +76,9 @@ def _as_ids(value: Sequence[int] | None) -> tuple[int, ...] | None:
 
 @attrs.frozen
 class DeletePartitions:
-    """Which partitions of a topic go (KIP-694): all from `total_count` on; or just `partitions`, which have to be its
-    last ones, as Kafka's protocol names them (then `total_count` is None). `immediate_delete`: they go offline at once,
-    and their records with them; otherwise they can be read until the topic's retention is over."""
+    """The partitions to remove from a topic (KIP-694): all from `total_count` on, or exactly `partitions`, which must
+    be its last ones (`total_count` is None then). `immediate_delete`: they go offline at once and their records are
+    deleted; otherwise they stay readable until the topic's retention is over."""
 
     total_count: int | None = None
     immediate_delete: bool = False
@@ -89,7 +90,7 @@ class DeletePartitions:
         if type(self.immediate_delete) is not bool:
             raise TypeError(f"immediate_delete must be a bool, not {self.immediate_delete!r:.80}")
         if (self.total_count is None) is (self.partitions is None):
-            raise ValueError("give total_count or partitions, one of the two")
+            raise ValueError("give either total_count or partitions")
 
 
 def _as_target(value: Sequence[int]) -> Replicas:
@@ -98,16 +99,15 @@ def _as_target(value: Sequence[int]) -> Replicas:
 
 @attrs.frozen
 class NewPartitionReassignment:
-    """T: the whole final replica list, preferred leader first (KIP-455)."""
+    """T: the complete replicas after the move, preferred leader first (KIP-455)."""
 
     target_replicas: Replicas = attrs.field(converter=_as_target)
 
 
 @attrs.frozen(kw_only=True)
 class AlterReassignmentsOptions:
-    """`timeout_s`: seconds until the commit. `move_timeout_s`: relative deadline of the whole move, in seconds, after
-    which it cancels itself (None: none). `force`: cancel even where no live in-sync replica would remain in R.
-    `allow_replication_factor_change`: KIP-860."""
+    """`timeout_s`: seconds until the commit. `move_timeout_s`: seconds until the move cancels itself (None: never).
+    `force`: cancel even if R has no live in-sync replica. `allow_replication_factor_change`: as in KIP-860."""
 
     timeout_s: float = 60.0
     move_timeout_s: float | None = None
@@ -117,13 +117,13 @@ class AlterReassignmentsOptions:
     def __attrs_post_init__(self) -> None:
         milliseconds(self.timeout_s, "timeout_s")
         if self.move_timeout_s is not None and milliseconds(self.move_timeout_s, "move_timeout_s") == 0:
-            raise ValueError(f"move_timeout_s must be at least a millisecond: {self.move_timeout_s}")
+            raise ValueError(f"move_timeout_s must be at least 0.001 seconds, not {self.move_timeout_s}")
 
 
 @sealed
 class ReassignmentAnswer:
-    """What an accepted alteration left. `target_replicas` None: nothing is running now. `origin`: R before the first
-    request of the move that runs or was just cancelled; reassigning to it rolls the move back."""
+    """The partition after an accepted alteration. `target_replicas` None: no move runs. `origin`: R before the first
+    request of the move that runs or was just cancelled; reassigning to it undoes the move."""
 
     replicas: Replicas
     target_replicas: Replicas | None
@@ -132,7 +132,7 @@ class ReassignmentAnswer:
 
 @sealed
 class WaitingOn:
-    """A target that is not in sync yet; `down`: its broker, or its disk, is gone."""
+    """A target replica that is not in sync yet; `down`: its broker is not live, or its disk failed."""
 
     broker: int
     down: bool
@@ -140,7 +140,7 @@ class WaitingOn:
 
 @sealed
 class PartitionReassignment:
-    """A running move as it is listed. `adding` = T without R, `removing` = R without T; times in Unix ms."""
+    """A running move. `adding`: T without R; `removing`: R without T; times in Unix milliseconds."""
 
     replicas: Replicas
     target_replicas: Replicas
@@ -155,7 +155,7 @@ class PartitionReassignment:
 
 @sealed
 class AcceptedIsr:
-    """What `alter_isr` is answered with: I as committed, and the partition epoch (generation of the state key)."""
+    """The result of `alter_isr`: the committed ISR, and the partition epoch (generation of the state key)."""
 
     isr: Replicas
     partition_epoch: int
@@ -163,7 +163,7 @@ class AcceptedIsr:
 
 @attrs.frozen
 class CreatedTopic:
-    """A topic as created, or as it would be (`validate_only`)."""
+    """A topic as created, or as it would be created (`validate_only`)."""
 
     name: str
     topic_id: str
@@ -208,9 +208,9 @@ class TopicPartitionReplica:
 
 @attrs.frozen
 class ReplicaLogDirInfo:
-    """A replica's log, as its host reported it last (KIP-113). `size_bytes` None: the report names no size.
-    `offset_lag`: records that the log lacks of what its leader reported as committed. `is_future`: this is the copy
-    that a move between directories of one broker makes; hosts report one log per replica, so it is False."""
+    """A replica's log, from the latest report of its host (KIP-113). `size_bytes` None: the report has no size.
+    `offset_lag`: committed records of the leader's report that the log lacks. `is_future`: a copy being moved between
+    directories of the broker; hosts report one log per replica, so it is False."""
 
     size_bytes: int | None
     offset_lag: int
@@ -218,7 +218,8 @@ class ReplicaLogDirInfo:
 
 
 class ElectionType(enum.Enum):
-    """PREFERRED: R[0] is to lead. UNCLEAN: a partition without leader takes one from outside I, losing records."""
+    """PREFERRED: elect R[0]. UNCLEAN: elect a replica outside the ISR for a partition without a leader; records are
+    lost."""
 
     PREFERRED = "preferred"
     UNCLEAN = "unclean"

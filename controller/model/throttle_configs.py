@@ -1,7 +1,7 @@
-"""The configs that throttles are made of: Kafka's names, and how their values are read.
+"""The configs of throttles: Kafka's names, and how their values are parsed.
 
-A rate is a whole number of bytes a second, 1 or more; 2^63-1 is as good as none. A list names replicas as
-`partition:broker`, with commas between, or is `*` for all (KIP-73). What is neither is a ValueError that says so.
+A rate is a whole number of bytes per second, at least 1; 2^63-1 means no limit. A list names replicas as
+`partition:broker`, separated by commas, or is `*` for all (KIP-73). Other values raise a ValueError that says so.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _PAIR: Final = re.compile(r"([0-9]{1,10}):([0-9]{1,10})")
 
 
 def rate_setting(side: Side, family: Family) -> str:
-    """The name of the setting of a broker, such as `leader.reassignment.throttled.rate`."""
+    """The name of a broker's rate, such as `leader.reassignment.throttled.rate`."""
     return f"{side}.{family}.throttled.rate"
 
 
 def replicas_setting(side: Side) -> str:
-    """The name of the setting of a topic: which of its replicas the family `replication` holds on that side."""
+    """The name of a topic's list of the replicas that the family `replication` throttles on that side."""
     return f"{side}.replication.throttled.replicas"
 
 
@@ -46,26 +46,26 @@ RATES: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def whole_number(value: str) -> int | None:
-    """What a setting's value says, None where it is no whole number."""
-    # Not int() alone: it takes 1_000, and digits of every script, which no broker reads.
+    """The value as a number, None if it is not a whole number."""
+    # Not int() alone, which accepts 1_000 and digits of every script; brokers do not.
     return int(value) if _WHOLE.fullmatch(value) else None
 
 
 def is_rate(rate: int) -> bool:
-    """Whether a limit can be so many bytes a second."""
+    """Whether a throttle can be this number of bytes per second."""
     return 1 <= rate <= UNLIMITED
 
 
 def parse_rate(value: str) -> int:
-    """The limit in bytes a second."""
+    """The throttle in bytes per second. ValueError."""
     rate = whole_number(value.strip())
     if rate is None or not is_rate(rate):
-        raise ValueError(f"a rate is a whole number of bytes a second, 1 to 2^63-1, not {value!r:.80}")
+        raise ValueError(f"a rate must be a whole number of bytes per second, 1 to 2^63-1, not {value!r:.80}")
     return rate
 
 
 def list_elements(value: str) -> tuple[str, ...]:
-    """What stands between the commas of a list, in its order; what is blank is passed over, as Kafka's brokers do."""
+    """The elements of a list between its commas, in order, without blank ones, as in Kafka's brokers."""
     return tuple(element for part in value.split(LIST_SEPARATOR) if (element := part.strip(string.whitespace)))
 
 
@@ -80,5 +80,5 @@ def parse_throttled_replicas(value: str) -> ListedReplicas:
 def _pair(element: str) -> tuple[int, int]:
     found = _PAIR.fullmatch(element)
     if found is None:
-        raise ValueError(f"a list of replicas is `*` alone, or has elements partition:broker, not {element!r:.80}")
+        raise ValueError(f"a list of replicas must be `*` or have elements partition:broker, not {element!r:.80}")
     return int(found[1]), int(found[2])

@@ -1,8 +1,9 @@
-"""Throttles of replication (KIP-179, KIP-73, KIP-542) as values: what is asked for, and what is marked for removal.
+"""Throttles of replication (KIP-179, KIP-73, KIP-542) as values: requests, and marks for their removal.
 
-A mark is a key below `/admin`: it names the owners (topics, or brokers) whose throttles go when nothing is being
-reassigned any more, and keeps per config what an operator had set (`was`) and which values are ours (`set`). What it
-does not keep is nobody's but the mark's: a mark of somebody who knows no `previous` means all of an owner.
+A mark is a key below `/admin`. It names the owners (topics or brokers) whose throttles are removed when no reassignment
+runs any more. For each config it keeps the value that an operator had set (`was`) and the values of this controller
+(`set`). For a config without such a record, everything counts as the mark's: a mark by a program that does not know
+`previous` covers all throttles of its owners.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from controller.model.throttle_configs import LISTS, RATES
 from controller.model.values import Extra, Replicas
 
 MarkKind: TypeAlias = Literal["topics", "brokers"]
-"""Whose throttles: lists of replicas are topics', rates are brokers'."""
+"""The owners of throttles: topics have lists of replicas, brokers have rates."""
 MarkSlot: TypeAlias = Literal["topics", "brokers", "old topics", "old brokers"]
-"""Which key: one of ours, or one under the other name that the KIP uses."""
+"""The key of a mark: this controller's, or one under the other name that the KIP uses."""
 
 KINDS: Final[tuple[MarkKind, ...]] = ("topics", "brokers")
 OLD: Final[Mapping[MarkKind, MarkSlot]] = {"topics": "old topics", "brokers": "old brokers"}
@@ -32,16 +33,17 @@ CONFIGS: Final[Mapping[MarkKind, tuple[str, ...]]] = {
     "topics": LISTS,
     "brokers": (*RATES["replication"], *RATES["reassignment"]),
 }
-"""What a removal drops."""
+"""The configs that a removal deletes."""
 
 ADVISED_MIN: Final = 1024
-"""Bytes a second below which the KIP advises against a throttle."""
+"""Bytes per second below which KIP-179 advises against a throttle."""
 
 
 @frozen
 class Kept:
-    """One config of a marked owner. `set`: the values that are ours; of a list of replicas: its elements that are.
-    `was`: what stood there before, None: nothing."""
+    """One config of a marked owner. `set`: the values that this controller set, or the elements that it added to a
+    list.
+    `was`: the former value, None if there was none."""
 
     was: str | None = None
     set: tuple[str, ...] = ()
@@ -54,8 +56,8 @@ Previous: TypeAlias = Mapping[str, Mapping[str, Kept]]
 
 @frozen
 class ThrottleMark:
-    """A mark as it stands in the store, or is to stand there. `version` 0: the key is absent. `problem`: why it cannot
-    be read; then it names nobody. `format`: the `version` that its JSON says."""
+    """A mark in the store, or one to be written. `version` 0: the key is absent. `problem`: why it cannot be read; it
+    has no owners then. `format`: the `version` in its JSON."""
 
     version: int = 0
     owners: tuple[str, ...] = ()
@@ -70,21 +72,21 @@ NO_MARK: Final = ThrottleMark()
 
 @frozen
 class CommitLimits:
-    """What one commit of the store takes, beside its fence."""
+    """The limits of one commit of the store, without its fence."""
 
     keys: int
     bytes: int
 
 
 Wanted: TypeAlias = Mapping[str, Mapping[str, tuple[str, ...]]]
-"""By owner and config: the value that is asked for; of a list of replicas its elements."""
+"""By owner and config: the requested value, or the elements of a list of replicas."""
 
 
 @frozen
 class ThrottlePlan:
-    """What a request that was checked is to do. `wanted`: throttles to set, by kind. `replaces`: kinds of which the
-    marked owners that are not asked for get theirs back, but for those in `spared`. `moves`: what is to be moved
-    then. `answer`: for the caller, once all is done."""
+    """The work of a checked request. `wanted`: throttles to set, by kind. `replaces`: kinds whose other marked owners
+    get their former values back, except those in `spared`. `moves`: what to move afterwards. `answer`: for the caller,
+    once all is done."""
 
     wanted: Mapping[MarkKind, Wanted]
     replaces: frozenset[MarkKind] = frozenset()
@@ -106,7 +108,7 @@ class ThrottleStep:
     owner: str = ""
 
 
-# --- what callers hand in
+# --- arguments of callers
 
 
 def _as_rate(value: object) -> int:
@@ -117,8 +119,8 @@ def _as_rate(value: object) -> int:
 
 @attrs.frozen
 class ThrottledRate:
-    """Bytes a second that a broker sends as leader, and fetches as follower, of what is throttled (KIP-179). That they
-    are positive is checked by the controller (INVALID_THROTTLE). TypeError for what is no int."""
+    """The bytes per second that a broker may send as leader, and fetch as follower, of throttled replicas (KIP-179).
+    The controller checks that they are positive (INVALID_THROTTLE). TypeError if one is not an int."""
 
     leader_rate: int = attrs.field(converter=_as_rate)
     follower_rate: int = attrs.field(converter=_as_rate)
@@ -132,8 +134,8 @@ def _as_brokers(value: object) -> Replicas | None:
 
 @attrs.frozen
 class ThrottledReplicas:
-    """Which brokers are throttled as leader, and as follower, of a partition (KIP-179). None: every broker in the
-    cluster; empty: none. TypeError for what is no collection of ints."""
+    """The brokers that are throttled as leader and as follower of a partition (KIP-179). None: all brokers of the
+    cluster; empty: none. TypeError if it is not a collection of ints."""
 
     leaders: Replicas | None = attrs.field(default=None, converter=_as_brokers)
     followers: Replicas | None = attrs.field(default=None, converter=_as_brokers)
@@ -146,9 +148,9 @@ def _check_flag(_: object, attribute: attrs.Attribute[bool], value: object) -> N
 
 @attrs.frozen(kw_only=True)
 class ReassignPartitionsOptions:
-    """`validate_only`: the same answers, and nothing changes. `throttle`: bytes a second of all replication that the
-    moves make, on each broker and side; None or 2^63-1: no throttle. `auto_remove_throttle`: it goes when the last move
-    has ended. `timeout_s`: seconds until the commit. TypeError, ValueError where a field is not of its kind."""
+    """`validate_only`: check only. `throttle`: bytes per second for all copying of the moves, per broker and side; None
+    or 2^63-1: no throttle. `auto_remove_throttle`: remove it when the last move has ended. `timeout_s`: seconds until
+    the commit. TypeError, ValueError for a field of the wrong type or range."""
 
     validate_only: bool = attrs.field(default=False, validator=_check_flag)
     throttle: int | None = attrs.field(default=None)

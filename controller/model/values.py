@@ -1,7 +1,7 @@
 """The things of a cluster as values: partitions, moves, topics, brokers.
 
-A `Partition` is what rules read and what they answer with; a change is a new value, never a write to an old one. The
-names are Kafka's: R = `replicas` (topic key), I = `isr` and T = `target_replicas` (state key, KIP-455).
+Rules read a `Partition` and return a new one; none is ever written to. Names are Kafka's: R = `replicas` (topic key),
+I = `isr` and T = `target_replicas` (state key, KIP-455).
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ Replicas: TypeAlias = tuple[int, ...]
 """Broker ids, preferred leader first."""
 
 Extra: TypeAlias = Mapping[str, object]
-"""Fields of a key that this version does not know; kept as they were read and written back."""
+"""Unknown fields of a key; they are kept and written back unchanged."""
 
 NO_LEADER: Final = -1
 TARGETS_SINCE: Final = 3  # the LeaderAndIsr version that carries target_replicas (KIP-455)
-NEW_BROKER_ID: Final = -1  # asks for a generated id, as Kafka's broker.id=-1 does
+NEW_BROKER_ID: Final = -1  # requests a generated id, as Kafka's broker.id=-1 does
 NO_EPOCH: Final = -1  # the leader epoch of a partition that has no state key yet
 HOLDERS_LEFT: Final = "holders_left"  # a field of the state key, see Partition.holders_left
-LEADER_DURING_DELETE: Final = -2  # of a partition whose topic is being deleted, once its replicas are told to go; in
-# metadata also of one that a reduction purged
-EPOCH_DURING_DELETE: Final = 2**30  # its leader epoch is no lower: above any that a broker was ever told
+LEADER_DURING_DELETE: Final = -2  # of a stopped partition whose topic is being deleted; in metadata also of one that a
+# reduction purged
+EPOCH_DURING_DELETE: Final = 2**30  # the least leader epoch of such a partition: above all that brokers were sent
 
 
 @sealed(order=True)
 class TopicPartition:
-    """A partition's name at the edge of the API. TypeError for a topic that is no str or a partition that is no int;
-    whether it exists is answered by the controller."""
+    """The name of a partition. TypeError if the topic is not a str or the partition is not an int; the controller
+    checks whether it exists."""
 
     topic: str
     partition: int
@@ -48,10 +48,10 @@ class TopicPartition:
 
 @frozen
 class Move:
-    """What a partition that is being reassigned must remember, beside `targetReplicas` in the state key (KIP-455).
+    """What is kept about a running reassignment, beside `targetReplicas` in the state key (KIP-455).
 
-    `target`: T, the whole final replica list. `origin`: R before the first request, kept by an override. Times are
-    Unix milliseconds; `deadline_ms` None = no deadline.
+    `target`: T, the complete final replicas. `origin`: R before the first request, which a replaced target keeps. Times
+    are Unix milliseconds; `deadline_ms` None: no deadline.
     """
 
     target: Replicas
@@ -64,7 +64,7 @@ class _Same(enum.Enum):
     SAME = "same"
 
 
-_SAME: Final = _Same.SAME  # asking the class for it takes a call
+_SAME: Final = _Same.SAME  # a global, since an attribute of an enum costs a call
 
 
 @frozen
@@ -92,8 +92,7 @@ class Partition:
 
     @property
     def has_state(self) -> bool:
-        """Whether a state key stands behind it: a partition whose replicas were all dead since its creation has
-        none."""
+        """Whether it has a state key. A partition whose replicas were all dead since its creation has none."""
         return bool(self.isr)
 
     @property
@@ -103,27 +102,27 @@ class Partition:
 
     @property
     def members(self) -> Replicas:
-        """R, then what only T adds: everyone who may hold a log of it by right."""
+        """R, followed by the members of T that are not in R: all brokers that may rightly hold a log of it."""
         if self.move is None:
             return self.replicas
         return (*self.replicas, *[b for b in self.move.target if b not in self.replicas])
 
     @property
     def holders_left(self) -> Replicas:
-        """Of a partition that was stopped since its topic is being deleted, or that is offline: who may hold a log of
-        it, and has no intent to delete that yet. Kept among the fields that most state keys do not have."""
+        """Of a stopped partition whose topic is being deleted, or an offline one: the brokers that may hold a log of it
+        and have no intent to delete it yet. Stored in a field that most state keys do not have."""
         goes = self.leader == LEADER_DURING_DELETE or self.is_offline
         found = None if self.extra is None or not goes else self.extra.get(HOLDERS_LEFT)
         return tuple(b for b in found if type(b) is int) if isinstance(found, list) else ()
 
     @property
     def are_holders_told(self) -> bool:
-        """Of an offline partition: whether whoever may hold a log of it has an intent to delete that, or had one."""
+        """Of an offline partition: whether all brokers that may hold a log of it have or had an intent to delete it."""
         return self.is_offline and self.extra is not None and self.extra.get(HOLDERS_LEFT) == []
 
     @property
     def is_stopped(self) -> bool:
-        """Whether nobody leads it for good, and whoever may hold a log of it has an intent to delete that."""
+        """Whether it has no leader for good, and all brokers that may hold a log of it have an intent to delete it."""
         return self.leader == LEADER_DURING_DELETE and not self.holders_left
 
     @property
@@ -142,8 +141,8 @@ class Partition:
         leader_recovery_state: int | None = None,
         extra: Extra | Literal[_Same.SAME] | None = _SAME,
     ) -> Partition:
-        """The same partition with other values for what is named. Written out since a move makes six of them:
-        `attrs.evolve` takes five times as long."""
+        """A copy with other values for the named fields. Written out, since a move makes six copies and `attrs.evolve`
+        takes five times as long."""
         return Partition(
             self.topic,
             self.partition,
@@ -165,8 +164,7 @@ def without_state(topic: str, partition: int, replicas: Replicas) -> Partition:
 
 @frozen
 class KafkaMove:
-    """What a topic key of Kafka's says of a move that runs: R as it lists it (the adding ones included), adding,
-    removing."""
+    """A running move in a topic key of Kafka's: R as the key lists it (with the added replicas), adding, removing."""
 
     replicas: Replicas
     adding: Replicas
@@ -175,9 +173,9 @@ class KafkaMove:
 
 @frozen
 class Topic:
-    """A topic without its partitions' state. `retired_epochs`: partition id -> last leader epoch of a partition that a
-    reduction purged. `kafka_moves`: Kafka's own moves that are not taken over yet, by partition id; they stay in the
-    topic's key until the commit that takes them over."""
+    """A topic without the state of its partitions. `retired_epochs`: partition id -> last leader epoch of a partition
+    that a reduction purged. `kafka_moves`: Kafka's own moves that are not taken over yet, by partition id; they stay in
+    the topic's key until the commit that takes them over."""
 
     name: str
     topic_id: str
@@ -192,7 +190,7 @@ class Topic:
 
 @attrs.frozen
 class Endpoint:
-    """Where a broker listens: `SSL://host:9093` under a listener name."""
+    """Where a broker listens: protocol, host and port of a named listener, such as `SSL://host:9093`."""
 
     listener: str
     host: str
@@ -214,12 +212,12 @@ def _extra_or_none(value: Extra | None) -> Extra | None:
 
 @attrs.frozen
 class BrokerRegistration:
-    """What a broker says of itself when it registers (KIP-36: `rack`, None = no rack; an empty string is none, too).
+    """The registration of a broker (KIP-36). `rack`: None or "" if it has none.
 
-    `broker_id` NEW_BROKER_ID (-1, as in Kafka's `broker.id`): the registration gets an id of its own. An id that was
-    generated is above `Settings.reserved_broker_max_id`.
-    `leader_and_isr_version`: below 3 the broker is told no `target_replicas`. ValueError and TypeError where a field
-    is not of its kind.
+    `broker_id` NEW_BROKER_ID (-1, as Kafka's `broker.id`): a new id is generated, above
+    `Settings.reserved_broker_max_id`.
+    `leader_and_isr_version`: a broker with a version below 3 is not sent `target_replicas`. ValueError or TypeError for
+    a field of the wrong range or type.
     """
 
     broker_id: int
@@ -234,16 +232,16 @@ class BrokerRegistration:
         if type(self.broker_id) is not int or type(self.host) is not str or type(self.port) is not int:
             raise TypeError(f"a registration needs int broker_id, str host, int port: {self!r:.200}")
         if self.rack is not None and type(self.rack) is not str:
-            raise TypeError(f"rack is a str or None, not {self.rack!r:.80}")
+            raise TypeError(f"rack must be a str or None, not {self.rack!r:.80}")
         if not NEW_BROKER_ID <= self.broker_id <= 2**31 - 1:
-            raise ValueError(f"broker_id {self.broker_id} is neither within 0..2^31-1 nor -1, which asks for a new id")
+            raise ValueError(f"broker_id must be within 0..2^31-1, or -1 for a generated id, not {self.broker_id}")
         if not -1 <= self.port <= 65535:
-            raise ValueError(f"port {self.port} is not within -1..65535")
+            raise ValueError(f"port must be within -1..65535, not {self.port}")
 
 
 @attrs.frozen
 class Broker:
-    """A registered broker: what it said, and the epoch of its registration (`created` of its key)."""
+    """A registered broker: its registration, and its broker epoch (`created` of its key)."""
 
     registration: BrokerRegistration
     epoch: int
@@ -258,14 +256,14 @@ class Broker:
 
 
 class UnreadConfigs(dict[str, str]):
-    """Configs as they were known last (none at all, where they never were), of a key that cannot be read now: it may
-    say anything, so nothing is done that would need its permission."""
+    """The last known configs (empty if never known) of a key that cannot be read now. It may say anything, so no action
+    is taken that needs permission by a config."""
 
     __slots__ = ()
 
 
 class KeyConfigs(dict[str, str]):
-    """Configs from a key that says more beside them: fields that are unknown here survive a rewrite."""
+    """Configs from a key with unknown fields, `more`, which survive a rewrite."""
 
     __slots__ = ("more",)
 
@@ -275,7 +273,7 @@ class KeyConfigs(dict[str, str]):
 
 
 def configs_after(before: Mapping[str, str], after: Mapping[str, str]) -> Mapping[str, str]:
-    """`after`, for the key that held `before`."""
+    """`after`, with the unknown fields of the key that held `before`."""
     return KeyConfigs(after, before.more) if isinstance(before, KeyConfigs) else after
 
 
@@ -286,8 +284,8 @@ ALL_BROKERS: Final = "<default>"
 
 @frozen
 class ConfigEntity:
-    """Whose settings: `kind` "topics" or "brokers", and the topic, the broker's id in decimal, or "<default>": what all
-    brokers have that do not say otherwise themselves."""
+    """The owner of configs: `kind` "topics" or "brokers", and `name`: the topic, the broker's id in decimal, or
+    "<default>" for the defaults of all brokers."""
 
     kind: str
     name: str
@@ -298,7 +296,7 @@ class ConfigEntity:
 
 @frozen
 class DeleteIntent:
-    """A replica that must be deleted, durable until its broker acknowledged StopReplica(delete)."""
+    """A replica that its broker must delete; durable until the broker acknowledged StopReplica(delete)."""
 
     broker: int
     topic: str
@@ -308,7 +306,7 @@ class DeleteIntent:
 
 
 def _setting(default: int, high: int = 2**31 - 1, low: int = 1) -> int:
-    """A field that holds an int within `low`..`high`, and no bool."""
+    """A field that holds an int within `low`..`high`, not a bool."""
 
     def check(_: object, attribute: attrs.Attribute[int], value: object) -> None:
         if type(value) is not int:
@@ -327,9 +325,9 @@ def _check_bool(_: object, attribute: attrs.Attribute[bool], value: object) -> N
 
 @attrs.frozen
 class Settings:
-    """What an embedding host sets; Kafka's names with underscores. Times in the unit that the name ends in. Numbers are
-    at least 1 and at most 2^31-1 (`registration_version`: 5; `reserved_broker_max_id` and the percentage may be 0).
-    TypeError or ValueError where a field is not of its kind.
+    """The settings of a host, under Kafka's names with underscores. The name ends in the unit of a time. Numbers are at
+    least 1 and at most 2^31-1 (`registration_version`: 5; `reserved_broker_max_id` and the percentage may be 0).
+    TypeError or ValueError for a field of the wrong type or range.
     """
 
     num_partitions: int = _setting(1)

@@ -1,4 +1,4 @@
-"""What a rule may see of the state: read-only, by Kafka's names. How rows are packed is the state's secret."""
+"""The read-only view of the state for rules, by Kafka's names. It does not show how the state stores its rows."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from controller.model.values import Broker, DeleteIntent, Partition, Settings, T
 
 
 class LegacyView(Protocol):
-    """The legacy key, and what of it is in force."""
+    """The legacy key, and its entries in force."""
 
     @property
     def key(self) -> LegacyKey:
-        """As it was last known to stand in the store: it may still name entries that are not in force any more."""
+        """Its last known content in the store; it may name entries that are no longer in force."""
 
     @property
     def entries(self) -> Mapping[LegacyName, LegacyEntry]:
@@ -25,49 +25,49 @@ class LegacyView(Protocol):
 
     @property
     def is_there(self) -> bool:
-        """Whether the key is there, by what was decided so far."""
+        """Whether the key exists, after everything decided so far."""
 
     @property
     def is_behind(self) -> bool:
-        """Whether the key names entries that are not in force any more."""
+        """Whether the key names entries that are no longer in force."""
 
 
 class ThrottlesView(Protocol):
-    """Which throttles are marked for removal, and what is being done about them."""
+    """The throttles that are marked for removal, and the running request or removal."""
 
     @property
     def marks(self) -> Mapping[MarkSlot, ThrottleMark]: ...
 
     @property
     def request(self) -> ThrottlePlan | None:
-        """What is between its first and its last Decision."""
+        """The request between its first and its last Decision."""
 
     @property
     def is_removing(self) -> bool: ...
 
     @property
     def is_left_over(self) -> bool:
-        """Whether a removal left something marked, since configs could not be read."""
+        """Whether a removal left marks behind, because configs could not be read."""
 
     @property
     def is_marked(self) -> bool:
-        """Whether anything is marked, or a key stands there that nobody can read and that may be removed."""
+        """Whether throttles are marked, or a key of marks is unreadable and may be removed."""
 
     def mark(self, kind: MarkKind) -> ThrottleMark:
-        """Our own mark."""
+        """The mark under the name that this controller writes."""
 
     def old(self, kind: MarkKind) -> ThrottleMark:
-        """The one under the other name."""
+        """The mark under the other name of the KIP."""
 
     def owners(self, kind: MarkKind) -> tuple[str, ...]:
-        """Whoever is marked, by either."""
+        """The owners that either mark names."""
 
     def has_marked(self, kind: MarkKind, owner: str) -> bool:
-        """Whether the owner is marked, by either."""
+        """Whether either mark names the owner."""
 
 
 class ClusterView(Protocol):
-    """The state as rules read it: everything decided so far in this batch included."""
+    """The state for rules, including everything decided so far in this batch."""
 
     @property
     def controller_id(self) -> int: ...
@@ -84,25 +84,25 @@ class ClusterView(Protocol):
 
     @property
     def dying(self) -> Mapping[int, int]:
-        """Brokers whose death is being worked off: id -> the epoch that died."""
+        """Brokers whose death is still being processed: id -> the epoch that died."""
 
     @property
     def unread(self) -> Mapping[int, int]:
-        """Brokers that are registered, but neither live nor dead here, since their registration cannot be read: id ->
-        its `created`. They are not called, elected or given anything, and lose nothing."""
+        """Registered brokers whose registration cannot be read: id -> its `created`. They count as neither live nor
+        dead: they are sent nothing, elected for nothing and given nothing, and lose nothing."""
 
     @property
     def shutting_down(self) -> Mapping[int, int]:
-        """Live brokers that asked for a controlled shutdown: id -> the epoch under which they did. In memory only."""
+        """Live brokers in a controlled shutdown: id -> the epoch under which they requested it. In memory only."""
 
     def brokers_named(self) -> Iterable[int]:
-        """Every broker that some partition names or named."""
+        """All brokers that a partition names, or named."""
 
     def admitted_brokers(self) -> Iterable[int]:
-        """Whoever was admitted ever, dead or alive, and not forgotten."""
+        """All brokers that were ever admitted, dead or alive, and not forgotten."""
 
     def admitted_epoch(self, broker: int) -> int | None:
-        """The broker epoch that was admitted last, durably: /kedge/brokers/<id>."""
+        """The latest broker epoch that was admitted, as stored in /kedge/brokers/<id>."""
 
     def topic(self, name: str) -> Topic | None: ...
 
@@ -112,21 +112,21 @@ class ClusterView(Protocol):
         """The topic's own configs, empty where it has none; UnreadConfigs where they cannot be read."""
 
     def config_version(self, name: str) -> int:
-        """At which version the topic's config key is known to stand; 0 where there is none."""
+        """The known version of the topic's config key; 0 if it is absent."""
 
     def broker_config(self, name: str) -> Mapping[str, str]:
         """The own configs of a broker (its id in decimal) or of all brokers ("<default>"): /config/brokers/<name>.
         Empty where there are none; UnreadConfigs where they cannot be read."""
 
     def broker_config_version(self, name: str) -> int:
-        """At which version that key is known to stand; 0 where there is none."""
+        """The known version of that key; 0 if it is absent."""
 
     def configured_brokers(self) -> Iterable[str]:
-        """Every name that has such a key, or had one in this term."""
+        """All names that have such a key, or had one in this term."""
 
     @property
     def broker_defaults(self) -> Mapping[str, str]:
-        """The configs of all brokers that do not say otherwise, broker_config("<default>")."""
+        """The defaults of all brokers, broker_config("<default>")."""
 
     def partition_count(self, topic: str) -> int:
         """0 for an unknown topic."""
@@ -136,13 +136,13 @@ class ClusterView(Protocol):
     def partitions_of(self, topic: str) -> Iterable[Partition]: ...
 
     def partitions(self) -> Iterable[Partition]:
-        """Every partition there is: for what looks at all of them once in a long while."""
+        """All partitions. Only for rare checks, since there may be many."""
 
     def partitions_on(self, broker: int) -> list[Partition]:
-        """Every partition that has `broker` in R, I or T."""
+        """All partitions with `broker` in R, the ISR or T."""
 
     def moving(self) -> Iterable[Partition]:
-        """Every partition that is being reassigned, in the order in which the moves were accepted."""
+        """All partitions that are being reassigned, in the order in which their moves were accepted."""
 
     @property
     def legacy(self) -> LegacyView: ...
@@ -152,101 +152,100 @@ class ClusterView(Protocol):
 
     @property
     def migration_version(self) -> int:
-        """Where the marker of a move to this store stands, whose leader epochs are not all raised yet; 0: there is
-        none."""
+        """The version of the marker of a migration to this store, while leader epochs still have to be raised; 0: there
+        is none."""
 
     @property
     def is_reassigning(self) -> bool:
-        """Whether a reassignment runs: the legacy key is there, or some partition has a T."""
+        """Whether a reassignment runs: the legacy key exists, or some partition has a T."""
 
     def partition_epoch(self, partition: Partition) -> int:
-        """The generation that the state key has once this batch is committed; -1 where it has no state key."""
+        """The generation of the state key after this batch is committed; -1 if it has no state key."""
 
     def key_version(self, topic: str, partition: int | None) -> KeyVersion:
-        """Where the state key of a partition (partition None: the topic's key) was last known to stand."""
+        """The last known version of a partition's state key (partition None: of the topic's key)."""
 
     def unreadable(self, topic: str, partition: int | None = None) -> str | None:
-        """Why the topic's key, or the partition's state key, cannot be read; None where it can."""
+        """Why the topic's key, or the partition's state key, cannot be read; None if it can."""
 
     def is_new(self, topic: str) -> bool:
-        """Whether this controller made the topic, in this term."""
+        """Whether this controller created the topic in this term."""
 
     def has_trouble(self) -> bool:
-        """Whether any topic is being deleted or reduced, or has a key that cannot be read: if not, none need be asked
-        for."""
+        """Whether any topic is being deleted or reduced, or has an unreadable key. If not, no topic needs to be checked
+        for that."""
 
     def is_deleting(self, topic: str) -> bool:
-        """Whether a topic of this name is being deleted: until nothing of it is left, as committed."""
+        """Whether a topic of this name is being deleted; true until the commit that removes the last of it."""
 
     def deletion_version(self, topic: str) -> int:
-        """Where the key under /admin/delete_topics stands of a topic that is being deleted; 0: not written yet."""
+        """The version of the key under /admin/delete_topics of a topic that is being deleted; 0: not written yet."""
 
     def left_to_stop(self, topic: str) -> int:
-        """How many partitions of a topic that is being deleted have not been stopped."""
+        """How many partitions of a topic that is being deleted are not stopped yet."""
 
     def state_keys_left(self, topic: str) -> int:
-        """How many state keys of a topic that is being deleted there are, as committed. When there is none: how many
-        this batch is about."""
+        """How many state keys a topic that is being deleted has, as committed; when none is left, how many this batch
+        removes."""
 
     @property
     def keys_at_once(self) -> int:
-        """How many keys one Decision may write: as many as the store takes in one commit, the fence left out."""
+        """How many keys one Decision may write: the limit of a commit without the fence."""
 
     def reductions(self) -> Iterable[str]:
-        """The topics that a reduction takes partitions from."""
+        """The topics with a reduction."""
 
     def reduction(self, topic: str) -> Retirements:
-        """Which partitions of a topic go; empty where none does."""
+        """The partitions that the topic's reduction removes; empty without one."""
 
     def reduction_version(self, topic: str) -> int:
-        """Where the key of the topic's reduction is known to stand; 0: there is none, or it is not written yet."""
+        """The known version of the key of the topic's reduction; 0: there is none, or it is not written yet."""
 
     def purged(self, topic: str) -> Collection[int]:
-        """Which partitions of the topic this batch purges."""
+        """The partitions of the topic that this batch purges."""
 
     def open_intents_of_partition(self, topic_id: str, partition: int) -> int:
-        """How many replicas of a partition are yet to be deleted, members of it or not."""
+        """How many replicas of a partition still have to be deleted, members of it or not."""
 
     def open_intents_of(self, topic_id: str) -> int:
-        """How many replicas of a topic are yet to be deleted."""
+        """How many replicas of a topic still have to be deleted."""
 
     def disk_gone(self, partition: Partition, broker: int) -> bool:
-        """Whether `broker` reported its disk for this partition as gone."""
+        """Whether `broker` reported that its disk for this partition failed."""
 
     @property
     def has_gone_disks(self) -> bool:
-        """Whether any disk is reported as gone."""
+        """Whether any disk is reported as failed."""
 
     def open_intents(self, broker: int) -> Iterable[DeleteIntent]:
-        """What `broker` has yet to delete."""
+        """The replicas that `broker` still has to delete."""
 
     def open_intent(self, broker: int, topic_id: str, partition: int) -> DeleteIntent | None: ...
 
     def empty_intent_keys(self, broker: int) -> Collection[int]:
-        """The seq of every key of intents of `broker` in which nothing is open."""
+        """The seq of all keys of `broker`'s intents that have no open intent."""
 
     def colliding_topic(self, name: str) -> str | None:
-        """Another topic whose name differs from `name` only in '.' against '_'."""
+        """Another topic whose name differs from `name` only in '.' and '_'."""
 
 
 def is_up(view: ClusterView, partition: Partition, broker: int) -> bool:
-    """Whether the replica of `partition` on `broker` serves just now: its broker is live, its disk is not gone."""
+    """Whether the replica of `partition` on `broker` serves now: its broker is live, its disk has not failed."""
     return broker in view.brokers and not view.disk_gone(partition, broker)
 
 
 def all_alive(view: ClusterView, brokers: Iterable[int]) -> bool:
-    """Whether `brokers` are all alive, by what holds of every partition; False may mean that it depends on the
-    partition."""
+    """Whether all `brokers` are alive for every partition. False may mean that it depends on the partition."""
     return not view.shutting_down and not view.has_gone_disks and set(brokers).issubset(view.brokers)
 
 
 def is_kept(view: ClusterView, partition: Partition, broker: int) -> bool:
-    """Whether the replica of `partition` on `broker` keeps the lead, and its place in the isr: it is up, or its broker
-    is registered and nothing can be read of that."""
+    """Whether the replica of `partition` on `broker` keeps its leadership and its place in the ISR: it is up, or its
+    broker has an unreadable registration."""
     return is_up(view, partition, broker) or (broker in view.unread and not view.disk_gone(partition, broker))
 
 
 def is_alive(view: ClusterView, partition: Partition, broker: int) -> bool:
-    """Whether the replica of `partition` on `broker` can be counted on: it is up, and its broker is not about to shut
-    down. Whoever is elected, or joins the isr, is alive in this sense."""
+    """Whether the replica of `partition` on `broker` may be elected or join the ISR: it is up, and its broker is not
+    shutting down."""
     return is_up(view, partition, broker) and broker not in view.shutting_down

@@ -1,19 +1,19 @@
-"""The replication quota, for any host: how many bytes a second replicas that are not in sync may be copied with.
+"""The replication quota, for any host: limits in bytes per second for copying to replicas that are not in sync.
 
 Rules (KIP-73, KIP-542)
-* A broker has four limits: as a leader (what it sends) and as a follower (what it takes in), each for the family
-  `replication` (replicas that the lists of a topic name) and the family `reassignment` (replicas that a move adds: in T
-  and not in I; no list). Who is in sync is bound by none of them, clients never.
-* What both families hold is bound by both limits, and its bytes count in both.
-* Limits come by the names of configs, as `config_changed` of the host hands them on; they hold at once.
+* A broker has four limits: as a leader (what it sends) and as a follower (what it fetches), each for the family
+  `replication` (replicas in the lists of a topic) and the family `reassignment` (replicas that a move adds: in T and
+  not in the ISR; no list). In-sync replicas and clients are never limited.
+* A replica in both families is bound by both limits, and its bytes count in both.
+* Limits are set by the names of configs, as the host's `config_changed` receives them; they apply at once.
 
-No thread, no clock of its own, no lock: a host calls a broker's quotas from one thread or under a lock of its own, and
-gives the clock. `docs/quota.md` shows a host that uses them.
+It has no thread, clock or lock: a host calls a broker's quotas from one thread or under its own lock, and gives the
+clock. `docs/quota.md` shows a host that uses them.
 
-    ReplicationQuotas   a broker's: config_changed(), leader_side(), follower_side() -> Bound
-    Bound               what binds one replica: is_exceeded(), delay_ms(), allowance(), record(bytes)
+    ReplicationQuotas   of a broker: config_changed(), leader_side(), follower_side() -> Bound
+    Bound               the limits of one replica: is_exceeded(), delay_ms(), allowance(), record(bytes)
     ReplicationQuota    one limit: the same, and rate(); its `limit` may be changed at any time
-    Rotation            whose turn it is, so that nobody starves under a limit
+    Rotation            the order of replicas under a limit, so that none starves
 """
 
 from controller.model.throttle_configs import (

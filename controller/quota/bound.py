@@ -1,4 +1,4 @@
-"""What binds one replica: none, one or several limits at once, asked as if they were one."""
+"""The limits of one replica: none, one or several, used as one."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from controller.model.throttle_configs import UNLIMITED
 from controller.quota.limit import ReplicationQuota
 
 
-@attrs.define(eq=False, weakref_slot=False)  # no value: what it holds goes on
+@attrs.define(eq=False, weakref_slot=False)  # not a value: its quotas keep changing
 class Bound:
-    """All of `quotas` hold; false where there are none. `+`: the limits of both, as of a leader and a follower that
-    one host has. It is asked for anew for each fetch: who is bound changes with T and I."""
+    """All of `quotas` apply; false if there are none. `+` combines limits, as of a leader and a follower in one host.
+    Get a new one for each fetch: the limits of a replica change with T and the ISR."""
 
     quotas: tuple[ReplicationQuota, ...] = ()
 
@@ -22,11 +22,11 @@ class Bound:
         return Bound(self.quotas + other.quotas) if self.quotas and other.quotas else self or other
 
     def is_exceeded(self) -> bool:
-        """Whether any of them is: the replica is left out of the fetch."""
+        """Whether any of them is exceeded: leave the replica out of the fetch."""
         return any(quota.is_exceeded() for quota in self.quotas)
 
     def delay_ms(self) -> int:
-        """In how many milliseconds none of them is."""
+        """In how many milliseconds none of them is exceeded."""
         return max((quota.delay_ms() for quota in self.quotas), default=0)
 
     def delay(self) -> float:
@@ -34,10 +34,10 @@ class Bound:
         return self.delay_ms() / 1000
 
     def allowance(self) -> int:
-        """How many bytes may go now: what the one gives that gives least; UNLIMITED where nothing limits."""
+        """How many bytes may be sent now: the least of all allowances; UNLIMITED without a limit."""
         return min((quota.allowance() for quota in self.quotas), default=UNLIMITED)
 
     def record(self, count: int) -> None:
-        """`count` bytes went: they count in each."""
+        """Count bytes in each."""
         for quota in self.quotas:
             quota.record(count)

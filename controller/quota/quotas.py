@@ -1,13 +1,13 @@
-"""The quotas of one broker: four limits, and who is bound by which.
+"""The quotas of one broker: its four limits, and which replicas they apply to.
 
 Rules
-* As a leader: a follower is bound by `reassignment` while it is in T and not in I (KIP-542), and by `replication` while
-  it is not in I and the topic's leader list names the partition on this broker, the leader (KIP-73).
-* As a follower: the same of this broker itself, with the follower list.
-* Configs of another broker are none of its business. A rate of `replication` that the broker has not itself is taken
-  from `<default>`; rates of `reassignment` are per broker alone.
-* A value that is wrong is passed over: what was in force stays. It is named by what `config_changed` returns.
-* A name that is not there any more is deleted: unlimited, no list, at once.
+* As a leader: `reassignment` applies to a follower in T and not in the ISR (KIP-542), and `replication` to a follower
+  that is not in the ISR if the topic's leader list names the partition on this broker, the leader (KIP-73).
+* As a follower: the same for this broker, with the follower list.
+* Configs of other brokers are ignored. If the broker has no `replication` rate of its own, `<default>` applies; rates
+  of `reassignment` exist only per broker.
+* An invalid value is ignored, and the former one stays in force; `config_changed` returns it with the reason.
+* A missing name counts as deleted: unlimited, or no list, at once.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _NONE: Final[ListedReplicas] = frozenset()
 
 
 class ReplicationQuotas:
-    """Of the broker `broker_id`. `clock_ms`: a monotonic clock in milliseconds. `is_limited`: any of the four has a
-    limit; as long as none has, a host need not ask who is bound. `names_replicas`: a list of some topic is there."""
+    """The quotas of the broker `broker_id`. `clock_ms`: a monotonic clock in milliseconds. `is_limited`: whether any of
+    the four has a limit; if not, a host need not ask for bounds. `names_replicas`: whether some topic has a list."""
 
     def __init__(self, broker_id: int, clock_ms: Callable[[], int]) -> None:
         self.broker_id = broker_id
@@ -52,8 +52,9 @@ class ReplicationQuotas:
     # --- configs
 
     def config_changed(self, kind: str, name: str, configs: Mapping[str, str]) -> Mapping[str, str]:
-        """`configs` are all configs of an entity from now on, as the host is told them: `kind` "brokers" with an id or
-        "<default>", or "topics" with a name; of others nothing is taken. Returns what was wrong: name to reason."""
+        """`configs` are all configs of an entity from now on, as the host's `config_changed` gets them: `kind`
+        "brokers" with an id or "<default>", or "topics" with a name; others are ignored. Returns invalid ones: name ->
+        reason."""
         if kind == "topics":
             return self._topic_changed(name, configs)
         if kind == "brokers" and name in {ALL_BROKERS, str(self.broker_id)}:
@@ -99,31 +100,31 @@ class ReplicationQuotas:
                 quota.limit = limit
         self.is_limited = any(quota.is_limited for quota in self._quotas.values())
 
-    # --- looking
+    # --- limits
 
     def of(self, side: Side, family: Family) -> ReplicationQuota:
-        """One of the four; its limit is that of the settings."""
+        """One of the four quotas; its limit is that of the configs."""
         return self._quotas[side, family]
 
-    # --- who is bound
+    # --- bounds
 
     def leader_side(
         self, topic: str, partition: int, follower: int, *, isr: Collection[int], target: Collection[int] | None
     ) -> Bound:
-        """What binds what this broker, the leader, sends to `follower`. `isr`, `target`: as the leader knows them,
-        `target` None where the partition does not move."""
+        """The bound of what this broker, the leader, sends to `follower`. `isr`, `target`: as the leader knows them;
+        `target` None if the partition does not move."""
         return self.bound("leader", self.families("leader", topic, partition, follower, isr=isr, target=target))
 
     def follower_side(
         self, topic: str, partition: int, *, isr: Collection[int], target: Collection[int] | None
     ) -> Bound:
-        """What binds what this broker, a follower, takes in. `isr`: the newest that it was told, which for a follower
-        may be by metadata."""
+        """The bound of what this broker, a follower, fetches. `isr`: the newest that it knows; a follower may know it
+        from metadata."""
         held = self.families("follower", topic, partition, self.broker_id, isr=isr, target=target)
         return self.bound("follower", held)
 
     def bound(self, side: Side, families: tuple[Family, ...]) -> Bound:
-        """The limits of some families, in the order of FAMILIES."""
+        """The limits of families, which have the order of FAMILIES."""
         return self._bounds[side][families]
 
     def families(
@@ -136,7 +137,7 @@ class ReplicationQuotas:
         isr: Collection[int],
         target: Collection[int] | None,
     ) -> tuple[Family, ...]:
-        """The families that hold `follower`, limited or not."""
+        """The families that apply to `follower`, limited or not."""
         if follower in isr:
             return ()
         moves = target is not None and follower in target

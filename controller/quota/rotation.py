@@ -1,6 +1,6 @@
-"""Whose turn it is where not all can be served: who was served longest ago is first.
+"""The order of replicas under a limit: the one served longest ago comes first.
 
-Without it the first partitions of a fetch take all that a limit gives, time and again, and the last ones never end.
+Without it, the first partitions of a fetch would use up the limit each time, and the last ones would never finish.
 """
 
 from __future__ import annotations
@@ -12,22 +12,21 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Rotation(Generic[Key]):
-    """A line: who was served, and who comes, stands at the end of it."""
+    """A queue: replicas that were served, and new ones, go to its end."""
 
     def __init__(self) -> None:
         self._since: dict[Key, int] = {}
         self._turn = 0
 
     def order(self, keys: Iterable[Key]) -> list[Key]:
-        """The keys, who waits longest first; those that are new, in the order given, behind those that waited already.
-        Who is not among them leaves the line, and is new if it comes back: one that catches up time and again must not
-        pass one that never does."""
+        """The keys in the order of their waiting time, longest first; new ones follow in the given order. A key that is
+        left out leaves the queue, and is new if it returns: otherwise one that keeps catching up would pass others."""
         known = self._since
         self._since = {key: known[key] if key in known else self._next() for key in keys}
         return sorted(self._since, key=self._since.__getitem__)
 
     def served(self, key: Key) -> None:
-        """`key` goes to the end."""
+        """Move `key` to the end."""
         self._since[key] = self._next()
 
     def _next(self) -> int:

@@ -1,10 +1,10 @@
-"""How many bytes a second went, over a window of 11 samples of 1 s: Kafka's `Rate` as ReplicationQuotaManager uses it.
+"""The rate in bytes per second over a window of 11 samples of 1 s: Kafka's `Rate` as ReplicationQuotaManager uses it.
 
 Rules
-* A sample begins with the first bytes after the former one was over, and is forgotten 11 s after it began.
-* The time that bytes are divided by is that since the oldest sample began; as long as that is less than 10 whole
-  seconds it counts as 10 and what is begun of the next one. So it is 10 to 11 s, also for a window that just began:
-  a burst is spread over the window, and counts for as long as it is in it.
+* A sample begins with the first bytes after the end of the former one, and is dropped 11 s after it began.
+* Bytes are divided by the time since the oldest sample began. If that is less than 10 whole seconds, it counts as 10
+  and the fraction of the next one. So it is 10 to 11 s, also for a new window: a burst is spread over the window, and
+  counts for as long as it is in it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _SPREAD_MS_MIN: Final = _WINDOW_MS - SAMPLE_MS
 
 
 class RateWindow:
-    """What was recorded in the last 11 s. Times are whole milliseconds of any monotonic clock; one that goes back
-    counts as standing still."""
+    """The bytes of the last 11 s. Times are whole milliseconds of any monotonic clock; one that goes back counts as
+    standing still."""
 
     def __init__(self) -> None:
         self._samples: deque[tuple[int, int]] = deque()  # when it began, bytes
@@ -28,9 +28,9 @@ class RateWindow:
         self._last_ms: int | None = None
 
     def record(self, count: int, now_ms: int) -> None:
-        """`count` bytes went now. ValueError for a negative number."""
+        """Add bytes. ValueError for a negative number."""
         if count < 0:
-            raise ValueError(f"bytes that went are 0 or more, not {count}")
+            raise ValueError(f"count must not be negative: {count}")
         now_ms = self._forget(now_ms)
         if self._samples and now_ms - self._samples[-1][0] < SAMPLE_MS:
             began_ms, before = self._samples.pop()
@@ -45,12 +45,12 @@ class RateWindow:
         return self._total
 
     def rate(self, now_ms: int) -> float:
-        """Bytes a second."""
+        """Bytes per second."""
         now_ms = self._forget(now_ms)
         return self._total * 1000 / _spread_ms(now_ms - self._samples[0][0]) if self._samples else 0.0
 
     def ms_until(self, limit: int, now_ms: int) -> int:
-        """In how many milliseconds the rate is `limit` or less, if nothing more goes; 0 where it is now."""
+        """In how many milliseconds the rate is at most `limit` if nothing more is added; 0 if it is now."""
         now_ms = self._forget(now_ms)
         at_ms, left = now_ms, self._total
         for began_ms, count in self._samples:
@@ -65,7 +65,7 @@ class RateWindow:
         return at_ms - now_ms
 
     def _forget(self, now_ms: int) -> int:
-        """What is too old is gone; the time, which does not go back."""
+        """Drop old samples; return the time, which does not go back."""
         now_ms = now_ms if self._last_ms is None else max(now_ms, self._last_ms)
         self._last_ms = now_ms
         while self._samples and now_ms - self._samples[0][0] >= _WINDOW_MS:
@@ -74,5 +74,5 @@ class RateWindow:
 
 
 def _spread_ms(since_ms: int) -> int:
-    """By how much time the bytes of a window are divided whose oldest sample began so long ago."""
+    """The time by which bytes are divided if the oldest sample of the window began `since_ms` ago."""
     return max(since_ms, _SPREAD_MS_MIN + since_ms % SAMPLE_MS)

@@ -1,7 +1,7 @@
-"""What is committed, kept up with the server commit by commit: partitions as values, and what they were at each write.
+"""The committed state, updated with every commit of the server: partitions as values, with their history.
 
-It is read from the ops themselves, so that every state that ever stood in the store is seen, also one that was
-overwritten within the same step. Decoded with `controller.codec`, as any reader of the keys would.
+It is read from the ops themselves, so that every state that was ever in the store is seen, even if it was overwritten
+within the same step. Decoded with `controller.codec`, as by any reader of the keys.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Change:
 
 @attrs.frozen
 class Moment:
-    """A partition as it stood from `revision` on, with its partition epoch."""
+    """A partition as it was from `revision` on, with its partition epoch."""
 
     revision: int
     partition_epoch: int
@@ -43,11 +43,11 @@ class Moment:
 
 
 class CommittedTree:
-    """The store, decoded. `history`: what each partition was, oldest first. `epoch_ends`: controller epoch -> the
-    revision at which the next one began. `unreadable`: keys of topics and partitions that nobody can read just now;
-    what they said before stands in for them. `blind`: those of them that the present controller found so when it took
-    over, and that were not mended since; `found_blind`: mended or not. `unclean_default`: somebody allowed unclean
-    election for all topics once."""
+    """The store, decoded. `history`: the states of each partition, oldest first. `epoch_ends`: controller epoch -> the
+    revision at which the next one began. `unreadable`: keys of topics and partitions that cannot be decoded at present;
+    their former values stand in for them. `blind`: those that were unreadable when the present controller took over,
+    and have not been mended since; `found_blind`: mended or not. `unclean_default`: unclean election was allowed for
+    all topics at some time."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
@@ -60,24 +60,24 @@ class CommittedTree:
         self.controller_epoch = 0
         self.token: Token | None = None
         self.epoch_ends: dict[int, int] = {}
-        self.foreign: set[TopicPartition] = set()  # whose state key somebody else wrote last
+        self.foreign: set[TopicPartition] = set()  # partitions whose state key was last written by another program
         self.deleting: set[str] = set()
-        self.doomed: set[str] = set()  # ids of topics whose deletion was asked for
-        self.retentions: dict[str, set[int]] = {}  # by topic, what was ever set
-        self.retention_defaults: set[int] = set()  # for all topics, what was ever set
-        self.reducing: dict[str, dict[int, Retirement]] = {}  # what the keys of reductions say, by topic
-        self.reductions_lately: dict[str, dict[int, Retirement]] = {}  # and said before somebody else wrote them
-        self.deleted: list[str] = []  # names of topics whose key went, in order
+        self.doomed: set[str] = set()  # ids of topics whose deletion was requested
+        self.retentions: dict[str, set[int]] = {}  # by topic, all values that were ever set
+        self.retention_defaults: set[int] = set()  # for all topics, all values that were ever set
+        self.reducing: dict[str, dict[int, Retirement]] = {}  # the keys of reductions, by topic
+        self.reductions_lately: dict[str, dict[int, Retirement]] = {}  # with entries that another program removed
+        self.deleted: list[str] = []  # names of topics whose key was deleted, in order
         self.unreadable: set[str] = set()
         self.blind: set[str] = set()
         self.found_blind: frozenset[str] = frozenset()
         self.unclean_default = False
-        self.marked: dict[str, tuple[str, ...]] = {}  # whom a mark of throttles names, by its key
-        self.is_plan_news = False  # somebody else wrote the legacy key since a controller wrote it, or took over
+        self.marked: dict[str, tuple[str, ...]] = {}  # the owners in each mark of throttles, by its key
+        self.is_plan_news = False  # another program wrote the legacy key after a controller's write or takeover
         self._states: dict[TopicPartition, tuple[bytes, int]] = {}
 
     def load(self, server: RecordingServer) -> None:
-        """Begin with what stands in `server`."""
+        """Begin with the content of `server`."""
         rows = sorted(server.table.rows.items())
         for key, row in rows:
             if keys.partition_of(key) is not None:
@@ -94,16 +94,16 @@ class CommittedTree:
         server.take()
 
     def topic(self, name: str) -> Topic | None:
-        """The topic's own key, None where there is none."""
+        """The topic, by its key; None where there is none."""
         found = self.topics.get(name)
         return None if found is None else found.topic
 
     def at(self, tp: TopicPartition, revision: int) -> Moment | None:
-        """What `tp` was when the store stood at `revision`."""
+        """The state of `tp` at `revision` of the store."""
         return next((moment for moment in reversed(self.history.get(tp, [])) if moment.revision <= revision), None)
 
     def follow(self, commit: Committed) -> list[Change]:
-        """Take in a commit; which partitions it changed."""
+        """Take in a commit; returns the changes of partitions."""
         touched: dict[TopicPartition, None] = {}
         for op in commit.ops:
             if isinstance(op, Put):
@@ -125,7 +125,7 @@ class CommittedTree:
         return [(tp.topic, tp.partition) for tp in self._states if tp.topic == name]
 
     def held_by_right(self, broker: int) -> set[tuple[str, int]]:
-        """Topic id and partition of all that a broker is a member of and that is not being deleted."""
+        """Topic id and partition of all that a broker is a member of and that are not being deleted."""
         return {
             (self.topics[tp.topic].topic.topic_id, tp.partition)
             for tp, partition in self.partitions.items()
@@ -185,7 +185,7 @@ class CommittedTree:
     def _take_other(self, key: str, value: bytes, revision: int) -> None:
         if key == keys.BROKER_DEFAULTS:
             self._take_defaults(value)
-        elif key.startswith(keys.REPLICA_DELETIONS + "/") and key.count("/") == 4:  # else a parent that ZooKeeper kept
+        elif key.startswith(keys.REPLICA_DELETIONS + "/") and key.count("/") == 4:  # else a parent, in ZooKeeper
             self.intents[key] = small.decode_intents(value, int(key.split("/")[3]))
         elif key.startswith(keys.DELETE_TOPICS + "/"):
             topic = key.rpartition("/")[2]
@@ -205,7 +205,7 @@ class CommittedTree:
             pass
 
     def _reduction(self, topic: str, *, is_foreign: bool) -> None:
-        """What was begun goes on, whatever somebody else makes of the key."""
+        """A reduction that was begun continues, even if another program changes the key."""
         lately = self.reductions_lately.get(topic, {}) if is_foreign else {}
         said = self.reducing.get(topic, {})
         at_once = {p for entries in (lately, said) for p, one in entries.items() if one.immediate}
@@ -267,7 +267,7 @@ class CommittedTree:
 
 
 def _without(partition: Partition, adding: Replicas) -> Partition:
-    """Kafka lists what a move adds among the replicas; as R it counts once it is in the isr (KIP-455)."""
+    """Kafka lists added brokers of a move among the replicas; in R they count once they are in the isr (KIP-455)."""
     there = tuple(b for b in partition.replicas if b not in adding or b in partition.isr)
     return attrs.evolve(partition, replicas=there)
 
@@ -286,7 +286,7 @@ def _in_words(change: Change) -> str:
 
 
 def _marked(key: str, value: bytes) -> tuple[str, ...]:
-    """Somebody else may write anything."""
+    """The owners in a mark; other programs may write any value."""
     try:
         return throttles.decode("topics" if key == keys.REPLICAS_REMOVAL else "brokers", value).owners
     except BadValue:
@@ -294,7 +294,7 @@ def _marked(key: str, value: bytes) -> tuple[str, ...]:
 
 
 def _retirements(value: bytes) -> dict[int, Retirement]:
-    """Somebody else may write anything."""
+    """The entries of a reduction; other programs may write any value."""
     try:
         return decode_retirements(value)
     except BadValue:

@@ -1,4 +1,4 @@
-"""An outside client of the rig's cluster that knows nothing but the legacy key `/admin/reassign_partitions`."""
+"""An outside client of the rig's cluster that only knows the legacy key `/admin/reassign_partitions`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from controller.rig.server import write
 
 
 def submit_by_key(rig: Parts, targets: Mapping[TopicPartition, Sequence[int]]) -> None:
-    """The key holds a plan for `targets`, whatever stood there."""
+    """Write a plan for `targets` to the key, whatever its value was."""
     for tp, target in targets.items():
         rig.asked_targets.setdefault(tp, set()).add(tuple(target))
     entries = [LegacyEntry(tp.topic, tp.partition, tuple(target)) for tp, target in targets.items()]
@@ -20,12 +20,12 @@ def submit_by_key(rig: Parts, targets: Mapping[TopicPartition, Sequence[int]]) -
 
 
 def write_key(rig: Parts, value: bytes | None) -> None:
-    """The key holds `value`, whatever stood there; None: it is gone."""
+    """Write `value` to the key, whatever its value was; None: delete it."""
     write(rig.server, keys.REASSIGN_PARTITIONS, value)
 
 
 def targets_by_key(rig: Parts, tp: TopicPartition) -> set[tuple[int, ...]]:
-    """What the key, as it stands, asks for the partition."""
+    """The targets of the partition in the present key."""
     row = rig.server.table.rows.get(keys.REASSIGN_PARTITIONS)
     if row is None:
         return set()
@@ -37,5 +37,5 @@ def targets_by_key(rig: Parts, tp: TopicPartition) -> set[tuple[int, ...]]:
 
 
 def is_key_there(rig: Parts) -> bool:
-    """Whether the key is in the store."""
+    """Whether the key exists."""
     return keys.REASSIGN_PARTITIONS in rig.server.table.rows

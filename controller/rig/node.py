@@ -1,11 +1,10 @@
-"""A controller node of the rig: the process, its store, its clock, and what can befall it.
+"""A controller node of the rig: the process, its store, its clock, and its failures.
 
-Rules
-* A node that is killed ends without a word: its session runs out by the server's clock, its futures never complete.
-* A node that stands still beyond the session time comes back as a zombie: it goes on where it was, for some steps deaf
-  to what its session went through (a client library may hear of it late), so that only the fences hold it back.
-* A node that was restarted is another process under the same id, with a session of its own; what the former one left on
-  its way (late commits) may still arrive.
+* A killed node closes nothing: its session runs out by the server's clock, its futures never complete.
+* A node that is paused beyond the session time comes back as a zombie: it continues where it was, and gets the events
+  of its session some steps later (as a client library may deliver them late), so that only the fences stop it.
+* A restarted node is another process under the same id, with its own session; late commits of the former one may still
+  arrive.
 """
 
 from __future__ import annotations
@@ -34,22 +33,22 @@ from stores.faults import FaultStore
 
 
 class NodeStore(FaultStore):
-    """A FaultStore whose session events can be kept from the one who listens: while `is_deaf` it hears nothing, and
-    believes that its session is the one it knew."""
+    """A FaultStore whose session events can be held back: while `is_deaf` it delivers none, and shows the session that
+    it had."""
 
     is_deaf = False
     _believed: Session | None = None
 
     @property
     def session(self) -> Session:
-        """The inner store's, as far as it was heard of."""
+        """The inner store's session, as far as it is known."""
         if self.is_deaf and self._believed is not None:
             return self._believed
         self._believed = super().session
         return self._believed
 
     def subscribe(self, prefix: str, depth: Depth, cursor: int | None = None) -> Any:
-        """As FaultStore; silent while the node is deaf."""
+        """As FaultStore; without events while the node is deaf."""
         return _Muffled(super().subscribe(prefix, depth, cursor), self)
 
 
@@ -72,7 +71,7 @@ class _Muffled(Subscription):
 
 
 class NodeExecutor:
-    """Hands rounds to the network, in the name of one process. Notices go to no broker: they are heard at once."""
+    """Passes rounds of one process to the network. Notices have no broker: they are delivered at once."""
 
     def __init__(self, process: object, controller_id: int, network: Network) -> None:
         self._process = process
@@ -80,18 +79,18 @@ class NodeExecutor:
         self._network = network
 
     def submit(self, broker: int, call: Call) -> None:
-        """The round goes out; it runs at a later step."""
+        """Send the round; it runs at a later step."""
         if broker == LANE:
             call()
             return
         self._network.submit(self._process, self._controller_id, broker, call)
 
     def close(self, timeout_s: float) -> None:
-        """Nothing runs beside the rig."""
+        """Does nothing: there is no thread."""
 
 
 class State(enum.Enum):
-    """How a node is."""
+    """The state of a node."""
 
     UP = "up"
     PAUSED = "paused"
@@ -100,7 +99,7 @@ class State(enum.Enum):
 
 @attrs.define(eq=False)
 class Process:
-    """One life of a node: what is gone when it is killed."""
+    """One life of a node: its parts, which are gone when it is killed."""
 
     store: NodeStore
     inner: Client
@@ -137,35 +136,35 @@ class Node:
 
     @property
     def controller(self) -> Controller | None:
-        """The controller that runs here, None while the node is down."""
+        """The controller of this node, None while the node is down."""
         return None if self.process is None else self.process.controller
 
     @property
     def asked(self) -> Asked | None:
-        """Where brokers send requests at this node; None while it is down."""
+        """The target of brokers' requests at this node; None while it is down."""
         return self.controller
 
     @property
     def is_up(self) -> bool:
-        """Whether it runs, and does not stand still."""
+        """Whether it runs, and is not paused."""
         return self.state is State.UP
 
     def speaking(self) -> AbstractContextManager[None]:
-        """Commits in this block are sent by this node."""
+        """Commits in this block are attributed to this node."""
         return self.server.speaking(self.name)
 
     @property
     def is_told(self) -> bool:
-        """Whether brokers tell it what their logs hold."""
+        """Whether brokers report the state of their logs to it."""
         return self.is_active
 
     @property
     def is_active(self) -> bool:
-        """Whether it runs and believes that it leads."""
+        """Whether it runs and considers itself the leader."""
         return self.state is State.UP and self.process is not None and self.process.controller.is_active
 
     def start(self) -> None:
-        """A new process."""
+        """Start a new process."""
         self.starts += 1
         seed = f"{self.seed}/{self.node_id}/{self.starts}"
         with self.speaking():
@@ -189,37 +188,37 @@ class Node:
         self.resume_at_ms = self.expires_at_ms = self.deaf_until_ms = None
 
     def owns(self, marker: object) -> bool:
-        """Whether a round with this marker was sent by the process that runs now."""
+        """Whether a round with this marker was sent by the present process."""
         return self.process is not None and self._marker is marker
 
     def kill(self) -> None:
-        """The process ends without a word."""
+        """The process ends without closing anything."""
         if self.process is not None:
             self.process.inner.disconnect()
             self.buried.append(self.process.store)
         self.process, self.state = None, State.DOWN
 
     def pause(self, now_ms: int, session_ms: int, for_ms: int | None) -> None:
-        """The process stands still; the server ends its session when its time is over."""
+        """The process is paused; the server ends its session when its time is over."""
         self.state = State.PAUSED
         self.expires_at_ms = now_ms + session_ms
         self.resume_at_ms = None if for_ms is None else now_ms + for_ms
 
     def resume(self, now_ms: int, deaf_ms: int) -> None:
-        """It goes on where it was, and hears of its session only after `deaf_ms`."""
+        """It continues where it was, and gets events of its session only after `deaf_ms`."""
         assert self.process is not None
         self.state, self.expires_at_ms, self.resume_at_ms = State.UP, None, None
         self.process.store.is_deaf = deaf_ms > 0
         self.deaf_until_ms = now_ms + deaf_ms
 
     def hear(self) -> None:
-        """It is told from now on what its session goes through, and what it went through."""
+        """Deliver its session's events from now on, and those that were held back."""
         self.deaf_until_ms = None
         if self.process is not None:
             self.process.store.is_deaf = False
 
     def tick(self, now_ms: int, deaf_ms: int) -> None:
-        """What time brings to a node that stands still or is deaf."""
+        """Apply what is due for a paused or deaf node."""
         process = self.process
         if process is None:
             return
@@ -232,14 +231,14 @@ class Node:
             self.hear()
 
     def poll(self) -> bool:
-        """One pass of its loop; whether anything was done."""
+        """One pass of its loop; returns whether anything was done."""
         if self.state is not State.UP or self.process is None:
             return False
         with self.speaking():
             return self.process.controller.poll_once()
 
     def deliver_late(self) -> int:
-        """What it, or a former process of it, left on its way to the store arrives now; how many commits."""
+        """Deliver the late commits of this and former processes to the store; returns their number."""
         delivered = 0
         with self.speaking():
             for store in [*self.buried, *([self.process.store] if self.process else [])]:

@@ -1,15 +1,13 @@
-"""What of throttles is an operator's: by what he wrote and asked for, and by what was committed, not by what a
-controller says of it.
+"""Which throttles belong to operators: by their writes and requests, and by the commits, not by a controller's records.
 
-Rules
-* What somebody else writes into the settings of a topic or a broker is an operator's where it changes what stood there.
-* What an operator asks the admin API for may be done by each commit of those settings from then on, until its answer
-  came or the term that was asked is over. So there may be more than one thing that is his; each knows what of it is
-  done.
-* What is there shows which of them it is: where nothing is there, or what was ever an operator's. A throttle hides a
-  rate of his, also one that is set in the same commit.
-* A good answer says that it was done, not later than that.
-* A throttle that was asked for to stay, and what a tree with marks begins with, is left out of what is checked.
+* A value that another program writes to the settings of a topic or a broker is an operator's, where it is a change.
+* An operator's request to the admin API may be carried out by each commit of those settings from then on, until its
+  answer came or the term that got it is over. So there may be several possible states, each with the requests that are
+  done in it.
+* A commit shows which of them are possible: those with no value, or with a value that was ever an operator's. A
+  throttle hides an operator's rate, also one that is set in the same commit.
+* A successful answer means that the request was done, at the latest by then.
+* A throttle that was requested to stay, and everything in a tree that begins with marks, is excluded from the checks.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ _Setting: TypeAlias = tuple[MarkKind, str, str]
 
 @attrs.frozen(eq=False)
 class Asked:
-    """A change that an operator asked the term of `epoch` for, and its answer."""
+    """A change that an operator requested in the term of `epoch`, and its answer."""
 
     setting: _Setting
     change: AlterConfigOp
@@ -45,7 +43,7 @@ class Asked:
     epoch: int
 
     def after(self, values: Values) -> Values:
-        """What it leaves of what is his."""
+        """The operator's values after the change."""
         said = values_in(self.change.name, self.change.value)
         if self.change.op is OpType.SUBTRACT:
             return tuple(value for value in values if value not in said)
@@ -53,13 +51,13 @@ class Asked:
 
 
 _Possible: TypeAlias = frozenset[tuple[Values, frozenset[Asked]]]
-"""What may be his, each with what was done then of all that he asked for."""
+"""The operator's possible values, each with the requests that are done then."""
 _NOTHING: Final[_Possible] = frozenset({((), frozenset())})
 
 
 @attrs.define(eq=False)
 class Operators:
-    """What is theirs, kept up with the store commit by commit."""
+    """The operators' settings, updated with every commit."""
 
     _possible: dict[_Setting, _Possible] = attrs.field(factory=dict)
     _ever: dict[_Setting, set[str]] = attrs.field(factory=dict)
@@ -70,7 +68,7 @@ class Operators:
     _epoch: int = 0
 
     def load(self, server: RecordingServer) -> None:
-        """Begin with what stands in `server`: an operator's, unless something is marked; then nobody knows."""
+        """Begin with the content of `server`: it is an operator's, unless something is marked; then it is unknown."""
         rows = server.table.rows
         is_marked = any(key in rows for key in (*MARKS, *_OLD_MARKS))
         for key, row in rows.items():
@@ -85,32 +83,32 @@ class Operators:
                     self._takes(setting, values_in(setting[2], there.get(setting[2])))
 
     def moved(self, server: RecordingServer) -> None:
-        """The cluster goes on in `server`, which was given all that it had."""
+        """The cluster continues in `server`, to which everything was copied."""
         owners = {key: _owner(key) for key in server.table.rows}
         self._there = {o: _read(server.table.rows[key][0], {}) for key, o in owners.items() if o is not None}
 
-    # --- what is asked for
+    # --- requests
 
     def asked(self, kind: MarkKind, name: str, change: AlterConfigOp, answer: Future[Any]) -> None:
-        """An operator asked for `change`, of the present term."""
+        """An operator requested `change`, in the present term."""
         setting = (kind, name, change.name)
         self._asked.append(Asked(setting, change, answer, self._epoch))
         self._ever.setdefault(setting, set()).update(values_in(change.name, change.value))
 
     def leave_out(self, kind: MarkKind, name: str, configs: Iterable[str] | None = None) -> None:
-        """Nobody knows who sets these (None: any throttle of his), or a throttle is to stay, from now on."""
+        """Exclude these configs (None: all throttles) from now on: their owner is unknown, or they are to stay."""
         self._left_out.update((kind, name, config) for config in (CONFIGS[kind] if configs is None else configs))
 
     def replacing(self, answer: Future[Any]) -> None:
-        """A request may replace throttles, or let them stay, while something moves."""
+        """A request may replace throttles, or make them permanent, while something moves."""
         self._replacing.append((answer, self._epoch))
 
     @property
     def may_replace(self) -> bool:
-        """Whether such a request may be at work."""
+        """Whether such a request may be in progress."""
         return bool(self._replacing)
 
-    # --- what is committed
+    # --- commits
 
     def follow(self, commit: Committed) -> None:
         """Take in a commit."""
@@ -131,21 +129,21 @@ class Operators:
                     self._takes(setting, values_in(setting[2], value))
 
     def forget(self, kind: MarkKind, name: str) -> None:
-        """It is deleted, and what was asked of it done or never to be: the next one of its name has nothing of this."""
+        """It is deleted, and its requests are done or will never be: the next one of its name has none of this."""
         for setting in _settings(kind, name):
             self._possible[setting] = frozenset(((), did) for _, did in self._after(setting, is_done=True))
             self._left_out.discard(setting)
 
     def settle(self, epoch: int) -> list[str]:
-        """All commits so far were taken in, and the present term is that of `epoch`: what was answered, or can be done
-        no more, is over. What is wrong."""
+        """All commits so far were taken in, and the present term is that of `epoch`: drop requests that are answered,
+        or can no longer be done. Returns the violations."""
         found, self._epoch = [], epoch
         for one in [one for one in self._asked if _is_over(one.answer, one.epoch, epoch)]:
             possible = self._after(one.setting, is_done=False)
             done = frozenset(world for world in possible if one in world[1])
             is_good = _is_good(one.answer)
             if is_good and not done and one.setting not in self._left_out:
-                found.append(f"{one.setting}: {one.change} was answered and is not done")
+                found.append(f"{one.setting}: {one.change} was answered but is not done")
             left = done if is_good and done else possible
             self._possible[one.setting] = frozenset((values, did - {one}) for values, did in left)
             self._asked.remove(one)
@@ -153,7 +151,7 @@ class Operators:
         return found
 
     def wrong(self, topics: Iterable[str], brokers: Iterable[int]) -> list[str]:
-        """Throttles that are not an operator's, and operators' that are not there."""
+        """Throttles that are not an operator's, and operators' throttles that are missing."""
         owners: list[tuple[MarkKind, str]] = [("topics", name) for name in topics]
         owners += [("brokers", str(broker)) for broker in brokers]
         return [
@@ -167,12 +165,12 @@ class Operators:
         ]
 
     def _takes(self, setting: _Setting, values: Values) -> None:
-        """An operator has these from now on, whatever else he asked for is done or not."""
+        """An operator has these values from now on, whichever of his requests are done."""
         self._possible[setting] = frozenset((values, did) for _, did in self._after(setting, is_done=False))
         self._ever.setdefault(setting, set()).update(values)
 
     def _shows(self, setting: _Setting, value: str | None) -> None:
-        """A controller leaves `value` there, and may have done what was asked for."""
+        """A controller commits `value`, and may have done what was requested."""
         self._possible[setting] = possible = self._after(setting, is_done=True)
         config, ever = setting[2], self._ever.get(setting, set())
         shown = tuple(one for one in values_in(config, value) if one in ever)
@@ -180,7 +178,7 @@ class Operators:
             self._possible[setting] = frozenset(world for world in possible if world[0] == shown) or possible
 
     def _after(self, setting: _Setting, *, is_done: bool) -> _Possible:
-        """What may be his once some of what is asked for was done; or (not `is_done`) only what changes nothing."""
+        """The possible values after some of the requests; or (not `is_done`) only after those that change nothing."""
         known = set(self._possible.get(setting, _NOTHING))
         asked = [one for one in self._asked if one.setting == setting]
         fresh = set(known)
@@ -206,7 +204,7 @@ def _settings(kind: MarkKind, name: str) -> list[_Setting]:
 
 
 def _owner(key: str) -> tuple[MarkKind, str] | None:
-    """Whose own settings a key holds."""
+    """The owner of the settings in a key."""
     for kind, parent in _PARENTS.items():
         name = key.removeprefix(parent + "/")
         if name != key and "/" not in name and key != keys.BROKER_DEFAULTS:
@@ -215,7 +213,7 @@ def _owner(key: str) -> tuple[MarkKind, str] | None:
 
 
 def _read(value: bytes, known: Mapping[str, str]) -> Mapping[str, str]:
-    """Where they cannot be read they are as they were known last."""
+    """The settings in `value`; where they cannot be read, those known before."""
     try:
         return small.decode_config(value)
     except BadValue:

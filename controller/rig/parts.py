@@ -1,4 +1,4 @@
-"""What a rig is made of, for the halves of it that stand in modules of their own."""
+"""The parts of a rig, for the code that is in other modules."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from controller.simulated.timeline import Timeline
 
 
 class Parts:
-    """The parts of a `controller.rig.Rig`, and what stands just now. `asked_targets`: every target that was asked for,
-    `unclean_asked`: where an unclean election was; `asked_to_forget`: brokers that were ever to be forgotten;
-    `forgotten`: those of them that are down since.
-    `quiet_steps`: for how many steps nothing has happened. `has_old_versions`: some broker or controller knows no
-    targets, or did not for a while. `broken_keys`: what somebody else wrote there that nobody can read, and what stood
-    there before; `foreign_fields`: names of fields that somebody else added to a key, and that must stay. `operators`:
-    what of throttles is theirs."""
+    """The parts of a `controller.rig.Rig`, and its present state. `asked_targets`: every requested target,
+    `unclean_asked`: partitions with a requested unclean election; `asked_to_forget`: brokers that were ever to be
+    forgotten; `forgotten`: those that have been down since.
+    `quiet_steps`: the number of steps in which nothing has happened. `has_old_versions`: some broker or controller
+    knows no targets, or did not for a while. `broken_keys`: the undecodable value that another program wrote, and the
+    value before it; `foreign_fields`: names of fields that another program added to a key, and that must stay.
+    `operators`: the operators' throttles."""
 
     seed: int
     chance: random.Random
@@ -55,24 +55,24 @@ class Parts:
     operators: Operators
 
     def step(self) -> bool:
-        """One tick passes; whether anything happened in it."""
+        """Let one tick pass; returns whether anything happened in it."""
         raise NotImplementedError
 
     def until(self, condition: Callable[[], object], *, timeout_s: float = 60.0, what: str = "") -> None:
-        """`condition()` is true. Raises NotInTime after `timeout_s` of virtual time."""
+        """Wait until `condition()` is true. Raises NotInTime after `timeout_s` of virtual time."""
         raise NotImplementedError
 
     @property
     def active(self) -> Node | None:
-        """The node that leads: the one of the highest epoch, if several believe so."""
+        """The active node: the one with the highest epoch, if several consider themselves active."""
         return max((node for node in self.nodes.values() if node.is_active), key=_epoch_of, default=None)
 
     def partition(self, tp: TopicPartition) -> Partition:
-        """The partition as it is committed. KeyError where there is none."""
+        """The partition as it is committed. Raises KeyError where there is none."""
         return self.committed.partitions[tp]
 
     def leader(self, tp: TopicPartition) -> Broker | None:
-        """The live broker that believes that it leads `tp`, of the highest leader epoch."""
+        """The live broker that acts as the leader of `tp`, with the highest leader epoch."""
         found = [broker for broker in self.brokers.values() if broker.is_up and broker.leads(tp)]
         return max(found, key=lambda broker: broker.leader_epoch(tp), default=None)
 

@@ -1,4 +1,4 @@
-"""A rig that begins with a tree: the keys are planted, and the brokers hold the logs that the tree speaks of."""
+"""A rig that begins with a tree: the keys are planted, and the brokers get the logs that belong to it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stores.tree import TreeEntry
 
 
 def plant(rig: Parts, tree: Iterable[TreeEntry] | MemoryServer, records: int) -> None:
-    """The store holds `tree`, without what is ephemeral; replicas in sync hold `records` records each."""
+    """Write `tree` to the store, without ephemeral keys; replicas in sync get `records` records each."""
     entries = list(_entries(tree))
     rig.server.plant(entries)
     values = {entry.key: entry.value for entry in entries if entry.value is not None}

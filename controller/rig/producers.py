@@ -1,7 +1,7 @@
-"""Producers: records with ids of their own, sent with acks=all.
+"""Producers: records with unique ids, sent with acks=all.
 
-A record is acknowledged when the high watermark passed it on the leader that took it, in the leader epoch in which that
-took it. What was acknowledged must be in the log of the leader in the end; `lost` says what is not.
+A record is acknowledged when the high watermark has passed it on the leader that took it, in the same leader epoch.
+Every acknowledged record must be in the leader's log in the end; `lost` returns those that are not.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class Writer:
     is_running: bool = True
 
     def stop(self) -> None:
-        """Nothing more is written; what was is still acknowledged."""
+        """End the writing; records that were written can still be acknowledged."""
         self.is_running = False
 
 
 @attrs.define(eq=False)
 class Producers:
-    """All that is written to a cluster, and what was acknowledged of it."""
+    """All records that are written to a cluster, and the acknowledged ones."""
 
     brokers: Mapping[int, Broker]
     clock: VirtualClock
@@ -56,7 +56,7 @@ class Producers:
     # --- writing
 
     def write(self, tp: TopicPartition, count: int, record_bytes: int) -> int:
-        """`count` records go to the leader of `tp`; how many it took: 0 where nobody leads."""
+        """Write `count` records to the leader of `tp`; returns how many it took: 0 where there is no leader."""
         replica = self._leader(tp)
         if replica is None or count < 1 or self.brokers[replica.broker].refuses_produce(tp) is not ErrorCode.NONE:
             self.refused += count
@@ -72,13 +72,13 @@ class Producers:
         return count
 
     def _leader(self, tp: TopicPartition) -> Replica | None:
-        """Who believes to lead `tp`, under the highest epoch: the one that a client's metadata ends at."""
+        """The leader of `tp` with the highest epoch, to which a client's metadata finally leads."""
         found = (broker.replica(tp) for broker in self.brokers.values() if broker.is_up)
         leading = [replica for replica in found if replica is not None and replica.role is Role.LEADER]
         return max(leading, key=lambda replica: replica.leader_epoch, default=None)
 
     def step(self, ms: int) -> None:
-        """Writers write what is due, and hear what was acknowledged."""
+        """Write what is due, and take in acknowledgements."""
         for writer in self.writers:
             if writer.is_running:
                 self._write_due(writer, ms)
@@ -96,7 +96,7 @@ class Producers:
         writer.turn += more
 
     def next_id(self, tp: TopicPartition) -> int:
-        """The id that the next record of `tp` gets."""
+        """The id of the next record of `tp`."""
         return self._next_ids.get(tp, 0)
 
     def new_ids(self, tp: TopicPartition, count: int) -> int:
@@ -112,7 +112,7 @@ class Producers:
         for waiting in self._waiting[tp]:
             replica, run = waiting.replica, waiting.run
             if replica.role is not Role.LEADER or replica.leader_epoch != run.leader_epoch:
-                continue  # its leader leads no more: never acknowledged, perhaps there all the same
+                continue  # its leader was replaced: it is never acknowledged, but may be in the log
             count = min(run.end, replica.log.high_watermark) - run.start
             if count > 0:
                 self.believe_acknowledged(tp, run.head(count))
@@ -132,26 +132,26 @@ class Producers:
             runs.append(run)
 
     def forget(self, topic: str, partition: int | None = None) -> None:
-        """The topic was deleted, or a partition of it: whatever was acknowledged of it is gone, and may be."""
+        """The topic or one of its partitions was deleted: its acknowledged records may be gone."""
         for known in (self._runs, self._waiting):
             for tp in [tp for tp in known if tp.topic == topic and partition in (None, tp.partition)]:
                 del known[tp]
 
     def acknowledged(self, tp: TopicPartition | None = None) -> int:
-        """How many records of `tp`, or of all, were acknowledged."""
+        """The number of acknowledged records of `tp`, or of all."""
         wanted: Iterable[list[Run]] = self._runs.values() if tp is None else [self._runs.get(tp, [])]
         return sum(run.count for runs in wanted for run in runs)
 
     @property
     def waiting(self) -> int:
-        """How many records were taken by a leader and not acknowledged so far."""
+        """The number of records that a leader took, but that are not acknowledged yet."""
         return sum(waiting.run.count for found in self._waiting.values() for waiting in found)
 
     def lost(self, tp: TopicPartition, log: Log) -> list[Run]:
-        """What was acknowledged of `tp` and is not in `log`."""
+        """The acknowledged records of `tp` that are not in `log`."""
         return [run for run in self._runs.get(tp, []) if not log.holds(run)]
 
     @property
     def partitions(self) -> list[TopicPartition]:
-        """Where anything was acknowledged."""
+        """The partitions with acknowledged records."""
         return list(self._runs)

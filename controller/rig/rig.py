@@ -1,7 +1,8 @@
 """The rig itself: real controllers over a memory store, simulated brokers, virtual time, one seeded source of chance.
 
-One step, in this order: time goes on by a tick; controllers take one pass of their loop each; what was sent a step ago
-arrives; brokers take answers, copy, ask; producers write; what was committed meanwhile is held against the invariants.
+One step, in this order: the time advances by a tick; each controller runs one pass of its loop; callbacks of the former
+step arrive; brokers take answers, copy and send requests; producers write; all commits are checked against the
+invariants.
 """
 
 from __future__ import annotations
@@ -43,15 +44,15 @@ T = TypeVar("T")
 class Rig(Parts):
     """A cluster in this process.
 
-    `seed`: of everything that is left to chance. `brokers`: broker id -> rack (None = no rack). `controllers`: how many
-    nodes, with the ids 101, 102, ...; one of them gets active. `tree`: what the store begins with, entries of
-    `stores.tree` or a MemoryServer whose keys are copied; the replicas that it names hold `tree_records` records each
-    if they are in sync, and nothing if they are not.
-    `store`: options of the MemoryServer; `server`: another one, as that of `controller.rig.served`. `tick_ms`: how long
-    a step is. `copy_rate_bytes_s`: into each broker, None = at once. `lag_max_ms`: how long a follower may be behind
-    before its leader takes it out of the isr. `journal`: makes the journal of a node, by its id.
-    `leader_and_isr_versions`: broker id -> version, of those that are older than 3.
-    `check`: hold every commit and every callback against the invariants, and raise InvariantBroken.
+    `seed`: of all random choices. `brokers`: broker id -> rack (None = no rack). `controllers`: the number of nodes,
+    with the ids 101, 102, ...; one of them becomes active. `tree`: the initial content of the store, entries of
+    `stores.tree` or a MemoryServer whose keys are copied; its replicas have `tree_records` records each if they are in
+    sync, and none if they are not.
+    `store`: options of the MemoryServer; `server`: another one, as that of `controller.rig.served`. `tick_ms`: the
+    length of a step. `copy_rate_bytes_s`: into each broker, None = unlimited. `lag_max_ms`: how long a follower may be
+    behind before its leader removes it from the isr. `journal`: makes the journal of a node, by its id.
+    `leader_and_isr_versions`: broker id -> version, for those that are older than 3.
+    `check`: check every commit and every callback against the invariants, and raise InvariantBroken.
     """
 
     def __init__(
@@ -121,7 +122,7 @@ class Rig(Parts):
     # --- time
 
     def step(self) -> bool:
-        """One tick. Whether anything happened in it that may lead to more."""
+        """Let one tick pass. Returns whether anything happened in it that may lead to more."""
         self.clock.advance(self.tick_ms)
         self.server.tick()
         if self.next_server is not None:
@@ -151,12 +152,12 @@ class Rig(Parts):
         return moved
 
     def run(self, ms: int) -> None:
-        """`ms` of virtual time pass."""
+        """Let `ms` of virtual time pass."""
         for _ in range(max(1, ms // self.tick_ms)):
             self.step()
 
     def until(self, condition: Callable[[], object], *, timeout_s: float = 60.0, what: str = "") -> None:
-        """`condition()` is true. NotInTime after `timeout_s` of virtual time."""
+        """Wait until `condition()` is true. Raises NotInTime after `timeout_s` of virtual time."""
         end_ms = self.clock.elapsed_ms + milliseconds(timeout_s, "timeout_s")
         while not condition():
             if self.clock.elapsed_ms >= end_ms:
@@ -170,13 +171,13 @@ class Rig(Parts):
         return nodes
 
     def is_running(self, marker: object) -> bool | None:
-        """Whether the process that `marker` stands for runs: False while it stands still, None once it is gone."""
+        """Whether the process of `marker` runs: False while it is paused, None once it is gone."""
         for node in self.nodes.values():
             if node.owns(marker):
                 return node.state is State.UP
         return None
 
-    # --- what there is
+    # --- the state of the cluster
 
     @property
     def admin(self) -> Admin:
@@ -187,7 +188,7 @@ class Rig(Parts):
         return self.active.controller.admin
 
     def requests(self, kind: type | None = None, broker: int | None = None) -> list[Sent]:
-        """The request log: every callback that went out, of a kind, to a broker, or all."""
+        """The request log: every callback that was sent; optionally of one kind, to one broker."""
         return [
             sent
             for sent in self.network.requests
@@ -195,12 +196,12 @@ class Rig(Parts):
         ]
 
     def watch_flow(self, broker: int, side: Side, family: Family | None = "reassignment") -> Flow:
-        """What flows from now on out of the leaders on a broker, or into the followers there, of the replicas that a
-        family of quotas holds (None: of all)."""
+        """The flow from now on out of the leaders on a broker, or into the followers there, for the replicas to which a
+        family of quotas applies (None: all)."""
         return self.copying.flows.watch(self.clock.elapsed_ms, broker, side, family)
 
     def check_end(self) -> None:
-        """What must hold once all is quiet: all agree, nothing is left to delete, nothing acknowledged is lost. Raises
+        """Check what must hold at the end: all agree, nothing is left to delete, nothing acknowledged is lost. Raises
         InvariantBroken."""
         self.invariants.end()
 
@@ -220,7 +221,7 @@ class Rig(Parts):
         return self.next_server
 
     def follow_to_next_store(self) -> None:
-        """The cluster was moved: what counts from now on stands in the second store."""
+        """The cluster was moved: the second store is the rig's store from now on."""
         assert self.next_server is not None, "add_store() comes first"
         self.invariants.step()
         self.server, self.next_server = self.next_server, None
@@ -231,10 +232,10 @@ class Rig(Parts):
         for duties in self.duties.values():
             duties.follow(self.server)
 
-    # --- what is asked
+    # --- requests
 
     def result(self, future: Future[T], timeout_s: float = 30.0) -> T:
-        """The result of a future of a controller; time passes until it is there. Raises what the future raises."""
+        """The result of a controller's future; time passes until it is complete. Raises what the future raises."""
         self.until(future.done, timeout_s=timeout_s, what="an answer of the controller")
         return future.result()
 
@@ -248,7 +249,8 @@ class Rig(Parts):
         configs: Mapping[str, str] | None = None,
         records: int = 0,
     ) -> list[TopicPartition]:
-        """A topic, led, with `records` acknowledged records in each partition; its partitions. Time passes."""
+        """Create a topic, with leaders and `records` acknowledged records in each partition; returns its partitions.
+        Time passes."""
         count, factor = (-1, -1) if replicas is not None else (partitions, replication_factor)
         new = NewTopic(count, factor, replicas, configs or {})
         described = self.result(self.admin.create_topics({name: new})[name])
@@ -259,26 +261,26 @@ class Rig(Parts):
         return tps
 
     def delete_topic(self, name: str, *, wait: bool = True) -> None:
-        """The deletion of a topic is accepted; nothing of it is left (`wait`). Time passes."""
+        """The deletion of a topic is accepted; with `wait`, it is complete. Time passes."""
         self.result(self.admin.delete_topics([name]).all())
         if wait:
             self.until(lambda: name not in self.committed.topics, what=f"{name} is deleted")
 
     def delete_partitions(self, name: str, total_count: int, *, immediate: bool = False) -> dict[int, int]:
-        """A topic is to have fewer partitions; the status of each that goes. Raises the error of a refusal. Time passes
-        until it is written down."""
+        """Reduce a topic's partitions; returns the status of each that is removed. Raises the error of a refusal. Time
+        passes until it is committed."""
         asked = self.admin.delete_partitions({name: DeletePartitions(total_count, immediate)})
         return self.result(asked[name])
 
     def forget_broker(self, broker_id: int) -> None:
-        """A broker is waited for no more; raises the error of a refusal. Time passes."""
+        """The cluster no longer waits for a broker. Raises the error of a refusal. Time passes."""
         self.forgotten.add(broker_id)
         self.asked_to_forget.add(broker_id)
         self.result(self.admin.forget_broker(broker_id))
 
     def fill(self, tps: Iterable[TopicPartition], records: int, record_bytes: int | None = None) -> None:
-        """Each partition has so many more records, on all replicas in sync, as if written long ago: the copying of just
-        these takes no time. Until they are acknowledged time passes."""
+        """Add records to each partition, on all replicas in sync, as if written long ago: copying these takes no time.
+        Time passes until they are acknowledged."""
         for tp in tps:
             self.produce(tp, records, record_bytes)
             for broker in self.partition(tp).isr:
@@ -290,19 +292,19 @@ class Rig(Parts):
         self.result(self.admin.alter_partition_reassignments(targets).all())
 
     def produce(self, tp: TopicPartition, records: int, record_bytes: int | None = None) -> int:
-        """Records are written to the leader of `tp` at once, acks=all; how many it took (0: nobody leads)."""
+        """Write records to the leader of `tp` at once, acks=all; returns how many it took (0: there is no leader)."""
         return self.producers.write(tp, records, self.record_bytes if record_bytes is None else record_bytes)
 
     def write(
         self, partitions: Iterable[TopicPartition], records_per_s: float, record_bytes: int | None = None
     ) -> Writer:
-        """From now on `records_per_s` records a second, over all `partitions`, until the Writer is stopped."""
+        """Write `records_per_s` records a second from now on, over all `partitions`, until the Writer is stopped."""
         size = self.record_bytes if record_bytes is None else record_bytes
         writer = Writer(tuple(partitions), records_per_s, size)
         self.producers.writers.append(writer)
         return writer
 
-    # --- making
+    # --- construction
 
     def _node(self, node_id: int) -> Node:
         server = self.server if self.next_server is None else self.next_server
@@ -311,7 +313,7 @@ class Rig(Parts):
         return Node(node_id, *parts, self._journal, awaits_cluster=awaits, operators=self.operators)
 
     def _note_target(self, tp: TopicPartition, target: tuple[int, ...]) -> None:
-        """Asked of the policy of every controller: what the invariants hold targets against. Never refuses."""
+        """Called as the policy of every controller: records targets for the invariants. Never refuses."""
         self.asked_targets.setdefault(tp, set()).add(target)
 
     def _add_broker(self, broker_id: int, rack: str | None, version: int) -> None:

@@ -1,13 +1,12 @@
-"""A rig on a real store: every key stands there, sessions are the server's; brokers and their clock are simulated.
+"""A rig on a real store: its keys and sessions are the server's; brokers and their clock are simulated.
 
-Rules
-* What the rig knows of the store is what it read there: after each commit its keys, and the ephemeral keys of a session
-  that is over, until they are gone. It writes nothing but what `plant` is given; who else writes there is not seen, so
-  the root must be the rig's own.
-* Virtual time goes on as fast as there is work. It keeps step with real time where the server has to act: in a step in
-  which nothing happened (a hint may be under way), and while the session of somebody who died runs out.
-* Sessions are ended by the server's own clock; at once (`expire`) only where whoever made the rig says how. Faults of
-  the store are those that it has, and those that are planned.
+* The rig knows of the store what it read there: after each commit its keys, and the ephemeral keys of an ended session
+  until they are gone. It writes only what `plant` gets. Writes of others are not seen, so the root must be the rig's
+  own.
+* Virtual time advances as fast as there is work. It keeps step with real time where the server has to act: in a step in
+  which nothing happened (a hint may be in transit), and while the session of a dead process runs out.
+* Sessions are ended by the server's own clock; at once (`expire`) only where the rig was made with `ends`. Faults of
+  the store are its own, and the planned ones.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from stores.recipes import TOKEN_KEY, Token
 from stores.tree import TreeEntry, kept
 
 READ_S: Final = 10.0
-_LOOK_S: Final = 0.1  # how often it is looked for the keys of a session that is over
+_LOOK_S: Final = 0.1  # the interval of looking for the keys of an ended session
 _DOUBT_S: Final = 20.0
 
 
 class StoreServer(RecordingServer):
-    """What `Rig(server=...)` takes. `opens`: opens a client of the store, whose root is empty and nobody else's, with a
-    session of its own. `tick_ms`: how long a step without work takes in real time. `ends`: has the server end the
-    session of such a client, at once. To be closed after the rig."""
+    """For `Rig(server=...)`. `opens`: opens a client of the store, whose root is empty and used by no other program,
+    with its own session. `tick_ms`: the real time of a step without work. `ends`: has the server end the session of
+    such a client, at once. It is closed after the rig."""
 
     def __init__(
         self,
@@ -49,19 +48,19 @@ class StoreServer(RecordingServer):
         self.observer: Final = opens()
         super().__init__(session_timeout_s=self.observer.session_timeout_s)
 
-    # What a rig calls
+    # Called by a rig
 
     def client(self) -> StoreClient:
-        """One more client of the store."""
+        """A new client of the store."""
         return StoreClient(self._opens, watcher=self)
 
     def connection(self) -> StoreClient:
-        """One that opens sessions for others and needs none itself: it reads as the observer does."""
+        """A client that opens sessions for others and needs none itself: it reads as the observer does."""
         return StoreClient(self._opens, self.observer, self)
 
     def plant(self, entries: Iterable[TreeEntry]) -> int:
-        """The store holds the entries, with the generations that it gives them; ephemeral ones and mere parents
-        are left out. Raises NotEmpty, BrokenOff."""
+        """Write the entries to the store, which gives them generations; ephemeral keys and empty parents are left
+        out. Raises NotEmpty, BrokenOff."""
         values = {key: value for key, value, _ in kept(entries)}
         count = transfer.load(self.observer, values, timeout_s=READ_S)
         self.table.revision += 1
@@ -69,7 +68,7 @@ class StoreServer(RecordingServer):
         return count
 
     def tick(self) -> None:
-        """Keep step with the server while the session of somebody who is gone runs out."""
+        """Keep step with the server while the session of a dead process runs out."""
         orphans = self._orphans()
         if not orphans:
             return
@@ -78,11 +77,11 @@ class StoreServer(RecordingServer):
             self._look(orphans)
 
     def rest(self) -> None:
-        """Nothing happened: what the server has to tell may be on its way."""
+        """Nothing happened in a step: wait for events of the server."""
         time.sleep(self._tick_s)
 
     def expire(self, session_id: int) -> bool:
-        """The server was told to end the session. Invalid, if nobody said how; False if there is no such session."""
+        """Have the server end the session. Raises Invalid without `ends`; False if there is no such session."""
         if self._ends is None:
             raise Invalid(f"session {session_id}: a real server ends sessions by its own clock")
         for client in self._clients:
@@ -93,19 +92,19 @@ class StoreServer(RecordingServer):
         return False
 
     def close(self) -> None:
-        """All clients are closed. Idempotent."""
+        """Close all clients. Idempotent."""
         for client in self._clients:
             client.close()
         self.observer.close()
 
-    # What clients tell
+    # Called by clients
 
     def opened(self, client: StoreClient) -> None:
-        """One more session."""
+        """A client has a new session."""
         self._clients.append(client)
 
     def committed(self, client: StoreClient, ops: Sequence[Op]) -> None:
-        """Remember the commit, and read what it left."""
+        """Record the commit, and read the keys that it wrote."""
         written = [op.key for op in ops if isinstance(op, Put | Delete)]
         if not written:
             return
@@ -114,7 +113,7 @@ class StoreServer(RecordingServer):
         self._history.append(Committed(self.revision, self._speaking, tuple(ops)))
 
     def doubted(self, ops: Sequence[Op]) -> None:
-        """Find out whether it was applied; if so, remember it as well."""
+        """Find out whether it was applied; if so, record it as well."""
         written = [op.key for op in ops if isinstance(op, Put | Delete)]
         found = self._read(self.observer, written)
         if _shows(found, {op.key: op for op in ops}):
@@ -125,7 +124,7 @@ class StoreServer(RecordingServer):
     # Inside
 
     def _read(self, store: MetadataStore, keys: Sequence[str]) -> list[Entry | None]:
-        """By the client that wrote; if that cannot be reached, by the observer, which waits for the store."""
+        """Read by the client that wrote; if it cannot be reached, by the observer, which waits for the store."""
         with suppress(StoreError):
             store.get(keys[0], sync=True, timeout_s=READ_S)
             return store.get_many(keys, timeout_s=READ_S)
@@ -147,18 +146,18 @@ class StoreServer(RecordingServer):
                 self.table.rows[key] = (e.value, int(e.version), e.generation, e.created, e.owner)
 
     def _orphans(self) -> list[str]:
-        """Ephemeral keys of sessions that are nobody's any more."""
+        """Ephemeral keys of sessions without a live client."""
         live = {client.session.session_id for client in self._clients if not client.is_over}
         return [key for key, row in self.table.rows.items() if row[4] is not None and row[4] not in live]
 
     def _look(self, orphans: list[str]) -> None:
         self._looked_s = time.monotonic()
-        with suppress(StoreError):  # looked at again
+        with suppress(StoreError):  # it is tried again
             self._learn(orphans, self.observer.get_many(orphans, timeout_s=READ_S))
 
 
 def _shows(found: Sequence[Entry | None], ops: dict[str, Op]) -> bool:
-    """Whether the keys say that the commit was applied: by its token, if it has one, else by every value."""
+    """Whether the keys show that the commit was applied: by its token, if it has one, else by every value."""
     entries = {entry.key: entry for entry in found if entry is not None}
     token = ops.get(TOKEN_KEY)
     if isinstance(token, Put):

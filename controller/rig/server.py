@@ -1,6 +1,6 @@
-"""A memory server that remembers every commit and who sent it: the invariants are checked against its history.
+"""A memory server that records every commit with its sender: the invariants are checked against this history.
 
-It is also the seam at which a rig stands on another store: `controller.rig.served` opens clients of a real one.
+It is also the place where a rig can use another store: `controller.rig.served` opens clients of a real one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FOREIGN: Final = "somebody else"
 
 @attrs.frozen
 class Committed:
-    """A commit that was applied: `sender` is who was speaking, `revision` what the server counted it as."""
+    """A commit that was applied: `sender` is the speaker at that time, `revision` its number at the server."""
 
     revision: int
     sender: str
@@ -28,7 +28,7 @@ class Committed:
 
 
 class RecordingServer(ClusterStore):
-    """A memory server with a history. `take()` hands it over, oldest first."""
+    """A memory server with a history. `take()` returns it, oldest first."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -45,7 +45,7 @@ class RecordingServer(ClusterStore):
             self._speaking = before
 
     def rest(self) -> None:
-        """Nothing happened in a step. A store in this process has delivered every event by now."""
+        """Nothing happened in a step: a store in this process has delivered every event by now."""
 
     def commit(self, link: Link, ops: Sequence[Op]) -> Commit:
         """As MemoryServer, and recorded."""
@@ -55,13 +55,13 @@ class RecordingServer(ClusterStore):
         return commit
 
     def take(self) -> list[Committed]:
-        """What was committed since the last call."""
+        """The commits since the last call."""
         history, self._history = self._history, []
         return history
 
 
 def write(server: ClusterStore, key: str, value: bytes | None) -> None:
-    """Somebody else makes the key hold `value`, whatever it held before; None: the key is gone."""
+    """Write `value` to the key as another program, whatever its value was; None: delete it."""
     other = server.client()
     entry = other.get(key, timeout_s=1)
     if value is not None:

@@ -1,7 +1,7 @@
-"""Throttles in a rig: what stands there, what is marked, and what an operator sets by hand.
+"""Throttles in a rig: the settings, the marks, and what an operator sets by hand.
 
-Once nothing is being reassigned, and nothing is marked any more, a throttle is there only where an operator set it, and
-is what he set last; of a list of replicas, its elements. What is his: `operators`.
+Once nothing is being reassigned and nothing is marked any more, there is a throttle only where an operator set one,
+with the last value (of a list of replicas, its elements). Which ones are an operator's: `operators`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from controller.rig.operators import MARKS
 from controller.rig.parts import Parts
 from controller.rig.server import write
 
-THEIR_RATES: Final = ("770000", "7700000")  # what no request asks for; fast enough for all to catch up
+THEIR_RATES: Final = ("770000", "7700000")  # no request uses these; fast enough for all to catch up
 THEIR_ELEMENTS: Final = ("90:90", "91:91")
 
 
 def is_marked(rig: Parts) -> bool:
-    """Whether a throttle is to go."""
+    """Whether a throttle is marked for removal."""
     return any(key in rig.server.table.rows for key in MARKS)
 
 
@@ -30,7 +30,7 @@ def _key(kind: MarkKind, name: str) -> str:
 
 
 def configs(rig: Parts, kind: MarkKind, name: str) -> dict[str, str]:
-    """The own settings of a topic or a broker, by the store."""
+    """The own settings of a topic or a broker, in the store."""
     row = rig.server.table.rows.get(_key(kind, name))
     return {} if row is None else dict(json.loads(row[0])["config"])
 

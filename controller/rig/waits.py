@@ -1,4 +1,4 @@
-"""Waits with a deadline, in virtual time. What was waited for and did not come is said in words, with what stands."""
+"""Waits with a deadline, in virtual time. On a timeout the message has the condition and the present state."""
 
 from __future__ import annotations
 
@@ -18,21 +18,20 @@ from stores.checks import parent
 
 
 class NotInTime(AssertionError):
-    """What was waited for did not come before the deadline. The message says what stands instead, and what happened
-    last."""
+    """A condition did not become true before the deadline. The message has the present state, and the last events."""
 
 
 QUIET_STEPS = 30  # longer than the first retry of a callback, and of an isr change
 
 
 class Waits:
-    """`rig.wait`: virtual time passes until a condition holds. Each raises NotInTime at its deadline."""
+    """`rig.wait`: virtual time passes until a condition is true. Each raises NotInTime at its deadline."""
 
     def __init__(self, rig: Parts) -> None:
         self._rig = rig
 
     def until_replicas(self, targets: Mapping[TopicPartition, Sequence[int]], *, timeout_s: float = 600.0) -> None:
-        """Each partition has just these replicas, in this order, and does not move."""
+        """Each partition has exactly these replicas, in this order, and does not move."""
 
         def reached(tp: TopicPartition, target: Sequence[int]) -> bool:
             partition = self._rig.partition(tp)
@@ -42,7 +41,7 @@ class Waits:
         self._rig.until(lambda: all(reached(*item) for item in targets.items()), timeout_s=timeout_s, what=wanted)
 
     def until_quiet(self, *, timeout_s: float = 120.0) -> None:
-        """Nothing moves: no commit, no callback, no copying for a while, and nothing under way."""
+        """Nothing moves: no commit, no callback, no copying for a while, and nothing in transit."""
         self._rig.quiet_steps = 0
         self._rig.until(
             lambda: self._rig.quiet_steps >= QUIET_STEPS and self._rig.network.is_quiet,
@@ -51,15 +50,15 @@ class Waits:
         )
 
     def until_converged(self, *, timeout_s: float = 120.0) -> None:
-        """What every live broker knows and holds is what is committed; nothing is left to delete, to elect, to copy."""
+        """All live brokers agree with what is committed; nothing is left to delete, to elect, to copy."""
         rig = self._rig
-        rig.quiet_steps = 0  # what was just done to the rig has not been noticed by anybody yet
+        rig.quiet_steps = 0  # the last failure or request has not had an effect yet
         rig.until(lambda: rig.quiet_steps >= 5 and not disagreements(rig), timeout_s=timeout_s, what="all agree")
 
     def until_rate(
         self, flow: Flow, bytes_s: float, *, within: float = 0.05, window_ms: int = WINDOW_MS, timeout_s: float = 60.0
     ) -> None:
-        """So many bytes a second flowed in the last `window_ms`, give or take `within` of it."""
+        """The flow had this rate over the last `window_ms`, with a tolerance of `within` of it."""
         begun_ms = self._rig.clock.elapsed_ms
 
         def reached() -> bool:
@@ -76,11 +75,11 @@ def disagreements(rig: Parts) -> list[str]:
     if rig.active is None:
         return ["no controller is active"]
     live = {broker.broker_id for broker in rig.brokers.values() if broker.is_up}
-    found += [f"not worked off: {key}" for key in sorted(rig.server.table.rows) if _is_notification(key)]
+    found += [f"not handled: {key}" for key in sorted(rig.server.table.rows) if _is_notification(key)]
     found += _not_admitted(rig)
     found += [f"to be deleted: {i.topic}-{i.partition} on {i.broker}" for i in _open_intents(rig, live)]
     if is_key_there(rig):
-        found.append("the legacy key is there")
+        found.append("the legacy key exists")
     found += left_over(rig)
     found += unpurged(rig)
     for tp, partition in rig.committed.partitions.items():
@@ -98,8 +97,8 @@ def disagreements(rig: Parts) -> list[str]:
 
 
 def _not_admitted(rig: Parts) -> list[str]:
-    """Brokers that are up and not registered, or whose last admission is of a former registration: nobody looked
-    yet."""
+    """Brokers that are up and not registered, or whose last admission is of a former registration: the controller has
+    not handled them yet."""
     rows, found = rig.server.table.rows, []
     for broker_id, broker in rig.brokers.items():
         registered, admitted = rows.get(keys.broker(broker_id)), rows.get(keys.admitted(broker_id))
@@ -133,7 +132,7 @@ def _differs(rig: Parts, broker_id: int, live: set[int]) -> list[str]:
         if tp.topic in rig.committed.deleting:
             continue
         known = broker.metadata.get(tp)
-        # The epoch of a key that somebody else wrote is found out with the next write of it.
+        # The epoch of a key that another program wrote becomes known with its next write.
         epoch = known.partition_epoch if known and tp in rig.committed.foreign else rig.committed.partition_epochs[tp]
         status = partition.status_code
         wanted = (partition.leader, partition.leader_epoch, partition.isr, partition.replicas, epoch, status)
@@ -153,13 +152,13 @@ def _differs(rig: Parts, broker_id: int, live: set[int]) -> list[str]:
                     f"broker {broker_id} serves {tp} as {replica.role.value} of {replica.leader}/{replica.leader_epoch}"
                 )
         elif replica is not None:
-            found.append(f"broker {broker_id} holds {tp}, which is not its any more")
+            found.append(f"broker {broker_id} has {tp}, of which it is no longer a member")
     asking = [replica for replica in broker.serving(Role.LEADER) if replica.asked is not None]
     return found + [f"broker {broker_id} waits for an isr of {r.topic}-{r.partition}" for r in asking]
 
 
 def describe(rig: Parts) -> str:
-    """What stands, for somebody who has to find out why."""
+    """The present state, to find the cause of a failure."""
     lines = [
         f"seed {rig.seed}, at {rig.clock.elapsed_ms} ms; controllers "
         + ", ".join(f"{n.node_id} {n.state.value}{' (active)' if n.is_active else ''}" for n in rig.nodes.values()),

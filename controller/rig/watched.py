@@ -1,7 +1,7 @@
-"""The admin API of a rig's controllers: as any other, and what is asked of it about throttles is noted.
+"""The admin API of a rig's controllers: as any other, but requests about throttles are recorded.
 
-So a rig knows whose throttles are whose, and which requests may take marks back, whoever asks: a workload, a test, a
-command.
+So a rig knows which throttles are an operator's, and which requests may remove marks, whether a workload, a test or a
+command sends them.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from controller.rig.operators import Operators
 
 
 class WatchedAdmin(Admin):
-    """`admin`, watched for `operators`. `brokers`: the ids of all that there are, whenever it is asked."""
+    """`admin`, watched for `operators`. `brokers`: the ids of all brokers, read at each request."""
 
     def __init__(self, admin: Admin, operators: Operators, brokers: Collection[int]) -> None:
-        vars(self).update(vars(admin))  # takes the place of one that is made
+        vars(self).update(vars(admin))  # takes the place of an existing one
         self._operators = operators
         self._brokers = brokers
 
@@ -117,6 +117,6 @@ class WatchedAdmin(Admin):
 
 
 def _kind(resource: ConfigResource) -> MarkKind | None:
-    """None where throttles never stand, as in what all brokers have."""
+    """The kind of a resource; None where there are no throttles, as for the defaults of all brokers."""
     entity = resource.entity
     return next((kind for kind in KINDS if kind == entity.kind and entity.name != ALL_BROKERS), None)

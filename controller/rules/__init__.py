@@ -1,1 +1,1 @@
-"""Pure decisions: functions of the state, seen through `controller.model.view`, and an event."""
+"""Pure decisions: functions of an event and the state, seen through `controller.model.view`."""

@@ -1,5 +1,5 @@
-"""Brokers come, go and report. A death is worked off partition by partition; a birth waits behind the death before it,
-so that a bounce (another broker epoch) is a death, then a birth, and hides nothing.
+"""Brokers register, leave and report. A death is decided partition by partition. A new registration waits until the
+death before it is complete, so that a restart (another broker epoch) is a death, then a birth, and hides nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from controller.rules.reduction.purge import purges_due
 
 
 def broker_gone(view: ClusterView, event: BrokerGone) -> Decision:
-    """The broker is dead from now on; what it led or was in sync with follows."""
+    """The broker is dead from now on; events for the partitions that it led or was in sync with follow."""
     broker = view.brokers.get(event.broker_id)
     if broker is None or broker.epoch != event.epoch:
         return Decision()
@@ -46,7 +46,8 @@ def broker_gone(view: ClusterView, event: BrokerGone) -> Decision:
 
 
 def _death(view: ClusterView, broker_id: int, epoch: int, now_ms: int) -> Group:
-    """An event for every partition that `broker_id` leads or is in sync with, those it leads first; then its end."""
+    """An event for each partition that `broker_id` leads or is in sync with, led ones first; then the end of the
+    death."""
     touched = [p for p in view.partitions_on(broker_id) if broker_id in p.isr]
     touched.sort(key=lambda p: p.leader != broker_id)
     died = tuple([ReplicaDied(now_ms, p.topic, p.partition, broker_id) for p in touched])
@@ -56,9 +57,9 @@ def _death(view: ClusterView, broker_id: int, epoch: int, now_ms: int) -> Group:
 def expand_deaths(
     view: ClusterView, dead: Mapping[int, int], returned: Mapping[int, Broker], now_ms: int
 ) -> list[Event | Group]:
-    """All deaths that a takeover found (`dead`: id -> the epoch that died): an event for every partition that one of
-    the dead leads or is in sync with, those that lost their leader first, and the end of each death. So a partition
-    that lost several of them changes once."""
+    """The deaths that a takeover found (`dead`: id -> the epoch that died): an event for each partition that a dead
+    broker leads or is in sync with, those that lost their leader first, and the end of each death. So a partition that
+    lost several brokers changes once."""
     touched = {(p.topic, p.partition): p for b in dead for p in view.partitions_on(b) if b in p.isr}
     ordered = sorted(touched.values(), key=lambda p: p.leader not in dead)
     died = [ReplicasDied(now_ms, p.topic, p.partition, tuple([b for b in p.isr if b in dead])) for p in ordered]
@@ -78,7 +79,7 @@ def death_done(view: ClusterView, event: DeathDone) -> Decision:
 
 
 def broker_came(view: ClusterView, event: BrokerCame) -> Decision:
-    """The broker is live; what waits for it is looked at again."""
+    """The broker is live; partitions that wait for it are checked again."""
     broker_id = event.broker.broker_id
     if broker_id in view.brokers or broker_id in view.dying or broker_id in view.unread:
         return Decision()
@@ -89,7 +90,7 @@ def broker_came(view: ClusterView, event: BrokerCame) -> Decision:
 
 
 def broker_unread(view: ClusterView, event: BrokerUnread) -> Decision:
-    """The broker is there, and nobody knows under which epoch, or how to call it: it is neither live nor dead."""
+    """The broker is registered, but its epoch and addresses are unknown: it is neither live nor dead."""
     broker_id = event.broker_id
     if broker_id in view.brokers or broker_id in view.dying or broker_id in view.unread:
         return Decision()
@@ -97,8 +98,8 @@ def broker_unread(view: ClusterView, event: BrokerUnread) -> Decision:
 
 
 def broker_known(view: ClusterView, event: BrokerKnown) -> Decision:
-    """It is gone, or registered under another epoch than before: that is a death, worked off before a birth. Otherwise
-    it never died."""
+    """If the broker is gone, or registered under another epoch than before, it died, and this is decided before a
+    birth. Otherwise it never died."""
     broker_id = event.broker_id
     if broker_id not in view.unread:
         return Decision()
@@ -115,7 +116,7 @@ def _waits(partition: Partition, broker_id: int) -> bool:
 
 
 def broker_redescribed(view: ClusterView, event: BrokerRedescribed) -> Decision:
-    """Other endpoints or another rack of a live broker: everyone is told, nobody is elected."""
+    """Other endpoints or another rack of a live broker: brokers are informed, and no election follows."""
     broker = event.broker
     before = view.brokers.get(broker.broker_id)
     if before is None or before.epoch != broker.epoch:
@@ -126,7 +127,7 @@ def broker_redescribed(view: ClusterView, event: BrokerRedescribed) -> Decision:
 
 
 def disk_reported(view: ClusterView, event: DiskReported) -> Decision:
-    """The replica counts as offline while its disk is gone."""
+    """A replica with a failed disk counts as offline."""
     partition = view.partition(event.topic, event.partition)
     if partition is None or view.disk_gone(partition, event.broker) == event.gone:
         return Decision()
@@ -139,8 +140,8 @@ def disk_reported(view: ClusterView, event: DiskReported) -> Decision:
 
 
 def deletion_acknowledged(view: ClusterView, event: DeletionAcknowledged) -> Decision:
-    """Intents that are still open go; a late acknowledgement of one that was dropped or replaced changes nothing."""
-    found: dict[tuple[int, str, int], DeleteIntent] = {}  # each once, by what names it in the state
+    """Close intents that are still open. A late acknowledgement of a dropped or replaced one changes nothing."""
+    found: dict[tuple[int, str, int], DeleteIntent] = {}  # each once, by its key in the state
     for intent in event.intents:
         slot = (intent.broker, intent.topic_id, intent.partition)
         open_one = view.open_intent(*slot)
@@ -148,6 +149,6 @@ def deletion_acknowledged(view: ClusterView, event: DeletionAcknowledged) -> Dec
             found[slot] = intent
     closed = list(found.values())
     due: tuple[Event, ...] = ()
-    if view.has_trouble():  # somebody may wait for these to be gone
+    if view.has_trouble():  # a deletion or reduction may wait for them
         due = (*logs_due(view, closed, event.now_ms), *purges_due(view, closed, event.now_ms))
     return Decision(tuple(map(ReplicaDeleted, closed)), expand=due)

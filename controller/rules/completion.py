@@ -1,8 +1,9 @@
-"""How a reassignment goes on and ends (KIP-455): called with a partition after any change to it.
+"""How a reassignment continues and ends (KIP-455). Called with a partition after each change of it.
 
-R grows by what entered I. When every member of T is in I and a live one of them can lead, the move completes, in one
-Decision: R := T (and the leader moves into T if it was outside, leader epoch +1), T is cleared and those of R that are
-not in T are to be deleted, I := I and T. Nothing is left in between to crash into.
+R grows by members of T that joined the ISR. When all of T is in the ISR and a live member of T can lead, the move
+completes in one Decision: R := T (if the leader is outside, one in T is elected; leader epoch +1), T is cleared,
+replicas of R that are not in T get delete intents, ISR := ISR and T. So there is no state in between in which a crash
+could happen.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from controller.model.view import ClusterView, all_alive, is_alive
 
 
 def settle(view: ClusterView, partition: Partition) -> tuple[list[Record], Partition]:
-    """The records by which the move of `partition` goes on, and what it is then. Nothing for one that does not
+    """The records by which the move of `partition` continues, and the partition after them. No records if it does not
     move."""
     records: list[Record] = []
     move, isr = partition.move, partition.isr
@@ -47,8 +48,8 @@ def settle(view: ClusterView, partition: Partition) -> tuple[list[Record], Parti
 
 
 def _leader_within(view: ClusterView, partition: Partition, target: Replicas) -> int | None:
-    """Who of T, which is in sync, leads when the move completes: the present leader if it can, else the first in T's
-    order."""
+    """The leader when the move completes, a member of T: the present leader if possible, otherwise the first live one
+    in T's order."""
     leader = partition.leader
     if all_alive(view, target):
         return leader if leader in target else target[0]
@@ -62,7 +63,7 @@ def _complete(view: ClusterView, before: Partition, target: Replicas, leader: in
     rest = (before.status_code, before.leader_recovery_state, before.extra)
     changed = Partition(name, number, target, isr, leader, epoch, before.move, *rest)
     cleared = Partition(name, number, target, isr, leader, epoch, None, *rest)
-    # The origin as well: a store written in the seed's order may have R = T already, and the old replicas nowhere else.
+    # Also the origin: a store may already have R = T, so that the old replicas are named only there.
     origin = () if before.move is None else before.move.origin
     removed = [b for b in dict.fromkeys(before.replicas + origin) if b not in target]
     records: list[Record] = [
@@ -79,7 +80,7 @@ def _complete(view: ClusterView, before: Partition, target: Replicas, leader: in
 
 
 def intend_deletion(view: ClusterView, partition: Partition, brokers: Iterable[int]) -> list[Record]:
-    """Durable intents that `brokers` delete their replica. An older intent for the same replica makes way."""
+    """Durable intents for `brokers` to delete their replica. They replace older intents for the same replica."""
     topic = view.topic(partition.topic)
     topic_id = "" if topic is None else topic.topic_id
     name, number, epoch = partition.topic, partition.partition, partition.leader_epoch
@@ -94,21 +95,21 @@ def intend_deletion(view: ClusterView, partition: Partition, brokers: Iterable[i
 
 
 def is_void(view: ClusterView, intent: DeleteIntent) -> bool:
-    """Whether nobody may act on an intent any more: its broker is a member of the partition again, which is not being
-    deleted."""
+    """Whether an intent must not be carried out any more: its broker is a member of the partition again, and the
+    partition is not being deleted."""
     partition, topic = view.partition(intent.topic, intent.partition), view.topic(intent.topic)
     if partition is None or topic is None or topic.topic_id != intent.topic_id:
         return False
     if partition.leader == LEADER_DURING_DELETE and view.is_deleting(intent.topic):
-        return False  # before it is stopped its move may run, and what it had to delete before is void
-    move, broker = partition.move, intent.broker  # is it a member? without making the list of them
+        return False  # before it is stopped, its move may run, and earlier intents may be void
+    move, broker = partition.move, intent.broker  # checks membership without building the list of members
     is_member = broker in partition.replicas or (move is not None and broker in move.target)
     return is_member and partition.status_code != OFFLINE
 
 
 def drop_intents(view: ClusterView, partition: Partition, brokers: Iterable[int], cause: str) -> list[Record]:
-    """Intents of `brokers` for this partition that are void now: they are members of it again, or a newer one
-    stands."""
+    """The intents of `brokers` for this partition that are void now: they are members again, or there is a newer
+    one."""
     topic = view.topic(partition.topic)
     if topic is None or not view.open_intents_of_partition(topic.topic_id, partition.partition):
         return []
@@ -117,7 +118,7 @@ def drop_intents(view: ClusterView, partition: Partition, brokers: Iterable[int]
 
 
 def kafka_moves(topic: Topic, now_ms: int) -> tuple[KafkaMoveFound, ...]:
-    """Kafka's own moves that the topic's key tells of and that are not taken over yet."""
+    """Kafka's own moves in the topic's key that are not taken over yet."""
     return tuple(
         KafkaMoveFound(now_ms, topic.name, partition, move.replicas, move.adding, move.removing)
         for partition, move in topic.kafka_moves.items()
@@ -125,6 +126,6 @@ def kafka_moves(topic: Topic, now_ms: int) -> tuple[KafkaMoveFound, ...]:
 
 
 def kafka_move_due(view: ClusterView, topic_name: str, partition: int, now_ms: int) -> tuple[Event, ...]:
-    """Kafka's move of a partition that could not be taken over before, now that its state is there."""
+    """Kafka's move of a partition that could not be taken over before its state was readable."""
     topic = view.topic(topic_name)
     return () if topic is None else tuple(m for m in kafka_moves(topic, now_ms) if m.partition == partition)

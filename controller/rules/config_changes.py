@@ -1,8 +1,8 @@
-"""Configs are altered: all that a request says of one topic or broker, or nothing.
+"""Configs are altered: all changes of a request to one topic or broker, or none.
 
 The whole map is replaced, or single configs are set, deleted, appended to or subtracted from (Kafka's AlterConfigs and
-IncrementalAlterConfigs, KIP-339). Only what a request sets is checked: what others wrote stays, unknown names too,
-until somebody deletes it. What changes nothing writes nothing. Configs that cannot be read are not altered, since a
+IncrementalAlterConfigs, KIP-339). Only what a request sets is checked: values of other programs stay, under unknown
+names too, until they are deleted. Unchanged configs are not written. Unreadable configs are not altered, since a
 rewrite would drop them.
 """
 
@@ -31,7 +31,7 @@ from controller.model.view import ClusterView
 from controller.rules.configs import check_config, check_size, definitions_of, unchangeable
 from controller.rules.foreign_writes import due_by_brokers, due_by_topic
 
-_BROKER: Final = re.compile("0|[1-9][0-9]{0,9}")  # 01 is not broker 1: two keys would mean one broker
+_BROKER: Final = re.compile("0|[1-9][0-9]{0,9}")  # 01 is not broker 1: otherwise two keys would mean one broker
 
 
 def alter_configs(view: ClusterView, event: AlterConfigs) -> Decision:
@@ -53,12 +53,12 @@ def alter_configs(view: ClusterView, event: AlterConfigs) -> Decision:
 
 
 def own_configs(view: ClusterView, entity: ConfigEntity) -> Mapping[str, str]:
-    """What stands in the key of an entity."""
+    """The configs in the key of an entity."""
     return view.topic_config(entity.name) if entity.kind == TOPICS else view.broker_config(entity.name)
 
 
 def check_entity(view: ClusterView, entity: ConfigEntity) -> ApiError | None:
-    """Why nothing can be said of, or done to, the configs of an entity; None if something can."""
+    """Why the configs of an entity can be neither read nor altered; None if they can."""
     if entity.kind == TOPICS:
         if problem := view.unreadable(entity.name):
             return StorageError(problem)
@@ -67,7 +67,7 @@ def check_entity(view: ClusterView, entity: ConfigEntity) -> ApiError | None:
         if view.is_deleting(entity.name):
             return UnknownTopicOrPartition(f"topic {entity.name} is being deleted")
     elif entity.name != ALL_BROKERS and not _is_broker(entity.name):
-        return InvalidRequest(f"a broker is named by its id in decimal, 0..{BROKER_ID_MAX}, not {entity.name!r:.120}")
+        return InvalidRequest(f"a broker id must be decimal, 0..{BROKER_ID_MAX}, not {entity.name!r:.120}")
     if isinstance(own_configs(view, entity), UnreadConfigs):
         return StorageError(f"/config/{entity}: the configs cannot be read")
     return None
@@ -85,7 +85,7 @@ def _replaced(
     after: dict[str, str] = {}
     for op in ops:
         if op.value is None:
-            return InvalidRequest(f"{op.name!r:.120}: a value is asked for")
+            return InvalidRequest(f"{op.name!r:.120}: a value is missing")
         if before.get(op.name) != op.value and (problem := check_config(entity, op.name, op.value)):
             return InvalidConfig(f"{entity}: {problem}")
         after[op.name] = op.value
@@ -111,7 +111,7 @@ def _checked(entity: ConfigEntity, after: Mapping[str, str]) -> Mapping[str, str
 
 
 def _apply(entity: ConfigEntity, after: dict[str, str], op: AlterConfigOp) -> ApiError | None:
-    """One change, made to `after`; or the error."""
+    """Make one change to `after`; return the error if there is one."""
     definition = definitions_of(entity.kind).get(op.name)
     if op.op is OpType.DELETE:
         if definition is None and op.name not in after:
@@ -119,11 +119,11 @@ def _apply(entity: ConfigEntity, after: dict[str, str], op: AlterConfigOp) -> Ap
         after.pop(op.name, None)
         return None
     if op.value is None:
-        return InvalidRequest(f"{entity}: {op.name!r:.120}: a value is asked for")
+        return InvalidRequest(f"{entity}: {op.name!r:.120}: a value is missing")
     value = op.value
     if op.op is not OpType.SET:
         if definition is not None and definition.kind is not ConfigKind.LIST:
-            return InvalidConfig(f"{entity}: {op.name} is no list: nothing is appended or subtracted")
+            return InvalidConfig(f"{entity}: {op.name} is not a list, so it cannot be appended to or subtracted from")
         held = after.get(op.name, "" if definition is None else definition.default)
         value = _listed(held, value, adds=op.op is OpType.APPEND)
     if problem := check_config(entity, op.name, value):
@@ -133,12 +133,12 @@ def _apply(entity: ConfigEntity, after: dict[str, str], op: AlterConfigOp) -> Ap
 
 
 def _listed(held: str, said: str, *, adds: bool) -> str:
-    """A list with, or without, some elements; the order stays."""
+    """A list with or without some elements, in the former order."""
     old, named = list_elements(held), list_elements(said)
     found = [*old, *(one for one in named if one not in old)] if adds else [one for one in old if one not in named]
     return LIST_SEPARATOR.join(dict.fromkeys(found))
 
 
 def changes_due(view: ClusterView, event: ChangesDue) -> Decision:
-    """Old notifications of changes go."""
+    """Old notifications of changes are deleted."""
     return Decision(tuple(ChangePurged(key) for key in event.changes))

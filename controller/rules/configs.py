@@ -1,4 +1,4 @@
-"""What configs may be, and which value of a setting holds: its own, that of all brokers, the host's, the default."""
+"""Valid configs, and the effective value of each: its own, that of all brokers, the host's, or the default."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONFIG_BYTES_MAX = 950_000  # of any key: ZooKeeper takes 1 MB
 
 
 def definitions_of(kind: str) -> Mapping[str, Definition]:
-    """The configs that such an entity may have."""
+    """The configs that an entity of this kind may have."""
     return TOPIC_CONFIGS if kind == TOPICS else BROKER_CONFIGS
 
 
@@ -29,22 +29,22 @@ def check_topic_configs(configs: Mapping[str, str]) -> str | None:
 
 
 def check_config(entity: ConfigEntity, name: str, value: str) -> str | None:
-    """Why a setting of an entity may not get this value; None if it may."""
+    """Why a config of an entity may not get this value; None if it may."""
     definition = definitions_of(entity.kind).get(name)
     if definition is None:
         return unchangeable(entity, name)
     if not definition.scope & _scope(entity):
-        where = "for all brokers only" if entity.name != ALL_BROKERS else "for each broker by itself only"
-        return f"{name} is set {where}"
+        where = "for all brokers only" if entity.name != ALL_BROKERS else "for single brokers only"
+        return f"{name} can be set {where}"
     expected = definition.check(value)
     return None if expected is None else f"{name} must be {expected}, not {value!r:.120}"
 
 
 def unchangeable(entity: ConfigEntity, name: str) -> str:
-    """Why a setting that no request changes is refused: there is none of that name, or it is described only."""
+    """Why a config that no request can change is refused: the name is unknown, or the config is read-only."""
     if entity.kind != TOPICS and name in STATIC:
-        return f"{name} is read-only: it is set where the broker, or the controller, is started"
-    return f"there is no {_word(entity)} setting {name!r:.120}"
+        return f"{name} is read-only: it is set when the broker or the controller is started"
+    return f"there is no {_word(entity)} config {name!r:.120}"
 
 
 def _word(entity: ConfigEntity) -> str:
@@ -58,25 +58,25 @@ def _scope(entity: ConfigEntity) -> Scope:
 
 
 def check_size(configs: Mapping[str, str]) -> str | None:
-    """Whether configs fit into their key."""
+    """Why configs do not fit into their key; None if they do."""
     more = json.dumps(configs.more) if isinstance(configs, KeyConfigs) else ""
     size = 40 + len(more) + sum(len(json.dumps(name)) + len(json.dumps(value)) + 2 for name, value in configs.items())
     if size <= CONFIG_BYTES_MAX:
         return None
-    return f"the configs may take {size} bytes, their key holds {CONFIG_BYTES_MAX} at most"
+    return f"the configs may take {size} bytes, their key holds at most {CONFIG_BYTES_MAX}"
 
 
-# --- which value holds
+# --- effective values
 
 
 def describe(view: ClusterView, entity: ConfigEntity) -> dict[str, ConfigEntry]:
-    """Every setting that the entity may have or has, by name."""
+    """All configs that the entity may have or has, by name."""
     own = view.topic_config(entity.name) if entity.kind == TOPICS else view.broker_config(entity.name)
     return describe_with(view, entity, own)
 
 
 def describe_with(view: ClusterView, entity: ConfigEntity, own: Mapping[str, str]) -> dict[str, ConfigEntry]:
-    """As `describe`, of an entity that has these configs of its own."""
+    """As `describe`, for an entity with these configs of its own."""
     known = definitions_of(entity.kind)
     scope = _scope(entity)
     names = [name for name, one in known.items() if one.scope & scope or name in own]
@@ -98,7 +98,7 @@ def _entry(
 
 
 def _as_kafka(chain: tuple[ConfigSynonym, ...], definition: Definition) -> tuple[ConfigSynonym, ...]:
-    """The default under the name that Kafka has for it, which it shows only below a value of a broker's."""
+    """The default under Kafka's name for it, which Kafka shows only below a value of a broker."""
     if definition.has_default:
         return chain
     elsewhere = next((_ELSEWHERE[one.name] for one in chain[:-1] if one.name in _ELSEWHERE), None)
@@ -108,7 +108,7 @@ def _as_kafka(chain: tuple[ConfigSynonym, ...], definition: Definition) -> tuple
 def _chain(
     view: ClusterView, entity: ConfigEntity, name: str, definition: Definition | None, own: Mapping[str, str]
 ) -> Iterator[ConfigSynonym]:
-    """Whatever has a value, the first one that holds before the others."""
+    """All values of the config, the effective one first."""
     if name in own:
         yield ConfigSynonym(name, own[name], _OWN[_scope(entity)])
     if definition is None:

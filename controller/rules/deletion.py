@@ -1,19 +1,21 @@
-"""Topics are deleted: many Decisions under the key /admin/delete_topics/<t>, which is written first and removed last.
+"""Topics are deleted in many Decisions, while the key /admin/delete_topics/<t> exists: it is written first and removed
+last.
 
-1. The key is there, by `delete_topics` or by another tool. From then on nothing of the topic is elected, moved or
-   expanded, and no leader's word is taken.
-2. Partition by partition: its move is cancelled, it has no leader any more (-2, durably), and whoever may hold a log of
-   it has an intent to delete that. Its leader epoch goes above all that a broker was ever told. Where they are too
-   many for a small commit, the others stand in the state key (`holders_left`), and follow one part after the other.
-3. When no partition is left to stop and no intent of the topic is open, state keys go, partition by partition.
-4. When none is left, the topic's key, its configs and the key of 1 go in one commit.
+1. The key exists, by `delete_topics` or by another tool. From then on nothing of the topic is elected, moved or
+expanded, and requests of leaders are refused. 2. Partition by partition: its move is cancelled, it has no leader any
+more (-2, durably), and all brokers that may hold a log of it get an intent to delete it. Its leader epoch rises above
+all epochs that brokers were sent. If they are too many for a small commit, the others are kept in the state key
+(`holders_left`), and follow in several parts. 3. When no partition is left to stop and no intent of the topic is open,
+state keys are removed, partition by partition. 4. When none is left, the topic's key, its configs and the key of step 1
+are removed in one commit.
 
-A takeover begins with 2 for the partitions whose state key does not say that they were stopped. One without a state
-key was never told to anybody, or is behind step 3 already: of its replicas only brokers that were admitted and not
-forgotten are told (again). What was begun is finished, also where topics may not be deleted any more.
+A takeover begins with step 2 for the partitions whose state key does not say that they were stopped. A partition
+without a state key was never sent to a broker, or has passed step 3 already: of its replicas only brokers that were
+admitted and not forgotten get an intent (again). A deletion that has begun completes even if topics may no longer be
+deleted.
 
-A key of 1 that may not be read could not be removed: nothing is begun by it. Of what was begun it is all that stays.
-Nor is a deletion begun where a state key may not be read; one that was waits for it.
+A key of step 1 that may not be read could not be removed, so no deletion begins with it. During a deletion, it is all
+that remains. Nor does a deletion begin if a state key may not be read; one that has begun waits for it.
 """
 
 from __future__ import annotations
@@ -67,13 +69,13 @@ from controller.rules.completion import intend_deletion
 from controller.rules.isr import told_by_key
 from controller.rules.throttling.marks import without_owner
 
-INTENT_KEYS_MAX: Final = 4  # that one Decision writes or removes, beside the state key, the topic's and a parent
+INTENT_KEYS_MAX: Final = 4  # that one Decision writes or removes, besides the state key, the topic's and a parent
 UNKNOWN = "there is no such topic"
 DISABLED = "delete_topic_enable is off"
 
 
 def delete_topic(view: ClusterView, event: DeleteTopic) -> Decision:
-    """Reply None = the deletion is written down; also when it was before. Or the error."""
+    """Reply None: the deletion is recorded, or was before. Otherwise the error."""
     name = event.topic
     if not view.settings.delete_topic_enable:
         return refuse(TopicDeletionDisabled("Topic deletion is disabled."))
@@ -90,7 +92,7 @@ def delete_topic(view: ClusterView, event: DeleteTopic) -> Decision:
 
 
 def deletion_key_read(view: ClusterView, event: DeletionKeyRead) -> Decision:
-    """Another tool asks for a deletion, or wrote or removed a key of ours."""
+    """Another tool requests a deletion, or wrote or removed a key of ours."""
     name = event.topic
     if view.is_deleting(name):
         return _known_key(view, event)
@@ -106,12 +108,13 @@ def deletion_key_read(view: ClusterView, event: DeletionKeyRead) -> Decision:
 
 
 def _must_wait(view: ClusterView, name: str) -> bool:
-    """Whose replicas would be told? And what may not be read could be neither stopped nor removed."""
+    """A topic that cannot be read names no replicas, and a key that may not be read can be neither stopped nor
+    removed."""
     return view.unreadable(name) is not None or (_unread_state(view, name) is not None and not has_stopped(view, name))
 
 
 def _unread_state(view: ClusterView, name: str) -> str | None:
-    """Why the deletion of a topic could not come to its end; None if nothing is known that is in its way."""
+    """Why the deletion of a topic could not complete; None if nothing is known that prevents it."""
     for p in view.partitions_of(name):
         if view.key_version(name, p.partition).version == UNREAD:
             return view.unreadable(name, p.partition) or f"the state key of {p.tp} may not be read"
@@ -119,13 +122,13 @@ def _unread_state(view: ClusterView, name: str) -> str | None:
 
 
 def has_stopped(view: ClusterView, name: str) -> bool:
-    """Whether a partition of the topic was stopped, so that its logs may be gone."""
+    """Whether a partition of the topic was stopped, so that its logs may be deleted."""
     return any(p.leader == LEADER_DURING_DELETE for p in view.partitions_of(name))
 
 
 def is_begun(view: ClusterView, name: str) -> bool:
-    """Whether a deletion that a takeover finds cannot be taken back: a partition was stopped, or no state key is left.
-    A topic none of whose partitions was ever led looks like that, too, and loses nothing."""
+    """Whether a deletion that a takeover finds cannot be undone: a partition was stopped, or no state key is left. A
+    topic none of whose partitions was ever led looks the same, and loses nothing."""
     left = (p.has_state or view.unreadable(name, p.partition) for p in view.partitions_of(name))
     return has_stopped(view, name) or not any(left)
 
@@ -137,7 +140,7 @@ def _known_key(view: ClusterView, event: DeletionKeyRead) -> Decision:
     found = DeletionKeyFound(event.topic, event.version, known)
     if event.version:
         return Decision((found,))
-    detail = "/admin/delete_topics: removed by somebody else; written again, the deletion goes on"
+    detail = "/admin/delete_topics: removed by another program; written again, the deletion goes on"
     return Decision((found, ForeignChange(event.topic, None, detail, is_rewritten=False)))
 
 
@@ -145,8 +148,8 @@ def _known_key(view: ClusterView, event: DeletionKeyRead) -> Decision:
 
 
 def topic_deletion_due(view: ClusterView, event: TopicDeletionDue) -> Decision:
-    """An event for every partition that was not stopped. A topic of an older Kafka waits for its id: intents are known
-    by it."""
+    """An event for each partition that is not stopped. A topic of an older Kafka waits for its id, which intents
+    need."""
     topic = view.topic(event.topic)
     if topic is None or not view.is_deleting(event.topic) or not topic.topic_id:
         return Decision()
@@ -159,8 +162,8 @@ def topic_deletion_due(view: ClusterView, event: TopicDeletionDue) -> Decision:
 
 
 def partition_deletion_due(view: ClusterView, event: PartitionDeletionDue) -> Decision:
-    """The move is cancelled, whatever remains in sync; then everyone who may hold a log has to delete it, the first few
-    at once, the others one part after the other."""
+    """The move is cancelled, whatever remains in sync. Then all brokers that may hold a log get an intent to delete it,
+    the first few at once, the others in later Decisions."""
     partition, topic = view.partition(event.topic, event.partition), view.topic(event.topic)
     if partition is None or topic is None or not topic.topic_id:
         return Decision()
@@ -183,7 +186,7 @@ def partition_deletion_due(view: ClusterView, event: PartitionDeletionDue) -> De
 
 
 def _stop(view: ClusterView, partition: Partition, records: list[Record]) -> tuple[Partition, Partition, Replicas]:
-    """The partition without its move, as it is once it is stopped, and who may hold a log of it."""
+    """The partition without its move, the stopped partition, and the brokers that may hold a log of it."""
     problem = view.unreadable(partition.topic, partition.partition)
     if problem:
         records.append(BadKey(partition.topic, partition.partition, None, problem))
@@ -192,7 +195,7 @@ def _stop(view: ClusterView, partition: Partition, records: list[Record]) -> tup
         cleared = partition.but(move=None, leader_epoch=partition.leader_epoch + 1)
         records.append(TargetCleared(partition, cleared, "topic deleted"))
         partition = cleared
-        # Who was a target only is a member of nothing now: its intent should not wait.
+        # A broker that was only a target is not a member now: its intent goes first.
         holders = tuple(sorted(holders, key=lambda b: b in cleared.members))
     stopped = partition.but(
         isr=partition.replicas if problem else partition.isr,
@@ -203,8 +206,8 @@ def _stop(view: ClusterView, partition: Partition, records: list[Record]) -> tup
 
 
 def _still_waited_for(view: ClusterView, partition: Partition) -> Replicas:
-    """Of the holders that have no intent yet: not who was asked only since it
-    was admitted, and was forgotten meanwhile."""
+    """The holders without an intent, except those that were included only because they were admitted, and were
+    forgotten meanwhile."""
     known = {*partition.members, *partition.isr}
     return tuple(b for b in partition.holders_left if b in known or view.admitted_epoch(b) is not None)
 
@@ -212,8 +215,8 @@ def _still_waited_for(view: ClusterView, partition: Partition) -> Replicas:
 def split_holders(
     view: ClusterView, topic_id: str, partition: Partition, holders: Replicas
 ) -> tuple[Replicas, Replicas]:
-    """Who gets an intent by this Decision, and who by a later one: an intent is a key, and may empty that of an older
-    one."""
+    """The brokers that get an intent by this Decision, and those that get it later: an intent is a key, and may empty
+    the key of an older one."""
     count = 0
     for at, broker in enumerate(holders):
         count += 1 if view.open_intent(broker, topic_id, partition.partition) is None else 2
@@ -228,8 +231,8 @@ def _with_holders(partition: Partition, left: Replicas) -> Extra | None:
 
 
 def _holders(view: ClusterView, partition: Partition, *, is_known: bool) -> Replicas:
-    """Who may hold a log. What cannot be read may have named anybody as a target, so whoever was admitted ever, and
-    not forgotten, is asked as well."""
+    """The brokers that may hold a log. An unreadable state may have named any broker as a target, so all brokers that
+    were ever admitted and not forgotten are included."""
     members = tuple(dict.fromkeys((*partition.members, *partition.isr)))
     if not is_known:
         return tuple(dict.fromkeys((*members, *sorted(view.admitted_brokers()))))
@@ -239,8 +242,8 @@ def _holders(view: ClusterView, partition: Partition, *, is_known: bool) -> Repl
 
 
 def logs_due(view: ClusterView, closed: Sequence[DeleteIntent], now_ms: int) -> tuple[Event, ...]:
-    """What follows when these open intents are closed: where they were the last of a topic that is being deleted, its
-    keys may go."""
+    """Events when these open intents are closed: if they were the last ones of a topic that is being deleted, its keys
+    may be removed."""
     counts = Counter((intent.topic, intent.topic_id) for intent in closed if view.is_deleting(intent.topic))
     return tuple(
         TopicLogsDue(now_ms, name)
@@ -251,11 +254,11 @@ def logs_due(view: ClusterView, closed: Sequence[DeleteIntent], now_ms: int) -> 
     )
 
 
-# --- what is left of it
+# --- the remaining keys
 
 
 def topic_logs_due(view: ClusterView, event: TopicLogsDue) -> Decision:
-    """Once every log is gone: an event for every state key."""
+    """Once all logs are deleted: an event for each state key."""
     if not _are_logs_gone(view, event.topic):
         return Decision()
     due: list[Event] = [
@@ -284,8 +287,8 @@ def state_key_due(view: ClusterView, event: StateKeyDue) -> Decision:
 
 
 def topic_gone_due(view: ClusterView, event: TopicGoneDue) -> Decision:
-    """Once every state key is gone, the rest goes. Before it, what is marked of its throttles: a topic that comes later
-    under this name has its own."""
+    """Once all state keys are removed, the rest is. Before that, marks of its throttles are removed: a later topic of
+    this name has its own."""
     topic = view.topic(event.topic)
     if topic is None or not _are_logs_gone(view, event.topic) or view.state_keys_left(event.topic):
         return Decision()
@@ -294,12 +297,12 @@ def topic_gone_due(view: ClusterView, event: TopicGoneDue) -> Decision:
     return Decision((TopicDeleted(topic),))
 
 
-# --- keys of such a topic that somebody else writes
+# --- keys of such a topic that other programs write
 
 
 def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
-    """It goes at the version that it has. What its leader says of its isr is taken over until the partition is
-    stopped: if somebody takes the order back, it is led again by who is in it."""
+    """The key is deleted at its present version. ISR changes by its leader are accepted until the partition is stopped:
+    if the request is withdrawn, a member of the ISR leads it again."""
     known, partition = view.key_version(event.topic, event.partition), view.partition(event.topic, event.partition)
     if known == event.at or partition is None:
         return Decision()

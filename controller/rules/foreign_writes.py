@@ -1,7 +1,8 @@
-"""What is found in the store: Kafka's own running moves, stray members of I, keys that somebody else wrote.
+"""What is found in the store: Kafka's own running moves, ISR members outside the replicas, keys written by other
+programs.
 
-Of a state key that another writer changed only isr and leader_recovery_state are taken over (such writers drop the
-fields that they do not know), of a topic key only new partitions; the rest is reported and written back from the state.
+Of a state key that another program changed, only the ISR and leader_recovery_state are accepted (such writers drop
+unknown fields). Of a topic key, only new partitions are accepted. The rest is reported and written back from the state.
 """
 
 from __future__ import annotations
@@ -62,15 +63,15 @@ from controller.rules.isr import told_by_key
 from controller.rules.leader_election import UNCLEAN, allows_unclean, allows_unclean_by_default
 
 _NOTES_MAX: Final = 20
-_FORBIDDEN: Final = KeyVersion(UNREAD, 0)  # what is known of such a key stays in force
+_FORBIDDEN: Final = KeyVersion(UNREAD, 0)  # known values of such a key stay in force
 
 
 def kafka_move_found(view: ClusterView, event: KafkaMoveFound) -> Decision:
-    """Kafka's adding and removing become T = replicas without removing; origin = replicas without adding, which R
-    starts from and grows by what is in I."""
+    """Kafka's adding and removing become T = replicas without removing, and origin = replicas without adding; R begins
+    as the origin and grows by added replicas in the ISR."""
     partition, topic = view.partition(event.topic, event.partition), view.topic(event.topic)
     if partition is None or topic is None or not partition.has_state or view.is_deleting(event.topic):
-        return Decision()  # it stays in the topic's key until the partition's own key can be read, or is there
+        return Decision()  # it stays in the topic's key until the partition's own key is readable, or exists
     taken = _taken_over(topic, event.partition)
     if partition.move is not None or partition.is_offline:
         return Decision(taken)
@@ -90,7 +91,7 @@ def kafka_move_found(view: ClusterView, event: KafkaMoveFound) -> Decision:
 
 
 def _taken_over(topic: Topic, partition: int) -> tuple[Record, ...]:
-    """The topic's key says nothing of Kafka's move of this partition any more."""
+    """The topic's key no longer names Kafka's move of this partition."""
     if partition not in topic.kafka_moves:
         return ()
     left = {p: move for p, move in topic.kafka_moves.items() if p != partition}
@@ -98,7 +99,7 @@ def _taken_over(topic: Topic, partition: int) -> tuple[Record, ...]:
 
 
 def stray_isr_found(view: ClusterView, event: StrayIsrFound) -> Decision:
-    """Members of I outside R and T join R."""
+    """ISR members outside R and T join R."""
     partition = view.partition(event.topic, event.partition)
     if partition is None or view.is_deleting(event.topic):
         return Decision()
@@ -122,22 +123,22 @@ def topic_id_missing(view: ClusterView, event: TopicIdMissing) -> Decision:
 
 
 def topic_key_due(view: ClusterView, event: TopicKeyDue) -> Decision:
-    """The topic's key is written again with the R that grew since."""
+    """The topic's key is written again with the R that has grown."""
     if view.topic(event.topic) is None or view.is_deleting(event.topic):
         return Decision()
     return Decision((KeysRewritten(event.topic),))
 
 
 def intents_due(view: ClusterView, event: IntentsDue) -> Decision:
-    """Each intent and each key of a broker is looked at by itself: all together may be more than a commit takes."""
+    """Each intent and each key of a broker is checked by itself: all together may exceed a commit."""
     intents = (IntentDue(event.now_ms, intent) for intent in view.open_intents(event.broker))
     emptied = (IntentsKeyDue(event.now_ms, event.broker, seq) for seq in view.empty_intent_keys(event.broker))
     return Decision(expand=(*intents, *emptied))
 
 
 def intent_due(view: ClusterView, event: IntentDue) -> Decision:
-    """An intent is dropped that became void, since its broker is a member of the partition again. While the state
-    cannot be read nobody knows: the partition may be offline."""
+    """Drop an intent that became void, because its broker is a member of the partition again. While the state cannot be
+    read, this is unknown: the partition may be offline."""
     intent = event.intent
     if not is_void(view, intent) or view.unreadable(intent.topic, intent.partition):
         return Decision()
@@ -147,15 +148,14 @@ def intent_due(view: ClusterView, event: IntentDue) -> Decision:
 
 
 def intents_key_due(view: ClusterView, event: IntentsKeyDue) -> Decision:
-    """A key goes in which nothing is open, since a later one names the same replicas."""
+    """Delete a key without open intents, since a later key names the same replicas."""
     if event.seq not in view.empty_intent_keys(event.broker):
         return Decision()
     return Decision((IntentsKeyEmptied(event.broker, event.seq),))
 
 
 def config_key_read(view: ClusterView, event: ConfigKeyRead) -> Decision:
-    """The topic's configs are those that its key holds. Where unclean election is allowed by them, leaderless
-    partitions are due at once."""
+    """The topic's configs are those of its key. If they allow unclean election, partitions without a leader are due."""
     if view.topic(event.topic) is None:
         return Decision()
     before, version = view.topic_config(event.topic), view.config_version(event.topic)
@@ -166,7 +166,7 @@ def config_key_read(view: ClusterView, event: ConfigKeyRead) -> Decision:
 
 
 def due_by_topic(view: ClusterView, topic: str, configs: Mapping[str, str], now_ms: int) -> tuple[PartitionDue, ...]:
-    """The partitions that may get a leader now that the topic's configs are `configs`."""
+    """The partitions that may get a leader, given the topic's new configs."""
     if not allows_unclean(view, configs):
         return ()
     leaderless = (p for p in view.partitions_of(topic) if p.leader == NO_LEADER)
@@ -174,7 +174,7 @@ def due_by_topic(view: ClusterView, topic: str, configs: Mapping[str, str], now_
 
 
 def broker_config_read(view: ClusterView, event: BrokerConfigRead) -> Decision:
-    """The own configs of a broker, or the defaults of all, are those that the key holds."""
+    """The own configs of a broker, or the defaults of all, are those of the key."""
     before, version = view.broker_config(event.name), view.broker_config_version(event.name)
     if version == event.version:
         return Decision()
@@ -183,8 +183,8 @@ def broker_config_read(view: ClusterView, event: BrokerConfigRead) -> Decision:
 
 
 def due_by_brokers(view: ClusterView, name: str, configs: Mapping[str, str], now_ms: int) -> tuple[PartitionDue, ...]:
-    """The partitions that may get a leader now that the configs of `name` are `configs`: where the defaults switch
-    unclean election on, those of topics that do not say otherwise."""
+    """The partitions that may get a leader, given the new configs of `name`: if the defaults turn unclean election on,
+    those of topics without an own value."""
     if name != ALL_BROKERS:
         return ()
     if allows_unclean_by_default(view, view.broker_defaults) or not allows_unclean_by_default(view, configs):
@@ -194,26 +194,26 @@ def due_by_brokers(view: ClusterView, name: str, configs: Mapping[str, str], now
 
 
 def passed_over(unknown: Sequence[TopicPartition]) -> tuple[str, ...]:
-    """The reasons why what a key names is passed over; of many the first ones."""
+    """The reasons why named partitions are skipped; only the first of many."""
     notes = [f"there is no partition {tp.topic:.80}-{tp.partition}" for tp in unknown[:_NOTES_MAX]]
     return (*notes, f"and {len(unknown) - _NOTES_MAX} more") if len(unknown) > _NOTES_MAX else tuple(notes)
 
 
 def notification_done(view: ClusterView, event: NotificationDone) -> Decision:
-    """A notification goes, now that all it asked for was decided."""
+    """A notification is deleted after all its requests were decided."""
     return Decision((NotificationWorkedOff(event.key, event.version, event.notes, event.problem),))
 
 
 def log_dir_notified(view: ClusterView, event: LogDirNotified) -> Decision:
-    """The broker is asked for all its partitions: it answers for those whose disk is gone. A broker that is not live is
-    told everything when it registers."""
+    """The broker is sent all its partitions, and its answer names those with a failed disk. A broker that is not live
+    gets everything when it registers."""
     done = NotificationDone(event.now_ms, event.key, event.version)
     asked = (BrokerAskedAgain(event.broker),) if event.broker in view.brokers else ()
     return Decision(asked, expand=(done,))
 
 
 def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
-    """Take over what may be taken over, write back the rest."""
+    """Accept what may be accepted, and write back the rest."""
     partition = view.partition(event.topic, event.partition)
     if partition is None:
         return Decision()
@@ -237,14 +237,14 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
     if known == event.at or (event.found is None and event.problem is None and not partition.has_state):
         return Decision(tuple(records))
     if event.found is None:
-        detail = event.problem or "deleted by somebody else"
+        detail = event.problem or "deleted by another program"
         records.append(ForeignChange(event.topic, event.partition, f"{detail}; written again"))
         return Decision(tuple(records))
     return _take_over(view, partition, event.found, records)
 
 
 def _forbidden_state(view: ClusterView, partition: Partition, event: StateKeyRead) -> Decision:
-    """What is known stays in force; where nothing is known, nobody may lead."""
+    """Known values stay in force; without any, no broker may lead."""
     if partition.has_state:
         return Decision()
     known, was = view.key_version(event.topic, event.partition), view.unreadable(event.topic, event.partition)
@@ -272,7 +272,7 @@ def _readable_again(
     if view.is_new(event.topic):  # left of a former topic of this name; written over
         return Decision((*records, mended), expand=(PartitionDue(event.now_ms, event.topic, event.partition),))
     if event.problem is not None or event.found is None:
-        return Decision()  # an unreadable key that was deleted says nothing of the logs: still nobody may lead
+        return Decision()  # a deleted unreadable key says nothing about the logs: still no broker may lead
     records.append(mended)
     return _take_whole(view, partition, event, records, "readable again")
 
@@ -280,7 +280,7 @@ def _readable_again(
 def _take_whole(
     view: ClusterView, partition: Partition, event: StateKeyRead, records: list[Record], cause: str
 ) -> Decision:
-    """Nothing of the partition is known but R: its epochs above all must not begin anew."""
+    """Only R of the partition is known; above all, its epochs must not begin again."""
     found = event.found
     assert found is not None
     follow = [PartitionDue(event.now_ms, event.topic, event.partition), *missed(view, found, event.now_ms)]
@@ -294,7 +294,7 @@ def _take_whole(
 
 
 def _intents_of_members(view: ClusterView, partition: Partition, now_ms: int) -> list[Event]:
-    """Whether they are void can be told now."""
+    """Check the members' intents: whether they are void is known now."""
     topic = view.topic(partition.topic)
     topic_id = "" if topic is None else topic.topic_id
     found = (view.open_intent(broker, topic_id, partition.partition) for broker in partition.members)
@@ -302,8 +302,8 @@ def _intents_of_members(view: ClusterView, partition: Partition, now_ms: int) ->
 
 
 def missed(view: ClusterView, partition: Partition, now_ms: int) -> tuple[Event, ...]:
-    """What the death or the shutdown of a member of I would have brought while nothing was known of the partition; its
-    leader's first."""
+    """The events for deaths and shutdowns of ISR members that were missed while the partition was unknown; the leader's
+    first."""
     named = sorted(partition.isr, key=lambda b: b != partition.leader)
     gone = [b for b in named if not is_alive(view, partition, b) and b not in view.unread]
     return tuple(
@@ -313,8 +313,8 @@ def missed(view: ClusterView, partition: Partition, now_ms: int) -> tuple[Event,
 
 
 def topic_key_read(view: ClusterView, event: TopicKeyRead) -> Decision:
-    """A topic that is not known is taken over whole; of a known one new partitions are, and fields that we do not
-    know; everything else is written back."""
+    """An unknown topic is taken over as a whole. Of a known one, new partitions and unknown fields are accepted;
+    everything else is written back."""
     was_unreadable = view.unreadable(event.name)
     known = view.topic(event.name)
     if view.is_deleting(event.name):
@@ -326,7 +326,7 @@ def topic_key_read(view: ClusterView, event: TopicKeyRead) -> Decision:
         return Decision()
     records: list[Record] = [KeyVersionFound(event.name, None, event.versions.topic, at)]
     if event.found is None:
-        detail = event.problem or "deleted by somebody else"
+        detail = event.problem or "deleted by another program"
         records.append(ForeignChange(event.name, None, f"{detail}; written again"))
         return Decision(tuple(records))
     return _known_topic(view, event, records)
@@ -343,14 +343,15 @@ def _unknown_topic(view: ClusterView, event: TopicKeyRead, was_unreadable: str |
     follow = [*follow_up(event.now_ms, topic, event.partitions)]
     follow += [lost for partition in event.partitions for lost in missed(view, partition, event.now_ms)]
     found = TopicFound(topic, event.partitions, event.configs, event.versions)
-    # The id that the runtime gave to a topic of an older Kafka is written at once: intents are known by it.
+    # The id that the runtime gave to a topic of an older Kafka is written at once, since intents need it.
     rewritten = (KeysRewritten(event.name),) if event.id_is_new else ()
     broken = (BadKey(event.name, partition, problem) for partition, problem in event.state_problems.items())
     return Decision((*mended, found, *rewritten, *broken), expand=(*event.kafka_moves, *follow))
 
 
 def follow_up(now_ms: int, topic: Topic, partitions: Sequence[Partition]) -> tuple[Event, ...]:
-    """What there is to do for a topic that was read whole: strays in I, partitions without a leader, running moves."""
+    """The events for a topic that was read as a whole: ISR members outside R, partitions without a leader, running
+    moves."""
     events: list[Event] = []
     not_online = 0
     for p in partitions:
@@ -375,13 +376,13 @@ def _known_topic(view: ClusterView, event: TopicKeyRead, records: list[Record]) 
         kafka_moves={**topic.kafka_moves, **event.found.kafka_moves},
     )
     if merged != topic:
-        records.append(TopicChanged(topic, merged, "fields of somebody else's"))
+        records.append(TopicChanged(topic, merged, "fields of another program"))
         topic = merged
     ours = tuple(p.replicas for p in view.partitions_of(event.name))
     if tuple(p.replicas for p in event.partitions[:count]) != ours:
-        records.append(ForeignChange(event.name, None, "replicas changed by somebody else; written again"))
+        records.append(ForeignChange(event.name, None, "replicas changed by another program; written again"))
     elif topic != event.found:
-        records.append(ForeignChange(event.name, None, "fields of ours dropped by somebody else; written again"))
+        records.append(ForeignChange(event.name, None, "fields of ours dropped by another program; written again"))
     if added:
         records.append(PartitionsAdded(topic, count, added))
     due = tuple(PartitionDue(event.now_ms, event.name, count + i) for i in range(len(added)))

@@ -1,13 +1,11 @@
-"""A broker that will never come back is forgotten: nobody waits any more for it to delete what it held.
+"""A broker that will never return is forgotten: nothing waits any more for it to delete its replicas.
 
-1. What waits for it is dropped one by one, each a Decision of its own: its open intents, and those that it gets when
-   the partitions of topics that are being deleted are stopped, which is done first. So a takeover finds nothing that
-   would wait for it.
-2. Its key under /kedge/brokers goes last, and only then the answer is given. What was dropped when the controller dies
-   meanwhile stays dropped, so the operator asks again.
-3. It is refused while anything but an intent, or a topic that is being deleted, knows the broker: forgetting it would
-   hide a replica that is missing. Each of these commits holds that the broker is not registered: one that just
-   came back, and was not seen yet, is alive.
+1. What waits for it is dropped in a Decision each: its open intents, and those that it gets when the partitions of
+topics that are being deleted are stopped, which is done first. So a takeover finds nothing that waits for it. 2. Its
+key under /kedge/brokers is deleted last, and only then the answer is given. If the controller dies meanwhile, what was
+dropped stays dropped, and the operator repeats the request. 3. It is refused while the broker is a replica of a
+partition whose topic is not being deleted: forgetting it would hide a missing replica. Each of these commits checks
+that the broker is not registered: one that has just returned, and was not seen yet, is alive.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ def check_forgettable(view: ClusterView, broker: int) -> ApiError | None:
     if broker in view.brokers:
         return InvalidRequest(f"broker {broker} is alive")
     if broker in view.unread:
-        return InvalidRequest(f"broker {broker} is registered, though nobody can read how")
+        return InvalidRequest(f"broker {broker} is registered, but its registration cannot be read")
     held = [p.tp for p in view.partitions_on(broker) if not p.is_offline and not view.is_deleting(p.topic)]
     if not held:
         return None
@@ -50,12 +48,12 @@ def check_forgettable(view: ClusterView, broker: int) -> ApiError | None:
 
 
 def forget_broker(view: ClusterView, event: ForgetBroker) -> Decision:
-    """Reply None = forgotten, also where nothing was known of it; or the error."""
+    """Reply None: forgotten, also if the broker was unknown. Otherwise the error."""
     return _go_on(view, event.broker, event.now_ms, None)
 
 
 def forgetting_done(view: ClusterView, event: ForgettingDone) -> Decision:
-    """As `forget_broker`: what came meanwhile is dropped, too. RequestTimedOut where nothing went on."""
+    """As `forget_broker`: what was added meanwhile is dropped too. RequestTimedOut if nothing was dropped."""
     return _go_on(view, event.broker, event.now_ms, event.left)
 
 
@@ -69,13 +67,13 @@ def _go_on(view: ClusterView, broker: int, now_ms: int, before: _Left | None) ->
     if not left:
         return Decision((BrokerForgotten(broker),) if view.admitted_epoch(broker) is not None else ())
     if left == before:
-        return refuse(RequestTimedOut(f"broker {broker}: {len(left)} replicas are not dropped yet, ask again"))
+        return refuse(RequestTimedOut(f"broker {broker}: {len(left)} replicas are not dropped yet; repeat the request"))
     due = [_due(one, now_ms, is_deleting=view.is_deleting(one.topic)) for one in left]
     return Decision((), LATER, (Group(tuple(due), ForgettingDone(now_ms, broker, left)),))
 
 
 def _not_stopped(view: ClusterView, broker: int) -> list[Partition]:
-    """The partitions whose deletion would still ask the broker."""
+    """The partitions whose deletion would still need the broker."""
     return [p for p in view.partitions_on(broker) if _asks(view, p)]
 
 

@@ -1,7 +1,7 @@
-"""What a leader says of its in-sync replicas (`alter_isr`, the shape of KIP-497). Checks in order, first match wins; an
-ISR change does not raise the leader epoch. After it the move, if one runs, grows or completes in the same Decision.
+"""Changes of the ISR by leaders (`alter_isr`, in the form of KIP-497). Checks are made in order, the first match wins.
+An ISR change does not raise the leader epoch. In the same Decision, a running move then grows or completes.
 
-A leader that shuts down led on since nobody else was in sync: as soon as somebody is, the partition is looked at again.
+A leader that shuts down kept leading because no other replica was in sync: once one is, the partition is checked again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from controller.rules.completion import settle
 
 
 def alter_isr(view: ClusterView, event: AlterIsr) -> Decision:
-    """Reply None = accepted (the runtime answers with what was committed), else the error."""
+    """Reply None: accepted (the runtime answers with the committed ISR). Otherwise the error."""
     broker = view.brokers.get(event.leader)
     if broker is None or broker.epoch != event.broker_epoch:
         known = "not registered" if broker is None else f"registered under epoch {broker.epoch}"
@@ -51,9 +51,9 @@ def alter_isr(view: ClusterView, event: AlterIsr) -> Decision:
 
 
 def told_by_key(view: ClusterView, partition: Partition, found: Partition) -> Partition:
-    """The partition with the isr and the recovery state that its leader wrote into the state key itself (a host of an
-    older kind), but for members that joined and are not alive; as it was, where they are its own, or not the word of
-    this leader under this epoch: that of an older leader says nothing of who follows this one."""
+    """The partition with the ISR and recovery state that its leader wrote into the state key itself (a host of an older
+    kind), without joined members that are not alive. Unchanged if both are the same, or are not from this leader under
+    this epoch: an older leader knows nothing about the followers of this one."""
     isr = tuple(b for b in found.isr if b in partition.isr or is_alive(view, partition, b))
     same = (isr, found.leader_recovery_state) == (partition.isr, partition.leader_recovery_state)
     legal = (
@@ -68,7 +68,7 @@ def told_by_key(view: ClusterView, partition: Partition, found: Partition) -> Pa
 
 
 def accepted_isr(view: ClusterView, event: AlterIsr) -> AcceptedIsr | ApiError:
-    """What the leader is told once its change is committed: where the partition stands then, since one batch may have
+    """The answer to the leader once its change is committed: the partition as it is then, since one batch may have
     changed it more than once."""
     partition = view.partition(event.topic, event.partition)
     if partition is None:
@@ -101,7 +101,7 @@ def _check_epochs(view: ClusterView, partition: Partition, event: AlterIsr) -> A
     if event.leader_epoch < partition.leader_epoch:
         return FencedLeaderEpoch(f"{_named(event)}: leader epoch is {partition.leader_epoch}, not {event.leader_epoch}")
     if event.leader != partition.leader:
-        return InvalidRequest(f"{_named(event)}: {event.leader} does not lead, {partition.leader} does")
+        return InvalidRequest(f"{_named(event)}: {event.leader} is not the leader, {partition.leader} is")
     same = event.new_isr == partition.isr and event.leader_recovery_state == partition.leader_recovery_state
     if event.partition_epoch < epoch and not same:
         return InvalidUpdateVersion(f"{_named(event)}: partition epoch is {epoch}, not {event.partition_epoch}")
@@ -117,19 +117,21 @@ def _check_content(view: ClusterView, partition: Partition, event: AlterIsr) -> 
     is_legal = once.issubset(members) and event.leader in once and len(once) == len(new_isr)
     if is_legal and not event.leader_recovery_state and all_alive(view, once):
         return None
-    # Whoever shuts down may stay until it was decided on, and does not join.
+    # A broker that is shutting down may stay in the ISR until that is decided, but not join it.
     dead = [] if all_alive(view, new_isr) else [b for b in new_isr if not _may_be_in_sync(view, partition, b)]
     if dead:
         return IneligibleReplica(f"{_named(event)}: {dead} of the new isr {list(new_isr)} are not alive")
     if not is_legal:
         return InvalidRequest(
-            f"{_named(event)}: an isr holds the leader {event.leader} and only members of {list(members)}, each once; "
-            f"got {list(new_isr)}"
+            f"{_named(event)}: an isr must hold the leader {event.leader} and only members of {list(members)}, "
+            f"each once; got {list(new_isr)}"
         )
     if event.leader_recovery_state not in (0, 1):
-        return InvalidRequest(f"{_named(event)}: leader_recovery_state is 0 or 1, not {event.leader_recovery_state}")
+        return InvalidRequest(
+            f"{_named(event)}: leader_recovery_state must be 0 or 1, not {event.leader_recovery_state}"
+        )
     if event.leader_recovery_state == 1 and (len(new_isr) > 1 or partition.leader_recovery_state == 0):
         return InvalidRequest(
-            f"{_named(event)}: a leader that recovers is alone in its isr, and none goes back to recovering"
+            f"{_named(event)}: a recovering leader must be alone in its isr, and a leader cannot begin to recover again"
         )
     return None

@@ -1,10 +1,11 @@
-"""Who leads. Candidates stand in the order of R, then members of T; they must be in I and alive. I never gets empty:
-when nobody in I is alive the partition has no leader and keeps its I, unless unclean election is allowed for the topic.
+"""Leader election. Candidates are tried in the order of R, then members of T; they must be in the ISR and alive. The
+ISR never becomes empty: if none of it is alive, the partition has no leader and keeps its ISR, unless the topic allows
+unclean election.
 
-A broker that shuts down is passed over as long as another one of I is alive; the last one keeps the lead, and goes
-before any unclean election. Every change of leader, and every removal of a dead follower from I, raises the leader
-epoch by one. A broker whose registration cannot be read is not elected, and keeps its lead and its place in I: as long
-as one is in I nobody outside I is elected. Configs that cannot be read allow nothing.
+A broker that is shutting down is skipped as long as another ISR member is alive; the last one keeps the leadership, and
+comes before any unclean election. Every change of leader, and every removal of a dead follower from the ISR, raises the
+leader epoch by one. A broker with an unreadable registration is not elected, but keeps its leadership and its place in
+the ISR: as long as there is one in the ISR, no broker outside is elected. Unreadable configs permit nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ _NOT_NEEDED = "Leader election not needed for topic partition"
 
 
 def elect_first(view: ClusterView, partition: Partition) -> Partition | None:
-    """A new partition with its first leader: the first live replica of R, I = the live ones. None if none lives."""
+    """A new partition with its first leader: the first live replica of R; its ISR: the live ones. None if none is
+    live."""
     alive = tuple(b for b in partition.replicas if is_alive(view, partition, b))
     topic = view.topic(partition.topic)
     if not alive or topic is None:
@@ -42,13 +44,13 @@ def elect_first(view: ClusterView, partition: Partition) -> Partition | None:
 
 
 def is_going_unled(view: ClusterView, partition: Partition) -> bool:
-    """Whether a reduction takes the partition away before anybody led it."""
+    """Whether a reduction removes the partition before it had a leader."""
     return not partition.has_state and partition.partition in view.reduction(partition.topic)
 
 
 def is_gone_to_requests(view: ClusterView, partition: Partition) -> bool:
-    """Whether requests find no such partition: it is offline, or was answered to be, since the key of its reduction
-    says at once; its status follows in a later commit."""
+    """Whether the partition does not exist for requests: it is offline, or was reported so, because its reduction takes
+    it offline at once; its status follows in a later commit."""
     if partition.status_code == OFFLINE:
         return True
     if not view.has_trouble():
@@ -59,14 +61,14 @@ def is_gone_to_requests(view: ClusterView, partition: Partition) -> bool:
 
 
 def elect_offline(view: ClusterView, partition: Partition, *, unclean: bool) -> Partition | None:
-    """The partition with another leader than its present one, which is dead, gone or none; None if it stays
-    leaderless as it is."""
+    """The partition with another leader than its present one, which is dead, gone or none; None if it stays without a
+    leader as it is."""
     able = able_to_lead(view, partition)
     leader = next((b for b in partition.members if b in able), NO_LEADER)
     epoch = partition.leader_epoch + 1
     if leader != NO_LEADER:
         isr = tuple(b for b in partition.isr if b in able or b in view.unread)
-        same = (leader, isr) == (partition.leader, partition.isr)  # it shuts down and is the last one
+        same = (leader, isr) == (partition.leader, partition.isr)  # the last one, which is shutting down
         return None if same else partition.but(leader=leader, isr=isr, leader_epoch=epoch)
     outside = next((b for b in partition.replicas if is_alive(view, partition, b)), NO_LEADER) if unclean else NO_LEADER
     if outside != NO_LEADER:
@@ -75,7 +77,7 @@ def elect_offline(view: ClusterView, partition: Partition, *, unclean: bool) -> 
 
 
 def able_to_lead(view: ClusterView, partition: Partition) -> Replicas:
-    """Who of I is alive; where nobody is, who is up and shuts down."""
+    """The live members of the ISR; if there are none, those that are up and shutting down."""
     alive = tuple(b for b in partition.isr if is_alive(view, partition, b))
     return alive or tuple(b for b in partition.isr if is_up(view, partition, b))
 
@@ -87,7 +89,7 @@ def is_unclean_allowed(view: ClusterView, topic: str) -> bool:
 
 
 def allows_unclean(view: ClusterView, configs: Mapping[str, str]) -> bool:
-    """What `is_unclean_allowed` says of a topic with these settings."""
+    """The result of `is_unclean_allowed` for a topic with these configs."""
     if isinstance(configs, UnreadConfigs):
         return False
     own = configs.get(UNCLEAN)
@@ -95,9 +97,9 @@ def allows_unclean(view: ClusterView, configs: Mapping[str, str]) -> bool:
 
 
 def allows_unclean_by_default(view: ClusterView, defaults: Mapping[str, str]) -> bool:
-    """What holds for topics that do not say, with these defaults of all brokers."""
+    """The result for topics without an own value, given these defaults of all brokers."""
     if isinstance(defaults, UnreadConfigs):
-        return False  # also where the controller's own setting would: they may say otherwise
+        return False  # even if the controller's own setting allows it, since they may say otherwise
     said = defaults.get(UNCLEAN)
     return view.settings.unclean_leader_election_enable if said is None else _is_true(said)
 
@@ -107,8 +109,8 @@ def _is_true(value: str) -> bool:
 
 
 def replica_died(view: ClusterView, event: ReplicaDied | ReplicasDied) -> Decision:
-    """Replicas are gone with their broker or disk: another leader, or I without all that are dead. Of several that are
-    dead the first event decides, and nothing is left to the others."""
+    """Replicas died with their broker or disk: elect another leader, or remove the dead ones from the ISR. If several
+    died, the first event decides for all."""
     partition = view.partition(event.topic, event.partition)
     if partition is None or not partition.has_state or view.is_deleting(event.topic) or partition.is_offline:
         return Decision()
@@ -124,8 +126,7 @@ def replica_died(view: ClusterView, event: ReplicaDied | ReplicasDied) -> Decisi
 
 
 def partition_due(view: ClusterView, event: PartitionDue) -> Decision:
-    """Look at a partition again: give it its first leader, or one if it has none that can serve; go on with its
-    move."""
+    """Check a partition: elect its first leader, or one that can serve if it has none; continue its move."""
     partition = view.partition(event.topic, event.partition)
     if partition is None or view.unreadable(event.topic, event.partition) or view.is_deleting(event.topic):
         return Decision()
@@ -163,7 +164,7 @@ def _and_settle(view: ClusterView, records: list[Record], partition: Partition) 
 
 
 def elect_leader(view: ClusterView, event: ElectLeader) -> Decision:
-    """`elect_leaders` for one partition; reply None = elected."""
+    """`elect_leaders` for one partition; reply None: elected."""
     partition = view.partition(event.topic, event.partition)
     if partition is None or is_gone_to_requests(view, partition):
         what = "partition" if view.topic(event.topic) else "topic"

@@ -1,15 +1,14 @@
-"""The legacy key `/admin/reassign_partitions` (KIP-455): one more way to ask for moves, decided by the same rules as
-the API.
+"""The legacy key `/admin/reassign_partitions` (KIP-455): another way to request moves, decided by the same rules as the
+API.
 
-* Somebody writes a plan when the key is absent. From the moment in which it was read the controller owns its content:
-  what anybody writes later is reported and overwritten. A key that cannot be read is owned by nobody, and goes once
-  nothing else runs.
-* A plan is one Decision (what it names wrongly is dropped in it), each of its entries another one.
-* An entry leaves the key when its move ends, however it ends. Only one whose move was completed may stay for a while:
-  whoever takes over finds R as it asks for, and does nothing. Every other one leaves in the commit that ends it, and so
-  does one, also a completed one, whose partition a later request is about: a takeover would obey it once more.
-* A request that came later wins. So an entry that a takeover finds in the key was either not begun, or is the target of
-  the move that runs, or is done, or was written while nobody led: it wins over T, and needs no other memory.
+* A client writes a plan while the key is absent. Once it was read, the controller owns its content: later changes by
+  other programs are reported and overwritten. An unreadable key has no owner, and is removed once nothing else runs.
+* A plan is one Decision (which drops its invalid entries); each of its entries is another one.
+* An entry leaves the key when its move ends, in whatever way. Only an entry whose move completed may stay for a while:
+  a takeover finds R as requested, and does nothing. Every other entry leaves in the commit that ends it. So does an
+  entry, completed or not, whose partition a later request is about: a takeover would carry it out again.
+* A later request wins. So an entry that a takeover finds in the key was not begun, or is the target of the running
+  move, or is done, or was written while no controller led: it wins over T, and needs no other memory.
 """
 
 from __future__ import annotations
@@ -50,8 +49,8 @@ LATER: Final = "a later request"
 
 
 def legacy_key_read(view: ClusterView, event: LegacyKeyRead) -> Decision:
-    """A new plan is taken over; a key that we own and somebody else wrote is written again, as soon as it can be
-    read."""
+    """A new plan is taken over. A key that this controller owns and another program wrote is written again, once it can
+    be read."""
     legacy, found = view.legacy, event.found
     is_owned = legacy.is_there and (legacy.key.problem is None or bool(legacy.entries))
     is_leaving = not legacy.is_there and legacy.key.version != 0
@@ -68,12 +67,12 @@ def legacy_key_read(view: ClusterView, event: LegacyKeyRead) -> Decision:
 
 
 def _what(found: LegacyKey, *, is_owned: bool) -> str:
-    happened = found.problem or ("written by somebody else" if found.version else "deleted by somebody else")
+    happened = found.problem or ("written by another program" if found.version else "deleted by another program")
     return f"{happened}; {'the moves go on, written again' if is_owned else 'removed'}"
 
 
 def legacy_plan_due(view: ClusterView, event: LegacyPlanDue) -> Decision:
-    """The entries that a takeover found are gone on with."""
+    """Continue with the entries that a takeover found."""
     legacy = view.legacy
     if not legacy.is_there:
         return Decision()
@@ -86,7 +85,7 @@ def legacy_plan_due(view: ClusterView, event: LegacyPlanDue) -> Decision:
 def _admit(
     view: ClusterView, now_ms: int, entries: Iterable[LegacyEntry], key: LegacyKey
 ) -> tuple[tuple[Record, ...], tuple[Event, ...]]:
-    """Which entries are dropped, and what follows for the rest."""
+    """The entries that are dropped, and the events for the rest."""
     dropped: list[Record] = []
     due: list[Event] = []
     unclear = _named_for_two_targets(key)
@@ -107,7 +106,7 @@ def _named_for_two_targets(key: LegacyKey) -> set[LegacyName]:
 
 
 def _refusal(view: ClusterView, now_ms: int, entry: LegacyEntry) -> str | None:
-    """What a request for the same would be refused for; None if it would not be."""
+    """Why a request for the same would be refused; None if it would not be."""
     reply = alter_reassignment(view, _request(now_ms, entry)).reply
     return reply.message if isinstance(reply, ApiError) else None
 
@@ -117,10 +116,10 @@ def _request(now_ms: int, entry: LegacyEntry) -> AlterReassignment:
 
 
 def legacy_entry_due(view: ClusterView, event: LegacyEntryDue) -> Decision:
-    """The move of an entry begins, or replaces the one that runs; the same target goes on."""
+    """The move of an entry begins, or replaces the running one; with the same target it continues."""
     entry = view.legacy.entries.get((event.topic, event.partition))
     if entry is None:
-        return Decision()  # a later request took its place
+        return Decision()  # a later request replaced it
     decision = alter_reassignment(view, _request(event.now_ms, entry))
     reply = decision.reply
     if isinstance(reply, ApiError):
@@ -132,14 +131,14 @@ def legacy_entry_due(view: ClusterView, event: LegacyEntryDue) -> Decision:
 
 
 def _without(view: ClusterView, records: tuple[Record, ...]) -> Decision:
-    """Entries are removed, and with the last one the key."""
+    """Remove entries, and the key with the last one."""
     removed = sum(isinstance(record, LegacyEntryRemoved) for record in records)
     gone = removed > 0 and removed == len(view.legacy.entries)
     return Decision((*records, LegacyKeyRemoved()) if gone else records)
 
 
 def legacy_key_due(view: ClusterView, event: LegacyKeyDue) -> Decision:
-    """A key that is behind is written again; one that cannot be read goes if nothing runs."""
+    """A key that lacks changes is written again; an unreadable one is removed if no move runs."""
     legacy = view.legacy
     if legacy.is_behind:
         return Decision((LegacyKeyRewritten(),))
@@ -149,7 +148,7 @@ def legacy_key_due(view: ClusterView, event: LegacyKeyDue) -> Decision:
 
 
 def follow(view: ClusterView, event: Event, decision: Decision) -> Decision:
-    """What `decision` means for the legacy key: who moves no more, or was asked for anew, leaves it."""
+    """What `decision` means for the legacy key: partitions that no longer move, or were requested again, leave it."""
     if not decision.records and type(event) is not AlterReassignment:
         return decision
     if isinstance(decision.reply, NoReassignmentInProgress):
@@ -168,7 +167,7 @@ def follow(view: ClusterView, event: Event, decision: Decision) -> Decision:
 
 
 def _cancel_unbegun(view: ClusterView, event: Event, decision: Decision) -> Decision:
-    """To cancel a move that an entry in force asks for, and that has not begun, is no error."""
+    """Cancelling a move that an entry in force requests, and that has not begun, is not an error."""
     assert isinstance(event, AlterReassignment)
     partition = view.partition(event.topic, event.partition)
     if partition is None or (event.topic, event.partition) not in view.legacy.entries:
@@ -177,8 +176,8 @@ def _cancel_unbegun(view: ClusterView, event: Event, decision: Decision) -> Deci
 
 
 def _ended(event: Event, decision: Decision) -> Mapping[LegacyName, tuple[str, bool]]:
-    """By partition: why its entry ends (empty: it does not, if it is in force), and whether the key must not name the
-    partition after this commit."""
+    """By partition: why its entry ends (empty: it does not, if it is in force), and whether the key must no longer name
+    the partition after this commit."""
     found: dict[LegacyName, tuple[str, bool]] = {}
     for record in decision.records:
         if isinstance(record, PartitionRecord) and record.after.move is not record.before.move:

@@ -1,7 +1,7 @@
-"""The first term over a store that the cluster was moved to: every leader epoch rises before any request is decided.
+"""The first term over a store that the cluster was migrated to: all leader epochs rise before any request is decided.
 
-Generations and `created` begin again in another store, and with them partition epochs and broker epochs. What brokers
-know of a partition is older than any of them says; the leader epoch is what tells it.
+Generations and `created` begin again in another store, and with them partition epochs and broker epochs. Only the
+leader epoch tells brokers that what they know of a partition is old.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from controller.model.view import ClusterView
 
 
 def leader_epochs_due(view: ClusterView, event: LeaderEpochsDue) -> Decision:
-    """The leader epochs rise by one. A partition without a state key was never told to anybody; of one that is stopped,
-    since its topic is being deleted, or offline, brokers hear by StopReplica, which carries the epoch it was stopped
-    with."""
+    """The leader epochs rise by one. Skipped are partitions without a state key, which were never sent to a broker, and
+    those that are stopped because their topic is being deleted, or offline: StopReplica informs brokers, with the epoch
+    of the stop."""
     if view.migration_version == 0:
         return Decision()
     found = (view.partition(event.topic, partition) for partition in event.partitions)
@@ -31,5 +31,5 @@ def _raised(partition: Partition) -> LeaderEpochRaised:
 
 
 def migration_done(view: ClusterView, event: MigrationDone) -> Decision:
-    """Nothing is left to raise; after a crash before this, all are raised once more, which does no harm."""
+    """All are raised. After a crash before this, they are raised once more, which is harmless."""
     return Decision((MigrationWorkedOff(view.migration_version),)) if view.migration_version else Decision()

@@ -1,9 +1,9 @@
-"""Where replicas go: rack-aware placement (KIP-36), rack-blind placement, and the replacement of a leaving broker.
+"""Placement of replicas: rack-aware (KIP-36), without racks, and the replacement of a leaving broker.
 
-With racks, brokers stand in a list that alternates racks; the leader of partition i is the next in the list, followers
-come after it at a distance that shifts each time the list is through, and a rack (a broker) is used again only when all
-are. So with k * brokers partitions every broker leads k; with RF <= racks no rack holds two replicas; with RF >= racks
-every rack holds one. Without racks the list is sorted by id. Some with and some without: as without.
+With racks, brokers are in a list that alternates racks. The leader of partition i is the next one in the list;
+followers come after it at a distance that shifts at each pass through the list, and a rack (a broker) is used again
+only when all are. So with k * brokers partitions every broker leads k; with RF <= racks no rack holds two replicas;
+with RF >= racks every rack holds one. If any broker has no rack, the list is sorted by id, and racks are ignored.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from controller.model.values import Replicas
 
 
 def alternate_racks(racks: Mapping[int, str | None]) -> Replicas:
-    """The brokers, one per rack in turn; racks by name, brokers within a rack by id (KIP-36)."""
+    """The brokers, one per rack in turn; racks sorted by name, brokers within a rack by id (KIP-36)."""
     by_rack: dict[str | None, list[int]] = {}
     for broker in sorted(racks):
         by_rack.setdefault(racks[broker], []).append(broker)
@@ -81,8 +81,8 @@ def _spread(
 
 
 def continue_rotation(racks: Mapping[int, str | None], first_replica: int) -> int:
-    """The fixed start with which partitions are added to a topic: the index, in the list that the placement uses, of
-    the first broker with an id >= `first_replica` (of partition 0), 0 if there is none."""
+    """The fixed start for partitions added to a topic: the index, in the list of the placement, of the first broker
+    with an id >= `first_replica` (of partition 0), 0 if there is none."""
     aware = bool(racks) and None not in racks.values()
     brokers = alternate_racks(racks) if aware else tuple(sorted(racks))
     above = [broker for broker in sorted(racks) if broker >= first_replica]
@@ -92,14 +92,14 @@ def continue_rotation(racks: Mapping[int, str | None], first_replica: int) -> in
 def replace_broker(
     replicas: Replicas, leaving: int, racks: Mapping[int, str | None], loads: Mapping[int, int]
 ) -> Replicas:
-    """`replicas` with another broker in the place of `leaving`: the one of `racks` that leaves the replicas in the
-    most racks; of these the least loaded (`loads`: broker -> replicas), of these the lowest id.
-    ValueError if every broker holds a replica already. The caller adds to `loads` what it decided.
+    """`replicas` with another broker instead of `leaving`: the one of `racks` with which the replicas are in the most
+    racks; among these the least loaded (`loads`: broker -> replicas), then the lowest id. ValueError if every broker
+    holds a replica already. The caller updates `loads`.
     """
     stay = {broker for broker in replicas if broker != leaving}
     candidates = [broker for broker in racks if broker not in stay and broker != leaving]
     if not candidates:
-        raise ValueError(f"no broker left to take the place of {leaving} in {list(replicas)}")
+        raise ValueError(f"no broker is left to replace {leaving} in {list(replicas)}")
     stay_racks = {racks.get(broker) for broker in stay}
     best = min(candidates, key=lambda b: (_in_used_rack(racks[b], stay_racks), loads.get(b, 0), b))
     return tuple(best if broker == leaving else broker for broker in replicas)

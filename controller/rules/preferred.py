@@ -1,7 +1,7 @@
-"""Preferred leaders without anybody waiting: by the key `/admin/preferred_replica_election`, and by themselves.
+"""Elections of preferred leaders without a caller: by the key `/admin/preferred_replica_election`, and automatic ones.
 
-A broker is out of balance when more than `leader_imbalance_per_broker_percentage` of the partitions that prefer it
-(R[0]) are led by others; then it gets each of them where it is alive and in I. What one cannot get is left as it is.
+A broker is out of balance if others lead more than `leader_imbalance_per_broker_percentage` of the partitions that
+prefer it (R[0]). Then it is elected for each of them where it is alive and in the ISR; the others stay unchanged.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from controller.rules.leader_election import elect_leader, is_gone_to_requests
 
 
 def preferred_due(view: ClusterView, event: PreferredDue) -> Decision:
-    """As asked for, but nobody hears of it where it cannot be."""
+    """As a request, but a refusal has no effect."""
     decision = elect_leader(view, ElectLeader(event.now_ms, event.topic, event.partition))
     return Decision() if isinstance(decision.reply, ApiError) else decision
 
 
 def preferred_election_put(view: ClusterView, event: PreferredElectionPut) -> Decision:
-    """An election per partition, then the key goes; what is unknown is passed over, with the reason."""
+    """An election per partition, then the key is deleted. Unknown partitions are skipped, with the reason."""
     due: list[Event] = []
     unknown: list[TopicPartition] = []
     for tp in dict.fromkeys(event.partitions):
@@ -44,11 +44,11 @@ def preferred_election_put(view: ClusterView, event: PreferredElectionPut) -> De
 
 
 def rebalance_due(view: ClusterView, event: RebalanceDue) -> Decision:
-    """One walk over all partitions; an election for each that an unbalanced broker is to lead and can."""
+    """Visit all partitions once; an election for each that an unbalanced broker should and can lead."""
     if not view.settings.auto_leader_rebalance_enable:
         return Decision()
     preferring: dict[int, int] = {}  # broker -> how many partitions prefer it
-    elsewhere: dict[int, list[Partition]] = {}  # broker -> those of them that others lead
+    elsewhere: dict[int, list[Partition]] = {}  # broker -> those of them with another leader
     for p in view.partitions():
         if p.is_offline or p.leader == LEADER_DURING_DELETE:
             continue

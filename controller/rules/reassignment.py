@@ -1,10 +1,10 @@
-"""Reassignment requests (KIP-455, with KIP-860's flag): accept, override, cancel, roll back, deadline. How a move goes
-on and ends stands in `progress`.
+"""Reassignment requests (KIP-455, with KIP-860's flag): accept, override, cancel, roll back, deadline. `completion` has
+how a move continues and ends.
 
-* T is the whole final replica list; nothing of R leaves before every member of T is in sync.
-* An override keeps `origin`; of the old T only those are deleted that are neither in R, nor in I, nor in the new T.
-* A cancel stops, it does not revert: R keeps what joined, only members of T outside R and I are deleted. It is refused
-  if no live in-sync replica would remain in R, unless forced.
+* T is the complete final replica list; no replica of R is removed before all of T is in sync.
+* An override keeps `origin`. Of the old T, only brokers that are in none of R, the ISR and the new T are deleted.
+* A cancel stops the move and does not revert it: R keeps what joined; only members of T outside R and the ISR are
+  deleted. It is refused if R would have no live in-sync replica, unless forced.
 * Accepting, overriding and cancelling raise the leader epoch by one.
 """
 
@@ -34,8 +34,8 @@ from controller.rules.completion import drop_intents, intend_deletion, settle
 from controller.rules.leader_election import elect_first, is_gone_to_requests
 
 _INCLUDES: Final = "The manual partition assignment includes"
-_REASONS_MAX: Final = 20  # in a message: a list of a million wrong ids is answered as one of twenty
-_TIME_MS_MAX: Final = 2**53  # what the codec reads back
+_REASONS_MAX: Final = 20  # in a message, since a request may have a million wrong ids
+_TIME_MS_MAX: Final = 2**53  # the maximum that the codec reads
 
 
 def alter_reassignment(view: ClusterView, event: AlterReassignment) -> Decision:
@@ -76,7 +76,7 @@ def _not_found(view: ClusterView, topic: str, partition: int) -> str:
 
 
 def _is_gone(view: ClusterView, partition: Partition, event: AlterReassignment) -> bool:
-    """Of what goes offline a move that runs can be cancelled still, as going offline does."""
+    """A running move of a partition that goes offline can still be cancelled, as going offline itself does."""
     is_cancel = event.target is None and not event.to_origin and partition.move is not None
     return not is_cancel and is_gone_to_requests(view, partition)
 
@@ -98,7 +98,7 @@ def _check_target(
 
 def check_replicas(view: ClusterView, replicas: Replicas, present: Replicas = ()) -> str | None:
     """What is wrong with a list of brokers, in Kafka's words, with the reason per id; None if nothing is. `present`:
-    brokers that need not be alive, since they hold a replica already."""
+    brokers that hold a replica already and need not be alive."""
     if not replicas:
         return f"{_INCLUDES} an empty replica list."
     once = set(replicas)
@@ -128,7 +128,7 @@ def _answer(after: Partition, origin: Replicas) -> ReassignmentAnswer:
 
 
 def _accept_new(view: ClusterView, partition: Partition, target: Replicas, event: AlterReassignment) -> Decision:
-    """A partition that was just created gets its first leader, which is due anyhow, and the target."""
+    """A new partition gets its first leader, which is due anyway, and the target."""
     first = elect_first(view, partition)
     if first is None:
         name = f"{event.topic}-{event.partition}"
@@ -188,7 +188,7 @@ def _cancel(view: ClusterView, partition: Partition, cause: str, *, force: bool)
 
 
 def move_deadline(view: ClusterView, event: MoveDeadline) -> Decision:
-    """The deadline of a move is over: it is cancelled, whatever remains in sync."""
+    """The deadline of a move has passed: it is cancelled, whatever remains in sync."""
     partition = view.partition(event.topic, event.partition)
     if partition is None or partition.move is None or partition.move.deadline_ms is None:
         return Decision()
@@ -198,7 +198,7 @@ def move_deadline(view: ClusterView, event: MoveDeadline) -> Decision:
 
 
 def foreign_target_found(view: ClusterView, event: ForeignTargetFound) -> Decision:
-    """A move that another controller passed over is not resumed, unless somebody asked for another one since."""
+    """A move that another controller ignored is not resumed, unless another target was requested since."""
     partition = view.partition(event.topic, event.partition)
     if partition is None or partition.move != event.move or view.is_deleting(event.topic):
         return Decision()
@@ -206,15 +206,15 @@ def foreign_target_found(view: ClusterView, event: ForeignTargetFound) -> Decisi
 
 
 def expand_cancel(view: ClusterView, topic: str | None, now_ms: int, *, force: bool) -> tuple[AlterReassignment, ...]:
-    """A cancel for every move of `topic`, or of all topics; also for those that the legacy key asks for and that have
-    not begun. A topic that is being deleted cancels its own."""
+    """A cancel for every move of `topic`, or of all topics, including those of the legacy key that have not begun. A
+    topic that is being deleted cancels its own."""
     moving = dict.fromkeys((p.topic, p.partition) for p in view.moving())
     named = [name for name in (moving | dict.fromkeys(view.legacy.entries)) if topic is None or name[0] == topic]
     return tuple(AlterReassignment(now_ms, *name, None, force=force) for name in named if not view.is_deleting(name[0]))
 
 
 def describe_move(view: ClusterView, partition: Partition) -> PartitionReassignment | None:
-    """What the listing says of a partition; None if it does not move."""
+    """The entry of a partition in the listing; None if it does not move."""
     move = partition.move
     if move is None:
         return None

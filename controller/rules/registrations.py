@@ -1,8 +1,8 @@
-"""Who is registered, and what that means for who is live: presence says alive.
+"""Which brokers are registered, and what that means for those that are live: a registered broker is alive.
 
-Brokers are level-triggered: what is registered is compared with what is live, and the difference is a death or a birth.
-A birth waits until nothing of the death before it is left to do. A registration that is there and cannot be read is
-neither: of a live broker what is known stays in force, and any other one is unread until more is known.
+Brokers are level-triggered: registered brokers are compared with live ones, and each difference is a death or a birth.
+A birth waits until the death before it is complete. An unreadable registration is neither: known values of a live
+broker stay in force, and any other broker is unread until it becomes readable.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from controller.model.view import ClusterView
 def came_and_went(
     view: ClusterView, registered: Mapping[int, Broker], unread: Mapping[int, int], now_ms: int
 ) -> list[Event]:
-    """What became of brokers. `registered`: whose registration could be read. `unread`: of whom it is there and could
-    not, with its `created`."""
+    """The events for changed brokers. `registered`: readable registrations. `unread`: the `created` of unreadable
+    ones."""
     events: list[Event] = []
     for broker_id in sorted({*view.brokers, *registered, *unread, *view.unread}):
         if broker_id in unread:
@@ -42,7 +42,7 @@ def _read(view: ClusterView, broker_id: int, registered: Broker | None, now_ms: 
 
 
 def _unread(view: ClusterView, broker_id: int, epoch: int, now_ms: int) -> list[Event]:
-    """Of a live broker what is known stays in force, unless another epoch says that it died."""
+    """Known values of a live broker stay in force, unless another epoch shows that it died."""
     live = view.brokers.get(broker_id)
     if live is not None:
         return [] if epoch == live.epoch else [BrokerGone(now_ms, broker_id, live.epoch)]
@@ -50,4 +50,4 @@ def _unread(view: ClusterView, broker_id: int, epoch: int, now_ms: int) -> list[
         return [] if broker_id in view.dying else [BrokerUnread(now_ms, broker_id, epoch)]
     if view.unread[broker_id] == epoch:
         return []
-    return [BrokerKnown(now_ms, broker_id, None)]  # that is a death, after which it is read again
+    return [BrokerKnown(now_ms, broker_id, None)]  # a death, after which it is read again

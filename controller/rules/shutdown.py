@@ -1,11 +1,13 @@
-"""Controlled shutdown: before a broker goes, others lead what it led, and it leaves every isr that goes on without it.
+"""Controlled shutdown: before a broker stops, others lead its partitions, and it leaves every ISR that has other live
+members.
 
-* The mark is kept in memory only. A takeover knows nothing of it: the host is answered with NOT_CONTROLLER, asks the
-  next controller again, and all is looked at again; what was given away already needs nothing.
-* Each partition is a Decision of its own. I loses whoever shuts down as long as somebody else is alive in it; the
-  leader is the present one if it stays in I, else the first of R (then of T) that does. The last one of I keeps it.
-* Whoever shuts down is not alive for elections, placements, targets and isr changes, until it is registered under a new
-  epoch.
+* The mark is kept in memory only. A takeover does not know it: the host gets NOT_CONTROLLER and repeats the request to
+  the next controller, which checks all partitions again; those that moved already need nothing.
+* Each partition is a Decision of its own. The broker leaves the ISR as long as another member is alive. The leader
+  stays if it stays in the ISR, otherwise the first of R (then of T) in the ISR leads. The last ISR member keeps the
+  leadership.
+* A broker that is shutting down is not alive for elections, placements, targets and ISR changes, until it is registered
+  under a new epoch.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ CAUSE = "controlled shutdown"
 
 
 def shutdown_asked(view: ClusterView, event: ShutdownAsked) -> Decision:
-    """The broker is marked, its partitions follow; the answer comes when all of them are decided."""
+    """Mark the broker; events for its partitions follow, and the answer when all are decided."""
     if error := _stale(view, event):
         return refuse(error)
     marked = view.shutting_down.get(event.broker_id) == event.epoch
@@ -42,12 +44,12 @@ def _stale(view: ClusterView, event: ShutdownAsked | ShutdownDecided) -> StaleBr
 
 
 def replica_leaves(view: ClusterView, event: ReplicaLeaves) -> Decision:
-    """Another leader, or I without those that shut down; nothing where nobody else is alive in I."""
+    """Another leader, or the ISR without brokers that shut down; nothing if no other ISR member is alive."""
     partition = view.partition(event.topic, event.partition)
     if partition is None or partition.leader == NO_LEADER or event.broker not in view.shutting_down:
         return Decision()
     if view.is_deleting(event.topic) or partition.is_offline:
-        return Decision()  # nobody is elected any more
+        return Decision()  # such partitions have no elections
     alive = tuple(b for b in partition.isr if is_alive(view, partition, b))
     if not alive or event.broker not in partition.isr:
         return Decision()
@@ -64,7 +66,7 @@ def replica_leaves(view: ClusterView, event: ReplicaLeaves) -> Decision:
 
 
 def shutdown_decided(view: ClusterView, event: ShutdownDecided) -> Decision:
-    """Reply: the partitions that the broker leads still; StaleBrokerEpoch if it went meanwhile."""
+    """Reply: the partitions that the broker still leads; StaleBrokerEpoch if it left meanwhile."""
     if error := _stale(view, event):
         return refuse(error)
     held = view.partitions_on(event.broker_id)

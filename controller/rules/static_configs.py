@@ -1,4 +1,4 @@
-"""Read-only configs of a broker, under Kafka's names: what it registered with, and the host's `Settings`."""
+"""Read-only configs of a broker, under Kafka's names: its registration, and the host's `Settings`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STATIC: Final = {"broker.id", "advertised.listeners", "broker.rack", *(name for 
 
 
 def static_entries(view: ClusterView, broker: str) -> Iterator[ConfigEntry]:
-    """The read-only configs of the broker with this id. What it registered with is missing if it is not live."""
+    """The read-only configs of the broker with this id. Those of its registration are missing if it is not live."""
     yield _entry("broker.id", broker, "-1", ConfigKind.INT, "The id of the broker.")
     live = view.brokers.get(int(broker))
     if live is not None:
@@ -40,7 +40,7 @@ def static_entries(view: ClusterView, broker: str) -> Iterator[ConfigEntry]:
 
 
 def static_value(settings: Settings, name: str) -> str | None:
-    """The field of `settings` for Kafka's setting `name`, as text; None if there is none. Fields have underscores where
+    """The field of `settings` for Kafka's config `name`, as text; None if there is none. Fields have underscores where
     Kafka's names have dots."""
     value = getattr(settings, name.replace(".", "_"), None)
     return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)

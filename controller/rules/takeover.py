@@ -1,4 +1,4 @@
-"""What a takeover finds in the store, and goes on with before anything else is decided."""
+"""What a takeover finds in the store, and continues before anything else is decided."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from controller.rules.reduction.keys import refusal
 
 
 def died(view: ClusterView) -> dict[int, int]:
-    """Whoever is named by a partition and not live died while nobody looked, or bounced: id -> the epoch that died."""
+    """The brokers that partitions name and that are not live, since they died or restarted meanwhile: id -> epoch."""
     named = sorted({*view.brokers_named(), *view.admitted_brokers()})
     return {
         broker: view.admitted_epoch(broker) or 0
@@ -22,8 +22,8 @@ def died(view: ClusterView) -> dict[int, int]:
 
 
 def deletion_goes_on(view: ClusterView, name: str) -> bool:
-    """Whether the deletion of a known topic goes on: what was begun does, at any rate; of the others those that can be
-    ended."""
+    """Whether the deletion of a known topic continues: in any case if it has begun, otherwise if it can be
+    completed."""
     numbers = range(view.partition_count(name))
     if any(view.key_version(name, number).version == UNREAD for number in numbers):
         return has_stopped(view, name)
@@ -31,7 +31,7 @@ def deletion_goes_on(view: ClusterView, name: str) -> bool:
 
 
 def reduction_found(view: ClusterView, read: ReductionKeyRead) -> tuple[ReductionKeyRead | None, list[Event]]:
-    """What of a reduction's key is in force from the beginning (None: nothing), and what is to be decided."""
+    """The part of a reduction's key that is in force from the start (None: nothing), and the events to decide."""
     if view.is_deleting(read.topic):
         return attrs.evolve(read, entries={}, extra=None), []
     if view.topic(read.topic) is None or not read.entries or refusal(view, read) is not None:

@@ -1,7 +1,7 @@
 """Topics are created and expanded. The first Decision writes the topic's keys (config, topic); each partition then gets
-its state key in a Decision of its own, and a topic left half way by a crash is finished by whoever is controller.
+its state key in a Decision of its own. After a crash in between, the next controller completes the topic.
 
-Messages are Kafka's where it has such an error: its tools print them as they come, and people know them.
+Messages are Kafka's where it has such an error: its tools print them unchanged, and users know them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from controller.rules.reassignment import check_replicas
 
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 _NAME_MAX: Final = 249
-VALUE_BYTES_MAX: Final = 950_000  # of any key: ZooKeeper takes 1 MB; a topic key holds every partition
+VALUE_BYTES_MAX: Final = 950_000  # for any key, since ZooKeeper takes 1 MB; a topic's key holds all its partitions
 
 
 def check_name(view: ClusterView, name: str) -> ApiError | None:
@@ -54,7 +54,7 @@ def check_name(view: ClusterView, name: str) -> ApiError | None:
 
 
 def misspelt(name: str) -> str | None:
-    """Why nothing can be a topic's name that is spelt like this; None where it can."""
+    """Why no topic can have this name, by its spelling; None if one can."""
     if not name:
         return "the empty string is not allowed"
     if name in (".", ".."):
@@ -91,13 +91,13 @@ def _due(now_ms: int, topic: str, first: int, count: int) -> tuple[PartitionDue,
 
 
 def _check_size(name: str, assignments: tuple[Replicas, ...], retired: int = 0) -> ApiError | None:
-    """`retired`: how many retired epochs the key holds beside them."""
+    """`retired`: the number of retired epochs in the key."""
     size_max = 400 + 24 * retired + sum(12 + 11 * len(replicas) for replicas in assignments)
     if size_max <= VALUE_BYTES_MAX:
         return None
     return InvalidPartitions(
         f"topic {name}: {len(assignments)} partitions may take {size_max} bytes in the topic's key, "
-        f"which holds {VALUE_BYTES_MAX} at most"
+        f"which holds at most {VALUE_BYTES_MAX}"
     )
 
 
@@ -116,7 +116,7 @@ def _assign_new(view: ClusterView, event: CreateTopic) -> tuple[Replicas, ...] |
 
 
 def _racks(view: ClusterView) -> dict[int, str | None]:
-    """The brokers that replicas may be placed on, each with its rack."""
+    """The brokers that replicas may be placed on, with their racks."""
     return {b.broker_id: b.rack for b in view.brokers.values() if b.broker_id not in view.shutting_down}
 
 
@@ -131,7 +131,7 @@ def _check_counts(view: ClusterView, name: str, partitions: int, factor: int) ->
             f"Unable to replicate the partition {factor} time(s): The target replication factor of {factor} cannot be "
             f"reached because only {alive} broker(s) are registered."
         )
-    if partitions * (12 + 11 * factor) > VALUE_BYTES_MAX:  # before anything of this size is built
+    if partitions * (12 + 11 * factor) > VALUE_BYTES_MAX:  # checked before anything of this size is built
         return InvalidPartitions(f"topic {name}: {partitions} partitions do not fit into the topic's key")
     return None
 
@@ -164,7 +164,7 @@ def create_partitions(view: ClusterView, event: CreatePartitions) -> Decision:
     going = {*view.reduction(event.topic), *(p.partition for p in partitions if p.status_code)}
     if going:
         named = f"topic {event.topic}: partitions {sorted(going)[:20]}"
-        return refuse(InvalidPartitions(f"{named} are being removed; none is added before they are gone"))
+        return refuse(InvalidPartitions(f"{named} are being removed; none can be added until they are gone"))
     if any(p.move is not None for p in partitions):
         return refuse(ReassignmentInProgress(f"topic {event.topic}: a partition of it is being reassigned"))
     present = tuple(p.replicas for p in partitions)

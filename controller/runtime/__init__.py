@@ -1,1 +1,1 @@
-"""The only floor with threads, time and I/O: inbox, loop, leadership, loads, commits, sends, journal."""
+"""The runtime, the only room with threads, time and I/O: inbox, loop, leadership, loads, commits, sends, journal."""

@@ -1,8 +1,8 @@
-"""Batches: gather, decide, commit, publish; and what to do about conflicts.
+"""Batches: gather, decide, commit, publish; and the handling of conflicts.
 
-A batch that met somebody else's write is undone as a whole, the key is read, and all its events are decided anew after
-what was found there. A key that keeps being written is left alone for a while, with the events that touch it, and the
-rest goes on. While a commit's outcome is not known nothing else is decided.
+A batch that conflicts with another program's write is undone as a whole, the key is read, and all events are decided
+again after what was found there. If a key keeps being written, it and the events that touch it wait for a while, and
+the rest continues. While the outcome of a commit is unknown, nothing else is decided.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from stores.base import Op, OutcomeUnknown, Put, StoreError, Unavailable, Versio
 
 _log = logging.getLogger(__name__)
 
-CONFLICTS_MAX: Final = 3  # on one key, before the rest goes on without it
+CONFLICTS_MAX: Final = 3  # of one key, before the rest continues without it
 
 
 class Batching:
-    """From waiting jobs to what is committed and published. Used by the term that it belongs to, on its thread."""
+    """Turns waiting jobs into commits and publishes them. Used by its term, on the loop's thread."""
 
     def __init__(
         self,
@@ -64,21 +64,21 @@ class Batching:
         self._committed = committed
         self._kinds = reconcile.kinds
         self._decided: list[tuple[Job, Decision]] = []
-        self._starts: list[int] = []  # of each Decision: how many records the batch held before it
+        self._starts: list[int] = []  # for each Decision, how many records the batch had before it
         self._dirty_keys: list[DirtyKey] = []
         self._ops: list[Op] = []
-        self._unread: Result | None = None  # applied, and what it left could not be read yet
+        self._unread: Result | None = None  # applied, but the versions could not be read yet
         self._conflicts: dict[DirtyKey, int] = {}
-        self._held: dict[DirtyKey, int] = {}  # keys that others keep writing -> until when they are left alone
+        self._held: dict[DirtyKey, int] = {}  # keys that others keep writing -> until when they wait
         self.batch_size = BatchSize(services.clock, services.settings.commit_decisions_max)
 
     @property
     def is_in_flight(self) -> bool:
-        """Whether a commit was sent whose outcome is not known yet, or not what it left."""
+        """Whether a commit was sent whose outcome, or whose versions, are not known yet."""
         return self._committer.is_in_flight or self._unread is not None
 
     def held_until_ms(self) -> list[int]:
-        """When keys that are left alone are looked at again, in `elapsed_ms`."""
+        """When the waiting keys are read again, in `elapsed_ms`."""
         return list(self._held.values())
 
     # --- decide
@@ -101,10 +101,10 @@ class Batching:
             self._publish()
 
     def _decide(self) -> None:  # noqa: C901, PLR0912 - one loop, for speed
-        """The batch is full, or nothing is ready. What is asked for every job is asked here and not by a call.
+        """Decide until the batch is full or nothing is ready. Checks are inlined, since a call per job is slow.
 
-        How many bytes it takes is reckoned afterwards, for all of it: a move has nine records, and to reckon what each
-        adds takes longer than its rules."""
+        The bytes of the batch are computed afterwards for all records together: a move has nine, and computing the
+        bytes of each would take longer than its rules."""
         state, measures = self.state, self.services.measures
         ops_max = self.services.store.capabilities.commit_ops_max - FIXED_OPS
         decisions_max, records_max = self.batch_size.decisions, self.batch_size.records
@@ -121,12 +121,12 @@ class Batching:
             before = len(log)
             try:
                 decision = step(state, job.event)
-            except Exception as error:  # noqa: BLE001 - a defect of ours must not stop the controller
+            except Exception as error:  # noqa: BLE001 - a defect in a rule must not stop the controller
                 self._failed(job, before, error)
                 continue
             if self._held and self._touches_held(before):
                 undo_to(state, before)
-                if self._kinds.told(job.event) is None:  # else the key is read again when it is released
+                if self._kinds.told(job.event) is None:  # otherwise the key is read again when it is released
                     self.work.delay(job, self.services.elapsed_ms())
                 continue
             if len(dirty_keys) > ops_max:
@@ -146,8 +146,8 @@ class Batching:
             measures.decided([job for job, _ in decided], ended_s)
 
     def _take_back_half(self) -> None:
-        """The batch is more than the store takes: half of it waits for the next one. What is too large alone is
-        refused, and others are decided."""
+        """The batch exceeds the limits of the store: put half of it back for the next one. A single decision that is
+        too large is refused, and others are decided."""
         kept = len(self._decided) // 2
         jobs = [job for job, _ in self._decided[kept:]]
         undo_to(self.state, self._starts[kept])
@@ -161,7 +161,7 @@ class Batching:
             self._decide()
 
     def _failed(self, job: Job, before: int, error: Exception) -> None:
-        """A rule failed on a job: nothing of it is applied, it is reported, and whoever asked gets the error."""
+        """A rule failed on a job: undo its records, report it, and fail the request."""
         _log.error("the rules failed on %r", job.event, exc_info=error)
         undo_to(self.state, before)
         self.findings["defect"] = f"{type(job.event).__name__}: {error!r}"
@@ -169,7 +169,7 @@ class Batching:
         self._keep(job)
 
     def _keep(self, job: Job) -> None:
-        """What was refused is dropped, unless others wait for it."""
+        """Drop a refused job, unless others wait for it."""
         if job.event.is_kept:
             self.work.delay(job, self.services.elapsed_ms())
             return
@@ -178,8 +178,8 @@ class Batching:
             self.work.expanded.append(Job(then, cause=job.cause))
 
     def _is_over(self, job: Job, now_ms: int) -> bool:
-        """A request whose deadline passed is answered, not decided; one that was answered (by a demotion, or cancelled
-        by the caller) is neither. None is a part of a group."""
+        """Whether the request has ended: it was answered (by a demotion, or cancelled by the caller), or its deadline
+        has passed, in which case it is answered now. Parts of a group have no reply."""
         if job.event.is_begun:
             return False
         if job.reply is not None and job.reply.done():
@@ -191,8 +191,7 @@ class Batching:
         return True
 
     def _must_wait(self, job: Job) -> bool:
-        """A death is not over before every partition of it is decided, also those that wait for a key; nor is any other
-        large event."""
+        """Whether the job must wait: for parts of its group that are not decided yet, or for another large event."""
         if not job.is_too_early() and not must_wait(self.state, job.event):
             return False
         self.work.delay(job, self.services.elapsed_ms())
@@ -202,9 +201,7 @@ class Batching:
         return any(dirty_key in self._held for _, _, fresh in self.state.batch.log[before:] for dirty_key in fresh)
 
     def _refuse_too_large(self, job: Job) -> None:
-        error = InvalidRequest(
-            f"what {type(job.event).__name__} would write is more than the store takes in one commit"
-        )
+        error = InvalidRequest(f"{type(job.event).__name__} would write more than the store takes in one commit")
         self.findings["too large"] = str(error)
         self.services.outstanding.complete(job.reply, error)
         self._keep(job)
@@ -212,7 +209,7 @@ class Batching:
     # --- commit
 
     def go_on(self) -> bool:
-        """Send the commit in flight, or find out what became of it; whether that is known now."""
+        """Send the commit in flight, or find its outcome; return whether it is known now."""
         result = self._unread or self._committer.try_once()
         if result.end is End.APPLIED:
             return self._applied(result)
@@ -233,7 +230,7 @@ class Batching:
                 versions, read_again = self._read_versions()
             except StoreError as error:
                 if not self._may_be_read_later(error):
-                    raise Deposed(f"committed, but what it left cannot be read: {error}") from error
+                    raise Deposed(f"committed, but its versions cannot be read: {error}") from error
                 self._unread = result
                 return False
         self._unread = None
@@ -251,19 +248,19 @@ class Batching:
         return True
 
     def _may_be_read_later(self, error: StoreError) -> bool:
-        """Whether there is no contact just now: the outcome was asked for over another session, which may have found a
-        server before ours does."""
+        """Whether the store has no connection just now: the outcome was read over another session, which may reconnect
+        before this one."""
         return isinstance(error, Unavailable | OutcomeUnknown) and not self._committer.is_over_time
 
     def _forget_reads(self) -> None:
-        """What was read of a key before we wrote it is old: our commit would have met what was news in it."""
+        """Drop what was read of keys before this commit wrote them: otherwise the commit would have had a conflict."""
         if self.work.first:
             written = set(self._dirty_keys)
             self.work.first = deque(job for job in self.work.first if self._kinds.told(job.event) not in written)
 
     def _read_versions(self) -> tuple[tuple[Version | None, ...], list[Event]]:
-        """The versions that a commit whose reply was lost left. A value that is not what it wrote is somebody else's
-        since: it is read as such."""
+        """The versions after a commit whose reply was lost. A key with another value was written by another program
+        since then: it is read again."""
         entries = self._kinds.ground.current([op.key for op in self._ops])
         versions: list[Version | None] = []
         others: list[DirtyKey] = []
@@ -271,26 +268,26 @@ class Batching:
             versions.append(None if entry is None else entry.version)
             if entry is None:
                 is_ours = not isinstance(op, Put)
-            else:  # the same bytes may have been written by somebody else since
+            else:  # another program may have written the same bytes since then
                 is_ours = isinstance(op, Put) and entry.value == op.value and self._writer.is_next(dirty_key, entry)
             if not is_ours:
                 others.append(dirty_key)
                 if self._kinds.by_word[dirty_key[0]].is_altered(dirty_key[1]):
-                    versions[-1] = None  # what is read is told from what we wrote by its version
+                    versions[-1] = None  # by its version, what is read is distinguished from what this commit wrote
         return tuple(versions), self._read(others)
 
     def _publish(self, seq: int = 0) -> None:
         decided, self._decided, self._starts = self._decided, [], []
         batch = start_batch(self.state)
         if batch.log:
-            self._committed()  # whoever is answered now sees what became of it
+            self._committed()  # before callers are answered, so that they see the result
         self._publisher.publish(batch, self._dirty_keys, decided, seq)
         self._dirty_keys, self._ops = [], []
         for job, decision in decided:
             if decision.expand:
                 is_later = decision.reply is LATER
                 jobs = jobs_of(decision.expand, job.cause, job.request if is_later else None)
-                if is_later:  # whoever asked is answered with the last of them
+                if is_later:  # the caller is answered with the last of them
                     last = jobs[-1]
                     last.reply, last.deadline_ms, last.answer = job.reply, job.deadline_ms, job.answer
                 self.work.expand(jobs)
@@ -298,7 +295,7 @@ class Batching:
     # --- conflicts
 
     def _undo(self) -> list[Job]:
-        """Take the whole batch back; its jobs, in their order."""
+        """Undo the whole batch; return its jobs in order."""
         undo_to(self.state, 0)
         start_batch(self.state)
         jobs = [job for job, _ in self._decided]
@@ -312,8 +309,8 @@ class Batching:
                 job.settled(-1)
 
     def _conflicted(self, result: Result) -> None:
-        """Somebody else wrote one of our keys: undo, read that key, decide all anew. A key that keeps being written is
-        left alone for a while, with the events that touch it."""
+        """Another program wrote one of the keys: undo the batch, read that key, and decide all again. A key that keeps
+        being written waits for a while, together with the events that touch it."""
         index = cast(int, result.index)
         dirty_key, key = self._dirty_keys[index], self._ops[index].key
         jobs = self._undo()
@@ -329,15 +326,15 @@ class Batching:
         try:
             events = self._read([dirty_key])
         except StoreError as error:
-            raise Deposed(f"a conflict on {key} that cannot be read: {error}") from error
+            raise Deposed(f"a conflict on {key}, which cannot be read: {error}") from error
         self.work.put_back([*(Job(event, cause="conflict") for event in events), *jobs])
 
     def _read(self, dirty_keys: list[DirtyKey]) -> list[Event]:
         return self._kinds.reread(dirty_keys, self._committer.next_seq, self.services.clock.now_ms())
 
     def release_held(self, now_ms: int) -> list[Event]:
-        """What keys hold that were left alone for long enough: to be decided before the events that wait for them.
-        Raises what the store raises; all of them stay held then."""
+        """Read the keys that have waited long enough; their events are decided before those that wait for them. Raises
+        the store's errors; all keys keep waiting then."""
         due = [dirty_key for dirty_key, until_ms in self._held.items() if until_ms <= now_ms]
         events = self._read(due)
         for dirty_key in due:
@@ -345,7 +342,7 @@ class Batching:
         return events
 
     def _too_large(self) -> None:
-        """The store refused the size: half as many decisions at once; one alone that is too large is refused."""
+        """The store refused the size: use half as many decisions. A single decision that is too large is refused."""
         jobs = self._undo()
         if len(jobs) == 1:
             self._refuse_too_large(jobs[0])

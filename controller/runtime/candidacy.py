@@ -1,5 +1,5 @@
-"""Standing for election: who leads, whether this version may lead over the tree, the election, and the claim of the
-token. What is won is led by the loop."""
+"""Candidacy: checks that this version may lead over the tree, the election, and the claim of the token. The loop then
+leads the term."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from stores.base import ABSENT, Check, Corrupt, Delete, Entry, Op, Put
 from stores.recipes import EPOCH_KEY, LEADER_KEY, Fence, Seat, decode_epoch, elect, hold
 
 CLAIMS_MAX: Final = 3
-FORMAT: Final = b'{"version":1,"min_controller":1}'  # what the first claim of a tree writes
+FORMAT: Final = b'{"version":1,"min_controller":1}'  # written by the first claim of a tree
 
 
 @attrs.frozen
 class Another:
-    """Somebody else leads; `active_id` None: nobody knows who."""
+    """Another controller leads. `active_id` None: its id is not known."""
 
     active_id: int | None
 
 
 @attrs.frozen
 class Won:
-    """An election was won in a session, and the token was claimed."""
+    """The election was won in a session, and the token was claimed."""
 
     committer: Committer
     controller_epoch: int
     session_id: int | None
     now_ms: int
-    migration_version: int = 0  # of the marker of a move to this store, which is to be worked off; 0: there is none
+    migration_version: int = 0  # of the marker of a migration to this store that must be completed; 0: there is none
 
 
 class Candidacy:
-    """Of one controller. `findings`: why it does not stand, among those of the loop."""
+    """The candidacy of one controller. `findings`: the loop's; they say why it does not take part in elections."""
 
     def __init__(self, services: Services, findings: dict[str, str]) -> None:
         self._services = services
@@ -50,8 +50,8 @@ class Candidacy:
         self._may_depose = services.settings.depose_kafka_controller
 
     def stand(self) -> Another | Won | None:
-        """Stand for election, if nobody leads; None: it was not won, or must not be. Raises Deposed where the token
-        could not be claimed, or where this controller may not read what it would need, and what the store raises."""
+        """Take part in the election if no controller leads. None: it was not won, or this controller must not lead.
+        Raises Deposed if the token could not be claimed, or a needed key may not be read, and the store's errors."""
         services, timeout_s = self._services, self._services.read_timeout_s
         now_ms, session_id, seat = services.clock.now_ms(), services.store.session.session_id, services.seat
         entry = services.store.get(seat.held, sync=True, timeout_s=timeout_s)
@@ -71,7 +71,7 @@ class Candidacy:
             return self._another(entry)
         tree_format = self._format()
         if tree_format is None or moves is None or not self._is_there():
-            if entry is not None:  # it was raised between our election and our claim
+            if entry is not None:  # the marker or format was written between the election and the claim
                 self.give_up()
             return None
         value = encode_controller(services.controller_id, now_ms)
@@ -152,13 +152,13 @@ class Candidacy:
     def _another(self, entry: Entry) -> Another:
         active_id = decode_controller(entry.value)
         if entry.owner is None and keys.MIGRATION in self._findings:
-            return Another(None)  # held for good by the move, and by nobody who could be asked
+            return Another(None)  # held permanently by the migration; no controller answers there
         if active_id is None:
-            self._findings[LEADER_KEY] = f"somebody holds it and does not say who: {entry.value!r:.100}"
+            self._findings[LEADER_KEY] = f"its holder does not give an id: {entry.value!r:.100}"
         elif active_id == self._services.controller_id:
             self._findings[LEADER_KEY] = (
-                f"held by another session of controller {active_id}: a former process, whose session ends by "
-                "itself, or another controller with this node_id"
+                f"held by another session of controller {active_id}: a former process, whose session will time "
+                "out, or another controller with this node_id"
             )
         if active_id is not None and self._services.notices.wants_controller:
             self._tell_host(active_id)
@@ -169,32 +169,32 @@ class Candidacy:
         try:
             epoch = None if entry is None else decode_epoch(entry.value)
         except Corrupt:
-            epoch = None  # said by the one who stands for election
+            epoch = None  # reported by the controller that takes part in the election
         if epoch is not None:
             self._services.notices.controller_changed(active_id, epoch)
 
     def _format(self) -> Op | None:
-        """What the claim does with the format of the tree: it is still the one that was read, or, where there is none,
-        is ours. None: the tree was written by a version that this one must not lead after; then it only stands by."""
+        """The op of the claim for the format of the tree: a check that it is still what was read, or a write if there
+        is none. None: the tree was written by a version after which this one must not lead; it only stands by."""
         entry = self._services.store.get(FORMAT_KEY, sync=True, timeout_s=self._services.read_timeout_s)
         self._findings.pop(FORMAT_KEY, None)
         if entry is None:
             return Put(FORMAT_KEY, FORMAT, ABSENT)
         try:
             least = decode_format(entry.value)
-        except BadValue as error:  # a later version may spell it otherwise: standing by is what it would ask for
+        except BadValue as error:  # a later version may use another form, and would have this one stand by
             self._findings[FORMAT_KEY] = f"stands by, since this cannot be read: {error}"
             return None
         if least <= CONTROLLER_VERSION:
             return Check(FORMAT_KEY, entry.version)
         self._findings[FORMAT_KEY] = (
-            f"stands by: a controller of version {least} is asked for, not {CONTROLLER_VERSION}"
+            f"stands by: the tree needs a controller of version {least}, this one has {CONTROLLER_VERSION}"
         )
         return None
 
     def _migration(self, entry: Entry | None) -> bool | None:
-        """Whether leader epochs are to be raised, since the cluster was moved here. None: nobody may lead over this
-        store, which the cluster was moved away from, or is not whole yet; then this controller only stands by."""
+        """Whether leader epochs must be raised, because the cluster was migrated to this store. None: no controller may
+        lead over this store, because the cluster left it or is not complete in it yet; this one only stands by."""
         if entry is None:
             return False
         try:
@@ -209,7 +209,7 @@ class Candidacy:
         return None
 
     def _is_there(self) -> bool:
-        """Whether there is a cluster to lead; where none is, this controller begins one, unless it awaits one."""
+        """Whether there is a cluster to lead. Without one, this controller creates it, unless it awaits a cluster."""
         self._findings.pop(EPOCH_KEY, None)
         if not self._services.awaits_cluster:
             return True
@@ -227,7 +227,7 @@ class Candidacy:
 
 
 def _claim(committer: Committer, ops: Sequence[Op]) -> None:
-    """The token is ours before anything is loaded: nothing of an older term is applied after this."""
+    """Claim the token before anything is loaded: afterwards, no commit of an older term is applied."""
     committer.begin(ops)
     result = committer.try_once()
     for _ in range(CLAIMS_MAX - 1):

@@ -1,4 +1,4 @@
-"""Where time and chance come from: injected, so that a simulation is repeatable to the byte."""
+"""Sources of time and randomness. They are injected, so that a simulation is repeatable to the byte."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Two clocks: one for what is written down, one for deadlines."""
+    """Two clocks: one for recorded times, one for deadlines."""
 
     def now_ms(self) -> int:
         """Unix time in milliseconds."""
@@ -33,18 +33,18 @@ def elapsed_ms(clock: Clock) -> int:
 
 
 class Chance:
-    """One seeded source: nonces, topic ids, random starts of placements. Without a seed it is seeded by the system."""
+    """One seeded source of nonces, topic ids and random starts of placements. Without a seed, the system gives one."""
 
     def __init__(self, seed: int | str | None = None) -> None:
-        self._random = random.Random(seed)  # noqa: S311 - names and placements, no secrets
+        self._random = random.Random(seed)  # noqa: S311 - for names and placements, not secrets
 
     def nonce(self) -> str:
-        """A word that names one sending of a commit."""
+        """A word that identifies one attempt of a commit."""
         return f"{self._random.getrandbits(64):016x}"
 
     def topic_id(self) -> str:
-        """A random UUID as Kafka spells it: 22 characters of url-safe base64. None begins with a dash, which
-        tools would take for an option: Kafka makes none either."""
+        """A random UUID in Kafka's form: 22 characters of url-safe base64. As in Kafka, none begins with a dash, which
+        tools would take for an option."""
         while True:
             bits = self._random.getrandbits(128) & ~(0xF << 76) | (0x4 << 76)
             bits = bits & ~(0x3 << 62) | (0x2 << 62)

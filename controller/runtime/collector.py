@@ -1,8 +1,8 @@
-"""Python's collector, where many objects are made that stay: looking at them again and again finds nothing.
+"""Python's garbage collector, tuned for many long-lived objects, which it would scan again and again in vain.
 
-There is one collector for a process, which belongs to whoever embeds: nothing is done to it while nobody has said that
-it may be (`tuned`, `Controller(tune_gc=True)`). There may be several controllers in a process: it rests as long as any
-of them has work of that kind, and is as it was before once the last of them is through.
+The process has one collector, which belongs to the host: it is only changed while the host allows it (`tuned`,
+`Controller(tune_gc=True)`). If a process has several controllers, the collector is off while any of them loads, and is
+restored after the last of them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Final
 
 
 class _Rest:
-    """How many say that it may be tuned, how many blocks want it off, and whether it was on when the first of those
-    began."""
+    """How many callers allow tuning, how many blocks want the collector off, and whether it was on before the first of
+    those."""
 
     def __init__(self) -> None:
         self.lock: Final = threading.Lock()
@@ -26,13 +26,13 @@ class _Rest:
 
 
 _REST: Final = _Rest()
-YOUNG: Final = 50_000  # more objects than before, from which on Python looks for cycles among the new ones
-_YOUNG_OF_PYTHON: Final = 2_000  # that of Python is 700, or 2,000 in later versions; who sets it knows why
+YOUNG: Final = 50_000  # new objects that trigger a collection of the youngest generation
+_YOUNG_OF_PYTHON: Final = 2_000  # Python's default is 700, or 2,000 in later versions; a higher one was set on purpose
 
 
 @contextmanager
 def tuned() -> Iterator[None]:
-    """It may be tuned inside the block, by whatever runs in this process."""
+    """In the block, anything in this process may tune the collector."""
     with _REST.lock:
         _REST.allowed += 1
     try:
@@ -44,7 +44,7 @@ def tuned() -> Iterator[None]:
 
 @contextmanager
 def collector_off() -> Iterator[None]:
-    """It rests inside the block. For work of a second or two: nothing that goes in circles is freed meanwhile."""
+    """The collector is off in the block, if tuning is allowed. For work of a second or two: cycles are not freed."""
     if not _REST.allowed:
         yield
         return
@@ -63,8 +63,8 @@ def collector_off() -> Iterator[None]:
 
 
 def many_stay() -> None:
-    """So much was loaded that looking at it again costs more than it may find: all that there is now is left alone for
-    good, and what is made from now on is looked at less often, unless the process has settled that for itself."""
+    """Exempt all present objects from collection for good, after a large load, and collect new ones less often, unless
+    the process has set its own threshold."""
     if not _REST.allowed:
         return
     gc.freeze()

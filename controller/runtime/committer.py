@@ -1,9 +1,9 @@
-"""One fenced commit at a time, followed to its end: applied, in conflict, too large, or this term is over.
+"""One fenced commit at a time, until it is applied, in conflict, too large, or the term is over.
 
-A commit whose reply was lost is looked up by its token over a fresh session; the same attempt is sent again only when
-the token before it still stands. `try_once` never waits: a commit that is not decided yet stays in flight and is tried
-again, until its deadline (half of the session time, so that a leader that is cut off gives up before another can be
-elected).
+The outcome of a commit whose reply was lost is read from its token over a new session; the same attempt is sent again
+only if the store still has the previous token. `try_once` never waits: an undecided commit stays in flight and is tried
+again until its deadline. The deadline is half of the session time, so that a leader that is cut off gives up before
+another can be elected.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from stores.recipes import FENCE_OPS, Attempt, Fence, Outcome, is_fence_conflict
 
 
 class End(enum.Enum):
-    """How a commit ended, or that it has not."""
+    """How a commit ended, or that it is still in flight."""
 
     APPLIED = "applied"
     IN_FLIGHT = "in flight"
@@ -41,8 +41,8 @@ class End(enum.Enum):
 
 @attrs.frozen
 class Result:
-    """`versions`: aligned with the ops of the caller, None where the reply was lost (the keys must be read again).
-    `index`: the op that a Conflict names. `why`: for people."""
+    """`versions`: in the order of the caller's ops; None if the reply was lost (read the keys again). `index`: the op
+    that a Conflict names. `why`: an explanation."""
 
     end: End
     versions: tuple[Version | None, ...] | None = None
@@ -51,7 +51,7 @@ class Result:
 
 
 class Committer:
-    """The only way by which a term writes."""
+    """Sends all commits of a term."""
 
     def __init__(self, store: MetadataStore, fence: Fence, clock: Clock, chance: Chance) -> None:
         self._store = store
@@ -60,9 +60,9 @@ class Committer:
         self._chance = chance
         self._attempt: Attempt | None = None
         self._deadline_s = 0.0
-        self._ask = False  # the outcome is unknown: read the token before sending again
+        self._ask = False  # the outcome is unknown: read the token before the attempt is sent again
         self._sent_twice = False
-        self._conflict: Result | None = None  # what an answer said that is not believed before the token was read
+        self._conflict: Result | None = None  # an answer that must be confirmed by reading the token
 
     @property
     def is_in_flight(self) -> bool:
@@ -70,12 +70,12 @@ class Committer:
 
     @property
     def is_over_time(self) -> bool:
-        """Whether half of the session time is over since the last commit was begun."""
+        """Whether half of the session time has passed since the last commit began."""
         return self._clock.monotonic_s() >= self._deadline_s
 
     @property
     def gaps(self) -> tuple[tuple[int, int], ...]:
-        """What every token from the next commit on says of other controllers (see `Token`)."""
+        """The gaps of other controllers that every token from the next commit on carries (see `Token`)."""
         return self._fence.gaps
 
     @gaps.setter
@@ -88,7 +88,7 @@ class Committer:
         return self._fence.next_seq
 
     def begin(self, ops: Sequence[Op]) -> None:
-        """Take `ops` as the next commit; `try_once` sends it."""
+        """Make `ops` the next commit; `try_once` sends it."""
         assert self._attempt is None, "commits are serial"
         self._attempt = self._fence.attempt(ops, self._chance.nonce())
         self._deadline_s = self._clock.monotonic_s() + self._store.session_timeout_s / 2
@@ -96,7 +96,7 @@ class Committer:
         self._conflict = None
 
     def try_once(self) -> Result:
-        """Send the commit in flight, or find out what became of it. Anything but IN_FLIGHT ends it."""
+        """Send the commit in flight, or find its outcome. Any result except IN_FLIGHT ends it."""
         assert self._attempt is not None
         try:
             result = self._look_up(self._attempt) if self._ask else self._send(self._attempt)
@@ -105,7 +105,7 @@ class Committer:
         except OutcomeUnknown as error:
             self._ask = True
             result = Result(End.IN_FLIGHT, why=str(error))
-        except Corrupt as error:  # the token is nobody's that we know: not the one before, and not ours
+        except Corrupt as error:  # the token is neither the previous one nor that of this attempt
             result = Result(End.DEPOSED, why=str(error))
         except TooLarge as error:
             result = Result(End.TOO_LARGE, why=str(error))
@@ -145,7 +145,7 @@ class Committer:
         if found.outcome is Outcome.DEPOSED:
             return Result(End.DEPOSED, why="another controller has committed since")
         if self._conflict is not None:
-            return self._conflict  # an earlier sending that is still under way fails at the token of the next commit
+            return self._conflict  # if an earlier request of this attempt is still under way, the next token refuses it
         self._ask = False
         self._sent_twice = True
         return self._send(attempt)

@@ -1,8 +1,8 @@
-"""How a term ends that cannot go on."""
+"""The exception that ends a term."""
 
 from __future__ import annotations
 
 
 class Deposed(Exception):
-    """Not an error: the term is over. The controller does not lead any more, or cannot know that it does, or may not
-    read what it would have to know."""
+    """The term is over; this is not an error. The controller no longer leads, cannot know whether it leads, or may not
+    read a key that it needs."""

@@ -1,4 +1,4 @@
-"""What a controller says of itself to whoever asks, from any thread."""
+"""The state of a controller as `Controller.describe()` returns it, from any thread."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def _as_names(names: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, .
 
 @attrs.frozen
 class Description:
-    """What a controller sees just now. `findings`: what is wrong, by key or subject, for people; `problems` of keys
-    that cannot be read among them. `deleting_topics`: whose deletion is not over; brokers that are down are waited
-    for. `throttles_to_remove`: the "topics" and "brokers" whose throttles go when the last move has ended."""
+    """The state of a controller. `findings`: problems by key or subject, for people, including unreadable keys.
+    `deleting_topics`: topics whose deletion is not complete; it waits for brokers that are down.
+    `throttles_to_remove`: the "topics" and "brokers" whose throttles are removed when the last move has ended."""
 
     controller_id: int
     is_active: bool
@@ -41,7 +41,7 @@ class Description:
 
 
 def describe(loop: Loop, registrar: Registrar) -> Description:
-    """What a controller sees, as last committed; also on a stand-by, and from any thread."""
+    """The state as of the last commit. Works on a stand-by too, and from any thread."""
     services = loop.services
     term, findings = loop.term, {**loop.findings, **registrar.findings}
     outstanding = len(services.outstanding)

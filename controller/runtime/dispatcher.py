@@ -1,11 +1,11 @@
-"""Level-triggered sends: per broker what is dirty, never what is to be sent.
+"""Level-triggered sends: the dispatcher keeps what is dirty per broker, not requests.
 
-A round to a broker is up to three requests, LeaderAndIsr, then UpdateMetadata, then StopReplica, built when it goes
-out from what is committed then. What was in a round that did not arrive is dirty again; what got dirty meanwhile goes
-with the next. A broker that comes, and every broker after a takeover, is dirty as a whole (`full`). Metadata is the
-same for all brokers, so what changed stands in one log, in which each broker has its place; one that falls behind by
-more than the cluster is told everything. How it is said that a partition goes (leader -2) is kept as long as the log
-names it: a broker that was slow to hear of it is told so when the partition is gone.
+A round to a broker has up to three requests: LeaderAndIsr, UpdateMetadata, StopReplica. They are built when the round
+is sent, from the committed state. The content of a round that was not delivered becomes dirty again; what becomes dirty
+meanwhile goes into the next round. A new broker, and every broker after a takeover, is dirty as a whole (`full`).
+Metadata is the same for all brokers, so one log has the changes, and each broker a position in it; a broker that lags
+by more than the cluster gets everything. The notice that a partition ends (leader -2) is kept as long as the log names
+the partition, so that a slow broker gets it even if the partition no longer exists.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NEVER = 2**63
 
 @attrs.define(eq=False)
 class _Lane:
-    """A live broker: what of it is dirty. It begins as one that has to be told everything."""
+    """What is dirty for one live broker. At first everything is."""
 
     broker: Broker
     full: bool = True
@@ -51,7 +51,7 @@ class _Lane:
     metadata_full: bool = True
     metadata_at: int = 0
     peers: bool = True
-    intents: dict[Slot, DeleteIntent] = attrs.field(factory=dict)  # to be told; what was told waits for its answer
+    intents: dict[Slot, DeleteIntent] = attrs.field(factory=dict)  # to be sent; sent ones wait for their answer
     retry_at_ms: int = 0
     retry_ms: int = RETRY_MS_FIRST
     intents_at_ms: int = 0
@@ -60,9 +60,9 @@ class _Lane:
 
 
 class Dispatcher:
-    """The sends of one term. Driven by the loop; only the calls themselves run elsewhere. `acknowledged_max`: deletions
-    that one Decision may take note of, since each may empty a key, and all that a broker deletes after a long absence
-    may be more than a commit takes."""
+    """The sends of one term. The loop drives it; only the callbacks run elsewhere. `acknowledged_max`: how many
+    deletions one Decision may confirm; each may empty a key, and all deletions of a broker after a long absence may
+    exceed a commit."""
 
     def __init__(
         self,
@@ -81,17 +81,17 @@ class Dispatcher:
         self._inbox = inbox
         self._clock = clock
         self._lanes: dict[int, _Lane] = {}
-        self._busy: dict[int, Round] = {}  # calls that have not returned yet, also of brokers that left since
-        self._unheard: dict[int, set[int]] = {}  # who has not answered yet for a partition created in this term
-        self._log = array("Q")  # numbers whose metadata changed, in order
+        self._busy: dict[int, Round] = {}  # callbacks that have not returned yet, also of brokers that left since
+        self._unheard: dict[int, set[int]] = {}  # brokers that have not answered for a partition created in this term
+        self._log = array("Q")  # numbers of partitions whose metadata changed, in order
         self._log_from = 0  # position of its first entry
-        self._stopped: dict[int, PartitionMetadata] = {}  # of those in the log: how it is said that they go
+        self._stopped: dict[int, PartitionMetadata] = {}  # for partitions in the log that end: their last metadata
         self.findings: dict[str, str] = {}
 
-    # --- what gets dirty
+    # --- marking dirty
 
     def registered(self, broker: Broker) -> None:
-        """A broker came, or describes itself otherwise: the others are told; one that came is told everything."""
+        """A broker registered, or changed its registration: all others get it; a new one gets everything."""
         lane = self._lanes.get(broker.broker_id)
         if lane is None or lane.broker.epoch != broker.epoch:
             open_intents = self._state.intents.by_replica(broker.broker_id)
@@ -101,9 +101,9 @@ class Dispatcher:
         self._peers_changed()
 
     def left(self, broker_id: int) -> None:
-        """A broker died: nothing is sent to it any more, the others are told."""
+        """A broker died: it is sent nothing any more, and the others are informed."""
         self._lanes.pop(broker_id, None)
-        for number in list(self._unheard):  # it may have made a log before it died: it is not told to make it anew
+        for number in list(self._unheard):  # it may have created a log before it died and must not create a new one
             self._heard(number, broker_id)
         self.findings.pop(_finding(broker_id), None)
         self._peers_changed()
@@ -113,8 +113,8 @@ class Dispatcher:
             lane.peers = True
 
     def partitions_changed(self, touched: Mapping[int, bool]) -> None:
-        """The committed states of partitions (by number) are others; where it says so, the replicas have to act on it.
-        One that is gone by now is passed over."""
+        """Mark the committed changes of partitions (by number): as metadata, and, where the value is True, for their
+        replicas. Partitions that no longer exist are skipped."""
         rows, log = self._state.rows, self._log
         dirty = {broker: lane.dirty for broker, lane in self._lanes.items()}
         for number, to_members in touched.items():
@@ -131,15 +131,15 @@ class Dispatcher:
                         of_broker[number] = None
 
     def purged(self, number: int, partition: Partition) -> None:
-        """A reduction took the partition away: everyone is told that it is gone."""
+        """A reduction removed the partition: all brokers are informed."""
         if partition.has_state:
             self._log.append(number)
             self._stopped[number] = requests.metadata_of_purged(self._state, number, partition)
         self._unheard.pop(number, None)
 
     def created(self, number: int, members: Iterable[int]) -> None:
-        """A partition got its first leader: whoever has not heard of it may make its log, also if its leader epoch has
-        risen by then."""
+        """A partition got its first leader: a member that has not received it yet may create its log, even if the
+        leader epoch has risen by then."""
         self._unheard[number] = set(members)
 
     def _heard(self, number: int, broker_id: int) -> None:
@@ -150,7 +150,7 @@ class Dispatcher:
                 del self._unheard[number]
 
     def intended(self, intents: Iterable[DeleteIntent]) -> None:
-        """There is something new for brokers to delete. An older intent for the same replica was dropped."""
+        """Add delete intents for brokers. An older intent for the same replica was dropped."""
         lanes = self._lanes
         for intent in intents:
             lane = lanes.get(intent.broker)
@@ -158,14 +158,14 @@ class Dispatcher:
                 lane.intents[intent.topic_id, intent.partition] = intent
 
     def deletion_started(self, name: str, topic_id: str) -> None:
-        """The order to delete a topic is known (again). A topic whose key could not be read when this term began may
-        have been stopped long before: until now what its members had to delete looked void."""
+        """The request to delete a topic is known (again). If the topic's key was unreadable when this term began, its
+        partitions may have been stopped before, and the intents of their members seemed void until now."""
         for partition in self._state.partitions_of(name):
             if partition.leader == LEADER_DURING_DELETE:
                 self._intended_of_members(partition, topic_id)
 
     def readable_again(self, partition: Partition) -> None:
-        """Its state could not be read, so what its members have to delete looked void until now."""
+        """The partition's state could not be read until now, so the intents of its members seemed void."""
         topic = self._state.topic(partition.topic)
         if partition.is_offline and topic is not None:
             self._intended_of_members(partition, topic.topic_id)
@@ -175,20 +175,20 @@ class Dispatcher:
         self.intended(intent for intent in found if intent is not None)
 
     def ask_again(self, broker_id: int) -> None:
-        """A broker is told all its partitions again, so that it answers for each whose disk is gone."""
+        """Send a broker all its partitions again; its answer names those whose disk failed."""
         lane = self._lanes.get(broker_id)
         if lane is not None:
             lane.dirty |= dict.fromkeys(self._state.numbers_on(broker_id))
 
     def everything_readable(self) -> None:
-        """Nothing is unreadable any more: the `full` requests that were withheld go out."""
+        """No key is unreadable any more: send the `full` requests that were withheld."""
         for lane in self._lanes.values():
             lane.full = lane.metadata_full = True
 
     # --- sending
 
     def send(self) -> int:
-        """Start a round to every broker that is dirty and has none under way; returns how many."""
+        """Start a round for each dirty broker without a running one; return how many."""
         now_ms = elapsed_ms(self._clock)
         due = [
             broker_id
@@ -206,8 +206,8 @@ class Dispatcher:
         return len(due)
 
     def _due_ms(self, lane: _Lane) -> int:
-        """From when on a round may go out; never if nothing is dirty. Deletions that the broker refused have a back-off
-        of their own, so that one of them does not hold up the word of a new leader."""
+        """When a round may be sent; never if nothing is dirty. Deletions that the broker refused have a back-off of
+        their own, so that they do not delay a new leader."""
         if lane.dirty or lane.full or lane.peers or lane.metadata_full:
             return lane.retry_at_ms
         if lane.metadata_at < self._log_from + len(self._log):
@@ -215,7 +215,7 @@ class Dispatcher:
         return max(lane.retry_at_ms, lane.intents_at_ms) if lane.intents else _NEVER
 
     def next_due_ms(self) -> int | None:
-        """When the next broker may be tried again, in `elapsed_ms`; None if nobody waits for that."""
+        """When the next broker may be tried again, in `elapsed_ms`; None if none is waiting."""
         waiting = (self._due_ms(lane) for broker, lane in self._lanes.items() if broker not in self._busy)
         return min((due_ms for due_ms in waiting if due_ms != _NEVER), default=None)
 
@@ -238,8 +238,8 @@ class Dispatcher:
         return sending
 
     def _standing(self, lane: _Lane) -> list[DeleteIntent]:
-        """What the broker is to be told to delete: intents that are open, and not void (a takeover may find such). Of
-        who is no member none is void."""
+        """The intents to send to the broker: open ones that are not void (a takeover may find void ones). An intent for
+        a partition without this member is never void."""
         state, broker_id = self._state, lane.broker.broker_id
         rows, topics, open_intents = state.rows, state.topics, state.intents.by_replica(broker_id)
         standing: list[DeleteIntent] = []
@@ -263,7 +263,7 @@ class Dispatcher:
         return builder.update_metadata(lane.broker, since, self._log[since:])
 
     def _trim(self) -> None:
-        """Forget what everyone was told. Who is behind by more than the cluster is told everything instead."""
+        """Remove the log entries that all brokers have. A broker that lags by more than the cluster gets everything."""
         if len(self._log) > 1024 + 2 * len(self._state.rows):
             for broker_id, lane in self._lanes.items():
                 if broker_id in self._busy or lane.metadata_at < self._log_from + len(self._log):
@@ -280,10 +280,10 @@ class Dispatcher:
             logged = set(self._log)
             self._stopped = {number: told for number, told in self._stopped.items() if number in logged}
 
-    # --- what came of it
+    # --- results
 
     def returned(self, sending: object) -> list[Event]:
-        """A round came back: what was not delivered is dirty again; what the broker said is for the machine."""
+        """Process the result of a round: what was not delivered becomes dirty; return the events from its answers."""
         assert isinstance(sending, Round)
         broker_id = sending.broker.broker_id
         if self._busy.get(broker_id) is not sending:
@@ -313,8 +313,8 @@ class Dispatcher:
         lane.metadata_at = min(lane.metadata_at, max(sending.metadata_from, self._log_from))
         lane.peers |= sending.peers
         _tell_again(lane, sending.intents)
-        if lane.retry_ms == RETRY_MS_FIRST:  # the first of a row
-            _log.warning("broker %d: callbacks are not delivered: %s", lane.broker.broker_id, sending.error)
+        if lane.retry_ms == RETRY_MS_FIRST:  # the first failure in a row
+            _log.warning("callbacks of broker %d failed and will be repeated: %s", lane.broker.broker_id, sending.error)
         self.findings[_finding(lane.broker.broker_id)] = f"not delivered: {sending.error}"
         self._back_off(lane, now_ms)
 
@@ -347,7 +347,7 @@ class Dispatcher:
         return events
 
     def check_deadlines(self, deadline_ms: int) -> None:
-        """Report the calls that overrun; the next call to that broker waits for them all the same."""
+        """Report callbacks that exceed their deadline. The next round to that broker still waits for them."""
         now_ms = elapsed_ms(self._clock)
         for broker_id, sending in self._busy.items():
             if now_ms - sending.started_ms >= deadline_ms:
@@ -356,7 +356,7 @@ class Dispatcher:
 
 
 def _tell_again(lane: _Lane, intents: Iterable[DeleteIntent]) -> None:
-    """A later intent for the same replica, which came meanwhile, stays."""
+    """Mark intents to be sent again, except where a later intent for the same replica was added meanwhile."""
     for intent in intents:
         lane.intents.setdefault(_slot(intent), intent)
 

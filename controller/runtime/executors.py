@@ -1,6 +1,6 @@
-"""Where callbacks run: a thread per broker, or the caller's own thread. A simulation brings its own.
+"""Where callbacks run: a thread per broker, or the caller's thread. A simulation has its own executor.
 
-One call at a time per broker is the dispatcher's doing; an executor only takes the call somewhere else.
+The dispatcher makes sure that there is one call at a time per broker.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Call: TypeAlias = Callable[[], None]
 
 
 class Executor(Protocol):
-    """Runs calls to brokers. A call never raises; it reports for itself."""
+    """Runs callbacks. A call never raises; it reports its own errors."""
 
     def submit(self, broker: int, call: Call) -> None: ...
 
@@ -24,18 +24,18 @@ class Executor(Protocol):
 
 
 class InlineExecutor:
-    """On the thread that drives the loop, at once: `poll_once` mode."""
+    """Runs calls at once on the thread that drives the loop: `poll_once` mode."""
 
-    def submit(self, broker: int, call: Call) -> None:  # noqa: ARG002 - every broker's calls run here
+    def submit(self, broker: int, call: Call) -> None:  # noqa: ARG002 - the calls of all brokers run here
         call()
 
     def close(self, timeout_s: float) -> None:
-        """Nothing runs beside the caller."""
+        """Does nothing, since there are no other threads."""
 
 
 class ThreadExecutor:
-    """A daemon thread per broker, so that no broker waits for another; a thread that is stuck in a host's code stays
-    behind when closed."""
+    """A daemon thread per broker, so that no broker waits for another. A thread that is stuck in the host's code is
+    left behind on close."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -45,7 +45,7 @@ class ThreadExecutor:
 
     def submit(self, broker: int, call: Call) -> None:
         with self._lock:
-            if not self._closed:  # closed while the loop was inside the store: nobody is told any more
+            if not self._closed:  # it may have been closed while the loop waited for the store
                 self._lane(broker).put(call)
 
     def _lane(self, broker: int) -> queue.SimpleQueue[Call | None]:
@@ -57,7 +57,7 @@ class ThreadExecutor:
         return self._lanes[broker][0]
 
     def close(self, timeout_s: float) -> None:
-        """The threads end after the call that they are in; waits `timeout_s` for all of them at most."""
+        """Each thread ends after its present call; waits at most `timeout_s` for all of them."""
         with self._lock:
             self._closed = True
             lanes, self._lanes = self._lanes, {}
@@ -71,5 +71,5 @@ class ThreadExecutor:
 
 def _work(calls: queue.SimpleQueue[Call | None]) -> None:
     while (call := calls.get()) is not None:
-        with contextlib.suppress(SystemExit):  # a host that says exit() in a callback ends that callback
+        with contextlib.suppress(SystemExit):  # exit() in a callback ends only that callback
             call()

@@ -1,7 +1,7 @@
-"""Moves from before a controller led here that is none of Kedge's (Kafka's own, say): weeks may lie between.
+"""Moves from before another program, such as Kafka's controller, led this cluster; they may be weeks old.
 
-Kedge writes a state key and the commit token together. So a state key of an epoch that lies in a gap of the token's
-epochs was written by somebody else; where there is none, nobody led in the gap (an election may have come to nothing).
+Kedge writes a state key and the commit token together. So a state key with an epoch in a gap of the token's epochs was
+written by another program. If there is none, no controller led in the gap (an election may have had no commit).
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from controller.state import ClusterState
 from stores.base import MetadataStore
 
 Gaps: TypeAlias = tuple[tuple[int, int], ...]
-_PART: Final = 10_000  # state keys that are read at once
+_PART: Final = 10_000  # state keys that are read together
 
 
 def foreign_targets(
     store: MetadataStore, state: ClusterState, gaps: Gaps, now_ms: int, timeout_s: float
 ) -> tuple[list[ForeignTargetFound], Gaps]:
-    """The moves to cancel: their state key was last written before the end of the last gap in which somebody wrote.
-    Second, the gaps for the tokens from now on: none if no move is to be cancelled, else one that begins at -1. The
-    state keys of the moves lie in that gap themselves, so a later term that finds any left needs no other proof."""
+    """The moves to cancel: those whose state key was last written before the end of the last gap in which another
+    program wrote. Also the gaps for the tokens from now on: none if there is no such move, otherwise one that begins at
+    -1. The state keys of these moves are in that gap, so a later term that finds some left needs no other evidence."""
     moving = {p.tp: p for p in state.moving()} if gaps else {}
     if not moving:
         return [], ()
@@ -44,7 +44,7 @@ def foreign_targets(
 
 
 def _epochs(store: MetadataStore, state: ClusterState, timeout_s: float) -> Iterator[tuple[Partition, int]]:
-    """Every partition whose state key says under which controller epoch it was written."""
+    """Every partition whose state key has a controller epoch, with that epoch."""
     partitions = state.partitions()
     while part := list(islice(partitions, _PART)):
         read = store.get_columns([keys.state(p.topic, p.partition) for p in part], timeout_s=timeout_s)
@@ -64,7 +64,7 @@ def _epoch(value: bytes | None) -> int | None:
 
 
 def said_of(found: list[ForeignTargetFound]) -> str:
-    """What people are told of them."""
+    """The finding about the cancelled moves."""
     named = ", ".join(f"{event.topic}-{event.partition}" for event in found[:5])
     more = f" and {len(found) - 5} more" if len(found) > 5 else ""
     return (

@@ -1,6 +1,6 @@
-"""Says of throttles that are to go with the next move, where no move comes.
+"""Warns about throttles that are to be removed with the next move while no move runs.
 
-Whoever sets rates before a move has to have time for that: the commands do both one after the other.
+It waits a while, since the commands set rates before they start a move.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ _log = logging.getLogger(__name__)
 
 
 class IdleThrottles:
-    """Of one term. Times are `elapsed_ms`."""
+    """The warnings of one term. Times are `elapsed_ms`."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
-        self._waiting: dict[str, tuple[int, tuple[str, ...]]] = {}  # topics or brokers -> when it is due, and which
+        self._waiting: dict[str, tuple[int, tuple[str, ...]]] = {}  # topics or brokers -> when to warn, and which
 
     @property
     def next_due_ms(self) -> int | None:
         return min((due_ms for due_ms, _ in self._waiting.values()), default=None)
 
     def marked(self, record: r.ThrottleMarkChanged, elapsed_ms: int) -> None:
-        """What goes by itself is another than before."""
+        """The set of throttles that are removed automatically has changed."""
         self._waiting.pop(record.slot, None)
         if record.after.owners and self._is_idle():
             self._waiting[record.slot] = (elapsed_ms + AFTER_MS, tuple(record.after.owners[:_NAMED_MAX]))
 
     def say(self, elapsed_ms: int) -> None:
-        """Those whose time has come are said, unless something moves by now."""
+        """Log the warnings that are due, unless something moves by now."""
         for slot in [slot for slot, (due_ms, _) in self._waiting.items() if due_ms <= elapsed_ms]:
             _, owners = self._waiting.pop(slot)
             if self._is_idle():
                 what = f"throttles of {slot} {', '.join(owners)}"
-                _log.warning("%s are set while nothing moves: they go when the next move has ended", what)
+                _log.warning("%s are set while no move runs: they are removed when the next move has ended", what)
 
     def _is_idle(self) -> bool:
         state = self._state

@@ -1,8 +1,8 @@
-"""The one inbox of a controller, and the work queue beside it.
+"""The inbox of a controller, and the work queue beside it.
 
-Requests, hints of the store, acknowledged sends: everything comes in here, from any thread, and is taken out by whoever
-drives the loop. What a request or a death expands into waits in the work queue; batches take from both in turn, so that
-new requests are not held up by a large one, nor a large one by new requests.
+Requests, hints of the store and results of sends enter the inbox from any thread; the driver of the loop takes them
+out. The parts of a large event wait in the work queue. Batches take from both in turn, so that neither holds up the
+other.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from stores.base import StoreEvent
 
 @attrs.frozen(eq=False)
 class Request:
-    """What expands into jobs on the loop, where the state can be seen."""
+    """Expands into jobs on the loop, where the state is available."""
 
     expand: Callable[[ClusterView], Iterable[Job]]
 
 
 @attrs.frozen(eq=False)
 class Query:
-    """Answered between batches from committed state."""
+    """Answered between batches from the committed state."""
 
     ask: Callable[[ClusterView], object]
     reply: Reply[Any]
@@ -39,14 +39,14 @@ class Query:
 
 @attrs.frozen(eq=False)
 class Hint:
-    """What a subscription gave."""
+    """An event of a subscription."""
 
     event: StoreEvent
 
 
 @attrs.frozen(eq=False)
 class Sent:
-    """What became of a round of callbacks to one broker; `outcome` belongs to the dispatcher."""
+    """The result of a round of callbacks to one broker; `outcome` is for the dispatcher."""
 
     broker: int
     outcome: object
@@ -56,27 +56,27 @@ Item: TypeAlias = Job | Request | Query | Hint | Sent
 
 
 class Inbox:
-    """Thread-safe, in the order of arrival, bounded for requests: `offer` says no when it is full."""
+    """Thread-safe, in the order of arrival, bounded for requests: `offer` returns False if it is full."""
 
     def __init__(self, items_max: int) -> None:
         self._items: deque[Item] = deque()
         self._items_max = items_max
         self._lock = threading.RLock()
         self._ready = threading.Condition(self._lock)
-        self._is_waiting = False  # somebody is in `take`, of whom there is one: else nobody need be notified
+        self._is_waiting = False  # whether the only reader waits in `take` and must be notified
         self._woken = False
 
     def __len__(self) -> int:
         return len(self._items)
 
     def put(self, *items: Item) -> None:
-        """Items that may not be lost: hints, outcomes."""
+        """Add items that must not be lost: hints, results."""
         with self._lock:
             self._items.extend(items)
             self._notify()
 
     def offer(self, *items: Item) -> bool:
-        """Requests: False, and nothing is taken in, when the inbox is full."""
+        """Add requests; False, and none is added, if the inbox is full."""
         with self._lock:
             if len(self._items) + len(items) > self._items_max:
                 return False
@@ -85,7 +85,7 @@ class Inbox:
             return True
 
     def wake(self) -> None:
-        """Whoever waits in `take` returns."""
+        """Make a waiting `take` return."""
         with self._lock:
             self._woken = True
             self._notify()
@@ -113,9 +113,9 @@ class Inbox:
 
 
 class WorkQueue:
-    """Jobs that wait to be decided: first those that are decided anew and what was read in the store (it is news only
-    until our next commit), in their order; then fresh ones and expanded ones in turn; delayed ones when they are due.
-    Used by the loop alone. Times are `elapsed_ms`. `now_s`: the clock, where it is measured how long they wait."""
+    """Jobs that wait to be decided. First, in order, jobs that are decided again and what was read from the store
+    (which is news only until the next commit); then new and expanded jobs in turn; delayed ones when they are due. Used
+    by the loop alone. Times are `elapsed_ms`. `now_s`: the clock, if waiting times are measured."""
 
     def __init__(self, now_s: Callable[[], float] | None = None) -> None:
         self.first: deque[Job] = deque()
@@ -132,7 +132,7 @@ class WorkQueue:
         return bool(self.first or self.fresh or self.expanded)
 
     def expand(self, jobs: Iterable[Job]) -> None:
-        """What an event, a request or time brought; those that do not know when they came do from now on."""
+        """Add jobs that follow from an event, a request or a timer, and record when they came."""
         if self._now_s is None:
             self.expanded.extend(jobs)
             return
@@ -143,7 +143,7 @@ class WorkQueue:
             self.expanded.append(job)
 
     def next(self) -> Job | None:
-        """The next job to decide, None if there is none ready."""
+        """The next job to decide, None if none is ready."""
         if self.first:
             return self.first.popleft()
         self._turn = not self._turn
@@ -151,18 +151,18 @@ class WorkQueue:
         return first.popleft() if first else second.popleft() if second else None
 
     def read(self, jobs: Iterable[Job]) -> None:
-        """What keys hold is decided before all that waits, also before what is decided anew: that would raise epochs,
-        and what a leader wrote under the former one would be lost. After what was read before it."""
+        """Add events with the content of keys, after earlier ones but before all other jobs, also before those that are
+        decided again: these would raise epochs, and what a leader wrote under the former epoch would be lost."""
         waiting = list(self.first)
         count = next((i for i, job in enumerate(waiting) if not isinstance(job.event, KeyRead)), len(waiting))
         self.first = deque([*waiting[:count], *jobs, *waiting[count:]])
 
     def put_back(self, jobs: Iterable[Job]) -> None:
-        """Jobs that are decided anew, before all others and in their order."""
+        """Put back jobs that are decided again, before all others and in their order."""
         self.first.extendleft(reversed(list(jobs)))
 
     def delay(self, job: Job, now_ms: int) -> None:
-        """Decide `job` again later: after 100 ms, then 200, ...; a request at its deadline, to be answered then."""
+        """Decide `job` later: after 100 ms, then 200, ...; a request at its deadline at the latest, to be answered."""
         job.due_ms = now_ms + job.delay_ms
         if job.deadline_ms is not None:
             job.due_ms = min(job.due_ms, max(job.deadline_ms, now_ms + 1))
@@ -170,7 +170,7 @@ class WorkQueue:
         self.delayed.append(job)
 
     def wake_delayed(self, now_ms: int) -> None:
-        """Delayed jobs that are due become fresh."""
+        """Make delayed jobs that are due new ones."""
         due = [job for job in self.delayed if job.due_ms <= now_ms]
         if due:
             self.delayed = [job for job in self.delayed if job.due_ms > now_ms]

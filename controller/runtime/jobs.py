@@ -1,4 +1,4 @@
-"""Jobs: events that wait to be decided, and what they are part of."""
+"""Jobs: events that wait to be decided, and the groups that they belong to."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from controller.model.view import ClusterView
 from controller.runtime.replies import Reply
 
 Answer: TypeAlias = Callable[[ClusterView, Any], object]
-"""Makes the result for the caller out of the state and the event, once its Decision is committed."""
+"""Makes the caller's result from the state and the event, once the Decision is committed."""
 
 
 @attrs.define(eq=False)
 class Parts:
-    """The parts of a group. `left`: how many of them are not decided yet, nor refused; one that is decided anew, since
-    its commit met a conflict, is counted again."""
+    """The parts of a group. `left`: how many are neither decided nor refused; a part that is decided again after a
+    conflict counts again."""
 
     left: int = 0
 
 
 @attrs.define(eq=False)
 class Job:
-    """An event to decide. `deadline_ms`: until when a request may be committed (None: no end), and `due_ms`, in
-    `elapsed_ms`. `cause`, `request`: for the journal. `delay_ms`: how long it waits when it touches a key that others
-    keep writing; doubles. `since_s`: when it came, where that is measured. `part_of`: the groups that it is a part of,
-    `after`: the one that it ends."""
+    """An event to decide. `deadline_ms`: the latest time to commit a request (None: no limit); `due_ms`: when a delayed
+    job is due; both in `elapsed_ms`. `cause`, `request`: for the journal. `delay_ms`: the next delay if it touches a
+    key that others keep writing; doubles. `since_s`: when it came, if that is measured. `part_of`: the groups that it
+    is a part of;
+    `after`: the group that it ends."""
 
     event: Event
     reply: Reply[Any] | None = None
@@ -43,11 +44,11 @@ class Job:
     after: Parts | None = None
 
     def is_too_early(self) -> bool:
-        """Whether parts of the group that it ends are left."""
+        """Whether the group that it ends has parts left."""
         return self.after is not None and self.after.left > 0
 
     def settled(self, count: int = 1) -> None:
-        """It was decided, or refused; -1: it is not decided any more."""
+        """It was decided or refused. -1: its decision was undone."""
         for parts in self.part_of:
             parts.left -= count
 

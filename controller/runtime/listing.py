@@ -1,7 +1,7 @@
-"""What queries read: topics, replicas, and running moves.
+"""The results of queries: topics, replicas, and running moves.
 
-A listing of moves copies a dict of immutable rows in one go; each entry is described when it is looked at, so that one
-of 100,000 moves costs only the copy. While the loop is at work on another thread, who asks takes it by himself.
+A listing of moves is a copy of a dict of immutable rows; an entry is described when it is accessed, so that a listing
+of 100,000 moves costs only the copy. While another thread runs the loop, the calling thread makes the copy itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from controller.state import ClusterState
 
 
 class _Alive:
-    """Who was alive when the listing was taken: all that `describe_move` asks of a view."""
+    """The brokers that were alive when the listing was made: all that `describe_move` needs of a view."""
 
     def __init__(self, state: ClusterState) -> None:
         self.brokers = dict(state.brokers)
@@ -36,7 +36,7 @@ class _Alive:
 
 
 class Listing(Mapping[TopicPartition, PartitionReassignment]):
-    """The running moves of one moment, in the order in which they were accepted."""
+    """The running moves at one moment, in the order in which they were accepted."""
 
     def __init__(self, rows: Mapping[TopicPartition, Partition], alive: _Alive) -> None:
         self._rows = rows
@@ -60,7 +60,7 @@ class Listing(Mapping[TopicPartition, PartitionReassignment]):
 def take_listing(
     view: ClusterView, partitions: Iterable[TopicPartition] | None, topics: frozenset[str] | None
 ) -> Listing:
-    """The moves of `partitions`, or of `topics`, or all. Idle and unknown partitions are absent."""
+    """The moves of `partitions`, of `topics`, or all. Idle and unknown partitions are left out."""
     state = cast(ClusterState, view)
     return Listing(_chosen(state.listing, partitions, topics), _Alive(state))
 
@@ -72,12 +72,12 @@ def _chosen(
 ) -> Mapping[TopicPartition, Partition]:
     if partitions is not None:
         return {tp: row for tp in partitions if (row := moves.get(tp)) is not None}
-    copied = dict(moves)  # at once: another thread may be changing it
+    copied = dict(moves)  # in one step: another thread may change it
     return copied if topics is None else {tp: row for tp, row in copied.items() if tp.topic in topics}
 
 
 class CommittedMoves:
-    """The running moves as committed: changed by the loop after a commit, and read by any thread."""
+    """The running moves as committed: the loop changes them after a commit, and any thread reads them."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
@@ -86,7 +86,7 @@ class CommittedMoves:
         self.committed()
 
     def committed(self) -> None:
-        """All of the state is committed just now."""
+        """The whole state has just been committed."""
         state, rows = self._state, self._rows
         for tp in state.relisted():
             row = state.listing.get(tp)
@@ -94,23 +94,23 @@ class CommittedMoves:
                 rows.pop(tp, None)
             else:
                 rows[tp] = row
-        # which disks are gone is many entries: who asks waits for the loop then
+        # A list of failed disks may be long, so callers wait for the loop while there is one.
         self._alive = None if state.has_gone_disks else _Alive(state)
 
     def take(self, partitions: Iterable[TopicPartition] | None, topics: frozenset[str] | None) -> Listing | None:
-        """As `take_listing`, on any thread; None where only the loop can tell."""
+        """As `take_listing`, on any thread; None if only the loop can answer."""
         alive = self._alive
         return None if alive is None else Listing(_chosen(self._rows, partitions, topics), alive)
 
 
 def take_topics(view: ClusterView) -> dict[str, str]:
-    """Every topic that is not being deleted -> its id, by name."""
+    """All topics that are not being deleted, name -> id, sorted by name."""
     found = ((name, view.topic(name)) for name in sorted(view.topic_names()) if not view.is_deleting(name))
     return {name: topic.topic_id for name, topic in found if topic is not None}
 
 
 def describe_topic(view: ClusterView, name: str) -> TopicDescription | UnknownTopicOrPartition:
-    """The topic; the error if there is none, or if it is being deleted."""
+    """The topic; an error if it does not exist or is being deleted."""
     topic = view.topic(name)
     if topic is None or view.is_deleting(name):
         return UnknownTopicOrPartition(NOT_HOSTED)
@@ -120,7 +120,7 @@ def describe_topic(view: ClusterView, name: str) -> TopicDescription | UnknownTo
 def describe_log(
     view: ClusterView, reports: LogReports, replica: TopicPartitionReplica
 ) -> ReplicaLogDirInfo | ApiError:
-    """The log of a replica as it was reported last; the error if there is no such replica, or no report."""
+    """The log of a replica from its latest report; an error if there is no such replica, or no report."""
     topic, number, broker = replica.topic, replica.partition, replica.broker_id
     partition = None if view.is_deleting(topic) else view.partition(topic, number)
     if partition is None:

@@ -1,4 +1,4 @@
-"""What a load hands to the term that begins with it."""
+"""The result of a load, with which a term begins."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from controller.state import ClusterState
 
 @attrs.define
 class Loaded:
-    """The kinds of keys of a term as it begins, and what there is to do. `first`: decided before `events`, before any
-    request, and before leader epochs are raised."""
+    """The kinds of keys of a new term, and the events to decide. `first`: decided before `events`, before any request,
+    and before leader epochs are raised."""
 
     kinds: KeyKinds
     first: list[Event] = attrs.field(factory=list)
@@ -20,5 +20,5 @@ class Loaded:
 
     @property
     def state(self) -> ClusterState:
-        """What was loaded."""
+        """The loaded state."""
         return self.kinds.state

@@ -1,7 +1,7 @@
-"""Takeover's one bulk load: the whole tree into a state, and the events that there is work for.
+"""The bulk load of a takeover: the whole tree as a state, and events for the work that it shows.
 
-Bulk reads by columns, many JSON values parsed in one go, no object that is not kept. Whatever cannot be read is a
-finding of that key: the rest is loaded, and `full` requests are withheld as long as a topic or state key is
+It reads in bulk by columns, parses many JSON values at once, and creates no temporary objects. A key that cannot be
+read becomes a finding: the rest is loaded, and `full` requests are withheld as long as a topic or state key is
 unreadable.
 """
 
@@ -25,12 +25,12 @@ from controller.state import ClusterState
 
 _A = TypeVar("_A")
 _T = TypeVar("_T")
-_FREEZE_ABOVE: Final = 10_000  # partitions, from which on the collector need not look at them again
+_FREEZE_ABOVE: Final = 10_000  # partitions from which on they are exempt from garbage collection
 
 
 def load(services: Services, controller_epoch: int, now_ms: int) -> Loaded:
-    """The state of a term that was just won, loaded under its claimed token. Raises what the store raises; the caller
-    takes over anew."""
+    """Load the state of a newly won term, after its token was claimed. Raises the store's errors; the caller then
+    starts the takeover again."""
     store, chance = services.store, services.chance
     store.forget()
     keys_at_once = max(1, store.capabilities.commit_ops_max - FIXED_OPS)
@@ -43,15 +43,14 @@ def load(services: Services, controller_epoch: int, now_ms: int) -> Loaded:
             loaded.events += kind.load(now_ms)
     if len(state.rows) > _FREEZE_ABOVE:
         many_stay()
-    # First of all topics of older Kafkas want an id: a death may complete a move, whose intents are known by it.
+    # Topics of older Kafkas need their id first: a death may complete a move, whose intents have the id.
     loaded.first += [event for event in loaded.events if isinstance(event, TopicIdMissing)]
     loaded.events = [*_deaths(loaded, now_ms), *(e for e in loaded.events if not isinstance(e, TopicIdMissing))]
     return loaded
 
 
 def _ahead(read: Callable[[_A], _T], parts: Sequence[_A]) -> Iterator[tuple[_A, _T]]:
-    """As `Ground.ahead`, by a thread of its own. A small tree is one part and needs no thread, so simulations stay as
-    they are."""
+    """As `Ground.ahead`, with one thread. A small tree is one part and needs no thread, so simulations have none."""
     if len(parts) == 1:
         yield parts[0], read(parts[0])
         return

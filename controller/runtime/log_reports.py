@@ -1,4 +1,5 @@
-"""What hosts report of their logs: progress, lag and "empty" are made of it. In memory only; never needed to decide."""
+"""Hosts' reports about logs, from which progress, lag and emptiness are computed. Kept in memory; no decision needs
+them."""
 
 from __future__ import annotations
 
@@ -38,8 +39,8 @@ def _check_topic(_: object, attribute: attrs.Attribute[str], value: object) -> N
 
 @sealed
 class LogReport:
-    """A replica's log: offsets in records, `size_bytes` where known. TypeError where a field is no int (`topic`: no
-    str), ValueError for an empty topic and for a number that is not within 0..2^63-1."""
+    """A replica's log: offsets in records, `size_bytes` if known. TypeError if a field is not an int (`topic`: a str),
+    ValueError for an empty topic and for a number outside 0..2^63-1."""
 
     topic: str = attrs.field(validator=_check_topic)
     partition: int = attrs.field(validator=_check_number)
@@ -51,14 +52,14 @@ class LogReport:
     size_bytes: int | None = attrs.field(default=None, validator=_check_size)
 
     def lag_behind(self, leader: LogReport | None) -> int:
-        """Records that this log lacks of what the leader reported as committed; where the leader reported nothing, of
-        what this replica reported as committed itself."""
+        """How many committed records this log lacks: as the leader reported them, or without a report of the leader, as
+        this replica reported them."""
         return max((leader or self).high_watermark - self.end_offset, 0)
 
 
 class LogReports:
-    """The last report of each replica, of at most `reports_max` of them: when there are so many, a replica that was not
-    reported before is passed over. Whether a replica exists is not asked. Thread-safe."""
+    """The latest report of each replica, for at most `reports_max` replicas; reports of further ones are skipped. It
+    does not check that a replica exists. Thread-safe."""
 
     def __init__(self, reports_max: int = REPORTS_MAX) -> None:
         self._lock = threading.Lock()
@@ -70,11 +71,11 @@ class LogReports:
         return len(self._reports)
 
     def report(self, reports: Iterable[LogReport]) -> None:
-        """All of them are taken in; or none, and TypeError."""
-        found = list(reports)  # the caller's generator runs before the lock: the loop waits for it
+        """Add all reports, or raise TypeError and add none."""
+        found = list(reports)  # runs the caller's generator before the lock, which the loop needs too
         for report in found:
             if not isinstance(report, LogReport):
-                raise TypeError(f"a LogReport is asked for, not {report!r:.200}")
+                raise TypeError(f"expected a LogReport, not {report!r:.200}")
         with self._lock:
             for report in found:
                 self._take(report)
@@ -85,20 +86,20 @@ class LogReports:
             self._reports[replica] = report
         elif not self._warned:
             self._warned = True
-            _log.warning("logs of %d replicas are reported: further replicas are passed over", self._reports_max)
+            _log.warning("reports of more than %d replicas: those of further replicas are skipped", self._reports_max)
 
     def of(self, topic: str, partition: int, broker_id: int) -> LogReport | None:
         return self._reports.get((topic, partition, broker_id))
 
     def forget(self, replicas: Iterable[tuple[str, int, int]]) -> None:
-        """The replicas (topic, partition, broker) were deleted."""
+        """Remove the reports of deleted replicas (topic, partition, broker)."""
         if self._reports:
             with self._lock:
                 for replica in replicas:
                     self._reports.pop(replica, None)
 
     def bytes_of(self, topic: str, partition: int, brokers: Iterable[int]) -> int | None:
-        """The bytes that these replicas hold together, None where no size was reported."""
+        """The bytes of these replicas together, None if no size was reported."""
         found = [self.of(topic, partition, broker) for broker in brokers]
         sizes = [report.size_bytes for report in found if report is not None and report.size_bytes is not None]
         return sum(sizes) if sizes else None

@@ -1,8 +1,7 @@
 """The loop of a controller: stand by, be elected, lead, be demoted, stand by again.
 
-`step` is the one body, driven by `poll_once` on the caller's thread or by a thread of the runtime's own. Sessions are
-watched beside it (`session_event`, `check_session`), so that whoever waits is answered even while the loop is inside
-the store.
+`step` is one pass, driven by `poll_once` on the caller's thread or by a thread of the runtime. Sessions are watched
+beside it (`session_event`, `check_session`), so that callers are answered even while the loop waits for the store.
 """
 
 from __future__ import annotations
@@ -28,27 +27,27 @@ from stores.recipes import LEADER_KEY
 
 _log = logging.getLogger(__name__)
 
-ITEMS_MAX: Final = 10_000  # taken in at once
+ITEMS_MAX: Final = 10_000  # of the inbox, per pass
 STORE_RETRY_S: Final = 0.05
-STAND_AGAIN_MS: Final = 100  # after an election that was not won, while nobody is known to lead
+STAND_AGAIN_MS: Final = 100  # after an election that was not won, while no leader is known
 
 
 class Loop:
-    """One controller. `term` is its leadership, None while it stands by."""
+    """The loop of one controller. `term`: its leadership, None while it stands by."""
 
     def __init__(self, services: Services, registrar: Registrar) -> None:
         self.services = services
         self.term: Term | None = None
         self.active_id: int | None = None
         self.controller_epoch: int | None = None
-        self.driver: int | None = None  # the thread that is in a pass
-        self.polled_by: int | None = None  # the one that called `poll_once` last
+        self.driver: int | None = None  # the thread that runs a pass
+        self.polled_by: int | None = None  # the thread that called `poll_once` last
         self.findings: dict[str, str] = {}
         self._registrar = registrar
         self._was_driven = self._is_closed = False
         self._stand_at_ms = 0
         self._candidacy = Candidacy(services, self.findings)
-        self._lock = threading.Lock()  # of `term`, `_lost` and `_losses`: sessions are watched from another thread
+        self._lock = threading.Lock()  # for `term`, `_lost` and `_losses`: another thread watches sessions
         self._lost: str | None = None
         self._losses = 0
         self._session_id: int | None = None  # in which the term was won
@@ -67,24 +66,24 @@ class Loop:
         return self.term is not None and self._lost is None
 
     def not_controller(self) -> NotController:
-        """The error for whoever asks a controller that does not lead."""
+        """The error for requests to a controller that does not lead."""
         if self._is_closed:
             return NotController(f"controller {self.services.controller_id} was closed")
         if not self._was_driven:
-            hint = "nobody drives it yet: call start(), or poll_once() in a loop"
+            hint = "it is not running: call start(), or poll_once() in a loop"
             return NotController(f"controller {self.services.controller_id} is not the active one; {hint}")
         other = None if self.active_id == self.services.controller_id else self.active_id
         known = "none is known" if other is None else f"{other} is"
         return NotController(f"controller {self.services.controller_id} is not the active one, {known}", other)
 
     def is_driver(self, *, waits: bool) -> bool:
-        """Whether the calling thread is in a pass, or (`waits`: it would stand still) is the one that makes them."""
+        """Whether the calling thread runs a pass, or (`waits`: it would block) is the one that runs them."""
         me = threading.get_ident()
         return me == self.driver or (waits and me == self.polled_by)
 
     def committed_moves(self) -> CommittedMoves | None:
-        """The moves for whoever need not wait for a pass that another thread is in; None where a pass is to answer: in
-        `poll_once` mode that comes after all that was asked before."""
+        """The moves, for callers that need not wait for a pass of another thread; None if a pass must answer: in
+        `poll_once` mode it also answers all earlier requests."""
         term = self.term
         is_driven = self.driver not in {None, threading.get_ident()}
         return term.moves if is_driven and term is not None and self.is_active and not term.is_raising else None
@@ -92,19 +91,19 @@ class Loop:
     # --- sessions: any thread of the runtime
 
     def hear(self, event: StoreEvent) -> None:
-        """An event of the subscription."""
+        """Process an event of the subscription."""
         if isinstance(event, SessionChanged):
             self.session_event(event)
         else:
             self.services.inbox.put(Hint(event))
 
     def session_event(self, event: SessionChanged) -> None:
-        """A lost session ends the term at once; a suspended one when it has lasted for the session time."""
+        """A lost session ends the term at once; a suspended one does after the session time."""
         if event.state is SessionState.SUSPENDED:
             if self._suspended_at_s is None:
                 self._suspended_at_s = self.services.clock.monotonic_s()
         elif event.state is SessionState.LOST:
-            if self._session_id is None or event.session_id == self._session_id:  # else an older one of ours
+            if self._session_id is None or event.session_id == self._session_id:  # not an older session
                 self.lose("the session of the store was lost")
         else:
             self._suspended_at_s = None
@@ -112,19 +111,19 @@ class Loop:
             self.services.inbox.wake()
 
     def check_session(self) -> None:
-        """By the own clock, since a client may hear of its loss only after it reconnected."""
+        """End the term by the own clock, since a client may learn of its lost session only after a reconnect."""
         since_s = self._suspended_at_s
         if since_s is not None and self.services.clock.monotonic_s() - since_s >= self.services.store.session_timeout_s:
             self._suspended_at_s = None
-            self.lose("no contact with the store for as long as a session lives")
+            self.lose("no contact with the store for the length of a session")
 
     def check_deadlines(self) -> None:
-        """Whoever asked with a deadline that is over is answered, also while the loop is inside the store."""
+        """Answer requests whose deadline has passed, also while the loop waits for the store."""
         self.services.outstanding.expire(self.services.elapsed_ms())
 
     def lose(self, why: str) -> None:
-        """The term is over: whoever waits hears NOT_CONTROLLER now, the loop follows when it returns from where it
-        is."""
+        """End the term: pending requests fail with NOT_CONTROLLER now; the loop follows when its present call
+        returns."""
         with self._lock:
             self._losses += 1
             if self.term is None or self._lost is not None:
@@ -137,7 +136,7 @@ class Loop:
     # --- the body
 
     def drain(self) -> None:
-        """Take in what the subscription has, without waiting: `poll_once` mode."""
+        """Take in the events of the subscription without waiting: `poll_once` mode."""
         self.driver = self.polled_by = threading.get_ident()
         try:
             self._drain()
@@ -152,11 +151,11 @@ class Loop:
         self.watch_registrations()
 
     def watch_registrations(self) -> None:
-        """Own brokers whose session was lost are registered again."""
+        """Register brokers of this host again whose session was lost."""
         self._registrar.watch()
 
     def resign(self) -> None:
-        """Hand over: the next controller is elected at once. Nothing drives the loop any more."""
+        """Resign, so that the next controller is elected at once. The loop is not driven any more."""
         self._is_closed = True
         if self.term is not None:
             in_flight = self.term.is_waiting_for_store
@@ -171,12 +170,12 @@ class Loop:
             self._candidacy.give_up()
         except (StoreError, Deposed):
             _log.info(
-                "controller %d: /controller was not given up, its session ends later", self.services.controller_id
+                "controller %d: /controller was not deleted; it ends with the session", self.services.controller_id
             )
 
     def step(self, timeout_s: float) -> bool:
-        """One pass: take in, decide, commit, publish, send. Waits up to `timeout_s` if there is nothing to do; whether
-        anything was done."""
+        """One pass: take in, decide, commit, publish, send. Waits up to `timeout_s` if there is nothing to do. Returns
+        whether anything was done."""
         self.driver = threading.get_ident()
         self._was_driven = True
         try:
@@ -185,7 +184,7 @@ class Loop:
             if worked:
                 self.services.measures.publish()
         except Exception:
-            self.lose("a pass of the loop failed")  # what it left half done is loaded anew
+            self.lose("a pass of the loop failed")  # the next term loads everything again
             raise
         else:
             return worked
@@ -231,13 +230,13 @@ class Loop:
         try:
             taken = self._candidacy.taken()
         except StoreError:
-            return  # asked again with the next pass
+            return  # read again in the next pass
         self._check_leader = False
         if taken is not None:
             raise Deposed(f"{taken} is not ours any more")
 
     def _drop(self, why: str) -> None:
-        """The term ends here. Nothing of it was left half done: the next one loads what was committed."""
+        """End the term. Nothing is left half done: the next term loads what was committed."""
         _log.info("controller %d: demoted: %s", self.services.controller_id, why)
         self.services.journal.resigned(self.services.clock.now_ms(), why)
         with self._lock:
@@ -266,14 +265,14 @@ class Loop:
         except Deposed as deposed:
             self.findings["election"] = str(deposed)
             if self.services.store.is_refused:
-                self._give_up_leadership()  # somebody else may read what this controller may not
+                self._give_up_leadership()  # another controller may be allowed to read what this one may not
             return bool(items)
         except StoreError as error:
             self.findings["election"] = f"{type(error).__name__}: {error}"
             return bool(items)
 
     def _stand(self) -> bool:
-        """Stand for election; whether it was won and the cluster is loaded."""
+        """Take part in the election; return whether it was won and the cluster is loaded."""
         losses = self._losses
         outcome = self._candidacy.stand()
         if isinstance(outcome, Another):
@@ -286,7 +285,7 @@ class Loop:
         return True
 
     def _take_over(self, won: Won, losses: int) -> None:
-        """Load, and lead. `losses`: how often the session had been lost when the election began."""
+        """Load, and lead. `losses`: the number of lost sessions when the election began."""
         services, committer, epoch, now_ms = self.services, won.committer, won.controller_epoch, won.now_ms
         loaded = load(services, epoch, now_ms)
         if services.store.session.session_id != won.session_id:
@@ -307,7 +306,7 @@ class Loop:
         if left:
             term.findings["foreign controller"] = said_of(left)
         with self._lock:
-            if self._losses != losses:  # heard of while there was no term yet that it could have ended
+            if self._losses != losses:  # lost while there was no term that could be ended
                 raise Deposed("the session was lost during the load")
             self.term, self._lost, self._session_id = term, None, won.session_id
             self.active_id, self.controller_epoch = services.controller_id, epoch

@@ -1,12 +1,11 @@
-"""What a controller measures of itself: how long events wait and take, what commits cost, how callbacks go.
+"""Measurements of a controller: how long events wait and take, what commits cost, how callbacks perform.
 
-Observed on the loop's thread alone, by the clock of the runtime (a simulation's stands where it is put). Whoever asks
-gets `seen`, which is replaced as a whole at the end of a pass: any thread may look, and neither side takes a lock.
-Of an event only its times are taken while a batch is decided; they fall into buckets together, afterwards: a call for
-each of them and each histogram was most of what metrics cost.
-A histogram has fixed buckets, so its memory is bounded whatever happens; there is one pair for each kind of event that
-was decided, and one for each broker that was called. All of it counts from the making of the controller, through all
-its terms.
+Only the loop's thread measures, by the runtime's clock (in a simulation, a virtual one). Readers get `seen`, which is
+replaced as a whole at the end of a pass: any thread may read it, without a lock.
+While a batch is decided, only times are taken; they are put into buckets together afterwards: a call per event and
+histogram was most of the cost of metrics.
+Histograms have fixed buckets, so memory is bounded; there is a pair for each kind of event, and one for each broker.
+All values count from the creation of the controller, over all its terms.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ BYTES: Final = tuple(4**n for n in range(3, 13))  # 64 bytes to 16 MiB
 
 @sealed
 class HistogramValue:
-    """How often a value fell into each bucket. `bounds`: the highest value of each, included, the last bucket has none;
-    `counts`: one more than there are bounds; `total`: the sum of all values."""
+    """How often a value fell into each bucket. `bounds`: the highest value of each bucket, inclusive; the last bucket
+    has none. `counts`: one more than bounds. `total`: the sum of all values."""
 
     bounds: tuple[float, ...]
     counts: tuple[int, ...]
@@ -39,28 +38,28 @@ class HistogramValue:
 
     @property
     def count(self) -> int:
-        """How many values there were."""
+        """The number of values."""
         return sum(self.counts)
 
     @property
     def mean(self) -> float | None:
-        """None where there was no value."""
+        """None if there is no value."""
         return self.total / self.count if self.count else None
 
     def cumulative(self) -> list[tuple[float, int]]:
-        """Bound, and how many values are not above it; the last bound is infinity."""
+        """Each bound with the number of values up to it; the last bound is infinity."""
         return list(zip((*self.bounds, float("inf")), accumulate(self.counts), strict=True))
 
     def quantile(self, share: float) -> float | None:
-        """A bound that at least `share` (0..1) of the values do not exceed; None where there was no value."""
+        """A bound that at least `share` (0..1) of the values do not exceed; None if there is no value."""
         if not 0 <= share <= 1:
-            raise ValueError(f"share is within 0..1, not {share}")
+            raise ValueError(f"share must be within 0..1, not {share}")
         count = self.count
         return next((bound for bound, below in self.cumulative() if below >= share * count), None) if count else None
 
 
 class Histogram:
-    """Counts by fixed buckets."""
+    """Counts in fixed buckets."""
 
     __slots__ = ("_bounds", "_counts", "_seen", "_total")
 
@@ -83,7 +82,7 @@ class Histogram:
         self._seen = None
 
     def value(self) -> HistogramValue:
-        """As it stands; the same object until something is observed."""
+        """The present value; the same object until something is observed."""
         if self._seen is None:
             self._seen = HistogramValue(self._bounds, tuple(self._counts), self._total)
         return self._seen
@@ -91,7 +90,7 @@ class Histogram:
 
 @attrs.frozen
 class Seen:
-    """What was measured until the end of a pass. `queued`, `processed`: by kind of event; `rounds`, `failed`: by
+    """The measurements up to the end of a pass. `queued`, `processed`: by kind of event; `rounds`, `failed`: by
     broker."""
 
     queued: Mapping[str, HistogramValue]
@@ -128,8 +127,8 @@ class Measures:
         self._at_s = self.now_s()
 
     def decided(self, jobs: Iterable[Job], ended_s: Iterable[float]) -> None:
-        """The jobs of a batch were decided and applied, one after the other since `deciding`: each at its time of
-        `ended_s`. One that does not know since when it waited came just then."""
+        """The jobs of a batch were decided and applied one after the other since `deciding`, each at its time in
+        `ended_s`. A job without a time of arrival counts as new."""
         times: dict[type, tuple[list[float], list[float]]] = {}
         queued: list[float] = []
         processed: list[float] = []
@@ -152,33 +151,33 @@ class Measures:
     # --- commits
 
     def committing(self) -> None:
-        """A commit goes out."""
+        """A commit is sent."""
         self._commit_at_s = self.now_s()
 
     def committed(self, ops: Iterable[Op]) -> None:
-        """It stands, and these are its ops, without the two that fence it."""
+        """It was applied. `ops`: its ops without the two of the fence."""
         ops = tuple(ops)
         self._commit_ops.observe(len(ops))
         self._commit_bytes.observe(sum([len(op.value) for op in ops if type(op) is Put]))
         self._commit_ms.observe((self.now_s() - self._commit_at_s) * 1000)
 
     def conflicted(self) -> None:
-        """Somebody else was faster at one of its keys."""
+        """Another program changed one of its keys first."""
         self._conflicts += 1
 
     # --- callbacks
 
     def called(self, broker: int, started_ms: int, *, failed: bool) -> None:
-        """A round of callbacks to a broker, handed out at `started_ms` (`elapsed_ms`), came back."""
+        """A round of callbacks to a broker, started at `started_ms` (`elapsed_ms`), has returned."""
         if broker not in self._rounds:
             self._rounds[broker], self._failed[broker] = Histogram(MS), 0
         self._rounds[broker].observe(max(0.0, self.now_s() * 1000 - started_ms))
         self._failed[broker] += failed
 
-    # --- what others see
+    # --- what readers see
 
     def publish(self) -> None:
-        """What was measured until now can be seen."""
+        """Make everything measured so far visible."""
         self.seen = self._see()
 
     def _see(self) -> Seen:
@@ -196,27 +195,27 @@ class Measures:
 
 
 class Unmeasured(Measures):
-    """Nothing is measured, and no time is taken for it."""
+    """Measures nothing, and takes no time."""
 
     is_kept = False
 
     def deciding(self) -> None:
-        """Nobody asks."""
+        """Does nothing."""
 
     def decided(self, jobs: Iterable[Job], ended_s: Iterable[float]) -> None:
-        """Nobody asks."""
+        """Does nothing."""
 
     def committing(self) -> None:
-        """Nobody asks."""
+        """Does nothing."""
 
     def committed(self, ops: Iterable[Op]) -> None:
-        """Nobody asks."""
+        """Does nothing."""
 
     def conflicted(self) -> None:
-        """Nobody asks."""
+        """Does nothing."""
 
     def called(self, broker: int, started_ms: int, *, failed: bool) -> None:
-        """Nobody asks."""
+        """Does nothing."""
 
     def publish(self) -> None:
-        """Nobody asks."""
+        """Does nothing."""

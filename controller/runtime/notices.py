@@ -1,8 +1,8 @@
 """Sends the notices of `HostNotices` to a host that takes them.
 
-They run where callbacks run, one at a time, never on the loop's own thread unless that is the caller's (`poll_once`).
-What a notice raises is logged and not repeated; a notice that was missed (a crash) is not made up for, but a term
-begins with all settings.
+They run where callbacks run, one at a time, and on the loop's thread only if it is the caller's (`poll_once`). An error
+in a notice is logged, and the notice is not repeated. A notice that was missed in a crash is not repeated either, but
+each term begins with all configs.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from controller.runtime.executors import Executor
 P = ParamSpec("P")
 _log = logging.getLogger(__name__)
 
-LANE: Final = -1  # no broker has this id: notices hold up nobody's callbacks
+LANE: Final = -1  # no broker has this id, so notices do not delay callbacks
 
 
 class Notices:
-    """What is to be told to the host. Used by the loop alone."""
+    """The notices for the host. Used by the loop alone."""
 
     def __init__(self, host: object, executor: Executor) -> None:
         self._executor = executor
@@ -37,7 +37,7 @@ class Notices:
 
     @property
     def wants_controller(self) -> bool:
-        """Whether somebody wants to hear who is active."""
+        """Whether the host takes notices about the active controller."""
         return self._controller_changed is not None
 
     def config_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
@@ -47,7 +47,7 @@ class Notices:
             self._waiting.append(partial(_tell, self._config_changed, entity_type, name, dict(configs)))
 
     def term_began(self, view: ClusterView) -> None:
-        """All configs are told once, empty ones too: of every topic, every broker that is live or has any, and the
+        """Send all configs once, also empty ones: of every topic, of every broker that is live or has configs, and the
         defaults of all brokers."""
         if self._config_changed is None:
             return
@@ -57,8 +57,8 @@ class Notices:
         self._waiting.append(partial(_tell_all, self._config_changed, said))
 
     def partition_purged(self, topic: str, partition: int) -> None:
-        """A reduction took a partition away: what else was kept of it, as committed offsets, may go. After a
-        failover it may be told again."""
+        """A reduction removed a partition: other data about it, such as committed offsets, may be deleted. May be
+        repeated after a failover."""
         if self._partition_purged is not None:
             self._waiting.append(partial(_tell, self._partition_purged, topic, partition))
 
@@ -69,20 +69,20 @@ class Notices:
             self._waiting.append(partial(_tell, self._controller_changed, controller_id, epoch))
 
     def send(self) -> None:
-        """What waits goes out, at the end of a pass."""
+        """Send the waiting notices, at the end of a pass."""
         waiting, self._waiting = self._waiting, []
         for call in waiting:
             self._executor.submit(LANE, call)
 
 
 def _wanted(host: object, notice: Callable[Concatenate[Any, P], None]) -> Callable[P, None] | None:
-    """The host's method for a notice; None where it has none of its own. TypeError for one that cannot be called as a
-    plain function."""
+    """The host's method for a notice; None if it has none of its own. TypeError if it cannot be called as a plain
+    function."""
     found: Callable[P, None] | None = getattr(host, notice.__name__, None)
     if found is None or getattr(found, "__func__", None) is notice:
         return None
     if not callable(found) or iscoroutinefunction(found):
-        raise TypeError(f"{notice.__name__} of the host must be a method that is no coroutine, not {found!r:.80}")
+        raise TypeError(f"{notice.__name__} of the host must be a method and not a coroutine, not {found!r:.80}")
     return found
 
 
@@ -96,5 +96,5 @@ def _tell_all(
 def _tell(method: Callable[P, None], *said: P.args, **named: P.kwargs) -> None:
     try:
         method(*said, **named)
-    except Exception:  # noqa: BLE001 - whatever a host raises must not hurt anybody else
+    except Exception:  # noqa: BLE001 - an error of the host must not affect others
         _log.warning("a notice failed in the host: %r", said, exc_info=True)

@@ -1,5 +1,5 @@
-"""After the store has said yes, and only then: the journal gets its lines, brokers become dirty, callers their answers,
-timers their times."""
+"""Publishes a commit, only after the store has accepted it: lines of the journal, dirty brokers, answers to callers,
+timers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from controller.state import Batch, ClusterState, DirtyKey
 
 
 class Publisher:
-    """Makes a commit known."""
+    """Publishes commits."""
 
     def __init__(
         self, services: Services, state: ClusterState, dispatcher: Dispatcher, reconcile: Reconcile, timers: Timers
@@ -33,7 +33,7 @@ class Publisher:
     def publish(
         self, batch: Batch, dirty_keys: Iterable[DirtyKey], decided: Sequence[tuple[Job, Decision]], seq: int
     ) -> None:
-        """Everybody hears of a commit; `dirty_keys`: the keys that it wrote."""
+        """Publish a commit; `dirty_keys`: the keys that it wrote."""
         now_ms = self._services.clock.now_ms()
         if batch.log:
             if self._services.journal.is_kept:
@@ -50,7 +50,7 @@ class Publisher:
         self.answer(decided)
 
     def _bytes_copied(self, decision: Decision) -> int | None:
-        """What the replicas that a move added hold, as their brokers reported it; None where no move ends."""
+        """The bytes of the replicas that a move added, as their brokers reported them; None if no move ends."""
         ended = next((record for record in decision.records if type(record) is r.TargetCleared), None)
         if ended is None or ended.before.move is None:
             return None
@@ -58,7 +58,7 @@ class Publisher:
         return self._services.log_reports.bytes_of(ended.after.topic, ended.after.partition, added)
 
     def answer(self, decided: Sequence[tuple[Job, Decision]]) -> None:
-        """The callers are answered."""
+        """Answer the callers."""
         answers: list[tuple[Reply[Any], object]] = []
         for job, decision in decided:
             outcome = decision.reply

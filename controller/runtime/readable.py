@@ -1,16 +1,16 @@
-"""The store as a term reads it: the key of a topic or a partition that this controller may not read is one that nobody
-can read, and no more. Who may not read any other key does not lead (docs/decisions/0104).
+"""The store as a term reads it: the key of a topic or a partition that this controller may not read counts as
+unreadable. A controller that may not read any other key does not lead (docs/decisions/0104).
 
-Access lists stand at single keys on some stores, and a bulk read that meets a forbidden one is refused as a whole. A
-takeover that fell over it would leave the cluster without a controller for the sake of one topic. So what is forbidden
-is found out by halving the read, and stands there as FORBIDDEN at UNREAD: a type of its own, and no version. What that
-means is decided by kind of key (`unreadable`).
+On some stores, access lists belong to single keys, and a bulk read with one forbidden key is refused as a whole. One
+forbidden topic must not leave the cluster without a controller. So forbidden keys are found by halving the read, and
+returned as FORBIDDEN with the version UNREAD: a type of its own, and no version. Each kind of key decides what that
+means (`unreadable`).
 
-Once FORBIDDEN_MAX keys are known to be forbidden nothing more is halved: what was asked for together with a forbidden
-key is taken as forbidden, too. `look_again` finds out of all of them, some at a time, which can be read by now.
+Once FORBIDDEN_MAX keys are known to be forbidden, reads are not halved any more: all keys of a refused read count as
+forbidden. `look_again` checks all of them, some at a time, and finds those that have become readable.
 
-Any other key, and the names below a parent, say what every decision may need: whoever may not read them is deposed,
-and `ask_again` tells it before the next election whether that is so still.
+Any decision may need other keys, and the names below a parent: a controller that may not read them is deposed, and
+`ask_again` checks that again before the next election.
 """
 
 from __future__ import annotations
@@ -43,24 +43,24 @@ from stores.checks import parent
 
 __all__ = ["FORBIDDEN", "FORBIDDEN_MAX", "LOOKS_MAX", "ReadableStore"]
 
-FORBIDDEN_MAX: Final = 1_000  # known forbidden keys, from which on no refused read is halved
+FORBIDDEN_MAX: Final = 1_000  # known forbidden keys, from which on refused reads are not halved
 LOOKS_MAX: Final = 100  # reads in one `look_again`
-_TOGETHER: Final = 1_000  # keys in one read of it
+_TOGETHER: Final = 1_000  # keys per read of `look_again`
 _NAMED_MAX: Final = 1_000  # findings
 
 
 class ReadableStore(MetadataStore):
-    """`inner`, whose forbidden keys can be read as FORBIDDEN. `forbidden`: those of them that were met, and were not
-    readable or gone since."""
+    """`inner`, with forbidden keys that read as FORBIDDEN. `forbidden`: those found so far and not yet found readable
+    or deleted."""
 
     def __init__(self, inner: MetadataStore) -> None:
         self.inner: Final = inner
         self.forbidden: dict[str, None] = {}
-        self._unasked = False  # some of them were not asked for by themselves
-        self._refused: tuple[str, Callable[..., object]] | None = None  # a read without which nobody may lead
+        self._unasked = False  # some of them were not read one by one
+        self._refused: tuple[str, Callable[..., object]] | None = None  # a refused read that leading needs
 
     def forget(self) -> None:
-        """A term begins: everything is read anew."""
+        """A term begins: everything is read again."""
         self.forbidden, self._unasked = {}, False
 
     def get(self, key: str, *, sync: bool = False, timeout_s: float) -> Entry | None:
@@ -118,7 +118,7 @@ class ReadableStore(MetadataStore):
         return len(self.forbidden) >= FORBIDDEN_MAX
 
     def _forbid(self, keys: Sequence[str]) -> None:
-        """Raises Deposed for a key that is no topic's and no partition's."""
+        """Mark keys as forbidden. Raises Deposed for one that is neither a topic's nor a partition's."""
         for key in keys:
             if parent(key) != paths.TOPICS and paths.partition_of(key) is None:
                 raise self._deposed(key, partial(self.inner.get, key)) from None
@@ -137,11 +137,11 @@ class ReadableStore(MetadataStore):
 
     @property
     def is_refused(self) -> bool:
-        """Whether a read was refused without which nobody may lead."""
+        """Whether a read was refused that leading needs."""
         return self._refused is not None
 
     def ask_again(self, timeout_s: float) -> None:
-        """Nothing is refused any more that is needed to lead, or Deposed. Raises what the store raises."""
+        """Raise Deposed if a read that leading needs is still refused. Raises the store's errors."""
         if self._refused is not None:
             what, read = self._refused
             try:
@@ -151,8 +151,8 @@ class ReadableStore(MetadataStore):
             self._refused = None
 
     def look_again(self, timeout_s: float) -> list[str]:
-        """The forbidden keys that can be read by now, or are gone: as many as LOOKS_MAX reads find out, in turn. Raises
-        what the store raises."""
+        """The forbidden keys that have become readable, or are deleted: as many as LOOKS_MAX reads find, in turn.
+        Raises the store's errors."""
         known = list(self.forbidden)
         parts = deque(known[at : at + _TOGETHER] for at in range(0, len(known), _TOGETHER))
         readable: list[str] = []
@@ -165,7 +165,7 @@ class ReadableStore(MetadataStore):
             except Unauthorized:
                 if len(part) == 1:
                     self._allow(part)
-                    self._forbid(part)  # behind the others: they are looked at first the next time
+                    self._forbid(part)  # at the end, so that the others are checked first the next time
                 else:
                     half = len(part) // 2
                     parts.extendleft((part[half:], part[:half]))
@@ -175,19 +175,19 @@ class ReadableStore(MetadataStore):
         return readable
 
     def findings(self) -> dict[str, str]:
-        """What is said of forbidden keys, by key; of many the first. From any thread."""
+        """The findings about forbidden keys, by key; for many keys, only the first. From any thread."""
         known = list(self.forbidden)
         said = {key: forbidden(key) for key in known[:_NAMED_MAX]}
         if len(known) > _NAMED_MAX:
             said["forbidden keys"] = f"{len(known)} keys may not be read; {_NAMED_MAX} of them are named"
         if self._unasked:
             said["forbidden keys"] = (
-                f"{len(known)} keys count as forbidden: so many may not be read that what was asked for together with "
-                "one of those was not asked for again by itself"
+                f"{len(known)} keys count as forbidden: so many may not be read that the other keys of a refused read "
+                "are not checked one by one"
             )
         return said
 
-    # --- as it is
+    # --- unchanged methods
 
     @property
     def capabilities(self) -> Capabilities:

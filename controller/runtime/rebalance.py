@@ -1,5 +1,5 @@
-"""When to look whether brokers lead the partitions that prefer them: 5 s after taking over (or after one interval, if
-that is shorter), then once per interval. The look walks over all partitions, so it never comes by an event."""
+"""When to check whether brokers lead the partitions that prefer them: 5 s after a takeover (or after one interval, if
+that is shorter), then once per interval. The check visits all partitions, so it never follows an event."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Rebalancing:
         self.next_due_ms = first_ms if settings.auto_leader_rebalance_enable else None
 
     def due(self, now_ms: int, elapsed_ms: int) -> list[Event]:
-        """The event, if its time has come."""
+        """The event, if it is due."""
         if self.next_due_ms is None or elapsed_ms < self.next_due_ms:
             return []
         self.next_due_ms = elapsed_ms + self._interval_ms

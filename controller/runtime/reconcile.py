@@ -1,10 +1,9 @@
-"""Hints -> reads -> events: what a term has to look at again in the store.
+"""Hints -> reads -> events: what a term reads again from the store.
 
-A hint says "look again at this key"; each kind of key (`controller.keys`) says what is read then, and what is found
-becomes new events for the machine. Reads are made between batches; one that fails is made again, with all that its kind
-was hinted at.
+A hint says "read this key again". Each kind of key (`controller.keys`) says what to read then, and the content becomes
+events for the machine. Reads are made between batches. A failed read is repeated with all hints of its kind.
 
-No hint says that a key may be read that could not be: those are looked at again at times, and read when they can be.
+No hint says that an unreadable key has become readable, so these keys are read again at intervals.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from controller.runtime.services import Services
 from stores.base import Changed, Resync, StoreEvent
 
 RECHECK_MS: Final = 5_000  # how often a key that cannot be read is read again
-_UNWATCHED: Final = (keys.ADMITTED + "/", keys.REPLICA_DELETIONS + "/")  # nobody but a controller writes these
+_UNWATCHED: Final = (keys.ADMITTED + "/", keys.REPLICA_DELETIONS + "/")  # only controllers write these
 
 
 class Reconcile:
-    """Of one term."""
+    """The reads of one term."""
 
     def __init__(self, services: Services, kinds: KeyKinds) -> None:
         self._services = services
@@ -38,7 +37,7 @@ class Reconcile:
         self._recheck_ms = services.elapsed_ms() + RECHECK_MS
 
     def next_due_ms(self) -> int | None:
-        """When something is looked at again without a new hint, in `elapsed_ms`: at once where a commit gave cause."""
+        """When to read without a new hint, in `elapsed_ms`; at once if a commit requires it."""
         if self.registrations.is_due or any(kind.hinted for kind in self.kinds):
             return self._services.elapsed_ms()
         times = [self._recheck_ms if self._has_to_recheck else None, self._legacy.next_due_ms()]
@@ -50,17 +49,17 @@ class Reconcile:
         return bool(state.problems or store.forbidden or self.findings.under(_UNWATCHED))
 
     def hint(self, event: StoreEvent) -> None:
-        """Remember what to look at."""
+        """Remember a hint."""
         if isinstance(event, Changed | Resync):
             self.kinds.hint(event.key if isinstance(event, Changed) else event.prefix)
 
     def hint_requests(self) -> None:
-        """A topic was found: a key that asks for its deletion, or its reduction, may have waited for it."""
+        """A topic was found: a request for its deletion or reduction may have waited for it."""
         for kind in (DeletionKeys, ReductionKeys):
             self.kinds.hint(kind.roots[0][0])
 
     def look(self) -> Iterator[list[Event]]:
-        """Read what was hinted at; what was found, kind by kind. Raises what the store raises."""
+        """Read what hints name; yield the events, kind by kind. Raises the store's errors."""
         now_ms = self._services.clock.now_ms()
         if self._has_to_recheck and self._services.elapsed_ms() >= self._recheck_ms:
             self._recheck()
@@ -74,7 +73,7 @@ class Reconcile:
         yield self._legacy.due(now_ms, are_all_admitted=self.registrations.are_all_admitted)
 
     def _recheck(self) -> None:
-        """Hint at what could not be read; what was forbidden is looked at once it can be read."""
+        """Read unreadable keys again; forbidden ones once they may be read."""
         kinds, store = self.kinds, self._services.store
         for key in store.look_again(self._services.read_timeout_s):
             kinds.hint(key)

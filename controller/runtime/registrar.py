@@ -2,10 +2,10 @@
 
 Rules
 * A registration is an ephemeral key in a store session of its own, so it outlives the controller of this host.
-* The host's call writes the key, not a commit of the controller: so it works on a stand-by, too.
+* The host's call writes the key, not a commit of the controller, so it works on a stand-by too.
 * A broker whose session was lost is registered again under a new broker epoch and the same id, also a generated one.
-* A registration names the controller that wrote it (`registered_by`, its node id). A restarted process replaces the one
-  that it left behind, and never one of another live process, even if host and port are the same.
+* A registration names the controller that wrote it (`registered_by`, its node id). A restarted process replaces its own
+  former registration, and never that of another live process, even with the same host and port.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from controller.runtime.clock import Clock
 from stores.base import ABSENT, Closed, Conflict, Corrupt, Entry, MetadataStore, Put, SessionExpired, StoreError
 from stores.recipes import next_number, reap_own_leftover
 
-_IDS_MAX: Final = 1000  # generated ids that are passed over since somebody has them, before it is given up
+_IDS_MAX: Final = 1000  # how many generated ids in use are skipped before it gives up
 
 
 @attrs.define(eq=False)
@@ -38,7 +38,7 @@ class _Own:
 
 
 class Registrar:
-    """Thread-safe: brokers register from the host's threads, sessions are watched by the runtime's."""
+    """Thread-safe: brokers register from the host's threads, and the runtime's threads watch their sessions."""
 
     def __init__(
         self,
@@ -59,11 +59,11 @@ class Registrar:
         self._lock = threading.RLock()
         self._own: dict[int, _Own] = {}
         self._closed = False
-        self.findings: dict[str, str] = {}  # own brokers that could not be registered again, for people
+        self.findings: dict[str, str] = {}  # own brokers that could not be registered again
 
     def generate_id(self) -> int:
-        """A broker id above the reserved ones that nobody else was given, and that is not in use. Raises StoreError,
-        and Corrupt (one) where no id is left."""
+        """A broker id above the reserved ones that was never generated before and is not in use. Raises StoreError,
+        such as Corrupt if no id is left."""
         for _ in range(_IDS_MAX):
             found = self._reserved_id_max + next_number(self._store, keys.BROKER_SEQUENCE, self._timeout_s)
             if found > BROKER_ID_MAX:
@@ -75,16 +75,16 @@ class Registrar:
 
     @property
     def epochs(self) -> dict[int, int]:
-        """The epoch under which this host registered each of its brokers last, by id."""
+        """The latest epoch of each broker of this host, by id."""
         return {broker_id: own.epoch for broker_id, own in list(self._own.items())}
 
     def register(self, registration: BrokerRegistration) -> int:
-        """The broker is registered; its epoch. One that asks for a new id gets it first. Registering again with other
+        """Register a broker and return its epoch. NEW_BROKER_ID gets a new id first. Registering again with other
         endpoints or another rack keeps the epoch.
 
-        Raises TypeError or ValueError for what nobody could read, DuplicateBrokerRegistration where another
-        process has registered the id (a leftover of this one's former self is replaced), StoreError where the store
-        cannot be reached (nothing is registered then, or the call may be repeated).
+        Raises TypeError or ValueError for a registration that could not be read, DuplicateBrokerRegistration if another
+        process has registered the id (a registration left by this process is replaced), StoreError if the store cannot
+        be reached (then repeat the call; the broker may or may not be registered).
         """
         _check(registration, self._version, self._clock.now_ms())
         with self._lock:
@@ -107,8 +107,8 @@ class Registrar:
             return own.epoch
 
     def unregister(self, broker_id: int, epoch: int) -> None:
-        """The broker's registration is gone, and with it its session. StaleBrokerEpoch for another epoch than the one
-        that was given last; a broker that this host did not register is left alone (the same error)."""
+        """Remove the broker's registration and its session. StaleBrokerEpoch if `epoch` is not its latest one, or this
+        host did not register the broker, which is then unchanged."""
         with self._lock:
             own = self._own.get(broker_id)
             if own is None or own.epoch != epoch:
@@ -119,17 +119,17 @@ class Registrar:
             own.store.close()
 
     def epoch_of(self, broker_id: int) -> int | None:
-        """The epoch under which this host registered the broker last."""
+        """The latest epoch under which this host registered the broker."""
         own = self._own.get(broker_id)
         return None if own is None else own.epoch
 
     @property
     def has_lost_sessions(self) -> bool:
-        """Whether there is something to register again."""
+        """Whether a broker must be registered again."""
         return any(own.store.session.session_id != own.session_id for own in list(self._own.values()))
 
     def watch(self) -> None:
-        """Register those again whose session was lost. Never raises: what fails is tried with the next call."""
+        """Register brokers with a lost session again. Never raises: failures are tried again with the next call."""
         if not self.has_lost_sessions:
             return
         with self._lock:
@@ -143,7 +143,7 @@ class Registrar:
                         self.findings[key] = f"not registered again: {error}"
 
     def close(self) -> None:
-        """Every own broker is unregistered: its session ends."""
+        """Unregister all brokers of this host, by ending their sessions."""
         with self._lock:
             self._closed = True
             for own in self._own.values():
@@ -151,8 +151,8 @@ class Registrar:
             self._own = {}
 
     def _write_in_a_session(self, own: _Own, registration: BrokerRegistration) -> None:
-        """As `_write`. A process that stood still for longer than a session lives finds its session ended, even one
-        that was begun just now: the next one is not waited for but begun."""
+        """As `_write`, with a new session if the present one has expired, as in a process that was suspended for longer
+        than a session. It does not wait for the client to start the next one."""
         try:
             self._write(own, registration)
         except SessionExpired:
@@ -161,7 +161,7 @@ class Registrar:
             self._write(own, registration)
 
     def _write(self, own: _Own, registration: BrokerRegistration) -> None:
-        """The key says `registration`, and so does `own`; one that fails leaves `own` as it was."""
+        """Write the registration to the key and to `own`; after an error `own` is unchanged."""
         store = own.store
         key = keys.broker(registration.broker_id)
         value = codec.encode(self._signed(registration), self._version, self._clock.now_ms())
@@ -177,21 +177,21 @@ class Registrar:
                     timeout_s=self._timeout_s,
                 )
             except Conflict:
-                continue  # somebody was faster: look who
+                continue  # another program was faster: read the key again
             written = store.get(key, sync=True, timeout_s=self._timeout_s)
             if written is not None and written.owner == session_id:
                 own.registration, own.epoch, own.session_id = registration, written.created, session_id
                 return
-        raise DuplicateBrokerRegistration(f"broker {registration.broker_id}: its key is written by others all the time")
+        raise DuplicateBrokerRegistration(f"broker {registration.broker_id}: other processes keep writing its key")
 
     def _signed(self, registration: BrokerRegistration) -> BrokerRegistration:
-        """The registration as it is written, with the process that it is of."""
+        """The registration as written, with the id of the process that owns it."""
         if self._node_id is None:
             return registration
         return attrs.evolve(registration, extra={**(registration.extra or {}), codec.REGISTERED_BY: self._node_id})
 
     def _make_way(self, own: _Own, registration: BrokerRegistration, key: str, entry: Entry) -> None:
-        """A registration that an earlier session of this process left behind goes; anybody else's stays."""
+        """Delete a registration that an earlier session of this process left; any other stays."""
         ours = _process(self._signed(registration))
         if not reap_own_leftover(
             own.store, key, lambda found: _process(_read(found, registration)) == ours, self._timeout_s
@@ -200,14 +200,14 @@ class Registrar:
 
 
 def _check(registration: BrokerRegistration, version: int, now_ms: int) -> None:
-    """Raise TypeError or ValueError for a registration that nobody could read."""
+    """Raise TypeError or ValueError for a registration that could not be read."""
     if any(not isinstance(endpoint, Endpoint) for endpoint in registration.endpoints):
-        raise TypeError(f"endpoints hold Endpoint only: {registration.endpoints!r:.200}")
+        raise TypeError(f"endpoints must hold Endpoint only, not {registration.endpoints!r:.200}")
     codec.decode(codec.encode(registration, version, now_ms), registration.broker_id)
 
 
 def _read(entry: Entry, registration: BrokerRegistration) -> BrokerRegistration | None:
-    """Who is registered; None where that cannot be read."""
+    """The registration in a key; None if it cannot be read."""
     try:
         return codec.decode(entry.value, registration.broker_id)
     except (BadValue, ValueError, TypeError):
@@ -215,7 +215,7 @@ def _read(entry: Entry, registration: BrokerRegistration) -> BrokerRegistration 
 
 
 def _process(registration: BrokerRegistration | None) -> tuple[str, int, object] | None:
-    """What tells the process that a broker belongs to."""
+    """What identifies the process of a broker."""
     if registration is None:
         return None
     return registration.host, registration.port, (registration.extra or {}).get(codec.REGISTERED_BY)
@@ -223,10 +223,10 @@ def _process(registration: BrokerRegistration | None) -> tuple[str, int, object]
 
 def _refusal(found: BrokerRegistration | None, broker_id: int) -> str:
     if found is None:
-        return f"broker {broker_id} is registered by another process already, and its registration cannot be read"
+        return f"broker {broker_id} is registered already by another process, and its registration cannot be read"
     node_id = (found.extra or {}).get(codec.REGISTERED_BY)
     whose = "another process" if node_id is None else f"the process of controller {node_id}"
     return (
         f"broker {broker_id} is registered already at {found.host}:{found.port} by {whose}: "
-        "give this broker another id, or wait until that process has left and its session is over"
+        "give this broker another id, or wait until that process has ended and its session is over"
     )

@@ -1,10 +1,10 @@
-"""Answers to callers. Each is given exactly once, whatever happens: success, error, deadline, demotion, close.
+"""Answers to callers. Each is given exactly once: success, error, deadline, demotion or close.
 
-The loop gives them when a commit is published; demotion, close and the deadline of the caller give what is left, from
-another thread if the loop is inside the store just then. Whoever comes second is ignored.
+The loop gives them when a commit is published. Demotion, close and deadlines give the rest, from another thread if the
+loop waits for the store. A second answer is ignored.
 
-A request for many partitions makes a `Reply` for each, and most are answered before anybody looks. So a reply is small;
-the future that callers know is made of it where they ask for one.
+A request for many partitions makes one `Reply` each, most of which are answered before a caller reads them. So a reply
+is small, and the future for the caller is created on demand.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class IsDriver(Protocol):
-    """Whether the calling thread drives the loop, now or (`waits`) at all."""
+    """Whether the calling thread runs a pass now, or (`waits`) is the one that runs passes."""
 
     def __call__(self, *, waits: bool) -> bool: ...
 
@@ -32,18 +32,18 @@ class WouldDeadlock(ControllerError, RuntimeError):
 
 
 class _Pending(enum.Enum):
-    """No answer yet; an enum, so that a copy of a whole world has the same."""
+    """No answer yet; an enum, so that copies of a simulated world share it."""
 
     PENDING = "pending"
 
 
 _PENDING: Final = _Pending.PENDING
-_settling: Final = threading.Lock()  # of outcomes and callbacks; nothing else is taken under it
+_settling: Final = threading.Lock()  # for outcomes and callbacks; no other lock is taken while it is held
 
 
 class Reply(Generic[T]):
-    """The answer to one request. `outcome`: what was answered, where an exception is an error (CancelledError: the
-    caller took the request back). `deadline_ms`: on the clock that never goes back. Thread-safe."""
+    """The answer to one request. `outcome`: the answer; an exception is an error (CancelledError: the caller withdrew
+    the request). `deadline_ms`: by the monotonic clock. Thread-safe."""
 
     __slots__ = ("callbacks", "deadline_ms", "is_driver", "outcome")
 
@@ -58,16 +58,16 @@ class Reply(Generic[T]):
 
     @property
     def error(self) -> BaseException | None:
-        """What it failed with; None if it did not, or is not done."""
+        """The error; None if there is none, or no answer yet."""
         return self.outcome if isinstance(self.outcome, BaseException) else None
 
     def settle(self, outcome: object) -> None:
-        """Give the answer. Nothing changes if there is one already."""
+        """Give the answer. Does nothing if there is one already."""
         settle_all([(self, outcome)])
 
     def add_done_callback(self, call: Callable[[Self], object]) -> None:
-        """`call(reply)` when there is an answer, on the thread that gives it; at once if there is one. It must not
-        raise."""
+        """Call `call(reply)` when there is an answer, on the thread that gives it; at once if there is one. `call` must
+        not raise."""
         with _settling:
             if self.outcome is _PENDING:
                 self.callbacks = (*self.callbacks, call)
@@ -75,14 +75,14 @@ class Reply(Generic[T]):
         call(self)
 
     def future(self) -> Future[T]:
-        """A future that gets the answer, and whose cancelling takes the request back."""
+        """A future that gets the answer. Cancelling it withdraws the request."""
         future: _ReplyFuture[T] = _ReplyFuture(self)
         self.add_done_callback(future.take)
         return future
 
 
 def settle_all(answers: Sequence[tuple[Reply[Any], object]]) -> None:
-    """Every reply gets its outcome, unless it has one; then callbacks are called, in this order."""
+    """Give every reply its outcome, unless it has one; then call the callbacks in this order."""
     heard: list[Reply[Any]] = []
     with _settling:
         for reply, outcome in answers:
@@ -97,18 +97,18 @@ def settle_all(answers: Sequence[tuple[Reply[Any], object]]) -> None:
 
 
 class _ReplyFuture(Future[T]):
-    """What callers get. Waiting for it on the thread that drives the loop raises WouldDeadlock: a callback in
-    `poll_once` mode that waits, or whoever calls `poll_once`, would wait for itself. Asking without waiting (timeout 0)
-    is no waiting, but inside a pass."""
+    """The future of a caller. Waiting for it on the thread that drives the loop raises WouldDeadlock: a callback in
+    `poll_once` mode, or the caller of `poll_once`, would wait for itself. With timeout 0 it does not wait, so that is
+    allowed outside a pass."""
 
     def __init__(self, reply: Reply[T]) -> None:
         super().__init__()
         self._reply = reply
 
     def take(self, reply: Reply[T]) -> None:
-        """The answer is there: called once, also for a cancelled future, whose waiters hear of it only here."""
+        """Take the answer. Called once, also for a cancelled future, whose waiters are notified only here."""
         if self.done() and not self.cancelled():
-            return  # a caller that sets a result by itself hurts nobody else
+            return  # a caller has set a result itself
         if not self.set_running_or_notify_cancel():
             return
         if reply.error is not None:
@@ -138,12 +138,12 @@ class _ReplyFuture(Future[T]):
 
 
 class Outstanding:
-    """Every reply that is not given yet. Thread-safe."""
+    """All replies without an answer. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._replies: dict[Reply[Any], None] = {}
-        self._earliest_ms: float = math.inf  # no reply here has an earlier deadline
+        self._earliest_ms: float = math.inf  # no reply has an earlier deadline
 
     def __len__(self) -> int:
         return len(self._replies)
@@ -156,21 +156,21 @@ class Outstanding:
                     self._earliest_ms = reply.deadline_ms
 
     def complete(self, reply: Reply[Any] | None, outcome: object) -> None:
-        """The reply gets `outcome`, if it has none."""
+        """Give the reply its outcome, if it has none."""
         if reply is not None:
             self.complete_all([(reply, outcome)])
 
     def complete_all(self, answers: Sequence[tuple[Reply[Any], object]]) -> None:
-        """Each reply gets its outcome, in this order."""
+        """Give each reply its outcome, in this order."""
         with self._lock:
             for reply, _ in answers:
                 self._replies.pop(reply, None)
         settle_all(answers)
 
     def expire(self, now_ms: int) -> int:
-        """Whoever waits past his deadline hears so, also while the loop is inside the store; what he asked for is not
-        decided any more, or is in the commit under way, of which nobody knows yet. Returns how many there were. All are
-        looked at only when the earliest deadline that was seen is over."""
+        """Answer requests whose deadline has passed, also while the loop waits for the store. Such a request is not
+        decided any more, or it is in the commit under way, whose outcome is unknown. Returns how many there were.
+        Replies are visited only once the earliest known deadline has passed."""
         if now_ms < self._earliest_ms:
             return 0
         with self._lock:
@@ -184,7 +184,7 @@ class Outstanding:
         return len(late)
 
     def fail_all(self, error: Callable[[], BaseException]) -> int:
-        """Complete everything with an error of its own; returns how many there were."""
+        """Give each reply an error of its own; return how many there were."""
         with self._lock:
             replies, self._replies = self._replies, {}
         settle_all([(reply, error()) for reply in replies])

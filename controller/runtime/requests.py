@@ -1,5 +1,4 @@
-"""What is sent to a broker, built from the committed state at the moment it goes out: never stale, however long it was
-dirty."""
+"""Builds the requests to a broker from the committed state when they are sent, so that they are never stale."""
 
 from __future__ import annotations
 
@@ -21,15 +20,16 @@ from controller.model.view import is_up
 from controller.state import ClusterState
 
 _Told: TypeAlias = tuple[Sequence[int], LeaderAndIsrPartition | None, Sequence[int], LeaderAndIsrPartition | None]
-"""Of a partition: who is told of it, and what; who is told that it may make its log anew, and what that is."""
+"""For a partition: the brokers that get it, and what; the brokers that may create its log, and what they get."""
 
 _NOBODY: Final[_Told] = ((), None, (), None)
 
 
 class Builder:
-    """Builds the requests of one moment. What several brokers are told alike is made once: metadata is the same for
-    all, and of LeaderAndIsr only `is_new` and the targets differ. Thrown away when the state moves on. `unheard`: who
-    has heard nothing yet of a partition that was created in this term; `stopped`: how it is said that one goes."""
+    """Builds the requests of one moment, and is dropped when the state changes. Parts that several brokers get are
+    built once: metadata is the same for all, and LeaderAndIsr differs only in `is_new` and the targets. `unheard`:
+    brokers that have not yet received a partition created in this term; `stopped`: the last metadata of partitions that
+    end."""
 
     def __init__(
         self, state: ClusterState, unheard: Mapping[int, Container[int]], stopped: Mapping[int, PartitionMetadata]
@@ -38,7 +38,7 @@ class Builder:
         self._unheard = unheard
         self._stopped = stopped
         self._peers = tuple(_peer(state.brokers[broker_id]) for broker_id in sorted(state.brokers))
-        self._rows: dict[int, Partition | None] = {}  # what is made of a row, metadata and the rest, shares its tuples
+        self._rows: dict[int, Partition | None] = {}  # everything built from a row shares its tuples
         self._metadata: dict[int, PartitionMetadata] = {}
         self._changed: dict[int, tuple[PartitionMetadata, ...]] = {}
         self._everything: tuple[PartitionMetadata, ...] | None = None
@@ -46,7 +46,7 @@ class Builder:
         self._members: dict[bool, dict[int, _Told]] = {False: {}, True: {}}  # by whether a broker knows targets
 
     def leader_and_isr(self, broker: Broker, numbers: Iterable[int], *, full: bool) -> LeaderAndIsrRequest:
-        """The partitions of `numbers` that the broker is a member of and that have a state."""
+        """The partitions of `numbers` that have the broker as a member, and a state."""
         state, broker_id = self._state, broker.broker_id
         knows_targets = broker.registration.leader_and_isr_version >= TARGETS_SINCE
         made = self._members[knows_targets]
@@ -70,7 +70,7 @@ class Builder:
         )
 
     def _told_to_members(self, number: int, *, targets: bool) -> _Told:
-        """What the members of a partition are told, made once."""
+        """What the members of a partition get, built once."""
         partition = self._row(number)
         if partition is None or not partition.isr or partition.leader == LEADER_DURING_DELETE:
             told = _NOBODY
@@ -94,8 +94,8 @@ class Builder:
         return rows[number]
 
     def _parted(self, number: int, partition: Partition) -> tuple[Sequence[int], Sequence[int]]:
-        """The members that are in I; and those who may make their log anew, since nobody relies on what they hold, or
-        they have heard nothing yet."""
+        """The members in the ISR; and those that may create their log, since no one relies on their records or they
+        have not received the partition yet."""
         inside: list[int] = []
         outside: list[int] = []
         isr, unheard, brokers = partition.isr, self._unheard.get(number, ()), self._state.brokers
@@ -106,7 +106,8 @@ class Builder:
         return inside, outside or ()
 
     def _has_to_delete(self, broker_id: int, partition: Partition) -> bool:
-        """Whether the broker may hold a log of an offline partition: who deleted it is to make none again."""
+        """Whether the broker may hold a log of an offline partition. A broker that deleted it must not create it
+        again."""
         topic_id = self._state.topics[partition.topic].topic.topic_id
         return self._state.open_intent(broker_id, topic_id, partition.partition) is not None
 
@@ -129,8 +130,8 @@ class Builder:
         )
 
     def update_metadata(self, broker: Broker, since: int, log: Iterable[int]) -> UpdateMetadataRequest:
-        """The partitions in `log` that have a state, and those that are gone. `since`: where the log begins; brokers
-        that were told up to there hear the same."""
+        """The partitions in `log` that have a state, and those that ended. `since`: where the log begins; the part is
+        shared by brokers with the same position."""
         partitions = self._changed.get(since)
         if partitions is None:
             partitions = self._changed[since] = self._told(dict.fromkeys(log))
@@ -153,7 +154,7 @@ class Builder:
         return tuple(partitions)
 
     def full_metadata(self, broker: Broker) -> UpdateMetadataRequest:
-        """Every partition that has a state: those that are gone are told of by not being named."""
+        """All partitions that have a state; those that ended are left out."""
         if self._everything is None:
             made = self._metadata
             self._everything = tuple(
@@ -172,7 +173,7 @@ class Builder:
         return _metadata(self._state, number, partition, offline)
 
     def _offline_of(self, partition: Partition) -> Replicas:
-        """Remembered where it is the same for all partitions of these replicas."""
+        """The offline replicas; remembered if they are the same for all partitions with these replicas."""
         state, replicas = self._state, partition.replicas
         if state.has_gone_disks:
             return tuple([b for b in replicas if not is_up(state, partition, b)])
@@ -193,9 +194,9 @@ class Builder:
         )
 
     def stop_replica(self, broker: Broker, intents: Iterable[DeleteIntent]) -> StopReplicaRequest:
-        """Deletions that are open."""
+        """Open delete intents."""
         state = self._state
-        partitions = tuple(  # `delete` by its place: three for each move, and its name would cost a quarter
+        partitions = tuple(  # `delete` by position: by keyword, the call would take a quarter longer
             [StopReplicaPartition(i.topic, i.topic_id, i.partition, i.leader_epoch, True) for i in intents]  # noqa: FBT003
         )
         return StopReplicaRequest(
@@ -207,17 +208,17 @@ def _without(target: Replicas, members: Sequence[int]) -> list[int]:
     found: list[int] = []
     for broker in target:
         if broker not in members:
-            found.append(broker)  # noqa: PERF401 - a comprehension is a call of its own, dearer than three brokers
+            found.append(broker)  # noqa: PERF401 - for three brokers, a comprehension is slower
     return found
 
 
 def metadata_of(state: ClusterState, number: int, partition: Partition) -> PartitionMetadata:
-    """What brokers are told of a partition that has a state."""
+    """The metadata of a partition that has a state."""
     return _metadata(state, number, partition, tuple([b for b in partition.replicas if not is_up(state, partition, b)]))
 
 
 def metadata_of_purged(state: ClusterState, number: int, partition: Partition) -> PartitionMetadata:
-    """What brokers are told of a partition that a reduction purged: nobody leads it any more."""
+    """The metadata of a partition that a reduction purged: it has no leader any more."""
     return _metadata(state, number, partition.but(leader=LEADER_DURING_DELETE), ())
 
 

@@ -1,7 +1,7 @@
-"""When the clocks of read-only partitions are looked at (KIP-694).
+"""When to check whether read-only partitions may go offline (KIP-694).
 
-The first look is 5 s after taking over (or after one interval, if that is shorter), as for preferred leaders; then one
-per interval. No look moves a clock: those stand in the keys.
+The first check is 5 s after a takeover (or after one interval, if that is shorter), as for preferred leaders; then one
+per interval. A check does not change the times, which are in the keys.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Retirements:
         return self._looked_ms + interval
 
     def due(self, now_ms: int, elapsed_ms: int) -> list[Event]:
-        """The event, if its time has come."""
+        """The event, if it is due."""
         due_ms = self.next_due_ms
         if due_ms is None or elapsed_ms < due_ms:
             return []
@@ -45,7 +45,7 @@ class Retirements:
         return [RetirementsDue(now_ms, self._empty())]
 
     def _empty(self) -> frozenset[tuple[str, int, int]]:
-        """The read-only partitions of which the leader said, under its present epoch, that it holds no records."""
+        """The read-only partitions whose leader reported, under its present epoch, that its log is empty."""
         found = set()
         for topic, reduction in self._state.reducing.of.items():
             for number in reduction.entries:

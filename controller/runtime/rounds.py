@@ -1,4 +1,4 @@
-"""A round: what goes out to one broker in one go, and what came of it."""
+"""A round: the requests that one broker gets together, and their results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Request: TypeAlias = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaR
 
 @attrs.define(eq=False)
 class Round:
-    """What goes out to a broker in one go, and what came of it. `error`: why it was not delivered."""
+    """The requests to a broker, and their results. `error`: why they were not delivered."""
 
     broker: Broker
     started_ms: int
@@ -51,7 +51,7 @@ class _StaleControllerError(Exception):
 
 
 def deliver(host: Host, sending: Round, inbox: Inbox) -> None:
-    """The three calls of a round, in their order. Never raises: what the host raises is a round that did not arrive."""
+    """Make the three calls of a round, in order. Never raises: an exception of the host means "not delivered"."""
     try:
         if sending.leader_and_isr is not None:
             sending.errors = _checked(sending.leader_and_isr, host.leader_and_isr(sending.leader_and_isr))
@@ -61,36 +61,36 @@ def deliver(host: Host, sending: Round, inbox: Inbox) -> None:
             sending.undeleted = _checked(sending.stop_replica, host.stop_replica(sending.stop_replica))
     except _StaleControllerError as error:
         sending.error = str(error)
-        inbox.put(Hint(Changed(LEADER_KEY)))  # look whether we still lead: the store decides, not the broker
-    except Exception as error:  # noqa: BLE001 - whatever a host raises must not hurt anybody else
+        inbox.put(Hint(Changed(LEADER_KEY)))  # check whether we still lead: the store decides, not the broker
+    except Exception as error:  # noqa: BLE001 - an error of the host must not affect others
         sending.error = _words(error)
         _log.debug("broker %d: a round was not delivered", sending.broker.broker_id, exc_info=True)
     except BaseException as error:
-        sending.error = _words(error)  # an interrupt goes on, but the round has come to its end
+        sending.error = _words(error)  # the interrupt is raised again, but the round has ended
         raise
     finally:
         inbox.put(Sent(sending.broker.broker_id, sending))
 
 
 def _words(error: BaseException) -> str:
-    """What a host raised, as a text; also of an exception that cannot say what it is."""
+    """The text of a host's exception, also of one that cannot be formatted."""
     name = type(error).__name__
     try:
         return f"{name}: {error}"
-    except Exception:  # noqa: BLE001 - as above; a round that failed must not look like one that arrived
+    except Exception:  # noqa: BLE001 - as above; a failed round must not look like a delivered one
         return name
 
 
 def _checked(request: _Request, response: HostResponse) -> dict[TopicPartition, ErrorCode]:
-    """The partitions that did not go well; raises for a request that did not as a whole, and for an answer to something
-    that was not asked."""
+    """The partitions that failed. Raises if the request failed as a whole, and for an answer about something that was
+    not in the request."""
     if not isinstance(response, HostResponse):
-        raise TypeError(f"a host answers with a HostResponse, not with {response!r:.200}")
+        raise TypeError(f"a callback must return a HostResponse, not {response!r:.200}")
     if response.error == ErrorCode.STALE_CONTROLLER_EPOCH:
         raise _StaleControllerError("the broker knows a later controller")
     if response.error != ErrorCode.NONE:  # by value: a host may hand on the number that came over a wire
-        raise RuntimeError(f"the broker answers {response.error!r}")
-    errors = dict(response.errors.items())  # once: it is the host's, who may go on writing to it
+        raise RuntimeError(f"the broker answered {response.error!r}")
+    errors = dict(response.errors.items())  # a copy, since the host may change it later
     if not errors:
         return errors
     _require_answers(request, errors)
@@ -98,12 +98,12 @@ def _checked(request: _Request, response: HostResponse) -> dict[TopicPartition, 
 
 
 def _require_answers(request: _Request, errors: Mapping[Any, object]) -> None:
-    """Each is a code for a partition of the request. TypeError, ValueError."""
+    """Check that each error is a code for a partition of the request. TypeError, ValueError."""
     asked = {(p.topic, p.partition) for p in request.partitions}
     for tp, code in errors.items():
         if not isinstance(tp, TopicPartition):
-            raise TypeError(f"the errors of a HostResponse stand under TopicPartitions, not under {tp!r:.200}")
+            raise TypeError(f"the errors of a HostResponse must be keyed by TopicPartition, not {tp!r:.200}")
         if (tp.topic, tp.partition) not in asked:
-            raise ValueError(f"the broker answers for {tp}, which it was not asked for")
+            raise ValueError(f"the broker answered for {tp}, which was not in the request")
         if not isinstance(code, int) or isinstance(code, bool):
-            raise TypeError(f"the error of {tp} is an ErrorCode or an int, not {code!r:.200}")
+            raise TypeError(f"the error of {tp} must be an ErrorCode or an int, not {code!r:.200}")

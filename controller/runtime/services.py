@@ -1,4 +1,4 @@
-"""What every part of a running controller is handed: where it reads, writes, calls, and takes time and chance from."""
+"""The services that every part of a running controller uses: store, host, clock, randomness and others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stores.recipes import SEAT, SEAT_BESIDE_KAFKA, Seat
 
 @attrs.frozen(eq=False)
 class Services:
-    """One controller's. `read_timeout_s` is for each read of the store."""
+    """The services of one controller. `read_timeout_s`: for each read of the store."""
 
     controller_id: int
     store: ReadableStore
@@ -35,12 +35,12 @@ class Services:
     log_reports: LogReports
     notices: Notices
     measures: Measures
-    awaits_cluster: bool = False  # it leads over a store only once that holds a cluster
-    stand_by_only: bool = False  # it never leads
+    awaits_cluster: bool = False  # lead over a store only once it holds a cluster
+    stand_by_only: bool = False  # never lead
 
     def elapsed_ms(self) -> int:
-        """Milliseconds that never go back: what back-offs and deadlines of calls are reckoned in. The wall clock, which
-        may be set, is only written down (and a move's deadline, which is durable, is compared with it)."""
+        """Monotonic milliseconds, for back-offs and deadlines of calls. The wall clock, which may be set, is used only
+        for recorded times and for a move's deadline, which is durable."""
         return elapsed_ms(self.clock)
 
     @property
@@ -50,5 +50,5 @@ class Services:
 
     @property
     def read_timeout_s(self) -> float:
-        """A third of the session time: a read that takes longer says nothing any more."""
+        """A third of the session time: a slower read is useless."""
         return self.store.session_timeout_s / 3

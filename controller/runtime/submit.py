@@ -1,4 +1,4 @@
-"""How a call becomes a reply and an item of the inbox. Thread-safe; the answer comes from the loop, or at once where
+"""Turns calls into replies and items of the inbox. Thread-safe. The loop gives the answer, or it is given at once if
 this controller does not lead or its inbox is full."""
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ K = TypeVar("K")
 
 
 class Overloaded(ApiError):
-    """The inbox is full: too many requests wait already. Nothing was taken in; try again later."""
+    """The inbox is full: too many requests are waiting. Nothing was added; try again later."""
 
     retriable = True
 
 
 class Submitter:
-    """Hands requests to a loop."""
+    """Puts requests into the inbox of a loop."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop: Final = loop
         self._services: Final = loop.services
 
     def reply(self, timeout_ms: int | None = None) -> Reply[Any]:
-        """A reply that this controller gives, whatever happens; by `timeout_ms` from now, if there is such."""
+        """A reply that this controller will give in any case; after `timeout_ms` from now at the latest, if given."""
         return Reply(self._loop.is_driver, self._deadline_ms(timeout_ms))
 
     def _deadline_ms(self, timeout_ms: int | None) -> int | None:
         return None if timeout_ms is None else self._services.elapsed_ms() + timeout_ms
 
     def failed(self, error: Exception) -> Reply[Any]:
-        """A reply that is an error."""
+        """A reply with an error."""
         reply = self.reply()
         reply.settle(error)
         return reply
 
     def failed_each(self, keys: Iterable[K], error: Callable[[], Exception]) -> dict[K, Reply[Any]]:
-        """For each key a reply with an error of its own."""
+        """A reply with an error of its own for each key."""
         return {key: self.failed(error()) for key in keys}
 
     def now_ms(self) -> int:
@@ -57,7 +57,7 @@ class Submitter:
 
     @property
     def room(self) -> CommitLimits:
-        """What a commit takes beside its fence."""
+        """The limits of a commit without its fence."""
         capabilities = self._services.store.capabilities
         return CommitLimits(capabilities.commit_ops_max - FIXED_OPS, capabilities.commit_bytes_max - FIXED_BYTES)
 
@@ -81,11 +81,11 @@ class Submitter:
         request: str | None = None,
         answer: Answer | None = None,
     ) -> Reply[Any]:
-        """An event that is a request of its own: it is in the inbox, or its reply is an error."""
+        """Submit one event as a request; its reply may be an error already."""
         return self.submit({None: self.job(event, timeout_ms, cause, request, answer)})[None]
 
     def _since_s(self) -> float | None:
-        """From when on it is measured how long something waits."""
+        """When measuring of the waiting time begins."""
         measures = self._services.measures
         return measures.now_s() if measures.is_kept else None
 
@@ -100,7 +100,7 @@ class Submitter:
         }
 
     def submit(self, jobs: Mapping[K, Job]) -> dict[K, Reply[Any]]:
-        """The jobs are in the inbox, a large number of them as one request; or their replies are errors."""
+        """Submit jobs, many of them as one request; their replies may be errors already."""
         replies = {key: job.reply for key, job in jobs.items() if job.reply is not None}
         waiting = list(jobs.values())
         items: list[Item] = [*waiting] if len(waiting) <= _ONE_BY_ONE_MAX else [Request(lambda _: waiting)]
@@ -113,9 +113,9 @@ class Submitter:
         leave_out: tuple[type[Exception], ...] = (),
         timeout_ms: int | None = None,
     ) -> Reply[dict[K, Any]]:
-        """A request that becomes jobs where the state can be seen. Its reply is done when all of them are: with what
-        each was answered, value or error, but for errors of the kinds to leave out. NotController is the answer to the
-        whole. `timeout_ms` is for the expansion; from then on the jobs have their own."""
+        """A request that expands into jobs where the state is available. Its reply is done when all of them are, with
+        the answer of each, a value or an error; errors of the classes in `leave_out` are omitted. NotController is the
+        answer to the whole. `timeout_ms` is for the expansion; the jobs have their own."""
         whole, since_s = self.reply(timeout_ms), self._since_s()
 
         def expanded(view: ClusterView) -> Iterable[Job]:
@@ -124,7 +124,7 @@ class Submitter:
             whole.deadline_ms = None
             try:
                 jobs = make(view)
-            except Exception as error:  # noqa: BLE001 - a defect of ours: whoever asked gets it, the controller goes on
+            except Exception as error:  # noqa: BLE001 - a defect here must not stop the controller
                 self.complete(whole, ApiError(f"the controller failed: {error!r}"))
                 return ()
             answers: dict[K, Any] = {}
@@ -150,7 +150,7 @@ class Submitter:
         return whole
 
     def query(self, ask: Callable[[ClusterView], object], timeout_ms: int | None = None) -> Reply[Any]:
-        """What `ask` makes of the committed state."""
+        """The result of `ask` on the committed state."""
         reply = self.reply(timeout_ms)
         self._offer([Query(ask, reply, reply.deadline_ms)], [reply])
         return reply
@@ -158,7 +158,7 @@ class Submitter:
     def listing(
         self, partitions: list[TopicPartition] | None, topics: frozenset[str] | None, timeout_ms: int
     ) -> Reply[Any]:
-        """The running moves of `partitions`, or of `topics`, or all, as committed."""
+        """The running moves of `partitions`, of `topics`, or all, as committed."""
         moves = self._loop.committed_moves()
         found = None if moves is None else moves.take(partitions, topics)
         if found is None or not self._loop.is_active:
@@ -189,7 +189,7 @@ class Submitter:
         self._services.outstanding.complete(reply, outcome)
 
     def track(self, replies: Iterable[Reply[Any]]) -> None:
-        """The replies become errors if this controller is demoted."""
+        """Make the replies fail if this controller is demoted."""
         self._services.outstanding.add(replies)
 
     def _offer(self, items: list[Item], replies: Iterable[Reply[Any]]) -> None:
@@ -198,11 +198,11 @@ class Submitter:
         was_active = loop.is_active
         if was_active and not self._services.inbox.offer(*items):
             self._fail(replies, lambda: Overloaded("the inbox is full, try again later"))
-        if not was_active or not loop.is_active:  # demoted just now: nobody may look into the inbox any more
+        if not was_active or not loop.is_active:  # demoted just now: the inbox may not be read any more
             self._fail(replies, loop.not_controller)
 
     def _fail(self, replies: Iterable[Reply[Any]], error: Callable[[], Exception]) -> None:
         self._services.outstanding.complete_all([(reply, error()) for reply in replies])
 
 
-_ONE_BY_ONE_MAX: Final = 16  # jobs of one call that stand in the inbox by themselves
+_ONE_BY_ONE_MAX: Final = 16  # jobs of one call that are items of their own

@@ -52,7 +52,7 @@ class Telling:
         self._begin()
 
     def _begin(self) -> None:
-        self.touched: dict[int, bool] = {}  # by number: whether its replicas hear of it, or all of its metadata only
+        self.touched: dict[int, bool] = {}  # by number; True: its replicas get a request, not only metadata
         self.moves: list[Partition] = []
         self._intended: list[DeleteIntent] = []
         self._deleted: list[DeleteIntent] = []
@@ -68,8 +68,8 @@ class Telling:
             if tell is not None:
                 tell(self, record, token)
             elif record.before.leader_epoch != record.after.leader_epoch:
-                touched[token] = True  # whatever the replicas must obey raises the leader epoch
-            elif token not in touched:  # growth of R and I that the leader itself told, say
+                touched[token] = True  # every change that replicas must obey raises the leader epoch
+            elif token not in touched:  # such as growth of R and the ISR that the leader itself requested
                 touched[token] = False
         self.timers.moves(self.moves)
         self.dispatcher.intended(self._intended)
@@ -81,14 +81,15 @@ class Telling:
             self.forget_reports(partition)
 
     def touch(self, record: r.PartitionRecord, number: int) -> None:
-        """As of a record without an entry."""
+        """As for a record without an entry."""
         if record.before.leader_epoch != record.after.leader_epoch:
             self.touched[number] = True
         else:
             self.touched.setdefault(number, False)
 
     def forget_reports(self, partition: Partition) -> None:
-        """Nobody asks any more what its logs hold; a report that came after its log was deleted goes with the topic."""
+        """Drop the reports of its logs; a report that arrived after the deletion of its log is dropped with the
+        topic."""
         brokers = (*partition.members, *partition.isr)
         self.services.log_reports.forget([(partition.topic, partition.partition, broker) for broker in brokers])
 
@@ -106,14 +107,14 @@ Tell: TypeAlias = Callable[[Telling, Any, Any], None]
 
 
 def _nobody(telling: Telling, record: r.Record, token: object) -> None:
-    """Nobody sees the change, or another record publishes it."""
+    """The change is not visible, or another record publishes it."""
 
 
 # --- partitions
 
 
 def _metadata(telling: Telling, _: r.PartitionRecord, number: int) -> None:
-    """Its members hear of it by StopReplica."""
+    """The members are informed by StopReplica."""
     telling.touched.setdefault(number, False)
 
 
@@ -124,8 +125,8 @@ def _elected(telling: Telling, record: r.LeaderElected | r.LeaderEpochRaised, nu
 
 
 def _may_be_unheard(state: ClusterState, record: r.LeaderElected | r.LeaderEpochRaised) -> bool:
-    """Whether its brokers may have no log of the partition yet: it got its first leader, or has still the one that
-    the store told of, from which the cluster was moved here."""
+    """Whether brokers may have no log of the partition yet: it got its first leader, or still has the first leader
+    epoch of the store from which the cluster was migrated."""
     if isinstance(record, r.LeaderElected):
         return not record.before.has_state
     topic = state.topic(record.after.topic)
@@ -133,13 +134,13 @@ def _may_be_unheard(state: ClusterState, record: r.LeaderElected | r.LeaderEpoch
 
 
 def _target(telling: Telling, record: r.TargetSet | r.TargetReplaced, number: int) -> None:
-    """With a deadline, perhaps."""
+    """The target may have a deadline."""
     telling.touch(record, number)
     telling.moves.append(record.after)
 
 
 def _state_found(telling: Telling, record: r.StateFound, number: int) -> None:
-    telling.touched[number] = True  # of the same leader epoch, perhaps
+    telling.touched[number] = True  # even with the same leader epoch
     telling.dispatcher.readable_again(record.after)
     telling.moves.append(record.after)
 
@@ -155,7 +156,7 @@ def _disk_gone(telling: Telling, record: r.DiskGone, _: object) -> None:
 
 
 def _foreign_change(telling: Telling, record: r.ForeignChange, _: object) -> None:
-    """A state key that was written again has a later partition epoch, without which no leader may change the isr."""
+    """A rewritten state key has a later partition epoch, which its leader needs to change the ISR."""
     if record.partition is None or not record.is_rewritten:
         return
     number = telling.state.number(record.topic, record.partition)
@@ -170,13 +171,13 @@ def _topic_found(telling: Telling, record: r.TopicFound, _: object) -> None:
     name, numbers = record.topic.name, telling.state.topics[record.topic.name].numbers
     telling.touched.update({numbers[i]: True for i in range(len(record.partitions))})
     telling.moves += record.partitions
-    telling.reconcile.kinds.hint(keys.topic_config(name))  # changed perhaps since it was read
+    telling.reconcile.kinds.hint(keys.topic_config(name))  # it may have changed since it was read
     telling.reconcile.hint_requests()
     telling.services.notices.config_changed(TOPICS, name, record.configs)
 
 
 def _topic_created(telling: Telling, record: r.TopicCreated, _: object) -> None:
-    """Also of no settings: the host may remember a former topic's."""
+    """Also if it has no configs: the host may still have those of a former topic."""
     telling.services.notices.config_changed(TOPICS, record.topic.name, record.configs)
 
 
@@ -195,7 +196,7 @@ def _reduction_changed(telling: Telling, record: r.ReductionChanged, _: object) 
 
 
 def _reduction_refused(telling: Telling, record: r.ReductionRefused, _: object) -> None:
-    """People hear of a key that was removed until a reduction is begun."""
+    """Report a removed key, until a reduction is begun."""
     said = f"{keys.delete_partitions(record.topic)} was removed: {record.detail}"
     telling.reconcile.findings.bad(keys.DELETE_PARTITIONS, said)
     _log.warning("%s", said)
@@ -206,7 +207,7 @@ def _reduction_refused(telling: Telling, record: r.ReductionRefused, _: object) 
 
 def _registered(telling: Telling, record: r.BrokerRegistered, _: object) -> None:
     telling.dispatcher.registered(record.broker)
-    telling.reconcile.registrations.is_due = True  # another registration may have been seen before this one was decided
+    telling.reconcile.registrations.is_due = True  # a newer registration may have been seen before this decision
 
 
 def _left(telling: Telling, record: r.BrokerLeft, _: object) -> None:
@@ -250,7 +251,7 @@ def _throttle_marked(telling: Telling, record: r.ThrottleMarkChanged, _: object)
 
 
 def _legacy(_: Telling, record: r.Record, __: object) -> None:
-    """The log hears of what somebody has to know who wrote the legacy key."""
+    """Log what the writer of the legacy key has to know."""
     if isinstance(record, r.LegacyEntryRemoved) and record.cause == DROPPED:
         entry = record.entry
         _log.warning("dropped from the legacy key: %.300r-%d: %s", entry.topic, entry.partition, record.reason)
@@ -267,7 +268,7 @@ def _notification_worked_off(telling: Telling, record: r.NotificationWorkedOff, 
 
 def _bad_key(telling: Telling, record: r.BadKey, _: object) -> None:
     if record.problem is None:
-        telling.reconcile.hint_requests()  # one may have waited for the topic, which is there again, or gone
+        telling.reconcile.hint_requests()  # a request may have waited for the topic, which is readable again or gone
     if not telling.state.problems:
         telling.dispatcher.everything_readable()
 

@@ -1,9 +1,9 @@
-"""One term of an active controller, from takeover to the end of leadership: what lives as long as its epoch.
+"""One term of an active controller, from the takeover to the end of its leadership.
 
-`step` is one pass of the loop, on one thread, and never waits: take in, go on with a commit in flight, look at what was
-hinted and at what time has come for, decide and commit (`batching`), answer queries, send. While a commit's outcome is
-not known nothing is decided, sent or answered. A query that comes after a request of the same caller sees what became
-of it, unless there is more waiting than one batch holds.
+`step` is one pass of the loop, on one thread, and never waits: take in items, continue a commit in flight, process
+hints and timers, decide and commit (`batching`), answer queries, send. While the outcome of a commit is unknown,
+nothing is decided, sent or answered. A query that follows a request of the same caller sees its result, unless more
+jobs wait than one batch takes.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from controller.runtime.writer import FIXED_OPS, Writer
 from controller.state.tally import Tally
 from stores.base import StoreError
 
-LOOK_AGAIN_MS: Final = 100  # after a read that failed
-ACKNOWLEDGED_MAX: Final = 16  # deletions in one Decision, and leader epochs that are raised in one
+LOOK_AGAIN_MS: Final = 100  # after a failed read
+ACKNOWLEDGED_MAX: Final = 16  # deletions, or raised leader epochs, in one Decision
 
 
 @attrs.frozen
 class Counts:
-    """How much of what there is, as committed. `problems`: why keys cannot be read, by topic or partition."""
+    """Counts of the committed state. `problems`: why keys cannot be read, by topic or partition."""
 
     live_brokers: tuple[int, ...]
     topics: int
@@ -60,7 +60,7 @@ class Term:
     def __init__(self, services: Services, committer: Committer, loaded: Loaded) -> None:
         self.services = services
         self.state = loaded.state
-        self.findings: dict[str, str] = {}  # what is not about a key
+        self.findings: dict[str, str] = {}  # those that are not about a key
         self.dispatcher = Dispatcher(
             self.state,
             services.host,
@@ -86,16 +86,16 @@ class Term:
             committed=self._committed,
         )
         self._queries: list[Query] = []
-        self._look_again_ms: int | None = None  # a read failed: when it is made again
-        self._kept: list[Item] | None = None  # what came while leader epochs are raised: nothing else is done then
+        self._look_again_ms: int | None = None  # when a failed read is repeated
+        self._kept: list[Item] | None = None  # items that arrive while leader epochs are raised, and wait until then
         self.is_over = False  # set from any thread: nothing more is decided or sent
-        self._events: Sequence[Event | Group] = ()  # of the takeover, once leader epochs are raised
+        self._events: Sequence[Event | Group] = ()  # of the takeover, after leader epochs are raised
         self._begin(loaded)
-        self.counts = self._count()  # of what is committed; replaced as a whole, so that any thread may look
+        self.counts = self._count()  # of the committed state; replaced as a whole, so that any thread may read it
         self.moves = CommittedMoves(self.state)
 
     def _committed(self) -> None:
-        """All of the state is committed: from now on others see it."""
+        """The whole state is committed: make it visible."""
         self.counts = self._count()
         self.moves.committed()
         self.services.measures.publish()
@@ -135,14 +135,14 @@ class Term:
 
     def _take_over(self) -> None:
         self.services.notices.term_began(self.state)
-        # What others ask of partitions comes before any request is decided.
+        # Keys with requests about partitions are decided before any request of a caller.
         jobs = jobs_of(self._events, "takeover")
         self.work.read(job for job in jobs if isinstance(job.event, ReductionKeyRead))
         self.work.expand(job for job in jobs if not isinstance(job.event, ReductionKeyRead))
         self._events = ()
 
     def _to_be_raised(self) -> Group:
-        """An event for some partitions of a topic at a time, and one for the end."""
+        """An event for each part of the partitions of a topic, and one for the end."""
         now_ms, most = self.services.clock.now_ms(), self._at_once
         counts = ((name, self.state.partition_count(name)) for name in self.state.topic_names())
         raised = [
@@ -155,13 +155,13 @@ class Term:
     # --- one pass
 
     def step(self, items: Sequence[Item]) -> bool:
-        """One pass; whether anything was done. Raises Deposed when the term is over."""
-        with collector_off():  # what a pass makes stays for the next ones, or goes by itself
+        """One pass; returns whether anything was done. Raises Deposed when the term is over."""
+        with collector_off():  # objects of a pass live on, or are freed without the collector
             return self._step(items) if self._kept is None else self._raise(self._kept, items)
 
     def _raise(self, kept: list[Item], items: Sequence[Item]) -> bool:
-        """One pass while leader epochs are raised after a move: nobody is told, asked or answered before all are, since
-        what brokers know and say goes by epochs that count for nothing any more."""
+        """One pass while leader epochs are raised after a migration. Until all are raised, brokers are sent nothing and
+        callers get no answers, since brokers know epochs that do not count any more."""
         kept.extend(items)
         if self.is_waiting_for_store and not self._batching.go_on():
             return bool(items)
@@ -195,7 +195,7 @@ class Term:
                 return worked
             worked = True
         if much_waits and not self.is_over:
-            self._answer_queries()  # not only after the next batch: who asks while much is decided need not wait for it
+            self._answer_queries()  # not only after the next batch, so that queries do not wait for many decisions
         if self.is_over:  # while the commit was in flight
             return worked
         worked |= self._look()
@@ -226,7 +226,7 @@ class Term:
             )
 
     def _look(self) -> bool:
-        """What was hinted, what time has come for."""
+        """Process hints and timers."""
         now_ms = self.services.elapsed_ms()
         self.dispatcher.check_deadlines(self.services.settings.callback_deadline_ms)
         self.work.wake_delayed(now_ms)
@@ -250,7 +250,7 @@ class Term:
         return bool(events) or len(self.work.first) > waiting
 
     def _found(self, events: Sequence[Event]) -> None:
-        """What was read is decided before anything else: a commit of ours in between would make it old."""
+        """Decide what was read before anything else: a commit in between would make it obsolete."""
         jobs = [Job(event, cause=_cause(event)) for event in events]
         if read := [job for job in jobs if isinstance(job.event, KeyRead)]:
             self.work.read(read)
@@ -263,12 +263,12 @@ class Term:
             try:
                 late = query.deadline_ms is not None and now_ms > query.deadline_ms
                 answer = RequestTimedOut("the deadline passed before the answer") if late else query.ask(self.state)
-            except Exception as error:  # noqa: BLE001 - it belongs to whoever asked
+            except Exception as error:  # noqa: BLE001 - it is the caller's
                 answer = error
             self.services.outstanding.complete(query.reply, answer)
 
     def next_due_ms(self) -> int | None:
-        """When there is something to do without any new item, in `elapsed_ms`; None if not by time."""
+        """When there is something to do without any new item, in `elapsed_ms`; None if no timer runs."""
         services = self.services
         if self._kept is not None:
             return min((*self._batching.held_until_ms(), *filter(None, [self.work.next_due_ms()])), default=None)
@@ -283,7 +283,7 @@ class Term:
 
     @property
     def is_raising(self) -> bool:
-        """Whether leader epochs are raised after a move of the cluster: nobody is answered until all are."""
+        """Whether leader epochs are raised after a migration; until all are, no caller gets an answer."""
         return self._kept is not None
 
     @property
@@ -292,6 +292,6 @@ class Term:
 
 
 def _cause(event: Event) -> str:
-    """What the journal says of an event that nobody asked for: its name in words."""
+    """The cause in the journal for an event without a caller: its name in words."""
     name = type(event).__name__
     return "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()

@@ -1,6 +1,6 @@
-"""The threads of a started controller: one drives the loop, one listens to the store and watches its session and the
-deadlines of callers, one keeps the own brokers registered (it may wait for the store, and must not hold up the word of
-a lost session). Callbacks have threads of their own (`executors`)."""
+"""The threads of a started controller. One drives the loop. One listens to the store, and watches its session and the
+deadlines of callers. One keeps the host's brokers registered; it may wait for the store, and must not delay the news of
+a lost session. Callbacks have threads of their own (`executors`)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from stores.base import StoreError
 
 _log = logging.getLogger(__name__)
 
-LISTEN_S: Final = 0.1  # how often sessions are watched where the store says nothing
+LISTEN_S: Final = 0.1  # how often sessions are checked while the store has no events
 IDLE_S: Final = 1.0
-FAILED_S: Final = 0.2  # a pass that failed is not repeated at once
+FAILED_S: Final = 0.2  # the pause after a failed pass
 
 
 class Threads:
-    """Started once, stopped once."""
+    """The threads; started once, stopped once."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
@@ -37,7 +37,7 @@ class Threads:
             thread.start()
 
     def stop(self, timeout_s: float) -> None:
-        """They have ended, or `timeout_s` is over (the loop may be inside the store)."""
+        """Stop the threads; waits up to `timeout_s` (the loop may be waiting for the store)."""
         self._stop.set()
         self._loop.services.inbox.wake()
         deadline_s = time.monotonic() + timeout_s
@@ -49,7 +49,7 @@ class Threads:
         while not self._stop.is_set():
             try:
                 self._loop.step(IDLE_S)
-            except Exception:  # noqa: BLE001 - a defect of ours ends the term, not the controller
+            except Exception:  # noqa: BLE001 - a defect ends the term, not the controller
                 _log.exception("a pass of the loop failed; the term ends")
                 self._stop.wait(FAILED_S)
 

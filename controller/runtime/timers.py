@@ -1,4 +1,4 @@
-"""Times that a term waits for: a move's deadline, a topic's key that is behind, throttles without a move."""
+"""The timers of a term: deadlines of moves, topic keys to be rewritten, throttles without a move."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from controller.state import DirtyKey
 
 
 class Timers:
-    """When to look at a move's deadline, at a topic's key that is behind, at throttles without a move."""
+    """When a move's deadline, a topic's key to be rewritten, or a throttle without a move is due."""
 
     def __init__(self, rewrite_after_ms: int, throttles: IdleThrottles) -> None:
         self.throttles = throttles
@@ -21,26 +21,26 @@ class Timers:
         self._late_topics: dict[str, int] = {}  # topic -> when its key is due
 
     def moves(self, partitions: Iterable[Partition]) -> None:
-        """The partitions move; the deadlines of those that have one are remembered."""
+        """Remember the deadlines of these partitions' moves."""
         for partition in partitions:
             if partition.move is not None and partition.move.deadline_ms is not None:
                 heapq.heappush(self._deadlines, (partition.move.deadline_ms, partition.topic, partition.partition))
 
     def topics_late(self, topics: Iterable[str], now_ms: int) -> None:
-        """Their keys are behind since `now_ms` (`elapsed_ms`)."""
+        """Remember that the keys of these topics lack changes since `now_ms` (`elapsed_ms`)."""
         for topic in topics:
             self._late_topics.setdefault(topic, now_ms + self._rewrite_after_ms)
 
     def topics_written(self, dirty_keys: Iterable[DirtyKey]) -> None:
-        """The keys of topics among those that `dirty_keys` names are not behind any more."""
+        """Forget the topics whose keys were written, among those that `dirty_keys` names."""
         if self._late_topics:
             for kind, of in dirty_keys:
                 if kind == "topic":
                     self._late_topics.pop(str(of), None)
 
     def due(self, now_ms: int, elapsed_ms: int) -> list[Event]:
-        """What time has come for, deadlines by the wall clock `now_ms`. A deadline that was replaced meanwhile changes
-        nothing when it is decided."""
+        """The events that are due; deadlines by the wall clock `now_ms`. The event of a deadline that was replaced
+        changes nothing."""
         self.throttles.say(elapsed_ms)
         events: list[Event] = []
         while self._deadlines and self._deadlines[0][0] <= now_ms:
@@ -54,7 +54,7 @@ class Timers:
         return events
 
     def next_due_ms(self, now_ms: int, elapsed_ms: int) -> int | None:
-        """In `elapsed_ms`."""
+        """When the next timer is due, in `elapsed_ms`."""
         times = [*self._late_topics.values(), *(elapsed_ms + due_ms - now_ms for due_ms, _, _ in self._deadlines[:1])]
         if self.throttles.next_due_ms is not None:
             times.append(self.throttles.next_due_ms)

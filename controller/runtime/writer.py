@@ -1,7 +1,7 @@
-"""Dirty keys -> ops: each encoded once, from the state, however many records touched it.
+"""Dirty keys -> ops: each key is encoded once from the state, however many records changed it.
 
-`cost_max` says, before anything is encoded, what a dirty key adds to a commit at most, so that a batch is never
-more than the store declares (`fits`).
+`cost_max` is an upper bound, known before anything is encoded, of what a dirty key adds to a commit, so that a batch
+never exceeds the declared limits of the store (`fits`).
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Writer:
         return self._kinds[kind].cost_max(of)
 
     def fits(self, batch: Batch, bytes_max: int) -> bool:
-        """Whether all that `batch` writes is within `bytes_max`, by the bounds of its keys as the state has them now,
-        and the intents of each broker within their key."""
+        """Whether the writes of `batch` are within `bytes_max`, by the bounds of its keys in the present state, and the
+        intents of each broker within their key."""
         rows, bytes_left = self.state.rows, bytes_max - FIXED_BYTES
         for dirty_key in batch.dirty_keys:
             kind, of = dirty_key
             if kind == "state" and type(of) is int and (row := rows[of]) is not None and row.extra is None:
-                move = row.move  # most are states; what `States` says of one, without the four calls
+                move = row.move  # most keys are states; this is `States.cost_max`, inlined
                 ids = len(row.isr) if move is None else len(row.isr) + len(move.target) + len(move.origin)
                 bytes_left -= STATE_KEY_BYTES_MAX + len(row.topic) + ID_BYTES_MAX * ids
                 continue
@@ -53,9 +53,9 @@ class Writer:
         return bytes_left >= 0
 
     def ops(self, batch: Batch, seq: int) -> tuple[list[DirtyKey], list[Op]]:
-        """The dirty keys that there is something to write for, and their ops, aligned.
+        """The dirty keys that need a write, and their ops, in the same order.
 
-        Most are states of partitions, which are written here: what `States` says of one, without the four calls."""
+        Most are states of partitions, which are encoded here: `States.op`, inlined."""
         state, kinds, self._ground.seq = self.state, self._kinds, seq
         rows, versions, epoch = state.rows, self._versions, state.controller_epoch
         dirty_keys: list[DirtyKey] = []
@@ -76,7 +76,7 @@ class Writer:
         return dirty_keys, ops
 
     def is_next(self, dirty_key: DirtyKey, entry: Entry) -> bool:
-        """Whether the key of a partition or topic was written just once since: by the commit that is looked up."""
+        """Whether the key of a partition or topic was written exactly once since: by the commit in question."""
         kind, of = dirty_key
         if kind == "state":
             number = cast(int, of)
@@ -87,11 +87,11 @@ class Writer:
     def committed(
         self, dirty_keys: Sequence[DirtyKey], ops: Sequence[Op], versions: Sequence[Version | None], seq: int
     ) -> None:
-        """The commit of `dirty_keys` left `versions`: the state knows where its keys stand now."""
+        """Record the `versions` of a commit of `dirty_keys` in the state."""
         state, kinds, found, self._ground.seq = self.state, self._kinds, self._ground.found, seq
         stood, generations, has_gone = state.versions, state.generations, state.deletions or state.reducing.purged
         for (kind, of), op, version in zip(dirty_keys, ops, versions, strict=True):
-            if version and kind == "state" and type(of) is int and not has_gone:  # as `States.stands`
+            if version and kind == "state" and type(of) is int and not has_gone:  # `States.stands`, inlined
                 generations[of] = generations[of] + 1 if stood[of] else 0
                 stood[of] = version
             else:
@@ -101,5 +101,5 @@ class Writer:
 
 
 def _next(version: int, generation: int) -> int:
-    """The generation that our write leaves of a key that stands so, or is not there."""
+    """The generation after our write of a key with this version and generation; version 0: it is absent."""
     return generation + 1 if version else 0

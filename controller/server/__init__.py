@@ -1,16 +1,16 @@
 """A cluster in this process and in real time: controllers in threads, simulated brokers, and clients of them.
 
     store     clients of the store, in memory or real
-    node      a controller in threads of its own, whose callbacks reach the simulated brokers
-    shelf     the records of a partition, kept once for all of its replicas
-    logs      what clients do: append, read, look up offsets; and which of them wait for what
-    reading   what one replica answers to clients that read
+    node      a controller in its own threads, whose callbacks reach the simulated brokers
+    shelf     the records of a partition, stored once for all of its replicas
+    logs      the requests of clients: append, read, look up offsets; and the requests that wait
+    reading   a replica's answers to clients that read
     configs   configs of topics and brokers, as brokers read them from the store
     steps     the thread in which brokers copy, report and send requests
     rates     how fast replicas copy, by successive readings
     cluster   all of the above put together, but for the rates, which the status page of `kedge serve` reads
 
-The brokers are those of `controller.simulated`, by the wall clock. No invariant is checked. Everything that touches a
+The brokers are those of `controller.simulated`, with the wall clock. No invariant is checked. Everything that touches a
 broker runs under one lock.
 """
 

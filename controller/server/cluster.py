@@ -1,14 +1,14 @@
 """A cluster in this process and in real time: controllers in threads, simulated brokers in one thread of their own.
 
-Rules
-* One step: time goes on by what the clock on the wall says; brokers register again where they have to, copy, ask for
-  isr changes and report; then whoever waits for that is answered.
-* What clients ask for is done at once, between two steps; followers copy what was appended at once, too, where nothing
-  says how fast they may (`Copying.catch_up`): so an answer does not wait for a walk over all replicas.
-* On a store that other processes share the active controller may be in one of these: brokers obey whichever is, ask it
-  and tell it through what `asks` was given.
-* Brokers read settings from the store themselves, also before they copy what they were ordered to.
-* Controllers are as any host's: they write to the store and call the brokers from threads of their own, under the lock.
+* One step: the clock advances to the wall clock; brokers register again where they have to, copy, send isr changes and
+  report; then the requests that waited for this are answered.
+* Requests of clients are executed at once, between two steps. Where no rate limits the copying, followers also copy an
+  appended batch at once (`Copying.catch_up`), so that its answer does not wait for a step over all replicas.
+* On a store that other processes share, the active controller may be in another process: brokers obey it wherever it
+  is, and send requests and reports to it through the argument of `asks`.
+* Brokers read settings from the store themselves, also before they copy for a request of the controller.
+* Controllers are the same as in any host: they write to the store and call the brokers from their own threads, under
+  the lock.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ _CLEAN_S: Final = 1.0
 
 
 class LiveCluster:
-    """`with LiveCluster(LiveServer(), {1: "a", 2: "b"}) as cluster:` controllers and brokers that live.
+    """`with LiveCluster(LiveServer(), {1: "a", 2: "b"}) as cluster:` controllers and brokers that run.
 
-    `server`: the store, which the cluster closes. `brokers`: broker id -> rack (None = no rack). `controllers`: how
-    many nodes, with ids from `first_id` up; `copy_rate_bytes_s`: into each broker, None = at once. `retention_bytes`:
-    so many of each partition are kept. `lag_max_ms`: as replica.lag.time.max.ms. `journal`: makes the journal of a
-    node, by its id. `seed`: of topic ids and placements. `others`: makes what reaches brokers that are none of these,
-    for a node; their records are their own affair.
+    `server`: the store, which the cluster closes. `brokers`: broker id -> rack (None = no rack). `controllers`: number
+    of nodes, with ids from `first_id` up; `copy_rate_bytes_s`: into each broker, None = unlimited. `retention_bytes`:
+    kept of each partition. `lag_max_ms`: as replica.lag.time.max.ms. `journal`: makes the journal of a node, by its id.
+    `seed`: of topic ids and placements. `others`: makes the host of a node for all other brokers, which keep their own
+    records.
 
     Starting raises what registering raises: StoreError, DuplicateBrokerRegistration.
     """
@@ -80,7 +80,7 @@ class LiveCluster:
         self._cleaned_s = self._begun_s
         self._clock = VirtualClock(time.time_ns() // 1_000_000)
         timeline = Timeline(self._clock)
-        timeline.is_mute = True  # nobody reads it, and the cluster may run for weeks
+        timeline.is_mute = True  # it has no reader, and the cluster may run for weeks
         isolated = partial(Isolated, WeakSet())
         self.brokers = {b: self._broker(b, rack, isolated) for b, rack in brokers.items()}
         chance = random.Random(seed)  # noqa: S311 - no secrets
@@ -109,10 +109,10 @@ class LiveCluster:
         version = self.settings.registration_version
         return Duties(*parts, version, lag_max_ms, lambda *_: None)
 
-    # --- life
+    # --- life cycle
 
     def start_controllers(self) -> Self:
-        """Controllers run; brokers do not yet. A cluster that could not be started is closed."""
+        """The controllers run, the brokers do not yet. A cluster that could not be started is closed."""
         try:
             for node in self.nodes.values():
                 if node.controller is None:
@@ -123,18 +123,18 @@ class LiveCluster:
         return self
 
     def listen(self, endpoints: Mapping[int, Endpoint]) -> None:
-        """Brokers register that they listen there, from the next time on that they register."""
+        """Set the endpoints of brokers, from their next registration on."""
         for broker_id, at in endpoints.items():
             broker = self.brokers[broker_id]
             broker.registration = attrs.evolve(broker.registration, host=at.host, port=at.port, endpoints=(at,))
 
     def asks(self, elsewhere: Asked) -> None:
-        """Whom brokers ask while no controller of this process is active."""
+        """Set the target of brokers' requests while no controller of this process is active."""
         for node in self.nodes.values():
             node.elsewhere = elsewhere
 
     def start(self) -> Self:
-        """Brokers are registered, controllers run. A cluster that could not be started is closed."""
+        """The brokers are registered, the controllers run. A cluster that could not be started is closed."""
         try:
             self._settings.begin()
             for duties in self.duties.values():
@@ -147,7 +147,7 @@ class LiveCluster:
         return self
 
     def close(self) -> None:
-        """Controllers hand over, brokers are unregistered, the store is closed. Idempotent."""
+        """The controllers resign, the brokers are unregistered, the store is closed. Idempotent."""
         if self._steps.is_over:
             return
         self._steps.end()
@@ -165,10 +165,10 @@ class LiveCluster:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # --- what there is
+    # --- the state of the cluster
 
     def until_ready(self, timeout_s: float) -> None:
-        """A controller is active and has admitted every broker. TimeoutError where that takes longer."""
+        """A controller is active and has admitted every broker. Raises TimeoutError after `timeout_s`."""
         end_s = time.monotonic() + timeout_s
         while not self._is_ready():
             if time.monotonic() >= end_s or self._steps.is_over:
@@ -177,7 +177,7 @@ class LiveCluster:
             time.sleep(TICK_S)
 
     def _is_ready(self) -> bool:
-        """Where another process leads, brokers were told of each other by that."""
+        """Where another process leads, its controller has sent all brokers to each of them."""
         wanted, controller = set(self.brokers), self.controller
         if controller.is_active:
             return wanted <= set(controller.describe().live_brokers)
@@ -186,7 +186,7 @@ class LiveCluster:
 
     @property
     def host(self) -> LiveHost:
-        """What controllers of other processes may call, too."""
+        """A host that controllers of other processes may call, too."""
         return next(iter(self.nodes.values())).host
 
     @property
@@ -196,7 +196,7 @@ class LiveCluster:
         return next((controller for controller in running if controller.is_active), running[0])
 
     def held_bytes(self) -> dict[int, int]:
-        """What the replicas on each broker hold, as if each had its own records."""
+        """Bytes of the replicas on each broker, as if each had its own records."""
         with self.lock:
             return {b: sum(r.log.size_bytes for r in broker.replicas.values()) for b, broker in self.brokers.items()}
 
@@ -215,13 +215,13 @@ class LiveCluster:
             return sum(self.copying.flows.bytes(broker, "follower", "reassignment") for broker in self.brokers)
 
     def meters(self) -> list[BrokerMeters]:
-        """What each broker tells of itself in numbers."""
+        """The metrics of each broker."""
         return [self.copying.flows.meters(broker) for broker in self.brokers]
 
-    # --- what befalls brokers
+    # --- failures of brokers
 
     def kill_broker(self, broker_id: int) -> None:
-        """Its process ends, and its registration with it. KeyError where there is no such broker."""
+        """Its process ends, and its registration with it. Raises KeyError for an unknown broker."""
         with self.lock:
             if self.brokers[broker_id].life is not Life.DOWN:
                 self.duties[broker_id].leave(at_once=True)
@@ -229,7 +229,7 @@ class LiveCluster:
         self._steps.wake()
 
     def restart_broker(self, broker_id: int) -> None:
-        """It is up again with the logs that it had, under a new broker epoch. KeyError as above."""
+        """It is up again with its former logs, under a new broker epoch. Raises KeyError as above."""
         self.kill_broker(broker_id)
         with self.lock:
             broker = self.brokers[broker_id]

@@ -1,11 +1,10 @@
-"""What topics and brokers have set, as brokers read it from the store themselves, whoever is the active controller.
+"""The configs of topics and brokers, as brokers read them from the store themselves, whichever controller is active.
 
-Rules
-* Whoever is ordered to copy first reads what is set for that: a rate that was set before a move began holds from its
-  first byte. Hints alone would come some time after it.
-* What is read is told whole, in the order in which it was read; a key that is gone is told as no settings, once.
-* A value that cannot be read is passed over: what was in force stays.
-* While the store does not answer everything stays as it was, and is read again when it does.
+* A broker that gets a request to copy first reads the configs for it, so that a rate that was set before a move applies
+  from its first byte. Hints alone would arrive some time later.
+* Configs are delivered whole, in the order in which they were read; a deleted key is delivered once, as no settings.
+* A value that cannot be read is ignored: the former settings stay in force.
+* While the store does not answer, everything stays as it was, and is read again afterwards.
 """
 
 from __future__ import annotations
@@ -22,43 +21,43 @@ from controller.model.values import ALL_BROKERS, BROKERS, TOPICS
 from stores.base import Changed, Closed, Depth, MetadataStore, Resync, StoreError, StoreEvent, Subscription
 
 Told = Callable[[str, str, Mapping[str, str]], None]
-"""Kind and name of an entity, and all that it has set from now on."""
+"""Called with kind and name of an entity, and all of its settings from now on."""
 
 _KINDS: Final = {keys.CONFIG_TOPICS: TOPICS, keys.CONFIG_BROKERS: BROKERS}
 _READ_S: Final = 10.0
-_ORDER_READ_S: Final = 2.0  # how long an order waits for it
-_LOOK_S: Final = 0.5  # how long it may take to notice the end
+_ORDER_READ_S: Final = 2.0  # how long a request to copy waits for it
+_LOOK_S: Final = 0.5  # upper bound of the time until the thread notices `close`
 _PAUSE_S: Final = 0.5  # after the store did not answer
-_TAKEN_MAX: Final = 1000  # hints that are looked up together
+_TAKEN_MAX: Final = 1000  # hints that are read together
 log = logging.getLogger(__name__)
 
 
 class StoredSettings:
-    """A thread that reads, until it is closed. `store`: whoever made it closes it after this."""
+    """A thread that reads configs until it is closed. `store` is closed by the caller, after this."""
 
     def __init__(self, store: MetadataStore, told: Told) -> None:
         self._store, self._told = store, told
-        self._known: dict[str, bytes] = {}  # versions may come again, where a key was deleted meanwhile
-        self._lock = threading.Lock()  # what is read first is told first
+        self._known: dict[str, bytes] = {}  # values, because versions repeat when a key is deleted and created again
+        self._lock = threading.Lock()  # keeps the order of reading in the order of the callbacks
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._read_on, name="kedge-settings", daemon=True)
 
     def begin(self) -> None:
-        """Everything that is set was told when this returns. Raises what the store raises."""
+        """All present settings are delivered when this returns. Raises what the store raises."""
         self._look(_KINDS)
         self._thread.start()
 
     def read_for(self, order: LeaderAndIsrRequest) -> None:
-        """What binds the copying that `order` begins was told when this returns, if the store answers."""
+        """The settings for the copying that `order` begins are delivered when this returns, if the store answers."""
         topics = {p.topic for p in order.partitions if _is_copied(p, order.broker_id)}
         if not topics:
             return
         brokers = [keys.broker_config(name) for name in (str(order.broker_id), ALL_BROKERS)]
         try:
-            self._store.get(brokers[0], sync=True, timeout_s=_ORDER_READ_S)  # the reads that follow are as new
+            self._store.get(brokers[0], sync=True, timeout_s=_ORDER_READ_S)  # makes the following reads as fresh
             self._look([*brokers, *map(keys.topic_config, topics)], _ORDER_READ_S)
         except StoreError as error:
-            log.info("broker %d copies by the settings that it knows: %r", order.broker_id, error)
+            log.info("broker %d copies with its former settings, because the store failed: %r", order.broker_id, error)
 
     def close(self) -> None:
         self._is_over.set()
@@ -76,14 +75,14 @@ class StoredSettings:
                     self._look(due)
                     due = set()
                 except StoreError as error:
-                    log.info("settings are read again: %r", error)
+                    log.info("the settings will be read again, because the store failed: %r", error)
                     self._is_over.wait(_PAUSE_S)
             hints.close()
         except Closed:
             pass
 
     def _hinted(self, hints: Subscription) -> set[str]:
-        """What to look at: a key, or all below a prefix."""
+        """What to read: keys, and prefixes for all keys below them."""
         found: set[str] = set()
         event: StoreEvent | None = hints.poll(_LOOK_S)
         while event is not None and len(found) < _TAKEN_MAX:
@@ -120,10 +119,10 @@ class StoredSettings:
             try:
                 self._told(_KINDS[prefix], name, decode_config(value))
             except BadValue as error:
-                log.warning("%s is passed over: %s", path, error)
+                log.warning("the config key %s is ignored: %s", path, error)
 
 
 def _is_copied(said: LeaderAndIsrPartition, broker: int) -> bool:
-    """Whether the broker copies the partition, or leads it while somebody does."""
+    """Whether the broker copies the partition, or leads it while another broker copies it."""
     missing = {*said.replicas, *(said.target_replicas or ())} - set(said.isr)
     return broker in missing or (said.leader == broker and bool(missing))

@@ -1,19 +1,18 @@
-"""What clients do with the logs of a live cluster, and who waits for what.
+"""Requests of clients for the logs of a live cluster, and the requests that wait.
 
-Rules
-* A broker answers for what it leads, as it was told: clients that ask another one, or under another leader epoch, hear
-  so, and look at the metadata again. None for a broker: whichever leads. Only a debugging client learns the bounds of
-  a follower's log.
-* acks=all is answered when the high watermark passed the batch, under the leader epoch that took it; asked of an isr
-  that is smaller than `min.insync.replicas` it is refused before, and reported after.
-* A fetch is answered when there are `min_bytes` to give, something is wrong, or its time is over.
-* A partition that is read-only (KIP-694) refuses records with an error that no producer tries again, which would be in
-  vain: POLICY_VIOLATION. A batch that was taken before is still acknowledged to an idempotent producer that asks again.
-* Of each partition the newest `retention_bytes` are kept. What is above the high watermark cannot be deleted: where
-  that is twice as much, the disk is full.
+* A broker answers for the partitions that it leads by the controller's requests; a client that asks another broker, or
+  uses another leader epoch, gets an error and refreshes its metadata. A broker id of None means whichever leads. Only a
+  debugging client gets the bounds of a follower's log.
+* acks=all is answered when the high watermark has passed the batch, under the leader epoch that took it; with an isr
+  smaller than `min.insync.replicas` it is refused before the append, and fails after it.
+* A fetch is answered when there are `min_bytes`, when there is an error, or when its time is over.
+* A read-only partition (KIP-694) refuses records with POLICY_VIOLATION, because producers do not retry it and a retry
+  could not succeed. A batch that was taken before is still acknowledged to an idempotent producer that sends it again.
+* The newest `retention_bytes` of each partition are kept. Records above the high watermark cannot be deleted: at twice
+  that size the disk counts as full.
 * A partition whose leader raises (its log, or one of its settings) is answered with KAFKA_STORAGE_ERROR, which clients
-  retry; the other partitions of the request are answered as usual. A batch that waits for replicas then waits on.
-* Methods may be called by any thread; what they do is done by the thread that steps. Limits on copying do not touch
+  retry; the other partitions of the request are answered as usual. A batch that waits for replicas keeps waiting.
+* Any thread may call the methods; their work is done by the thread that steps. Limits on copying do not affect
   clients.
 """
 
@@ -89,9 +88,9 @@ class _Waiting:
 
 @attrs.define(eq=False)
 class LiveLogs:
-    """The logs of `brokers` as clients see them. `settings`: what topics and brokers have set, by kind and name.
-    `soon`: has a call made by the thread that steps; `copied`: lets followers have at once what a leader took, where
-    they may."""
+    """The logs of `brokers` as clients see them. `settings`: of topics and brokers, by kind and name. `soon`: has a
+    call made by the thread that steps; `copied`: lets followers copy at once what a leader appended, where no rate
+    limits them."""
 
     brokers: Mapping[int, Broker]
     settings: Mapping[tuple[str, str], Mapping[str, str]]
@@ -104,12 +103,12 @@ class LiveLogs:
     _waiting: list[_Waiting] = attrs.field(factory=list)
     _producer_ids: int = 0
 
-    # --- what clients ask for, from any thread
+    # --- requests of clients, from any thread
 
     def append(
         self, broker_id: int | None, tp: TopicPartition, batch: Batch, *, acks: int, timeout_ms: int
     ) -> Future[Appended]:
-        """The batch is at the end of the log: of the leader's, or (acks -1) on all that are in sync."""
+        """The batch is at the end of the leader's log, and (acks -1) in the logs of all replicas that are in sync."""
         future: Future[Appended] = Future()
         deadline_s = time.monotonic() + timeout_ms / 1000
 
@@ -131,8 +130,8 @@ class LiveLogs:
         bytes_min: int,
         wait_ms: int,
     ) -> Future[dict[TopicPartition, Fetched]]:
-        """Batches of each partition, in this order, about as many as fit into `bytes_max`, and one at least if there is
-        one; after `wait_ms` what there is, which may be nothing."""
+        """Batches of each partition, in this order: as many as fit into `bytes_max`, and at least one if there is one;
+        after `wait_ms` what is there, possibly nothing."""
         future: Future[dict[TopicPartition, Fetched]] = Future()
         waiting = _Waiting(broker_id, wanted, bytes_max, bytes_min, future, time.monotonic() + wait_ms / 1000)
         self._do(future, lambda: self._waiting.append(waiting) if not self._fetched(waiting) else None)
@@ -165,7 +164,7 @@ class LiveLogs:
         return future
 
     def new_producer_id(self) -> Future[int]:
-        """An id that no other producer of this cluster got: from `first_producer_id` up."""
+        """An id that no other producer of this cluster has: from `first_producer_id` up."""
         future: Future[int] = Future()
 
         def next_id() -> None:
@@ -179,38 +178,38 @@ class LiveLogs:
         def run() -> None:
             try:
                 work()
-            except Exception as error:  # noqa: BLE001 - it goes to whoever asked
+            except Exception as error:  # noqa: BLE001 - it is raised to the caller, by the future
                 with suppress(InvalidStateError):
                     future.set_exception(error)
 
         self.soon(run)
 
-    # --- what is done about it, by the thread that steps
+    # --- the work, in the thread that steps
 
     def step(self) -> None:
-        """Answer whoever waits for what has happened meanwhile, or has waited for long enough."""
+        """Answer the requests whose condition is true by now, or whose time is over."""
         now_s = time.monotonic()
         self._promised = [one for one in self._promised if not self._kept(one, now_s)]
         self._waiting = [one for one in self._waiting if not self._fetched(one)]
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether somebody waits for brokers to copy."""
+        """Whether a request waits for brokers to copy."""
         return bool(self._promised)
 
     @property
     def kept_bytes(self) -> int:
-        """What all records take that are kept, each counted once."""
+        """Bytes of all stored records, each counted once."""
         return sum(shelf.size_bytes for shelf in list(self._shelves.values()))
 
     def clean(self) -> None:
-        """The records of partitions that nobody holds any more are gone."""
+        """The records of partitions without any replica are deleted."""
         held = {place for broker in self.brokers.values() for place in broker.replicas}
         for place in [place for place in self._shelves if place not in held]:
             del self._shelves[place]
 
     def close(self) -> None:
-        """Whoever waits hears that he has to ask again."""
+        """All waiting requests get an error upon which clients retry."""
         for promised in self._promised:
             _answer(promised.future, Appended(LogError.NOT_LEADER_OR_FOLLOWER))
         for waiting in self._waiting:
@@ -218,7 +217,7 @@ class LiveLogs:
         self._promised, self._waiting = [], []
 
     def replicas(self, tp: TopicPartition) -> dict[int, Replica]:
-        """Those of each broker that holds one of `tp`, by what any of them was told last of its topic's id."""
+        """The replica of `tp` on each broker that has one; the topic id is the newest that any broker knows."""
         told = [said for broker in self.brokers.values() if (said := broker.metadata.get(tp)) is not None]
         if not told:
             return {}
@@ -227,7 +226,7 @@ class LiveLogs:
 
     # --- writing
 
-    def _append(  # noqa: PLR0917 - as asked
+    def _append(  # noqa: PLR0917 - the parts of the request
         self,
         replica: Replica,
         shelf: Shelf,
@@ -282,7 +281,7 @@ class LiveLogs:
 
     def _kept(self, one: _Promised, now_s: float) -> bool:
         if one.future.cancelled():
-            return True  # the batch stays, whoever sent it
+            return True  # the batch stays, though its sender no longer waits
         answer = None
         with self.brokers[one.replica.broker].isolated(one.replica):
             answer = self._outcome(one)
@@ -313,7 +312,7 @@ class LiveLogs:
     # --- reading
 
     def _fetched(self, one: _Waiting) -> bool:
-        """Whether the fetch could be answered, and was, or nobody waits for it any more."""
+        """Whether the fetch is answered, or its sender no longer waits."""
         if one.future.cancelled():
             return True
         found, left = {}, one.bytes_max
@@ -329,7 +328,7 @@ class LiveLogs:
         _answer(one.future, found)
         return True
 
-    # --- whom it concerns
+    # --- the replica that answers
 
     def _led(
         self,
@@ -341,7 +340,7 @@ class LiveLogs:
         *,
         is_debugging: bool = False,
     ) -> T:
-        """What `work` answers for the leader; where there is none, or `work` raises, an answer of this `kind` with the
+        """The result of `work` for the leader; where there is none, or `work` raises, an answer of this `kind` with the
         error."""
         replica = self._leader(broker_id, tp, epoch, is_debugging=is_debugging)
         if isinstance(replica, LogError):
@@ -353,8 +352,8 @@ class LiveLogs:
     def _leader(
         self, broker_id: int | None, tp: TopicPartition, epoch: int = NO_EPOCH, *, is_debugging: bool = False
     ) -> Replica | LogError:
-        """The replica that answers: the leader, if the broker was told to lead (None: of any broker); for a debugging
-        client the broker's own. LogError where there is none, or the leader epoch is another."""
+        """The replica that answers: the leader, if the broker leads (None: of any broker); for a debugging client the
+        broker's own. LogError where there is none, or the leader epoch differs."""
         if broker_id is None:
             found = [_leading(self._held(broker, tp)) for broker in self.brokers.values()]
             leading = [replica for replica in found if isinstance(replica, Replica)]
@@ -380,7 +379,7 @@ class LiveLogs:
 
 
 def _answer(future: Future[T], answer: T) -> None:
-    """Whoever asked may have gone meanwhile."""
+    """Set the result, unless the caller has cancelled the request."""
     with suppress(InvalidStateError):
         future.set_result(answer)
 

@@ -1,4 +1,4 @@
-"""A controller node of a live cluster: as any host's, in threads and with the machine's clock."""
+"""A controller node of a live cluster: the same as in any host, in threads and with the machine's clock."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ Ordered: TypeAlias = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRe
 
 
 class Others(Host, Protocol):
-    """What reaches brokers that are not simulated here."""
+    """The host for brokers that are not simulated here."""
 
     def attach(self, controller: Controller) -> None:
-        """The controller that calls it; before that one starts."""
+        """Called with the controller that will use this host, before it starts."""
 
 
 @attrs.frozen(eq=False)
@@ -42,13 +42,13 @@ class _Process:
 
 
 class LiveHost(NodeHost):
-    """Callbacks reach the brokers in `ours` under the lock of the cluster, which is told that something happened; for
-    all others there may be `others`. Brokers read settings from the store themselves, and hear of none by a controller,
-    which may be in another process. `reads_for`: they read those that an order needs. `server`: that of the store."""
+    """Callbacks reach the brokers in `ours` under the lock of the cluster, and then wake its thread; `others`, if any,
+    is the host of all other brokers. Configs are not delivered here: brokers read them from the store, because the
+    controller may be in another process. `reads_for`: reads those for a request. `server`: that of the store."""
 
     config_changed = HostNotices.config_changed
 
-    def __init__(  # noqa: PLR0917 - as NodeHost, and what a live one has besides
+    def __init__(  # noqa: PLR0917 - the arguments of NodeHost, and those of a live one
         self,
         controller_id: int,
         network: Network,
@@ -87,8 +87,8 @@ class LiveHost(NodeHost):
         return self._locked(super().stop_replica, request)
 
     def obeyed(self, request: Ordered) -> HostResponse:
-        """The answer of one of `ours` to an order of any process's controller. INVALID_REQUEST if no controller has had
-        the epoch of the order yet: a broker that took it would refuse the orders of every real controller. Raises
+        """The answer of one of `ours` to a request of any process's controller. INVALID_REQUEST if the epoch of the
+        request does not exist yet: a broker that took it would refuse the requests of every real controller. Raises
         ConnectionError if the broker is down, or the store does not answer."""
         if request.controller_epoch > self._epoch_known:
             self._epoch_known = self._server.controller_epoch()
@@ -107,9 +107,9 @@ class LiveHost(NodeHost):
 
 @attrs.define(eq=False)
 class LiveNode:
-    """A node whose controller runs in threads. `host`: what the controller calls. `seed`: of topic ids and placements;
-    `journal`: makes its journal by its id. `elsewhere`: where brokers send requests while this node stands by: the
-    active controller of another process."""
+    """A node whose controller runs in threads. `host`: called by the controller. `seed`: of topic ids and placements;
+    `journal`: makes its journal by its id. `elsewhere`: the active controller of another process, to which brokers send
+    requests while this node is on standby."""
 
     node_id: int
     server: LiveServer
@@ -123,7 +123,7 @@ class LiveNode:
 
     @property
     def controller(self) -> Controller | None:
-        """The controller that runs here; None while the node is down."""
+        """The controller of this node; None while the node is down."""
         return None if self.process is None else self.process.controller
 
     @property
@@ -138,16 +138,16 @@ class LiveNode:
 
     @property
     def asked(self) -> Asked | None:
-        """The controller of this process where it is the active one, or knows of no other process."""
+        """The target of brokers' requests: this controller if it is active or there is no other process."""
         return self.controller if self.elsewhere is None or self.is_active else self.elsewhere
 
     @property
     def is_told(self) -> bool:
-        """Brokers report to it if it is active, or if the active controller is in another process."""
+        """Whether brokers report to this node: it is active, or the active controller is in another process."""
         return self.elsewhere is not None or self.is_active
 
     def speaking(self) -> AbstractContextManager[None]:
-        """Nothing records who sent a commit."""
+        """Does nothing here: a live cluster does not record the senders of commits."""
         return nullcontext()
 
     def start(self) -> None:
@@ -163,7 +163,7 @@ class LiveNode:
         controller.start()
 
     def stop(self) -> None:
-        """The controller hands over and ends, and so does its session."""
+        """The controller resigns and ends, and so does its session."""
         process, self.process = self.process, None
         if process is not None:
             process.controller.close()

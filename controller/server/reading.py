@@ -1,4 +1,4 @@
-"""What a replica answers to clients that read: records, the bounds of its log, and where a leader epoch ends in it."""
+"""A replica's answers to clients that read: records, the bounds of its log, and the end of a leader epoch in it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from controller.simulated.replica import Replica
 
 
 def fetched(replica: Replica, shelf: Shelf, *, offset: int, room: int, is_first: bool) -> Fetched:
-    """The batches from `offset` on that fit into `room` bytes. `is_first`: one that is too large is read, too."""
+    """The batches from `offset` on that fit into `room` bytes. `is_first`: the first is read even if it is too
+    large."""
     log = replica.log
     if not shelf.start_offset <= offset <= log.end_offset:
         return Fetched(LogError.OFFSET_OUT_OF_RANGE, log.high_watermark, shelf.start_offset)
@@ -21,7 +22,7 @@ def fetched(replica: Replica, shelf: Shelf, *, offset: int, room: int, is_first:
 def bounds(replica: Replica, shelf: Shelf, *, since_ms: int | None, is_debugging: bool) -> LogBounds:
     """As `LiveLogs.bounds`."""
     log = replica.log
-    if log.high_watermark < replica.epoch_start and not is_debugging:  # a new leader that does not know how far
+    if log.high_watermark < replica.epoch_start and not is_debugging:  # a new leader that has no high watermark yet
         return LogBounds(LogError.OFFSET_NOT_AVAILABLE)
     found = None
     if since_ms is not None:

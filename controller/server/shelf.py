@@ -1,12 +1,11 @@
-"""The records of one partition, kept once for all of its replicas, whose logs hold ids (`controller.simulated.log`).
+"""The records of one partition, stored once for all of its replicas, whose logs have ids (`controller.simulated.log`).
 
-Rules
-* A batch has a row of ids, one per record, in the order in which batches were taken. A log holds a batch if it holds
-  the id of its last record at the offset where that belongs: two logs that share a record share all before it.
-* A follower may end within a batch, and lead then. What is there of such a batch was never acknowledged, and is not
-  read: consumers find a gap, as they do where a log was compacted.
-* What a producer sent before is found by its sequence among the batches that the leader's log holds, so nobody has to
-  tell a new leader. The last `REMEMBERED` batches of each producer are looked at; Kafka looks at five.
+* A batch has a row of ids, one per record, in the order in which batches were taken. A log has a batch if it has the id
+  of the batch's last record at its offset: two logs with a common record are equal up to it.
+* A follower's log may end within a batch, and the follower may become leader. Such a part of a batch was never
+  acknowledged and is not read: consumers find a gap, as in a compacted log.
+* A repeated batch of a producer is found by its sequence among the batches in the leader's log, so a new leader needs
+  no further information. The last `REMEMBERED` batches of each producer are kept; as in Kafka, five are compared.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from controller.model.logs import NO_PRODUCER, Batch, LogError, StoredBatch
 from controller.simulated.log import Log, Run
 
 REMEMBERED: Final = 10
-PRODUCERS_MAX: Final = 1000  # of a partition; the one that was silent for longest is forgotten
+PRODUCERS_MAX: Final = 1000  # of a partition; beyond it the producer that was silent for longest is forgotten
 _LOOKED_AT: Final = 5
 _SEQUENCES: Final = 2**31
 
@@ -37,13 +36,13 @@ class _Row:
         return log.id_at(self.stored.base_offset + last) == self.first_id + last
 
     def without_payload(self) -> _Row:
-        """What is remembered of it when it was deleted."""
+        """The part of the row that is remembered after a deletion."""
         return _Row(self.first_id, attrs.evolve(self.stored, batch=attrs.evolve(self.stored.batch, payload=b"")))
 
 
 @attrs.define(eq=False)
 class Shelf:
-    """All batches of a partition that are not deleted yet, `size_bytes` in all. `start_offset`: what stood below was
+    """All batches of a partition that are not deleted yet, `size_bytes` in all. `start_offset`: records below it are
     deleted."""
 
     start_offset: int = 0
@@ -55,7 +54,7 @@ class Shelf:
     # --- writing
 
     def put(self, batch: Batch, base_offset: int, leader_epoch: int) -> list[Run]:
-        """The batch is kept; the records of it, for the log that takes them at `base_offset`."""
+        """Store the batch; returns its records for the log that takes them at `base_offset`."""
         row = _Row(self._next_id, StoredBatch(base_offset, leader_epoch, batch))
         self._rows.append(row)
         self._next_id += batch.records
@@ -69,8 +68,8 @@ class Shelf:
         return _runs(row)
 
     def sent_before(self, batch: Batch, log: Log) -> StoredBatch | LogError | None:
-        """The same batch, if `log` has it already; an error where one of the same producer is missing before it, or a
-        newer process of that producer has written; None: it is due."""
+        """The same batch, if `log` has it already; an error where a batch of the same producer is missing before it, or
+        a newer process of that producer has written; None: the batch is new and in sequence."""
         if batch.producer_id == NO_PRODUCER:
             return None
         held = [row.stored for row in self._producers.get(batch.producer_id, ()) if row.is_in(log)]
@@ -90,8 +89,8 @@ class Shelf:
     # --- reading
 
     def read(self, log: Log, offset: int, bytes_max: int) -> Iterator[StoredBatch]:
-        """The batches of `log` from the one that has `offset` on, whole and below its high watermark: the first one,
-        and as many more as fit into `bytes_max`."""
+        """The whole batches of `log` below its high watermark, from the one with `offset` on: the first one, and as
+        many more as fit into `bytes_max`."""
         left, is_first = bytes_max, True
         while offset < log.high_watermark:
             row = self._row_of(log.id_at(offset))
@@ -109,7 +108,7 @@ class Shelf:
         return next((s for s in self._committed(log) if s.batch.max_timestamp_ms >= timestamp_ms), None)
 
     def newest(self, log: Log) -> StoredBatch | None:
-        """The first of those with the record of the highest time."""
+        """The first batch below the high watermark with the record of the highest time."""
         return max(self._committed(log), key=lambda stored: stored.batch.max_timestamp_ms, default=None)
 
     def _committed(self, log: Log) -> Iterator[StoredBatch]:
@@ -125,8 +124,8 @@ class Shelf:
     # --- deleting
 
     def trim(self, bytes_max: int, high_watermark: int) -> bool:
-        """Where more than `bytes_max` is kept, the oldest batches below the high watermark go, and some more than have
-        to, so that it is not done for each; whether any went. The logs have to follow to `start_offset`."""
+        """Above `bytes_max`, delete the oldest batches below the high watermark, somewhat more than necessary so that
+        not every append deletes; returns whether any was deleted. The logs must then follow to `start_offset`."""
         if self.size_bytes <= bytes_max:
             return False
         gone, left = 0, self.size_bytes
@@ -142,12 +141,12 @@ class Shelf:
 
 
 def _sent_as(batch: Batch) -> tuple[int, int, int]:
-    """What a producer leaves as it is when it sends a batch again. With a new epoch sequences begin anew."""
+    """What a producer repeats when it sends a batch again. With a new producer epoch sequences begin anew."""
     return batch.producer_epoch, batch.base_sequence, batch.records
 
 
 def _runs(row: _Row) -> list[Run]:
-    """Records have sizes of their own; the log gets sizes that add up to the batch's."""
+    """The records of a row, with sizes that add up to the batch's, because their own sizes are unknown here."""
     stored, records = row.stored, row.stored.batch.records
     size, larger = divmod(len(stored.batch.payload), records)
     runs = []

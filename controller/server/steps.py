@@ -1,9 +1,8 @@
-"""The thread in which brokers live, and when it does what.
+"""The thread in which the brokers run, and its schedule.
 
-Rules
-* A step follows `TICK_S` after the last one while anything moves or is asked for, else `IDLE_S`; after a long one as
-  much time is left to others as it took.
-* What was asked for is done at once, between two steps.
+* A step follows `TICK_S` after the last one while anything moves or requests arrive, else `IDLE_S`; a long step is
+  followed by an equally long pause.
+* Requests are executed at once, between two steps.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ log = logging.getLogger(__name__)
 
 
 class Steps:
-    """`step`: time goes on; whether anything moved. `answered`: whoever waits for what was asked for hears of it.
-    Both are called under `lock`, as is what was asked for."""
+    """`step`: advances the time, returns whether anything moved. `answered`: answers waiting requests, after new ones
+    were executed. Both, and the requests themselves, are called under `lock`."""
 
     def __init__(
         self, lock: AbstractContextManager[object], step: Callable[[], bool], answered: Callable[[], None]
@@ -43,18 +42,18 @@ class Steps:
         self._thread.start()
 
     def end(self) -> None:
-        """When it returns no step is under way, and none will follow."""
+        """When this returns no step is running, and none will follow."""
         self.is_over = True
         self._woken.set()
         if self._thread is not None:
             self._thread.join()
 
     def wake(self) -> None:
-        """Something happened that may be followed up."""
+        """Run a step soon, because something happened."""
         self._woken.set()
 
     def soon(self, call: Callable[[], None]) -> None:
-        """The call is made by the thread, before its next step."""
+        """The thread makes the call before its next step."""
         self._asked.append(call)
         self._woken.set()
 
@@ -74,7 +73,7 @@ class Steps:
                         pause_s = TICK_S if self._quiet_steps < _BUSY_STEPS else IDLE_S
                         due_s = self._stepped_s + max(pause_s, self._took_s)
             except Exception:
-                log.exception("a step of the brokers failed")
+                log.exception("a step of the simulated brokers failed")
                 time.sleep(_PAUSE_S)
 
     def _serve(self) -> None:

@@ -17,8 +17,8 @@ _ids: Final = random.SystemRandom()
 
 
 class LiveServer(ClusterStore):
-    """`opens`: opens a client of a real store; None: the store is this memory server, and `options` are its. To be
-    closed after its clients."""
+    """`opens`: opens a client of a real store; None: the store is this memory server, made with `options`. It is closed
+    after its clients."""
 
     def __init__(self, opens: Callable[[], MetadataStore] | None = None, **options: Any) -> None:
         self._opens = opens
@@ -34,29 +34,29 @@ class LiveServer(ClusterStore):
 
     @property
     def first_producer_id(self) -> int:
-        """From which on ids are given to producers. Any process that shares the store gives some, also one that was
-        started again, and no two may be the same."""
+        """The first id for producers. Every process that shares the store gives out ids, also after a restart, and no
+        two producers may have the same; so it is random there."""
         return _ids.getrandbits(_ID_BITS) if self.is_shared else FIRST_PRODUCER_ID
 
     def controller_epoch(self) -> int:
-        """The newest one that a controller got from the store. Raises ConnectionError where the store does not
+        """The newest epoch that a controller got from the store. Raises ConnectionError where the store does not
         answer."""
         try:
             entry = self.connection().get(EPOCH_KEY, sync=True, timeout_s=_READ_S)
         except StoreError as error:
-            raise ConnectionError(f"which epochs there were is not learned: {error}") from error
+            raise ConnectionError(f"the controller epoch cannot be read: {error}") from error
         return 0 if entry is None else decode_epoch(entry.value)
 
     def client(self) -> Client:
-        """One more client."""
+        """A new client."""
         return super().client() if self._opens is None else StoreClient(self._opens)
 
     def connection(self) -> Connection | StoreClient:
-        """One that opens sessions for others, and needs none itself."""
+        """A client that opens sessions for others, and needs none itself."""
         return super().connection() if self._opens is None else StoreClient(self._opens, self._observer)
 
     def close(self) -> None:
-        """The memory server is saved, where it has a file; the observer of a real store is closed."""
+        """The memory server is saved if it has a file; the observer of a real store is closed."""
         if self._observer is not None:
             self._observer.close()
         super().close()

@@ -1,28 +1,27 @@
-"""A simulated broker: a careful host. It holds logs, and obeys the three callbacks as a broker has to.
+"""A simulated broker: a careful host. It keeps logs, and obeys the three callbacks as a broker has to.
 
-Rules
-* What carries an older controller epoch, broker epoch or leader epoch is dropped; a request as a whole is answered with
-  the error that says so.
-* The leader epoch under which a replica was deleted is remembered, until the process ends (then the broker epoch is
-  another): a LeaderAndIsr that was sent before and arrives later must not make it anew.
+* A request with an older controller epoch or broker epoch is answered with that error; a part of it with an older
+  leader epoch is ignored.
+* The leader epoch under which a replica was deleted is remembered until the process ends (then the broker epoch is
+  another): a LeaderAndIsr that was sent earlier and arrives later must not create it anew.
 * `full` stops serving what is not named and deletes nothing; only StopReplica(delete) deletes.
-* Metadata with the leader -2 says that the partition is deleted, with its topic or by a reduction: it is unknown from
-  then on. One with the status 1 (offline, KIP-694) is not shown to clients.
-* A replica whose status is not 0 takes no records, one that is offline serves nobody, and no log is made for it. A
-  client that asks its leader all the same hears that it should look at the metadata again.
-* Told `is_new=False` for a partition of which it has no log it answers KAFKA_STORAGE_ERROR: an empty log must not pass
-  for the old one. A broker that knows its disks to be those that it always had knows better, as Kafka's do: no log
-  means that there never was one, so it makes an empty one (not if `is_strict`).
-* For a replica whose disk is gone it answers KAFKA_STORAGE_ERROR, whatever it is told, until it is restarted.
-* A newer broker epoch than it knows is its own: it was registered again, and hears of it by the request.
-* Registered in two stores, since the cluster is being moved, it takes the epoch of the second one with the first
-  request of a newer controller that carries it.
-* One of LeaderAndIsr version 2 knows no `target_replicas`: it passes over the field, and over a partition that it would
-  begin and of whose `replicas` it is not one.
-* Restarted, it has its logs and their high watermarks, and remembers no epoch and no role.
-* It copies what it leads or follows within its quotas, which are made of the settings that it was told.
-* A replica that raises while it obeys an order stops serving and answers KAFKA_STORAGE_ERROR; the next order is obeyed
-  again (`controller.simulated.isolation`).
+* Metadata with the leader -2 means that the partition is deleted, with its topic or by a reduction: it is unknown from
+  then on. A partition with the status 1 (offline, KIP-694) is not shown to clients.
+* A replica whose status is not 0 takes no records, an offline one serves no clients, and no log is created for it. A
+  client that sends a request to its leader gets an error that makes it refresh its metadata.
+* With `is_new=False` and without a log for the partition it answers KAFKA_STORAGE_ERROR: an empty log must not replace
+  the old one. A broker whose disks never failed knows, as Kafka's do, that there never was a log, so it creates an
+  empty one (not if `is_strict`).
+* For a replica whose disk failed it answers KAFKA_STORAGE_ERROR to every request, until it is restarted.
+* A newer broker epoch than it knows is its own: it was registered again, and learns the epoch from the request.
+* Registered in two stores, during a move of the cluster, it takes the epoch of the second one with the first request
+  of a newer controller that has it.
+* With LeaderAndIsr version 2 it knows no `target_replicas`: it ignores the field, and a new partition without itself in
+  `replicas`.
+* After a restart it has its logs and their high watermarks, but no epochs and no roles.
+* It copies what it leads or follows within its quotas, which follow from the settings that it received.
+* A replica that raises while it obeys a request stops serving and answers KAFKA_STORAGE_ERROR; the next request is
+  obeyed again (`controller.simulated.isolation`).
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def _new_quotas(broker: Broker) -> ReplicationQuotas:
 
 
 class Life(enum.Enum):
-    """PAUSED: the process stands still, and is registered for as long as its session lives."""
+    """PAUSED: the process is stopped, and registered for as long as its session lives."""
 
     UP = "up"
     PAUSED = "paused"
@@ -73,8 +72,8 @@ class Life(enum.Enum):
 
 @attrs.define(eq=False)
 class Broker:
-    """One broker. `metadata` and `peers` are what it was told of the cluster; `epoch` is its registration's,
-    `next_epoch` that of its registration in the store that the cluster is being moved to. `isolated` is held during the
+    """One broker. `metadata` and `peers`: the cluster according to the controller; `epoch`: of its registration,
+    `next_epoch`: of its registration in the store that the cluster is being moved to. `isolated` is held during the
     work for one of its replicas."""
 
     registration: BrokerRegistration
@@ -108,15 +107,15 @@ class Broker:
         """Whether its LeaderAndIsr has `target_replicas`."""
         return self.registration.leader_and_isr_version >= TARGETS_SINCE
 
-    # --- what it holds
+    # --- its state
 
     def replica(self, tp: TopicPartition) -> Replica | None:
-        """The replica that it holds of `tp`, serving or not."""
+        """Its replica of `tp`, serving or not."""
         found = [r for r in self.replicas.values() if r.topic == tp.topic and r.partition == tp.partition]
         return max(found, key=lambda r: r.leader_epoch, default=None)
 
     def log(self, tp: TopicPartition) -> Log | None:
-        """The log that it holds of `tp`."""
+        """Its log of `tp`."""
         found = self.replica(tp)
         return None if found is None else found.log
 
@@ -126,7 +125,7 @@ class Broker:
         return -1 if found is None else found.leader_epoch
 
     def leads(self, tp: TopicPartition) -> bool:
-        """Whether it believes that it leads `tp`."""
+        """Whether it acts as the leader of `tp`."""
         found = self.replica(tp)
         return found is not None and found.role is Role.LEADER
 
@@ -135,17 +134,17 @@ class Broker:
         return (replica for replica in self.replicas.values() if replica.role is role)
 
     def isr_of(self, replica: Replica) -> tuple[int, ...]:
-        """The newest isr that it was told: a follower hears of those of a leader epoch by metadata."""
+        """The newest isr that it knows: a follower gets the isr changes of a leader epoch by metadata."""
         known = self.metadata.get(TopicPartition(replica.topic, replica.partition))
         if known is None or known.topic_id != replica.topic_id:
             return replica.isr
         is_newer = _age(known) > (replica.leader_epoch, replica.partition_epoch)
         return known.isr if is_newer else replica.isr
 
-    # --- what clients get
+    # --- its answers to clients
 
     def shown(self) -> dict[str, dict[int, PartitionMetadata]]:
-        """What clients are told of, by topic and partition: all but what is offline."""
+        """The partitions that clients see, by topic and id: all but offline ones."""
         found: dict[str, dict[int, PartitionMetadata]] = {}
         for tp, said in self.metadata.items():
             if said.status_code != OFFLINE:
@@ -153,14 +152,14 @@ class Broker:
         return {topic: dict(sorted(partitions.items())) for topic, partitions in found.items()}
 
     def refuses_produce(self, tp: TopicPartition) -> ErrorCode:
-        """What a producer hears that sends to `tp`; NONE: its records are taken."""
+        """The error for a producer that sends to `tp`; NONE: its records are taken."""
         found = self.replica(tp)
         if found is None or found.role is not Role.LEADER:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         return ErrorCode.NONE if found.status == ONLINE else ErrorCode.POLICY_VIOLATION
 
     def refuses_fetch(self, tp: TopicPartition) -> ErrorCode:
-        """What a consumer hears that reads `tp`; NONE: it gets what is there."""
+        """The error for a consumer that reads `tp`; NONE: it gets the records."""
         said = self.metadata.get(tp)
         if said is None or said.status_code == OFFLINE:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -169,7 +168,7 @@ class Broker:
     # --- callbacks
 
     def config_changed(self, kind: str, name: str, configs: Mapping[str, str]) -> Mapping[str, str]:
-        """All settings of an entity, as they are from now on; returns those of its quotas that are wrong."""
+        """All settings of an entity, from now on; returns those of its quotas that are invalid."""
         return self.quotas.config_changed(kind, name, configs)
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
@@ -209,12 +208,12 @@ class Broker:
             with self.isolated(replica):
                 replica.told(said, self.clock.now_ms())
                 return ErrorCode.NONE
-            replica.stop()  # the order may have ended the role that it has
+            replica.stop()  # the request may have ended its present role
             return ErrorCode.KAFKA_STORAGE_ERROR
         return ErrorCode.NONE
 
     def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
-        """As `controller.model.host.Host`. A leader learns here of a newer isr under its epoch."""
+        """As `controller.model.host.Host`. A leader learns a newer isr under its epoch here."""
         if stale := self._stale(request):
             return stale
         self.peers = tuple(peer.broker_id for peer in request.live_brokers)
@@ -262,7 +261,7 @@ class Broker:
 
     def _stale(self, request: LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest) -> HostResponse | None:
         if request.broker_epoch == self.next_epoch and request.controller_epoch > self.controller_epoch:
-            self.epoch, self.next_epoch = self.next_epoch, None  # numbers of two stores say nothing of each other
+            self.epoch, self.next_epoch = self.next_epoch, None  # epochs of two stores cannot be compared
         if request.broker_epoch < self.epoch:
             return HostResponse(ErrorCode.STALE_BROKER_EPOCH)
         if request.controller_epoch < self.controller_epoch:
@@ -271,10 +270,10 @@ class Broker:
         self.controller_id, self.controller_epoch = request.controller_id, request.controller_epoch
         return None
 
-    # --- what happens to it
+    # --- failures
 
     def stopped(self) -> None:
-        """The process ended: logs stay, what it knew is gone, and a disk that failed is another one by next time."""
+        """The process ended: logs stay, its knowledge is gone, and a failed disk is replaced before the next start."""
         self.life = Life.DOWN
         self.metadata, self.peers = {}, ()
         self.controller_id, self.controller_epoch = None, 0
@@ -286,7 +285,7 @@ class Broker:
             self.replicas[place] = Replica(old.broker, old.topic, old.topic_id, old.partition, old.log)
 
     def replaced(self, kept: Container[ReplicaId]) -> None:
-        """Another machine under its id, while it is down, with the logs of `kept` alone."""
+        """Another machine under its id, while it is down, with only the logs of `kept`."""
         self.replicas = {place: replica for place, replica in self.replicas.items() if place in kept}
 
     def disk_failed(self, tp: TopicPartition | None) -> None:

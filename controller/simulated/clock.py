@@ -1,5 +1,4 @@
-"""Virtual time: it moves only when it is told to, for all nodes at once; single nodes may have a wall clock that is
-wrong."""
+"""Virtual time: it advances only by a call, for all nodes at once; single nodes may have a wrong wall clock."""
 
 from __future__ import annotations
 
@@ -24,26 +23,26 @@ class VirtualClock:
         return self.elapsed_ms / 1000
 
     def advance(self, ms: int) -> None:
-        """Time goes on by `ms`. ValueError for a negative number: nothing here goes back."""
+        """Advance by `ms`. Raises ValueError for a negative number."""
         if ms < 0:
             raise ValueError(f"time does not go back: {ms} ms")
         self.elapsed_ms += ms
 
     def sleep(self, seconds: float) -> None:
-        """Time goes on while somebody waits: what a `stores.faults.Delay` calls."""
+        """Advance during a wait: called by a `stores.faults.Delay`."""
         self.advance(round(seconds * 1000))
 
 
 class NodeClock:
-    """The clock of one node: the common time, with a wall clock that may stand wrong by `skew_ms`. Its monotonic time
-    is everybody's: a jump of the wall clock must not touch a deadline that is kept by the other."""
+    """The clock of one node: the common time, with a wall clock that may be wrong by `skew_ms`. Its monotonic time is
+    the common one: a jump of the wall clock must not affect deadlines that are kept by monotonic time."""
 
     def __init__(self, common: VirtualClock) -> None:
         self._common = common
         self.skew_ms = 0
 
     def now_ms(self) -> int:
-        """Unix time as this node believes it to be."""
+        """Unix time according to this node."""
         return self._common.now_ms() + self.skew_ms
 
     def monotonic_s(self) -> float:

@@ -1,9 +1,9 @@
-"""Followers fetch from their leaders: so many bytes a second into each broker, in virtual time.
+"""Followers fetch from their leaders: a number of bytes per second into each broker, in virtual time.
 
-A fetch says where the follower stands (by which the leader learns of it), brings records, and the leader's high
-watermark. A leader answers only a follower that is in the same leader epoch, so nothing is copied from a deposed one.
-While a broker has a limit (`controller.quota`) `throttling` says who fetches how much; otherwise it costs nothing.
-Each follower is isolated (`Broker.isolated`): one that raises fetches nothing in this step.
+A fetch reports the follower's end offset to the leader, and brings records and the leader's high watermark. A leader
+answers only a follower with the same leader epoch, so nothing is copied from a deposed one. While a broker has a limit
+(`controller.quota`) `throttling` divides the bytes; otherwise that costs nothing. Each follower is isolated
+(`Broker.isolated`): one that raises fetches nothing in this step.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from controller.simulated.timeline import Timeline
 
 @attrs.define(eq=False)
 class Copying:
-    """All fetches of a cluster. `rate_bytes_s`: into each broker, None = as fast as it is written. `is_held_up`: limits
-    held somebody up in the last step, so that more is to come though nothing may have been copied."""
+    """All fetches of a cluster. `rate_bytes_s`: into each broker, None = unlimited. `is_held_up`: limits delayed a
+    follower in the last step, so there is more to copy even if nothing was copied."""
 
     brokers: Mapping[int, Broker]
     timeline: Timeline
@@ -41,7 +41,7 @@ class Copying:
         self._throttling = Throttling(self.brokers, self._take)
 
     def step(self, ms: int) -> int:
-        """Everyone fetches once; returns how many bytes were copied."""
+        """Every follower fetches once; returns the number of copied bytes."""
         self._turn += 1
         self.is_held_up = False
         up = [broker for broker in self.brokers.values() if broker.is_up]
@@ -53,7 +53,7 @@ class Copying:
         return copied
 
     def fetch(self, broker: Broker) -> None:
-        """The followers on `broker` fetch once, whatever the rate is."""
+        """The followers on `broker` fetch once, regardless of the rate."""
         for replica in list(broker.serving(Role.FOLLOWER)):
             leader = self._leader_of(replica)
             if leader is not None:
@@ -62,7 +62,7 @@ class Copying:
                     self._meet(replica, leader)
 
     def fill(self, broker: Broker, tp: TopicPartition) -> None:
-        """The follower on `broker` has all that its leader has, whatever the rate is."""
+        """The follower on `broker` gets all records of its leader, regardless of the rate."""
         replica = broker.replica(tp)
         leader = None if replica is None or replica.role is not Role.FOLLOWER else self._leader_of(replica)
         if replica is not None and leader is not None:
@@ -71,7 +71,7 @@ class Copying:
             self._meet(replica, leader)
 
     def catch_up(self, leader: Replica) -> None:
-        """The followers of `leader` have at once what it has, where nothing says how fast they may copy."""
+        """The followers of `leader` get all its records at once, where no rate limits them."""
         if self.rate_bytes_s is not None or any(b.quotas.is_limited for b in self.brokers.values() if b.is_up):
             return
         for member in leader.members:
@@ -89,11 +89,11 @@ class Copying:
         behind = self._behind(broker)
         copied = self._copy(broker.broker_id, behind, ms) if behind else 0
         for meeting in behind:
-            self._meet(meeting.replica, meeting.leader)  # the next fetch follows at once, and says how far this came
+            self._meet(meeting.replica, meeting.leader)  # the next fetch follows at once, with the new end offset
         return copied
 
     def _behind(self, broker: Broker) -> list[Meeting]:
-        """All followers on `broker` say where they stand; those that are behind."""
+        """Report the end offsets of all followers on `broker`; returns those that are behind."""
         found = []
         for replica in broker.serving(Role.FOLLOWER):
             leader = self._leader_of(replica)
@@ -113,7 +113,7 @@ class Copying:
         return leader
 
     def _meet(self, replica: Replica, leader: Replica) -> bool:
-        """Each hears where the other stands; False where that raised."""
+        """Exchange end offset and high watermark; False where that raised."""
         with self.brokers[replica.broker].isolated(replica):
             lost = replica.truncate_to(leader.log)
             if lost:
@@ -130,7 +130,7 @@ class Copying:
     def _copy(self, broker: int, behind: list[Meeting], ms: int) -> int:
         if self.rate_bytes_s is None:
             return sum(self._take(meeting, None) for meeting in behind)
-        # What a record more than the credit would take is saved up; a broker that had nothing to fetch saves nothing.
+        # Credit for less than one record is kept for later; a broker with nothing to fetch keeps none.
         credit = self._credit.get(broker, 0.0) + self.rate_bytes_s * ms / 1000
         first = self._turn % len(behind)
         behind = behind[first:] + behind[:first]
@@ -152,7 +152,7 @@ class Copying:
         meetings = [meeting for found in behind.values() for meeting in found]
         fetched = self._throttling.copy(meetings, network)
         for broker, credit in network.items():
-            # What limits leave is not saved up: the network is never faster than it is.
+            # Credit that limits leave unused is not kept: the network never exceeds its rate.
             records = [meeting.record_bytes for meeting in behind[broker] if meeting.is_behind]
             self._credit[broker] = min(credit, brought + max(records)) if records else 0.0
         for meeting, _ in fetched:
@@ -161,7 +161,7 @@ class Copying:
         return sum(taken for _, taken in fetched)
 
     def _take(self, meeting: Meeting, bytes_max: int | None) -> int:
-        """One fetch, counted where it flows; how many bytes it took, 0 where it raised."""
+        """One fetch, with its bytes counted; returns their number, 0 where it raised."""
         with self.brokers[meeting.replica.broker].isolated(meeting.replica):
             taken = meeting.fetch(bytes_max)
             if taken:

@@ -1,12 +1,12 @@
-"""What a broker does of itself: register, keep its session, ask for isr changes, report its logs.
+"""A broker's own actions: register, keep its session, request isr changes, report its logs.
 
-Rules
-* Each broker registers over a session of its own, so that no controller's end is a broker's. A process that dies lets
-  its session run out; one that is shut down ends it; one whose session was ended registers again, under a new epoch.
-* An isr change is asked of the controller that spoke last; where that is not the active one, of the one it names, or of
-  the next. The answer is applied when it comes. An error that says "not applied" drops the change; after
-  FENCED_LEADER_EPOCH nothing is asked until the newer leader epoch is told; after any other the same is asked again,
-  every `RETRY_MS`, until something newer is told: it may have been applied.
+* Each broker registers over a session of its own, so that the end of a controller does not end it. A process that dies
+  lets its session run out; one that is shut down ends it; one whose session was ended registers again, under a new
+  epoch.
+* An isr change is sent to the controller whose request came last; where that is not the active one, to the one that it
+  names, or to the next. The answer is applied when it comes. An error that means "not applied" drops the change; after
+  FENCED_LEADER_EPOCH nothing is sent until the newer leader epoch is known; after any other error the same request is
+  repeated every `RETRY_MS`, until something newer is known: it may have been applied.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Asking:
 
 @attrs.define(eq=False)
 class Duties:
-    """The active half of one broker."""
+    """The actions of one broker."""
 
     broker: Broker
     clock: VirtualClock
@@ -69,8 +69,8 @@ class Duties:
     proposed: Callable[[TopicPartition, IsrAsked], None]
     _connection: Connection | StoreClient | None = None
     _registrar: Registrar | None = None
-    next_server: ClusterStore | None = None  # of the store that the cluster is being moved to
-    _next: tuple[ClusterStore, Connection | StoreClient, Registrar] | None = None  # what the broker has there
+    next_server: ClusterStore | None = None  # the store that the cluster is being moved to
+    _next: tuple[ClusterStore, Connection | StoreClient, Registrar] | None = None  # the registration there
     _asking: dict[tuple[str, int], _Asking] = attrs.field(factory=dict)
     _ask_at: dict[tuple[str, int], int] = attrs.field(factory=dict)
     _asked_node: int | None = None
@@ -91,7 +91,7 @@ class Duties:
             self.register_next(self.next_server)
 
     def register_next(self, server: ClusterStore) -> None:
-        """The broker is registered in the store that the cluster is being moved to, too."""
+        """The broker is also registered in the store that the cluster is being moved to."""
         self.next_server = server
         connection, registrar, self.broker.next_epoch = self._registered(server)
         self._next = (server, connection, registrar)
@@ -105,7 +105,7 @@ class Duties:
             return connection, registrar, registrar.register(self.broker.registration)
 
     def _go_to_next(self) -> bool:
-        """A controller over the next store has spoken: the registration in the former one ends."""
+        """After a request of a controller over the next store, end the registration in the former one."""
         if self._next is None or self.broker.next_epoch is not None:
             return False
         former = (self._registrar, self._connection)
@@ -117,12 +117,12 @@ class Duties:
         return True
 
     def follow(self, server: ClusterStore) -> None:
-        """The cluster was moved to `server`: a broker that is down comes back there."""
+        """The cluster was moved to `server`: a broker that is down will start there."""
         if self._registrar is None:
             self.server, self.next_server = server, None
 
     def leave(self, *, at_once: bool) -> None:
-        """The process ends: its session with it, or when its time is over."""
+        """The process ends: its session ends at once, or when its time is over."""
         if self._registrar is not None and self._connection is not None:
             for store in () if at_once else (self._connection, *self._connection.opened):
                 store.disconnect()
@@ -142,7 +142,7 @@ class Duties:
         self._ask_at.clear()
 
     def shut_down(self, patience_ms: int) -> None:
-        """The broker asks to be let go, and goes when it leads nothing, or when `patience_ms` are over."""
+        """Request a controlled shutdown, and stop when the broker leads nothing, or after `patience_ms`."""
         self.leaving = Leaving(self.clock.now_ms() + patience_ms)
 
     def _go_on_leaving(self, leaving: Leaving, now_ms: int) -> None:
@@ -158,13 +158,13 @@ class Duties:
             leaving.ask(self._node_to_ask(), self.broker.broker_id, self.broker.epoch, now_ms)
 
     def expire_session(self) -> None:
-        """The server ends the broker's session; the process lives, and registers again."""
+        """The server ends the broker's session; the process stays alive, and registers again."""
         if self._connection is not None:
             for store in self._connection.opened:
                 self.server.expire(store.session.session_id)
 
     def watch(self) -> bool:
-        """Register again where the session was lost; whether that happened."""
+        """Register again where the session was lost; returns whether that happened."""
         if self._registrar is None:
             return False
         if self._go_to_next():
@@ -192,8 +192,8 @@ class Duties:
 
     @property
     def has_work(self) -> bool:
-        """Whether there is anything that `watch` or `step` may do: a session lost, an answer waited for, an isr to ask
-        for."""
+        """Whether `watch` or `step` may have something to do: a lost session, an answer that is due, an isr change to
+        request."""
         connection = self._connection
         if self._asking or connection is None or self._registrar is None or self._registrar.has_lost_sessions:
             return True
@@ -202,11 +202,11 @@ class Duties:
 
     @property
     def is_asking(self) -> bool:
-        """Whether an answer about an isr is waited for."""
+        """Whether a request to change an isr is not answered yet."""
         return bool(self._asking)
 
     def step(self) -> bool:
-        """Take what was answered, ask what is to be asked; whether anything was done."""
+        """Take the answers, send what is due; returns whether anything was done."""
         now_ms = self.clock.now_ms()
         if self.leaving is not None:
             self._go_on_leaving(self.leaving, now_ms)
@@ -250,7 +250,7 @@ class Duties:
             )
 
     def _node_to_ask(self) -> ControllerNode | None:
-        """The one that answered last, or spoke last; one that is down, paused or cut off is passed over."""
+        """The controller that answered last, or whose request came last; unreachable ones are skipped."""
         first = self._asked_node if self._asked_node is not None else self.broker.controller_id
         ids = sorted(self.nodes)
         if first in ids:
@@ -266,7 +266,7 @@ class Duties:
         now_ms = self.clock.now_ms()
         for place, asking in list(self._asking.items()):
             if asking.replica.asked is not asking.asked or self.broker.replicas.get(place) is not asking.replica:
-                del self._asking[place]  # something newer was told
+                del self._asking[place]  # something newer is known
                 continue
             with self.broker.isolated(asking.replica):
                 if asking.future is None or self._is_unheard(asking):
@@ -278,7 +278,7 @@ class Duties:
         return moved
 
     def _is_unheard(self, asking: _Asking) -> bool:
-        """Whether no answer can come (any more): the process is gone, or no way leads to it."""
+        """Whether no answer can come any more: the process is gone, or its connection is cut."""
         node = self.nodes[asking.node]
         return node.process is not asking.process or self.network.is_cut(asking.node, self.broker.broker_id)
 
@@ -288,7 +288,7 @@ class Duties:
         if error is None:
             accepted = asking.future.result()
             asking.replica.learned(accepted.isr, accepted.partition_epoch)
-            if asking.replica.asked is asking.asked:  # nothing was written: it stood so already
+            if asking.replica.asked is asking.asked:  # nothing was written, because it was the present isr
                 asking.replica.asked = None
             asking.replica.recovering = False
             asking.replica.advance()
@@ -318,7 +318,7 @@ class Duties:
     # --- reports
 
     def report(self) -> None:
-        """Tell whoever is active what the logs hold."""
+        """Report the state of the logs to the active controller."""
         now_ms = self.clock.now_ms()
         if now_ms - self._reported_ms < REPORT_MS:
             return

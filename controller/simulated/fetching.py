@@ -1,4 +1,4 @@
-"""A follower and its leader at a fetch: what is fetched, and what holds it on either side."""
+"""A follower and its leader at a fetch: the records, and the limits on either side."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from controller.simulated.replica import Replica
 
 @attrs.define(eq=False)
 class Meeting:
-    """`replica` follows `leader`. Each side goes by what its broker was told: of T and I, and of settings."""
+    """`replica` follows `leader`. Each side decides by what its own broker knows of T, I and settings."""
 
     replica: Replica
     leader: Replica
@@ -25,12 +25,12 @@ class Meeting:
 
     @property
     def record_bytes(self) -> int:
-        """How large the next record is."""
+        """The size of the next record."""
         return self.leader.log.record_bytes_at(self.replica.log.end_offset)
 
     def fetch(self, bytes_max: int | None) -> int:
-        """The follower has as many more records as fit into `bytes_max`; how many bytes that was. One that ends before
-        the leader's log begins goes on there."""
+        """The follower takes as many records as fit into `bytes_max`; returns their bytes. A log that ends before the
+        leader's begins continues there."""
         if self.replica.log.end_offset < self.leader.log.start_offset:
             self.replica.log.delete_before(self.leader.log.start_offset)
         runs = self.leader.log.read(self.replica.log.end_offset, bytes_max)
@@ -38,7 +38,7 @@ class Meeting:
         return sum(run.count * run.record_bytes for run in runs)
 
     def leader_families(self, brokers: Mapping[int, Broker]) -> tuple[Family, ...]:
-        """The families that hold it as the leader sees it."""
+        """The families of limits that apply, from the leader's side."""
         leader, follower = self.leader, self.replica.broker
         quotas = brokers[leader.broker].quotas
         if leader.target is None and not quotas.names_replicas:
@@ -46,7 +46,7 @@ class Meeting:
         return quotas.families("leader", leader.topic, leader.partition, follower, isr=leader.isr, target=leader.target)
 
     def follower_families(self, brokers: Mapping[int, Broker]) -> tuple[Family, ...]:
-        """The families that hold it as the follower sees it."""
+        """The families of limits that apply, from the follower's side."""
         replica = self.replica
         broker = brokers[replica.broker]
         if replica.target is None and not broker.quotas.names_replicas:
@@ -61,6 +61,6 @@ class Meeting:
         )
 
     def bound(self, brokers: Mapping[int, Broker]) -> Bound:
-        """What binds it, of both."""
+        """The limits of both sides."""
         at_leader = brokers[self.leader.broker].quotas.bound("leader", self.leader_families(brokers))
         return at_leader + brokers[self.replica.broker].quotas.bound("follower", self.follower_families(brokers))

@@ -1,7 +1,7 @@
 """What happens when the work for one replica raises.
 
 In a rig the exception ends the run, so that a test sees it. Live brokers have real clients: they log the exception, and
-go on with the other replicas.
+continue with the other replicas.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from controller.simulated.replica import Replica
 log = logging.getLogger(__name__)
 
 Isolation: TypeAlias = Callable[[Replica], AbstractContextManager[None, bool]]
-"""Makes what is held during the work for one replica."""
+"""Makes the context manager that is held during the work for one replica."""
 
 
 class _Raising:
@@ -35,14 +35,14 @@ _RAISING: Final = _Raising()
 
 
 def raising(_: Replica) -> AbstractContextManager[None, bool]:
-    """No isolation: an exception goes on to the caller."""
+    """No isolation: an exception propagates to the caller."""
     return _RAISING
 
 
 @attrs.define(eq=False, weakref_slot=False)
 class Isolated:
     """`with Isolated(failed, replica):` an exception ends the block only. It is logged unless `failed` has the replica,
-    which it has from then on: work that is retried at each step is logged once."""
+    which is added: so work that is retried at each step is logged once."""
 
     failed: WeakSet[Replica]
     replica: Replica
@@ -59,7 +59,7 @@ class Isolated:
         if replica not in self.failed:
             self.failed.add(replica)
             log.error(
-                "broker %d: the replica of %s-%d failed; it is retried, and the other replicas go on",
+                "broker %d: the replica of %s-%d failed; it is retried, and the other replicas continue",
                 replica.broker,
                 replica.topic,
                 replica.partition,

@@ -1,5 +1,5 @@
-"""A broker that is shut down in an orderly way: it asks for a controlled shutdown, again and again, until it leads
-nothing or its patience is over; then its process ends."""
+"""A broker that is shut down in order: it requests a controlled shutdown repeatedly, until it leads nothing or its
+patience is over; then its process ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Answer = Future[tuple[TopicPartition, ...]]
 
 @attrs.define(eq=False)
 class Leaving:
-    """`until_ms`: when it goes whatever it leads. `leads`: what it was told last that it leads still."""
+    """`until_ms`: when it stops in any case. `leads`: the partitions that it still leads, by the last answer."""
 
     until_ms: int
     node: ControllerNode | None = None
@@ -29,7 +29,7 @@ class Leaving:
     leads: tuple[TopicPartition, ...] | None = None
 
     def ask(self, node: ControllerNode | None, broker_id: int, broker_epoch: int, now_ms: int) -> None:
-        """Ask `node`, if there is one to ask."""
+        """Send the request to `node`, if there is one."""
         self.retry_at_ms = now_ms + RETRY_MS
         self.node, self.future = node, None
         if node is not None and node.controller is not None:
@@ -39,11 +39,11 @@ class Leaving:
 
     @property
     def is_unheard(self) -> bool:
-        """Whether nobody was asked, or whoever was can answer no more."""
+        """Whether there is no request, or no answer to it can come any more."""
         return self.future is None or self.node is None or self.node.process is not self.process
 
     def take(self) -> NotController | None:
-        """What was answered, if anything; the error that says whom to ask instead."""
+        """Take an answer, if there is one; returns the error that names another controller."""
         if self.future is None or not self.future.done():
             return None
         error, answered = self.future.exception(), self.future

@@ -1,10 +1,9 @@
-"""A replica's log, light: runs of records instead of records.
+"""A replica's log without contents: runs of records instead of records.
 
-Rules
-* A record is its offset, the leader epoch that it was written under, an id that nobody else has, and a size in bytes. A
-  run holds neighbours whose epoch and size are one and whose ids count up, so a bulk write is one object.
-* Two logs that hold the same epoch at the same offset hold the same record there (KIP-101); what `truncation_offset`
-  finds rests on that.
+* A record is its offset, the leader epoch under which it was written, a unique id, and a size in bytes. A run has
+  adjacent records with equal epoch and size and consecutive ids, so a bulk write is one object.
+* Two logs with the same epoch at the same offset have the same record there (KIP-101); `truncation_offset` relies on
+  that.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Run:
         return Run(offset, self.count - skipped, self.leader_epoch, self.first_id + skipped, self.record_bytes)
 
     def goes_on_with(self, other: Run) -> bool:
-        """Whether `other` is simply more of the same."""
+        """Whether `other` can be joined to this run."""
         return (
             self.end == other.start
             and self.leader_epoch == other.leader_epoch
@@ -54,7 +53,7 @@ class Log:
 
     def __init__(self) -> None:
         self.runs: list[Run] = []
-        self.start_offset = 0  # what stood below was deleted, as retention does
+        self.start_offset = 0  # records below were deleted, as by retention
         self.high_watermark = 0
         self.size_bytes = 0
 
@@ -69,7 +68,7 @@ class Log:
         return self.runs[-1].leader_epoch if self.runs else -1
 
     def append(self, runs: Iterable[Run]) -> None:
-        """`runs` are at the end. ValueError where they do not follow on each other and on what is there."""
+        """Add `runs` at the end. Raises ValueError where they do not follow each other and the present end."""
         for run in runs:
             if run.start != self.end_offset or run.count < 1:
                 raise ValueError(f"{run} does not follow on offset {self.end_offset}")
@@ -97,12 +96,12 @@ class Log:
         return found
 
     def record_bytes_at(self, offset: int) -> int:
-        """How large the record at `offset` is; 0 where there is none."""
+        """The size of the record at `offset`; 0 where there is none."""
         place = self._place(offset)
         return self.runs[place].record_bytes if place < len(self.runs) else 0
 
     def truncate(self, offset: int) -> int:
-        """What stood at `offset` and above is gone; returns how many records. The high watermark follows."""
+        """Delete the records at `offset` and above; returns their number. The high watermark is lowered to the end."""
         removed = max(0, self.end_offset - offset)
         while self.runs and self.runs[-1].end > offset:
             run = self.runs.pop()
@@ -115,7 +114,7 @@ class Log:
         return removed
 
     def delete_before(self, offset: int) -> None:
-        """What stood below `offset` is gone; a log that ended before it is empty, and begins there."""
+        """Delete the records below `offset`; a log that ended before it becomes empty, and begins there."""
         self.runs = [run if run.start >= offset else run.tail(offset) for run in self.runs if run.end > offset]
         self.size_bytes = sum(run.count * run.record_bytes for run in self.runs)
         self.start_offset = max(self.start_offset, offset)
@@ -131,12 +130,12 @@ class Log:
 
     def end_of_epoch(self, leader_epoch: int) -> tuple[int, int]:
         """The highest epoch in the log that is not above `leader_epoch`, and the offset after its last record; (-1, 0)
-        where there is none. What OffsetForLeaderEpoch answers."""
+        where there is none. This is the answer of OffsetForLeaderEpoch."""
         place = bisect_right(self.runs, leader_epoch, key=lambda run: run.leader_epoch) - 1
         return (self.runs[place].leader_epoch, self.runs[place].end) if place >= 0 else (-1, 0)
 
     def holds(self, run: Run) -> bool:
-        """Whether every record of `run` stands here, at its offset."""
+        """Whether every record of `run` is in this log, at its offset."""
         offset = run.start
         for found in self.read(run.start):
             if found.start != offset or found.first_id != run.first_id + (offset - run.start):
@@ -151,8 +150,8 @@ class Log:
 
 
 def truncation_offset(follower: Log, leader: Log) -> int:
-    """Up to where the follower's log is the leader's (KIP-101, and KIP-279 where epochs were missed): the follower asks
-    for the end of its last epoch, and for an older one as long as the leader knows none of it."""
+    """The offset up to which the follower's log equals the leader's (KIP-101, and KIP-279 for missed epochs): the
+    follower requests the end of its last epoch, then of older ones while the leader has no record of that epoch."""
     epoch = follower.last_epoch
     while epoch >= 0:
         found, leader_end = leader.end_of_epoch(epoch)

@@ -1,13 +1,12 @@
-"""The ways between controllers and brokers: callbacks that take time, get lost, or arrive twice and late; and cuts.
+"""The connections of controllers and brokers: callbacks that take time, get lost, or arrive twice and late; and cuts.
 
-Rules
 * A round of callbacks starts at the step after it was sent, or later by the faults; per broker and controller one at a
-  time, as the dispatcher has it. A broker that stands still holds its rounds up, and nobody else's.
-* What was lost or heard twice may arrive later, after newer requests. Not so UpdateMetadata and `full` requests of a
-  controller that still is the newest: nothing in them tells an older one from a newer one of the same controller epoch,
-  so a host over a real network has to keep their order (one connection, one at a time), and so does this one.
-* Settings are kept as they were told last, and every broker that runs or starts knows them at once, as Kafka's brokers
-  do, which read them from the store themselves.
+  time, as in the dispatcher. A paused broker delays only its own rounds.
+* A lost or duplicated callback may arrive later, after newer requests. This excludes UpdateMetadata and `full` requests
+  of the newest controller: nothing in them distinguishes an older from a newer one of the same controller epoch, so a
+  host over a real network has to keep their order (one connection, one at a time), and so does this one.
+* The last settings are kept, and every broker that runs or starts knows them at once, as Kafka's brokers do, which read
+  them from the store themselves.
 """
 
 from __future__ import annotations
@@ -27,30 +26,30 @@ from controller.simulated.timeline import Timeline
 
 Request: TypeAlias = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 Fate: TypeAlias = Literal["arrives", "lost", "late", "unheard", "doubled"]
-"""What becomes of a callback: late = not now, but perhaps once; unheard = it arrives, its answer does not; doubled = it
-arrives, and perhaps once more."""
+"""The fate of a callback: late = not now, but possibly once later; unheard = it arrives, its answer does not; doubled =
+it arrives, and possibly once more."""
 REQUESTS_MAX: Final = 100_000
 
 
 class CutOffError(ConnectionError):
-    """There is no way between the two just now."""
+    """The connection between the two is cut at present."""
 
 
 @attrs.frozen
 class CallbackFaults:
-    """How likely it is, per callback, that something happens to it. `late_steps_max`: how late what is late may be."""
+    """The probability of each fault, per callback. `late_steps_max`: the longest delay of a late callback."""
 
     delay: float = 0.0
     lose: float = 0.0  # never arrives, or late
-    lose_reply: float = 0.0  # arrives, and the controller hears an error
+    lose_reply: float = 0.0  # arrives, but the controller gets an error
     duplicate: float = 0.0  # arrives now and once more, late
     late_steps_max: int = 50
 
 
 @attrs.frozen
 class Sent:
-    """A callback in the request log. `outcome`: "ok", the error that the broker answered, or what befell it.
-    `revision`: how far the store was when its round went out."""
+    """A callback in the request log. `outcome`: "ok", the error that the broker answered, or its fault. `revision`:
+    that of the store when its round was sent."""
 
     at_ms: int
     controller_id: int
@@ -71,7 +70,7 @@ class _Round:
 
 
 class Network:
-    """Everything that is under way. `faults` may be replaced at any time; `observe` sees every request that arrives."""
+    """All callbacks in transit. `faults` may be replaced at any time; `observe` gets every request that arrives."""
 
     def __init__(
         self,
@@ -83,7 +82,7 @@ class Network:
     ) -> None:
         self.faults = CallbackFaults()
         self.requests: deque[Sent] = deque(maxlen=requests_max)
-        self.purged: list[TopicPartition] = []  # what hosts were told to be gone, perhaps more than once
+        self.purged: list[TopicPartition] = []  # partitions reported to hosts as purged, possibly more than once
         self.observe: Callable[[Sent], None] = lambda _: None
         self.observe_purge: Callable[[TopicPartition], None] = lambda _: None
         self.brokers = brokers
@@ -93,21 +92,21 @@ class Network:
         self._rounds: list[_Round] = []
         self._late: list[tuple[int, Request, int]] = []
         self._cuts: set[tuple[int, int]] = set()
-        self._slow: dict[int, int] = {}  # broker -> until which step its rounds wait
+        self._slow: dict[int, int] = {}  # broker -> the step until which its rounds wait
         self._newest_controller_epoch = 0
-        self.fates: deque[Fate] = deque()  # of the next callbacks, one each; where there is none left, chance decides
+        self.fates: deque[Fate] = deque()  # of the next callbacks, one each; without an entry, chance decides
         self.now = 0
-        self.revision_sent = 0  # of the round that runs just now
-        self.settings: dict[tuple[str, str], Mapping[str, str]] = {}  # kind and name of an entity -> what it has set
+        self.revision_sent = 0  # of the round that runs at present
+        self.settings: dict[tuple[str, str], Mapping[str, str]] = {}  # kind and name of an entity -> its settings
 
     # --- steering
 
     def cut(self, controller_id: int, broker: int) -> None:
-        """Nothing goes between the two any more."""
+        """Nothing passes between the two any more."""
         self._cuts.add((controller_id, broker))
 
     def mend(self, controller_id: int | None = None, broker: int | None = None) -> None:
-        """Cuts of that controller, of that broker, or all are mended."""
+        """Mend the cuts of that controller, of that broker, or all."""
         self._cuts = {
             (c, b) for c, b in self._cuts if (controller_id, broker) not in ((c, b), (c, None), (None, b), (None, None))
         }
@@ -120,27 +119,27 @@ class Network:
         self._slow[broker] = self.now + steps
 
     def partition_purged(self, tp: TopicPartition) -> None:
-        """A host is told that a partition is gone for good."""
+        """A host gets the notice that a partition is gone for good."""
         self.purged.append(tp)
         self.observe_purge(tp)
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing is under way."""
+        """Whether nothing is in transit."""
         return not self._rounds and not self._late
 
     # --- rounds
 
     def submit(self, controller: object, controller_id: int, broker: int, call: Call) -> None:
-        """A round goes out. `controller` is the process that sent it: if it dies first, nothing is sent."""
-        due = self.now + 2  # the step under way counts itself when the callbacks of former ones are let in
+        """Send a round. `controller` is the process that sent it: if it dies first, nothing is sent."""
+        due = self.now + 2  # the present step counts as one when the earlier callbacks are delivered
         if self.faults.delay and self._chance.random() < self.faults.delay:
             due += self._chance.randint(1, self.faults.late_steps_max)
         self._rounds.append(_Round(due, controller, controller_id, broker, self._revision(), call))
 
     def step(self, is_running: Callable[[object], bool | None]) -> bool:
-        """Let arrive what is due; whether anything did. `is_running`: None for a controller that is gone for good,
-        False for one that stands still."""
+        """Deliver what is due; returns whether there was anything. `is_running`: None for a controller that is gone for
+        good, False for a paused one."""
         self.now += 1
         moved = self._deliver_late()
         rounds, self._rounds = self._rounds, []
@@ -167,7 +166,7 @@ class Network:
                 self._tell_settings(broker, kind, name, configs)
 
     def started(self, broker: Broker) -> None:
-        """A broker that starts reads what its settings are."""
+        """A broker that starts reads its settings."""
         for (kind, name), configs in self.settings.items():
             self._tell_settings(broker, kind, name, configs)
 
@@ -175,21 +174,21 @@ class Network:
         for setting, reason in broker.config_changed(kind, name, configs).items():
             self._timeline.say(f"broker {broker.broker_id}", f"passes over {setting} of {kind} {name}: {reason}")
 
-    # --- one by one, by whoever decides on the order himself
+    # --- one by one, for callers that choose the order themselves
 
     @property
     def under_way(self) -> list[tuple[int, int]]:
-        """Controller and broker of every round that is on its way."""
+        """Controller and broker of every round in transit."""
         return [(one.controller_id, one.broker) for one in self._rounds]
 
     @property
     def late(self) -> int:
-        """How many requests may still arrive that count as lost, or arrived before."""
+        """How many lost or already delivered requests may still arrive."""
         return len(self._late)
 
     def let_in(self, controller_id: int, broker: int, *fates: Fate) -> bool:
-        """The oldest round of the two arrives now; `fates`: of its callbacks, the first ones. Whether each of them was
-        met."""
+        """Deliver the oldest round of the two; `fates`: of its first callbacks. Returns whether each of them was
+        used."""
         one = next(o for o in self._rounds if (o.controller_id, o.broker) == (controller_id, broker))
         self._rounds.remove(one)
         self.fates.extend(fates)
@@ -200,14 +199,14 @@ class Network:
         return met
 
     def let_in_late(self, place: int) -> None:
-        """One of those that are late arrives now, unless it may not any more (see the head)."""
+        """Deliver one of the late requests, unless that is no longer allowed (see the top of the module)."""
         _, request, revision = self._late.pop(place)
         broker = self.brokers.get(request.broker_id)
         if broker is not None and broker.is_up and self._may_be_late(request):
             self._obey(broker, request, revision, "late")
 
     def forget(self, is_running: Callable[[object], bool | None]) -> None:
-        """Rounds of processes that are gone are never sent."""
+        """Drop the rounds of processes that are gone."""
         self._rounds = [one for one in self._rounds if is_running(one.controller) is not None]
 
     def _holds(self, broker: int) -> bool:
@@ -290,7 +289,7 @@ class Network:
 
 
 def in_words(sent: Sent, response: HostResponse | None = None) -> str:
-    """A callback on one line."""
+    """A callback as one line."""
     request = sent.request
     if isinstance(request, LeaderAndIsrRequest):
         said = ", ".join(

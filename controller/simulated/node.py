@@ -1,4 +1,4 @@
-"""A controller as simulated brokers see it: what they ask it, and how its callbacks reach them."""
+"""A controller as simulated brokers see it: the target of their requests, and the source of callbacks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from controller.simulated.network import Network
 
 
 class Asked(Protocol):
-    """What brokers request of a controller and report to it, as `Controller` has it."""
+    """The requests and reports of brokers, as `Controller` takes them."""
 
     def alter_isr(  # noqa: PLR0917 - as the controller's
         self,
@@ -39,7 +39,7 @@ class Asked(Protocol):
 
 
 class ShutsDown(Protocol):
-    """Where a broker asks for a controlled shutdown, as `Controller` has it."""
+    """Takes requests for a controlled shutdown, as `Controller` does."""
 
     def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> Future[tuple[TopicPartition, ...]]: ...
 
@@ -52,7 +52,7 @@ class ControllerNode(Protocol):
 
     @property
     def is_up(self) -> bool:
-        """Whether it runs, and does not stand still."""
+        """Whether it runs, and is not paused."""
         ...
 
     @property
@@ -62,28 +62,27 @@ class ControllerNode(Protocol):
 
     @property
     def controller(self) -> ShutsDown | None:
-        """The controller that runs here; None while the node is down."""
+        """The controller of this node; None while the node is down."""
         ...
 
     @property
     def asked(self) -> Asked | None:
-        """Where brokers send requests at this node; None while it is down."""
+        """The target of brokers' requests at this node; None while it is down."""
         ...
 
     @property
     def is_told(self) -> bool:
-        """Whether brokers report to it what their logs hold."""
+        """Whether brokers report the state of their logs to it."""
         ...
 
     def speaking(self) -> AbstractContextManager[None]:
-        """Commits in this block are sent by this node."""
+        """Commits in this block are attributed to this node."""
         ...
 
 
 class NodeHost(HostNotices):
     """The host that a controller calls: every callback goes over the network to a broker. With a LeaderAndIsr version
-    below 3 it belongs to a controller that knows no targets: it sends none, and nothing to brokers that are only
-    targets."""
+    below 3 its controller knows no targets: it sends none, and nothing to brokers that are only targets."""
 
     def __init__(self, controller_id: int, network: Network, leader_and_isr_version: int) -> None:
         self._controller_id = controller_id
@@ -110,5 +109,5 @@ class NodeHost(HostNotices):
         self._network.config_changed(entity_type, name, configs)
 
     def partition_purged(self, topic: str, partition: int) -> None:
-        """The offsets that groups committed of the partition are deleted."""
+        """The partition's committed group offsets are deleted."""
         self._network.partition_purged(TopicPartition(topic, partition))

@@ -1,12 +1,12 @@
-"""One replica on one simulated broker: what it was told, and what a leader does with it.
+"""One replica on one simulated broker: its state by the controller's requests, and a leader's work with it.
 
-Rules (Kafka's)
-* The high watermark is the lowest end offset of the *maximal* isr: what is committed, and what was asked for and not
-  answered yet. So no record counts as acknowledged that any possible isr lacks.
-* A follower joins the isr when its end offset reached the high watermark and the offset at which this leader epoch
-  began; it leaves when it has not been at the leader's end for longer than the lag allowed.
-* One change of the isr is under way at a time. A refusal that says "not applied" drops it; anything else keeps it,
-  since it may have been applied, until a newer partition epoch is heard of.
+The rules are Kafka's:
+* The high watermark is the lowest end offset in the *maximal* isr: the committed isr, and the requested one that is not
+  answered yet. So no record counts as acknowledged that a possible isr lacks.
+* A follower joins the isr when its end offset has reached the high watermark and the offset at which this leader epoch
+  began; it leaves when it has not been at the leader's end for longer than the allowed lag.
+* One change of the isr is in progress at a time. An error that means "not applied" drops it; any other keeps it, since
+  it may have been applied, until a newer partition epoch is known.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from controller.simulated.log import Log, Run, truncation_offset
 
 
 class Role(enum.Enum):
-    """What a replica does just now. IDLE: it holds a log and serves nobody."""
+    """The present role of a replica. IDLE: it has a log and serves no requests."""
 
     LEADER = "leader"
     FOLLOWER = "follower"
@@ -31,7 +31,7 @@ class Role(enum.Enum):
 
 @attrs.define
 class FollowerSeen:
-    """What a leader knows of a follower by its fetches. `end_offset` None: it has not fetched in this epoch."""
+    """A leader's knowledge of a follower by its fetches. `end_offset` None: it has not fetched in this epoch."""
 
     caught_up_ms: int
     end_offset: int | None = None
@@ -41,7 +41,7 @@ class FollowerSeen:
 
 @attrs.frozen
 class IsrAsked:
-    """A change of the isr that is under way."""
+    """A change of the isr that is in progress."""
 
     isr: Replicas
     leader_epoch: int
@@ -78,21 +78,21 @@ class Replica:
 
     @property
     def maximal_isr(self) -> Replicas:
-        """Everybody who is in the isr, or would be."""
+        """The isr, with the brokers that are requested to join it."""
         asked = () if self.asked is None else self.asked.isr
         return self.isr + tuple(b for b in asked if b not in self.isr)
 
-    # --- what it is told
+    # --- requests of the controller
 
     def told(self, said: LeaderAndIsrPartition, now_ms: int) -> None:
-        """Obey a LeaderAndIsr that is not older than what is known."""
+        """Obey a LeaderAndIsr that is not older than the present state."""
         if said.leader_epoch > self.leader_epoch:
             self._new_epoch(said, now_ms)
         elif said.partition_epoch > self.partition_epoch:
             self.learned(said.isr, said.partition_epoch)
             self.recovering = said.leader_recovery_state == 1
         elif self.role is not Role.IDLE:
-            self.target = said.target_replicas  # a controller that knows none took over: the move stops
+            self.target = said.target_replicas  # a controller without targets took over: the move stops
             return
         self.replicas, self.target, self.status = said.replicas, said.target_replicas, said.status_code
         self._take_role(now_ms)
@@ -118,14 +118,14 @@ class Replica:
             self.role = Role.IDLE if self.leader == NO_LEADER else Role.FOLLOWER
 
     def learned(self, isr: Replicas, partition_epoch: int) -> None:
-        """A newer committed isr of this leader epoch: by an answer, by metadata, or told."""
+        """A newer committed isr of this leader epoch: by an answer, by metadata, or by a request."""
         if partition_epoch > self.partition_epoch:
             self.isr, self.partition_epoch = isr, partition_epoch
             self.asked = None
             self.advance()
 
     def stop(self) -> None:
-        """Serve nobody; the log stays."""
+        """Serve no requests; the log stays."""
         self.role, self.asked = Role.IDLE, None
 
     # --- a leader's work
@@ -138,7 +138,7 @@ class Replica:
         return run
 
     def fetched(self, follower: int, offset: int, now_ms: int) -> None:
-        """A follower that stands at `offset` fetched."""
+        """Record a fetch of a follower with the end offset `offset`."""
         seen = self.followers.setdefault(follower, FollowerSeen(now_ms))
         seen.end_offset = offset
         if offset >= self.log.end_offset:
@@ -149,7 +149,7 @@ class Replica:
         self.advance()
 
     def advance(self) -> None:
-        """The high watermark goes up to what the whole maximal isr has."""
+        """Raise the high watermark to the lowest end offset in the maximal isr."""
         if self.leader != self.broker:
             return
         ends = [self._end_of(member) for member in self.maximal_isr]
@@ -164,7 +164,7 @@ class Replica:
         return None if seen is None else seen.end_offset
 
     def wanted_isr(self, now_ms: int, lag_max_ms: int) -> Replicas | None:
-        """The isr that this leader should ask for, None where the present one is right."""
+        """The isr that this leader should request, None where the present one is right."""
         if self.role is not Role.LEADER or self.asked is not None:
             return None
         stay = tuple(b for b in self.isr if b == self.broker or not self._lags(b, now_ms, lag_max_ms))
@@ -186,7 +186,7 @@ class Replica:
     # --- a follower's work
 
     def truncate_to(self, leader: Log) -> int:
-        """Give up what the leader does not have, once per leader epoch; returns how many records went."""
+        """Delete what the leader does not have, once per leader epoch; returns the number of records."""
         if self.is_truncated:
             return 0
         removed = self.log.truncate(truncation_offset(self.log, leader))

@@ -1,11 +1,10 @@
-"""The store that a simulated cluster shares, and its clients, which can be cut like a process that dies.
+"""The store of a simulated cluster, and its clients, which can be cut like those of a process that dies.
 
-Rules
-* Controllers and brokers open clients through `ClusterStore` and never know which store is behind it: the memory server
-  that it is, or a real store (`StoreClient`).
-* `StoreClient.disconnect` is for good: nothing is sent to the server, which ends the session by its own clock. There is
-  no way back, so `reconnect` is an error.
-* A commit whose outcome is unknown stays so for its sender; the watcher finds out for itself.
+* Controllers and brokers open clients through `ClusterStore` and do not know which store is behind it: the memory
+  server that it is, or a real store (`StoreClient`).
+* `StoreClient.disconnect` is permanent: nothing is sent to the server, which ends the session by its own clock. So
+  `reconnect` is an error.
+* A commit with an unknown outcome stays unknown for its sender; the watcher finds the outcome itself.
 """
 
 from __future__ import annotations
@@ -37,20 +36,20 @@ class ClusterStore(MemoryServer):
     """A memory server, and the one place where processes of a simulated cluster open clients of their store."""
 
     def speaking(self, who: str) -> AbstractContextManager[None]:  # noqa: ARG002 - for those that record it
-        """Commits in this block are sent by `who`."""
+        """Commits in this block are attributed to `who`."""
         return nullcontext()
 
     def client(self) -> Client:
-        """One more client with a session of its own."""
+        """A new client with its own session."""
         return MemoryStore(self)
 
     def connection(self) -> Connection | StoreClient:
-        """One more client, which remembers the sessions that are opened from it."""
+        """A new client, which remembers the sessions that are opened from it."""
         return Connection(self)
 
 
 class Watcher(Protocol):
-    """What hears of the commits of a `StoreClient`."""
+    """Is notified of the commits of a `StoreClient`."""
 
     def committed(self, client: StoreClient, ops: Sequence[Op]) -> None:
         """The ops were applied."""
@@ -59,12 +58,12 @@ class Watcher(Protocol):
         """The ops may have been applied."""
 
     def opened(self, client: StoreClient) -> None:
-        """The client has a session of its own."""
+        """The client has its own session."""
 
 
 class StoreClient(FaultStore):
-    """A client of the store that `opens` opens; or one that uses the session of `borrowed`, which it must not end.
-    `opened`: the clients that were opened from it. `is_over`: closed or cut."""
+    """A client of the store that `opens` opens; or one with the session of `borrowed`, which it must not end. `opened`:
+    the clients that were opened from it. `is_over`: closed or cut."""
 
     def __init__(
         self,
@@ -82,7 +81,7 @@ class StoreClient(FaultStore):
             watcher.opened(self)
 
     def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
-        """As the store; the watcher hears of it."""
+        """As the store; the watcher is notified."""
         try:
             commit = super().commit(ops, timeout_s=timeout_s)
         except OutcomeUnknown:
@@ -94,31 +93,31 @@ class StoreClient(FaultStore):
         return commit
 
     def another_session(self) -> StoreClient:
-        """One more with a session of its own, which the watcher hears of, too."""
+        """A client with a new session, of which the watcher is notified, too."""
         store = StoreClient(self._opens, watcher=self._watcher)
         self.opened.append(store)
         return store
 
     def close(self) -> None:
-        """The session ends, unless it was cut before."""
+        """End the session, unless it was cut before."""
         self.is_over = True
         if self._is_own:
             super().close()
 
     def disconnect(self) -> None:
-        """As the death of the process would do: nothing is sent to the server."""
+        """As by the death of the process: nothing is sent to the server."""
         self.is_over = True
         if not self._is_own:
             return
         die = getattr(self.inner, "abandon", None) or getattr(self.inner, "disconnect", None)
         if die is None:
-            raise Invalid(f"{self.inner.capabilities.name}: a client of it cannot die without a word")
+            raise Invalid(f"{self.inner.capabilities.name}: its client cannot be cut from the server")
         die()
 
     def reconnect(self) -> None:
-        """Invalid, if it was cut."""
+        """Raises Invalid if it was cut."""
         if self.is_over:
-            raise Invalid("a client of a real store that was cut does not come back")
+            raise Invalid("a client of a real store cannot reconnect after it was cut")
 
 
 Client: TypeAlias = MemoryStore | StoreClient

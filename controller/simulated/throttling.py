@@ -1,12 +1,11 @@
-"""Fetches while somebody has a limit: all that want something stand in one line, and each takes what it may.
+"""Fetches under limits: all followers that are behind form one queue, and each takes what it may.
 
-Rules
-* Who waits longest is first. A fetch takes its share of what the network brings into its broker, within what the limits
-  of both sides allow; one record at least, since a record may be larger than what a limit gives at a time.
-* Who may take nothing is left out and stays where it stands in the line, and nobody waits for it. But the first in line
-  at what has nothing to give (a limit, or the network) keeps for itself what one record takes of the rest: otherwise it
-  might never find all of it free at once.
-* Who is bound by no limit stands in the same line, for its share of the network.
+* The one that has waited longest is first. A fetch takes its share of the network's bytes into its broker, within the
+  limits of both sides, and at least one record, since a record may be larger than a limit allows at a time.
+* A follower that may take nothing keeps its place and delays no other. But the first in the queue at an exhausted
+  source (a limit, or the network) reserves one record's bytes of its other sources: otherwise it might never find all
+  of them free at once.
+* Followers without a limit are in the same queue, for their share of the network.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ from controller.simulated.broker import Broker
 from controller.simulated.fetching import Meeting
 
 _Place: TypeAlias = tuple[int, str, int]  # the follower, and its replica
-_Source: TypeAlias = ReplicationQuota | int  # a limit, or the network into a broker
+_Source: TypeAlias = ReplicationQuota | int  # a limit, or the network into that broker
 
 
 @attrs.define(eq=False)
 class Throttling:
-    """The line of a cluster. `fetch`: lets one fetch so many bytes, and says how many it took."""
+    """The queue of a cluster. `fetch`: lets one fetch a number of bytes, and returns how many it took."""
 
     brokers: Mapping[int, Broker]
     fetch: Callable[[Meeting, int], int]
     _line: Rotation[_Place] = attrs.field(factory=Rotation)
 
     def copy(self, meetings: Iterable[Meeting], network: dict[int, float]) -> list[tuple[Meeting, int]]:
-        """Fetch for all that are behind; who took how many bytes, which `network` (bytes that may come into each
-        broker; not named: any) is less by."""
+        """Fetch for all that are behind; returns who took how many bytes. `network`: the bytes that may still come into
+        each broker (not named: unlimited), reduced by these."""
         line = {(m.replica.broker, m.replica.topic_id, m.replica.partition): m for m in meetings}
         step = _Step(network)
         for meeting in line.values():
@@ -53,8 +52,8 @@ class Throttling:
 
 @attrs.define(eq=False)
 class _Step:
-    """One step. `waiting`: how many of the line go into a broker; `kept`: what is kept of a source for one that stands
-    before; `wanted`: sources that somebody wanted something of."""
+    """One step. `waiting`: how many of the queue fetch into a broker; `kept`: bytes of a source that are reserved for
+    an earlier one; `wanted`: sources that an earlier one needed."""
 
     network: dict[int, float]
     waiting: dict[int, int] = attrs.field(factory=dict)
@@ -62,7 +61,7 @@ class _Step:
     wanted: set[_Source] = attrs.field(factory=set)
 
     def bytes_max(self, meeting: Meeting, bound: Bound) -> int:
-        """How much one of the line may fetch, a record at least; or 0."""
+        """How much one of the queue may fetch, a record at least; or 0."""
         broker, record_bytes = meeting.replica.broker, meeting.record_bytes
         left: dict[_Source, float] = {quota: quota.allowance() - self.kept.get(quota, 0) for quota in bound.quotas}
         empty = {source for source in left if left[source] < (record_bytes if source in self.kept else 1)}
@@ -76,13 +75,13 @@ class _Step:
         return 0 if empty else max(record_bytes, int(min([*left.values(), share])))
 
     def took(self, meeting: Meeting, bound: Bound, count: int) -> None:
-        """It fetched so much."""
+        """Count what it fetched."""
         bound.record(count)
         if meeting.replica.broker in self.network:
             self.network[meeting.replica.broker] -= count
 
     def _share(self, broker: int) -> float:
-        """What the network brings, divided by those of the line that still stand."""
+        """The network's bytes, divided among those of the queue that have not had their turn."""
         among = self.waiting[broker]
         self.waiting[broker] -= 1
         return self.network[broker] / among if broker in self.network else UNLIMITED

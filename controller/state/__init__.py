@@ -1,4 +1,4 @@
-"""The caches and their indexes; records are applied and undone here, and nothing else writes them."""
+"""The caches and their indexes. Records are applied and undone here; no other room changes them."""
 
 from controller.state.batch import LEGACY, Batch, DirtyKey
 from controller.state.cluster import ClusterState

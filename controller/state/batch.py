@@ -1,16 +1,16 @@
-"""A batch: what was decided since the last commit, so that it can be undone, and which keys that makes dirty.
+"""A batch: the records since the last commit, which can be undone, and the keys that they make dirty.
 
-A dirty key is named by what it holds, not by its path: `("state", number)`, `("topic", name)`, `("config", name)`,
-`("broker config", name)`, `("change", entity)` (a change of configs that is told of), `("old change", key)`,
-`("admitted", broker)`, `("forgotten", broker)`, `("unregistered", broker)` (nothing is written: it is held to have no
-registration), `("intents", broker)` (its new intents), `("intents done", (broker, seq))`, `("deletion", topic)` (of a
-new topic: held to be absent), `("parent", (topic, partition or None))` (a node without data, where the store needs
-such), `("reduction", topic)` (which partitions of it go), `("throttles", slot)` (which throttles are to go),
-`("notification", key)` (one that goes), `LEGACY`, `("migration", version)` (its marker goes). Each is encoded once,
-from the state, however many records touched it.
+A dirty key is named by its content, not by its path: `("state", number)`, `("topic", name)`, `("config", name)`,
+`("broker config", name)`, `("change", entity)` (the notification of a changed config), `("old change", key)` (one to be
+deleted), `("admitted", broker)`, `("forgotten", broker)`, `("unregistered", broker)` (only checked to be absent),
+`("intents", broker)` (its new intents), `("intents done", (broker, seq))`, `("deletion", topic)` (for a new topic:
+checked to be absent), `("parent", (topic, partition or None))` (a node without data, in stores that have them),
+`("reduction", topic)`, `("throttles", slot)` (a mark of throttles to be removed), `("notification", key)` (one to be
+deleted), `LEGACY`, `("migration", version)` (the marker to be deleted). Each is encoded once, from the state, however
+many records changed it.
 
 The code that applies a record changes the state by methods of the batch, which push the inverse of each change, or
-pushes the inverse itself (`undone_by`). So there is no function to undo a record, which could be forgotten
+pushes the inverse itself (`undone_by`). So there is no separate function to undo a record, which could be forgotten
 (docs/decisions/0099).
 """
 
@@ -29,21 +29,21 @@ V = TypeVar("V")
 
 
 class Batch:
-    """Records in the order in which they were applied, each with its token (what naming its keys and publishing need
-    besides the record) and the dirty keys that it named first. Only `apply_all` adds to it."""
+    """Records in the order in which they were applied, each with its token (what is needed besides the record for its
+    dirty keys and for publishing) and the dirty keys that it named first. Only `apply_all` adds to it."""
 
     __slots__ = ("_inverses", "dirty_keys", "late_topics", "log")
 
     def __init__(self) -> None:
         self.log: list[tuple[Record, object, tuple[DirtyKey, ...]]] = []
         self.dirty_keys: dict[DirtyKey, None] = {}
-        self.late_topics: dict[str, int] = {}  # whose key is behind, by how many rows, and may be written later
-        self._inverses: list[tuple[int, Callable[..., object], tuple[Any, ...]]] = []  # of the record with that index
+        self.late_topics: dict[str, int] = {}  # topics whose key may be written later -> how many rows it lacks
+        self._inverses: list[tuple[int, Callable[..., object], tuple[Any, ...]]] = []  # with the index of the record
 
     def __len__(self) -> int:
         return len(self.log)
 
-    # --- changes that are undone with the record that is being applied
+    # --- changes that are undone together with the record that is being applied
 
     def put(self, of: dict[K, V], key: K, value: V) -> None:
         """`of[key] = value`."""
@@ -54,19 +54,19 @@ class Batch:
         of[key] = value
 
     def take(self, of: dict[K, V], key: K) -> V:
-        """What stood under `key`, which is there, and is not any more."""
+        """Remove an existing key and return its value."""
         value = of.pop(key)
         self.undone_by(of.__setitem__, key, value)
         return value
 
     def add(self, of: set[K], item: K) -> None:
-        """`item` is in the set."""
+        """Add `item` to the set."""
         if item not in of:
             of.add(item)
             self.undone_by(of.remove, item)
 
     def discard(self, of: set[K], item: K) -> None:
-        """`item` is not in the set."""
+        """Remove `item` from the set."""
         if item in of:
             of.remove(item)
             self.undone_by(of.add, item)
@@ -77,23 +77,23 @@ class Batch:
         setattr(of, name, value)
 
     def keep(self, of: object, *names: str) -> None:
-        """These attributes are about to change."""
+        """Restore these attributes, which are about to change, on undo."""
         for name in names:
             self.undone_by(setattr, of, name, getattr(of, name))
 
     def undone_by(self, do: Callable[..., object], *arguments: object) -> None:
-        """Push the call that reverts what was just changed."""
+        """Push the call that reverts the latest change."""
         self._inverses.append((len(self.log), do, arguments))
 
     def grew(self, topic: str) -> None:
-        """R of one more row of `topic` grew."""
+        """R of one more row of `topic` has grown."""
         self.late_topics[topic] = self.late_topics.get(topic, 0) + 1
         self.undone_by(_grew_less, self.late_topics, topic)
 
     # --- undoing
 
     def take_back(self) -> tuple[Record, object]:
-        """The last record and its token, out of the batch with the dirty keys that only it named and its changes."""
+        """Remove the last record with its changes and the dirty keys that only it named; return it and its token."""
         record, token, fresh = self.log.pop()
         for dirty_key in fresh:
             del self.dirty_keys[dirty_key]
@@ -101,14 +101,14 @@ class Batch:
         return record, token
 
     def take_back_rest(self) -> None:
-        """Revert the changes of records that are not in the batch: taken out, or failed while they were applied."""
+        """Revert the changes of records that are not in the batch: removed ones, or one that failed to apply."""
         while self._inverses and self._inverses[-1][0] >= len(self.log):
             _, do, arguments = self._inverses.pop()
             do(*arguments)
 
 
 def _grew_less(late_topics: dict[str, int], topic: str) -> None:
-    """Not a method of the batch: a batch that refers to itself is freed by the garbage collector only, late."""
+    """Not a method: a batch that refers to itself is freed late, by the garbage collector."""
     late_topics[topic] -= 1
     if not late_topics[topic]:
         del late_topics[topic]

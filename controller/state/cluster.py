@@ -1,7 +1,7 @@
-"""The state: every cache of the controller, with its indexes. Read by rules through `ClusterView`, changed by records.
+"""The state: every cache of the controller, with its indexes. Rules read it as `ClusterView`; records change it.
 
-Bulk loads (`load_topic`, `Intents.load`, `stored`) come before the first record of a term. Keys' versions move when a
-commit was applied, never before. Nothing outside this room assigns to the state.
+Bulk loads (`load_topic`, `Intents.load`, `stored`) come before the first record of a term. Versions of keys change only
+after a commit was applied. No code outside this room assigns to the state.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from controller.state.tally import Tally
 
 
 class Deleted(NamedTuple):
-    """What was taken out of the state with a topic. `twin`: under whose name names that collide with it are known."""
+    """What was removed from the state with a topic. `twin`: the topic that holds the entry for its colliding names."""
 
     row: TopicRow
     partitions: list[tuple[int, Partition | None]]
@@ -27,14 +27,14 @@ class Deleted(NamedTuple):
 
 
 class Purged(NamedTuple):
-    """What was taken out of the state with the last partition of a topic."""
+    """What was removed from the state with the last partition of a topic."""
 
     number: int
     disks: set[tuple[int, int]]
 
 
 class ClusterState(Stored):
-    """Everything the controller knows of the cluster, and how records change it (they come here through `tables`)."""
+    """Everything that the controller knows of the cluster, and the changes by records (made through `tables`)."""
 
     __slots__ = ()
 
@@ -43,7 +43,7 @@ class ClusterState(Stored):
     def load_topic(
         self, topic: Topic, partitions: PartitionColumns, configs: Mapping[str, str], versions: KeyVersions
     ) -> dict[int, Partition]:
-        """Take in a topic as it stands in the store. Returns the rows, by number, that say more than most."""
+        """Add a topic from the store. Returns the rows that are kept whole, by number."""
         row = self.add_topic(topic, configs)
         row.version, row.generation = versions.topic.version, versions.topic.generation
         row.config_version = versions.config
@@ -64,7 +64,7 @@ class ClusterState(Stored):
         return whole
 
     def start_tally(self) -> None:
-        """From now on the counts over all rows are kept."""
+        """Keep the counts over all rows from now on."""
         self.tally = Tally.of(self.rows)
 
     def _tally_all(self, partitions: Iterable[Partition | None], by: int) -> None:
@@ -80,7 +80,7 @@ class ClusterState(Stored):
         return row
 
     def remove_topic(self, name: str) -> None:
-        """Undo `add_topic`; its partitions are gone already."""
+        """Undo `add_topic`; its partitions are removed already."""
         del self.topics[name]
         if self._names.get(name.replace(".", "_")) == name:
             del self._names[name.replace(".", "_")]
@@ -88,7 +88,7 @@ class ClusterState(Stored):
     def add_partition(
         self, row: TopicRow, partition: Partition, version: int = ABSENT.version, generation: int = ABSENT.generation
     ) -> None:
-        """The next partition of a topic, with the next number."""
+        """Add the next partition of a topic, with the next number."""
         number = len(self.rows)
         row.numbers.append(number)
         self.rows.append(partition)
@@ -98,7 +98,7 @@ class ClusterState(Stored):
         self._tally_all((partition,), 1)
 
     def _enter(self, number: int, partition: Partition) -> None:
-        """A new row enters the indexes."""
+        """Add a new row to the indexes."""
         replicas = partition.replicas
         named: Iterable[int] = replicas
         if partition.isr is not replicas or partition.move is not None:
@@ -111,7 +111,7 @@ class ClusterState(Stored):
     def remove_last_partition(self, row: TopicRow) -> None:
         """Undo `add_partition`."""
         number = row.numbers.pop()
-        assert number == len(self.rows) - 1, "partitions are taken back in the order opposite to their making"
+        assert number == len(self.rows) - 1, "partitions must be removed in the reverse order of their creation"
         partition = self.rows.pop()
         self._tally_all((partition,), -1)
         self.versions.pop()
@@ -121,7 +121,7 @@ class ClusterState(Stored):
             self._index[broker].leave(broker, self.rows)
 
     def purge_last_partition(self, topic: str) -> Purged:
-        """The last partition of a topic is gone; what `unpurge` needs."""
+        """Remove the last partition of a topic; return what `unpurge` needs."""
         row = self.topics[topic]
         number = row.numbers.pop()
         partition = self.rows[number]
@@ -149,7 +149,7 @@ class ClusterState(Stored):
         self._deleted_rows -= 1
 
     def put_row(self, number: int, before: Partition, after: Partition) -> None:
-        """`after` stands where `before` stood; indexes follow."""
+        """Replace `before` by `after`, and update the indexes."""
         self.rows[number] = after
         if self.tally is not None:
             self.tally.swap(before, after)
@@ -191,7 +191,7 @@ class ClusterState(Stored):
     # --- topics that are deleted
 
     def delete_topic(self, name: str) -> Deleted:
-        """The topic and its partitions are gone, all but where its keys stand; what `undelete_topic` needs."""
+        """Remove the topic and its partitions, except the versions of its keys; return what `undelete_topic` needs."""
         row = self.topics[name]
         deletion = self.deletions[name]
         deletion.topic_version, deletion.config_version = row.version, row.config_version
@@ -209,7 +209,7 @@ class ClusterState(Stored):
         metric = name.replace(".", "_")
         twin = self._names.get(metric)
         self.remove_topic(name)
-        if twin == name:  # two names that collide may have been found in the store
+        if twin == name:  # the store may have two topics whose names collide
             other = next((t for t in self.topics if t.replace(".", "_") == metric and t != metric), None)
             if other is not None:
                 self._names[metric] = other
@@ -225,6 +225,6 @@ class ClusterState(Stored):
         for number, partition in deleted.partitions:
             self.rows[number] = partition
             for broker in () if partition is None else brokers_of(partition):
-                self._index[broker].add(number)  # compacted meanwhile, perhaps; entries that repeat do no harm
+                self._index[broker].add(number)  # maybe compacted meanwhile; repeated entries are harmless
         self._gone |= deleted.disks
         self._deleted_rows -= len(deleted.partitions)

@@ -1,11 +1,11 @@
-"""How partitions are packed: columns by dense number, which look like a list of rows.
+"""Partitions packed as columns by dense number, with the interface of a list of rows.
 
-In: rows, one by one or a topic's at once. Out: a `Partition` for who asks for one, made anew. Nearly every partition
-rests: it does not move, is online, has up to `WIDTH` replicas, and its isr is made of those. Such a one is a number in
-each of six columns, some 40 bytes, where an object with its tuples takes 350. Whatever else there is stays whole.
+Rows are added one by one or per topic, and returned as new `Partition` objects. Nearly every partition is at rest: it
+does not move, is online, has at most `WIDTH` replicas, and its ISR is a subset of them. Such a partition is one number
+in each of six columns, some 40 bytes; an object with its tuples takes 350. All others are kept whole.
 
-A change asks for its row several times and puts another: rows that were asked for or put lately are objects as well,
-until there are so many that they are packed. A pass over all rows (`once`, `__iter__`) leaves none behind.
+A change reads its row several times and writes another: rows that were read or written recently are kept as objects
+too, until there are so many that they are packed. A pass over all rows (`once`, `__iter__`) keeps none.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Final, NamedTuple
 
 from controller.model.values import Partition, Replicas
 
-WIDTH: Final = 4  # replicas that the column has room for
-_LATELY_MAX: Final = 16_384  # some 3 MB; a quarter of it costs a tenth of the moves
+WIDTH: Final = 4  # the number of replicas in the column
+_LATELY_MAX: Final = 16_384  # some 3 MB; with a quarter of it, moves are a tenth slower
 
 Picks = tuple[int, ...]
 _RESTING: Final[list[tuple[int, Picks]]] = [
@@ -29,10 +29,10 @@ _RESTING: Final[list[tuple[int, Picks]]] = [
     for length in range(size + 1)
     for picks in permutations(range(size), length)
 ]
-"""What a code says of R and I: how many replicas, and which of them, by place, are in sync, in their order."""
+"""What a code means: the number of replicas, and which of them, by position, are in sync, in order."""
 _CODES: Final = {one: code for code, one in enumerate(_RESTING)}
-_SAME: Final = {size: _CODES[size, tuple(range(size))] for size in range(1, WIDTH + 1)}  # I = R, by the size of R
-_LATELY: Final = 253  # it was put, and is not packed yet
+_SAME: Final = {size: _CODES[size, tuple(range(size))] for size in range(1, WIDTH + 1)}  # ISR = R, by the size of R
+_LATELY: Final = 253  # written recently and not packed yet
 _WHOLE: Final = 254
 _GONE: Final = 255
 assert len(_RESTING) <= _LATELY
@@ -41,27 +41,27 @@ _ROOM: Final = Struct(f"={WIDTH}i")
 _BYTES: Final = _ROOM.size
 _UNPACK: Final = [Struct(f"={size}i").unpack_from for size in range(WIDTH + 1)]
 _READ: Final = [(_UNPACK[size], None if _SAME[size] == code else picks) for code, (size, picks) in enumerate(_RESTING)]
-"""How the replicas of a code are read, and I out of them; None: they are I."""
+"""By code: how to read the replicas, and the positions of the ISR; None: the ISR equals the replicas."""
 _FILL: Final = [(0,) * (WIDTH - size) for size in range(WIDTH + 1)]
 
 
 def _code_of(replicas: Replicas, isr: Replicas) -> int:
-    """The code of R and I, _WHOLE where there is none."""
+    """The code of R and the ISR, _WHOLE if there is none."""
     if isr is replicas or isr == replicas:
         return _SAME.get(len(replicas), _WHOLE)
     try:
         return _CODES.get((len(replicas), tuple([replicas.index(broker) for broker in isr])), _WHOLE)
-    except ValueError:  # a stray
+    except ValueError:  # a member of the ISR outside R
         return _WHOLE
 
 
 def says_more(row: Partition) -> bool:
-    """Whether more than R, I, leader and leader epoch is to be known."""
+    """Whether the partition has more than R, ISR, leader and leader epoch."""
     return bool(row.move is not None or row.status_code or row.leader_recovery_state or row.extra is not None)
 
 
 class PartitionColumns(NamedTuple):
-    """Partitions of a topic, by their ids. `whole`: those of which more is known, by id."""
+    """Partitions of a topic, by id. `whole`: those with more values, by id."""
 
     replicas: Sequence[Replicas]
     isrs: Sequence[Replicas]
@@ -71,7 +71,7 @@ class PartitionColumns(NamedTuple):
 
     @classmethod
     def of(cls, rows: Sequence[Partition]) -> PartitionColumns:
-        """Those of partitions whose ids follow each other."""
+        """The columns of partitions with consecutive ids."""
         more = {row.partition: row for row in rows if says_more(row)}
         return cls(
             [row.replicas for row in rows],
@@ -83,7 +83,7 @@ class PartitionColumns(NamedTuple):
 
 
 class Rows(Sequence[Partition | None]):
-    """The row of each number, None where the partition is gone."""
+    """The row of each number, None if the partition is gone."""
 
     __slots__ = ("_codes", "_epochs", "_lately", "_leaders", "_places", "_replicas", "_topics", "_whole")
 
@@ -93,7 +93,7 @@ class Rows(Sequence[Partition | None]):
         self._places = array("I")
         self._leaders = array("i")
         self._epochs = array("i")
-        self._replicas = array("i")  # WIDTH each
+        self._replicas = array("i")  # WIDTH per partition
         self._whole: dict[int, Partition] = {}
         self._lately: dict[int, Partition] = {}
 
@@ -108,7 +108,7 @@ class Rows(Sequence[Partition | None]):
         return row
 
     def once(self, number: int) -> Partition | None:
-        """As `[number]`, for whoever goes over many and asks for each but once."""
+        """As `[number]`, for callers that visit many rows once each."""
         if self._codes[number] < _LATELY:
             return self._made(number)
         return self._lately.get(number) or self._whole.get(number)
@@ -117,7 +117,7 @@ class Rows(Sequence[Partition | None]):
         return map(self.once, range(len(self._codes)))
 
     def _made(self, number: int) -> Partition:
-        """The row of a partition that rests."""
+        """The row of a partition at rest."""
         unpack, picks = _READ[self._codes[number]]
         replicas: Replicas = unpack(self._replicas, _BYTES * number)
         return Partition(
@@ -130,7 +130,7 @@ class Rows(Sequence[Partition | None]):
         )
 
     def names(self, number: int, broker: int) -> bool:
-        """Whether the row has `broker` in R, I or T."""
+        """Whether the row has `broker` in R, the ISR or T."""
         code = self._codes[number]
         if code < _LATELY:
             return broker in _READ[code][0](self._replicas, _BYTES * number)
@@ -140,8 +140,8 @@ class Rows(Sequence[Partition | None]):
         return broker in row.replicas or broker in row.isr or (row.move is not None and broker in row.move.target)
 
     def alike(self) -> Iterator[tuple[Partition, int]]:
-        """One row of each kind, and how many there are: rows that rest are alike by their leader, their preferred
-        leader and which replicas are in sync."""
+        """One row of each kind, with their number: rows at rest are of one kind if they have the same leader, preferred
+        leader and code."""
         self._pack()
         some = dict(zip(self._kinds(), range(len(self)), strict=True))
         for kind, count in Counter(self._kinds()).items():
@@ -173,10 +173,10 @@ class Rows(Sequence[Partition | None]):
         self._lately[number] = row
 
     def _pack(self) -> None:
-        """What was asked for or put lately is packed."""
+        """Pack the rows that were read or written recently."""
         for number, row in self._lately.items():
             if self._codes[number] != _LATELY:
-                continue  # as it was
+                continue  # unchanged
             code = self._codes[number] = _code_of(row.replicas, row.isr)
             if code == _WHOLE:
                 self._whole[number] = row
@@ -186,11 +186,11 @@ class Rows(Sequence[Partition | None]):
         self._lately.clear()
 
     def append(self, row: Partition) -> None:
-        """The row of the next number."""
+        """Add the row of the next number."""
         self.load(row.topic, row.partition, PartitionColumns.of((row,)))
 
     def load(self, topic: str, place: int, rows: PartitionColumns) -> dict[int, Partition]:
-        """The next numbers are those of partitions of a topic, from `place` on. Returns which rows are kept whole."""
+        """Add partitions of a topic, from `place` on, under the next numbers. Returns the rows that are kept whole."""
         first, end = len(self._codes), place + len(rows.replicas)
         pairs = zip(rows.replicas, rows.isrs, strict=True)
         codes = bytearray([_SAME.get(len(r), _WHOLE) if r == isr else _code_of(r, isr) for r, isr in pairs])
@@ -212,7 +212,7 @@ class Rows(Sequence[Partition | None]):
         return whole
 
     def pop(self) -> Partition | None:
-        """Take the last row out."""
+        """Remove the last row and return it."""
         number = len(self._codes) - 1
         row = self[number]
         self[number] = None

@@ -1,8 +1,8 @@
-"""Open delete intents, by broker, and the keys in which they are durable.
+"""Open delete intents, by broker, and the keys that hold them.
 
-A key `/admin/replica_deletions/<broker>/<seq>` is written once, with all intents of one broker and one commit, and goes
-when the last of them is closed (acknowledged or void). Which are closed is held in memory: sending one again after a
-failover does no harm.
+A key `/admin/replica_deletions/<broker>/<seq>` is written once, with all intents of one broker and one commit, and
+deleted when the last of them is closed (acknowledged or void). Which are closed is kept in memory: after a failover an
+intent may be sent again, which is harmless.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ Slot: TypeAlias = tuple[str, int]  # topic_id, partition
 
 @attrs.define
 class IntentKey:
-    """Where a key of intents stands, and how many in it are open."""
+    """The version of a key of intents, and how many of them are open."""
 
     version: int
     open_count: int
 
 
 class Intents:
-    """Every open intent. `undurable` ones belong to the batch that is not committed yet; they have no key."""
+    """All open intents. `undurable` ones belong to the batch that is not committed yet; they have no key."""
 
     def __init__(self) -> None:
         self.keys: dict[KeyId, IntentKey] = {}
         self._open = defaultdict[int, dict[Slot, DeleteIntent]](dict)
         self._undurable = defaultdict[int, dict[Slot, DeleteIntent]](dict)
-        self._seqs = defaultdict[int, dict[Slot, int]](dict)  # of the durable ones: under which seq
-        self._of_topic: dict[str, int] = {}  # topic_id -> how many are open
+        self._seqs = defaultdict[int, dict[Slot, int]](dict)  # of the durable ones: the seq of their key
+        self._of_topic: dict[str, int] = {}  # topic_id -> number of open ones
         self._of_slot: dict[Slot, int] = {}
 
     def __len__(self) -> int:
@@ -52,24 +52,23 @@ class Intents:
         return None if slots is None else slots.get((topic_id, partition))
 
     def by_replica(self, broker: int) -> Mapping[Slot, DeleteIntent]:
-        """Those of a broker, by topic id and partition; to look at alone."""
+        """Those of a broker, by topic id and partition; read-only."""
         return self._open.get(broker, {})
 
     def seq_of(self, intent: DeleteIntent) -> int | None:
-        """Under which seq an open intent is durable; None: not yet."""
+        """The seq of an open intent's key; None: not durable yet."""
         return self._seqs.get(intent.broker, {}).get((intent.topic_id, intent.partition))
 
     def count_of(self, topic_id: str) -> int:
-        """How many of a topic are open."""
+        """How many intents of a topic are open."""
         return self._of_topic.get(topic_id, 0)
 
     def count_of_partition(self, topic_id: str, partition: int) -> int:
-        """How many of a partition are open, whosoever they are."""
+        """How many intents of a partition are open, for any broker."""
         return self._of_slot.get((topic_id, partition), 0)
 
     def load(self, broker: int, seq: int, version: int, intents: Iterable[DeleteIntent]) -> None:
-        """Take in a key as it stands in the store. Of two intents for one replica the newer one (higher epoch)
-        stands."""
+        """Add a key from the store. Of two intents for one replica, the newer one (higher epoch) counts."""
         key = self.keys[broker, seq] = IntentKey(version, 0)
         slots, seqs = self._open[broker], self._seqs[broker]
         for intent in intents:
@@ -85,7 +84,7 @@ class Intents:
             key.open_count += 1
 
     def finished_keys(self) -> list[KeyId]:
-        """Keys in which nothing is open any more."""
+        """Keys without an open intent."""
         return [key_id for key_id, key in self.keys.items() if not key.open_count]
 
     def open(self, intent: DeleteIntent) -> None:
@@ -94,8 +93,8 @@ class Intents:
         self._one_more(slot)
 
     def close(self, intent: DeleteIntent) -> tuple[int | None, KeyId | None]:
-        """Under which seq the intent was durable (None: not yet), and the key that has nothing open any more by this
-        (None: there is none such)."""
+        """Close the intent; return the seq of its key (None: not durable yet), and the key if it has no open intent any
+        more (otherwise None)."""
         slot, broker = (intent.topic_id, intent.partition), intent.broker
         del self._open[broker][slot]
         self._one_less(slot)
@@ -119,7 +118,7 @@ class Intents:
             self.keys[broker, seq].open_count += 1
 
     def undurable(self, broker: int) -> list[DeleteIntent]:
-        """What the next key of `broker` must hold."""
+        """The intents that the next key of `broker` must hold."""
         return list(self._undurable.get(broker, {}).values())
 
     def durable(self, broker: int, seq: int, version: int) -> None:

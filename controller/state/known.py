@@ -1,7 +1,7 @@
-"""What the controller knows of the cluster, as rules read it: every cache, with its indexes. Nothing here changes it.
+"""What the controller knows of the cluster, as rules read it: every cache with its indexes. Nothing here changes it.
 
-Apart from `ClusterState`, which changes it, since there is one way to read and many to change. It is the same object: a
-call less for the loop.
+`ClusterState` holds the changes, a separate class since there is one way to read and many to change. Both are one
+object, which saves the loop a call.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from controller.state.rows import ABSENT, NO_SETTINGS, Admitted, BrokerIndex, De
 from controller.state.tally import Tally
 from controller.state.throttles import Throttles
 
-KEYS_AT_ONCE: Final = 60  # unless the store takes less in one commit
+KEYS_AT_ONCE: Final = 60  # unless the store takes fewer in one commit
 
 
 class Known:
-    """All of it, under one controller epoch: a `ClusterView`, and what the runtime asks besides."""
+    """The knowledge under one controller epoch: a `ClusterView`, and what else the runtime reads."""
 
-    # An object with as many attributes and without slots is slow to look them and its methods up in.
+    # Without slots, looking up attributes and methods of an object with so many attributes is slow.
     __slots__ = (
         "_deleted_rows", "_gone", "_index", "_names", "_relisted", "admitted", "batch", "broker_configs", "brokers",
         "changes", "controller_epoch", "controller_id", "deletions", "dying", "generations", "intents", "keys_at_once",
@@ -66,23 +66,23 @@ class Known:
         self.generations = array("q")
         self.topics: dict[str, TopicRow] = {}
         self.moves: dict[int, TopicPartition] = {}
-        self.listing: dict[TopicPartition, Partition] = {}  # what moves, ready to be copied for whoever asks
-        self._relisted: dict[TopicPartition, None] = {}  # of which that changed
+        self.listing: dict[TopicPartition, Partition] = {}  # the moving partitions, ready to be copied for queries
+        self._relisted: dict[TopicPartition, None] = {}  # changed entries of the listing
         self.intents = Intents()
         self.legacy = Legacy()
         self.throttles = Throttles()
-        self.migration_version = 0  # of the marker of a move to this store, until it is worked off
+        self.migration_version = 0  # of the marker of a migration to this store, until it is deleted
         self.problems: dict[tuple[str, int | None], str] = {}
         self.deletions: dict[str, Deletion] = {}
-        self.refused: dict[str, int] = {}  # keys under /admin/delete_topics that this batch removes, by their version
+        self.refused: dict[str, int] = {}  # keys under /admin/delete_topics that this batch removes -> version
         self.reducing = Reductions()
         self.keys_at_once = keys_at_once
         self.batch = Batch()
-        self.tally: Tally | None = None  # counts over all rows, where somebody wants them
+        self.tally: Tally | None = None  # counts over all rows, if they are kept
         self._deleted_rows = 0
         self._gone: set[tuple[int, int]] = set()
         self._index = defaultdict[int, BrokerIndex](BrokerIndex)
-        self._names: dict[str, str] = {}  # names with '.' or '_', by what they are in names of metrics
+        self._names: dict[str, str] = {}  # names with '.' or '_', by their form in names of metrics
 
     # --- ClusterView
 
@@ -129,7 +129,7 @@ class Known:
         return 0 if row is None else len(row.numbers)
 
     def number(self, topic: str, partition: int) -> int | None:
-        """The dense number of a partition, None if there is none such."""
+        """The dense number of a partition, None if it does not exist."""
         try:
             number = self.topics[topic].numbers[partition]
         except LookupError:
@@ -138,7 +138,7 @@ class Known:
 
     def partition(self, topic: str, partition: int) -> Partition | None:
         try:
-            number = self.topics[topic].numbers[partition]  # as in `number`, without a call
+            number = self.topics[topic].numbers[partition]  # `number`, inlined
         except LookupError:
             return None
         return self.rows[number] if partition >= 0 else None
@@ -149,16 +149,15 @@ class Known:
         return tuple(p for p in found if p is not None)
 
     def partitions(self) -> Iterator[Partition]:
-        """Every partition, by number."""
+        """All partitions, by number."""
         return (p for p in self.rows if p is not None)
 
     def partition_total(self) -> int:
-        """How many partitions there are. Numbers of deleted ones are not used again: sends that are under way may
-        name them."""
+        """How many partitions there are. Numbers of deleted ones are not reused, since running sends may name them."""
         return len(self.rows) - self._deleted_rows
 
     def numbers_on(self, broker: int) -> list[int]:
-        """The numbers of every partition that has `broker` in R, I or T."""
+        """The numbers of all partitions with `broker` in R, the ISR or T."""
         index = self._index.get(broker)
         if index is None:
             return []
@@ -170,7 +169,7 @@ class Known:
         return [p for p in found if p is not None]
 
     def brokers_named(self) -> list[int]:
-        """Every broker that some partition names or named, in the order of the ids."""
+        """All brokers that a partition names or named, sorted."""
         return sorted(self._index)
 
     def moving(self) -> list[Partition]:
@@ -257,13 +256,13 @@ class Known:
     def empty_intent_keys(self, broker: int) -> list[int]:
         return [seq for owner, seq in self.intents.finished_keys() if owner == broker]
 
-    # --- what the runtime asks besides
+    # --- what else the runtime reads
 
     def disks_gone(self, broker: int) -> list[int]:
-        """The numbers of the partitions whose disk on `broker` is gone."""
+        """The numbers of the partitions whose disk on `broker` failed."""
         return sorted(number for number, owner in self._gone if owner == broker)
 
     def gone_copy(self) -> frozenset[tuple[str, int, int]]:
-        """Topic, partition and broker of every disk that is gone."""
+        """Topic, partition and broker of every failed disk."""
         found = ((self.rows[number], broker) for number, broker in self._gone)
         return frozenset((row.topic, row.partition, broker) for row, broker in found if row is not None)

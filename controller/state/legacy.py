@@ -1,7 +1,7 @@
-"""The legacy key: what stands in the store, and which of its entries are in force.
+"""The legacy key: its content in the store, and the entries in force.
 
-An entry is in force from the moment in which its plan was read until its move ends, or it is dropped, or a later
-request takes its place. The key in the store may name more, for a while: it is behind then.
+An entry is in force from the moment when its plan was read until its move ends, it is dropped, or a later request
+replaces it. Until it is rewritten, the key in the store may name more entries.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey, LegacyName
 
 
 class Legacy:
-    """`key`: as it stands in the store. `entries`: those in force. `is_there`: whether the key is there by what was
-    decided so far: a commit of this batch may remove it, or write it again."""
+    """`key`: as in the store. `entries`: those in force. `is_there`: whether the key exists after everything decided so
+    far; a commit of this batch may remove or rewrite it."""
 
     __slots__ = ("entries", "is_there", "key")
 
@@ -21,21 +21,21 @@ class Legacy:
         self.is_there = False
 
     def load(self, key: LegacyKey) -> None:
-        """The key stands so, and all that it names is in force. Of two entries for one partition the later one."""
+        """Take over the key with all its entries. Of two entries for one partition, the later one counts."""
         self.key = key
         self.entries = {entry.name: entry for entry in key.entries}
         self.is_there = key.version != 0
 
     @property
     def is_behind(self) -> bool:
-        """Whether the key names entries that are not in force any more."""
+        """Whether the key names entries that are no longer in force."""
         return self.is_there and self.key.problem is None and len(self.key.names) != len(self.entries)
 
     def stands(self, version: int) -> None:
-        """A commit wrote the key, which stands at `version` now, or removed it (0)."""
+        """A commit wrote the key, which has `version` now, or removed it (0)."""
         key = self.key
         self.key = LegacyKey(version, tuple(self.ordered()), key.extra, key.format) if version else NO_KEY
 
     def ordered(self) -> list[LegacyEntry]:
-        """The entries in force by topic and partition: the order of the dict depends on what was undone."""
+        """The entries in force by topic and partition; the order of the dict depends on what was undone."""
         return sorted(self.entries.values(), key=lambda entry: entry.name)

@@ -1,4 +1,4 @@
-"""Which partitions of which topics go (KIP-694), where the keys that say so stand, and what this batch purged."""
+"""The partitions that reductions remove (KIP-694), the versions of their keys, and what this batch purged."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _NONE: Retirements = {}
 
 @attrs.define
 class Reduction:
-    """`version`: where the key stands, 0 before it is written. Without entries it goes, or waits to go with its
-    topic."""
+    """`version`: of the key, 0 before it is written. Without entries the key is deleted, or waits to be deleted with
+    its topic."""
 
     version: int = 0
     entries: Retirements = attrs.field(factory=dict)
@@ -21,8 +21,8 @@ class Reduction:
 
 
 class Reductions:
-    """By topic. `purged`: partitions that this batch took out of the state, by number: what they were, as long as their
-    keys are to be removed."""
+    """The reductions by topic. `purged`: partitions that this batch removed from the state, by number, until their keys
+    are removed."""
 
     def __init__(self) -> None:
         self.of: dict[str, Reduction] = {}
@@ -37,11 +37,11 @@ class Reductions:
         return 0 if found is None else found.version
 
     def known(self, topic: str) -> Reduction:
-        """The reduction of a topic; one without a key and without entries where there is none."""
+        """The reduction of a topic; an empty one if there is none."""
         return self.of.get(topic) or Reduction()
 
     def stands(self, topic: str, version: int) -> None:
-        """A commit left the key at `version`; 0: it is absent."""
+        """A commit left the key at `version` (0: absent)."""
         found = self.of.get(topic)
         if found is None:
             return

@@ -1,8 +1,8 @@
-"""What stands beside the rows of partitions: of each topic and each broker the dense numbers of its partitions.
+"""What belongs to the rows of partitions: for each topic and each broker the dense numbers of its partitions.
 
-Names exist at the edge and numbers inside. A broker's array is only appended to: the row is the truth, an entry whose
-row does not name the broker (any more), or was taken back, is stale and passed over, and the array is compacted when a
-quarter of it may be.
+Names are used at the edge and numbers inside. A broker's array is only appended to. The row is the truth: an entry
+whose row does not name the broker (any more), or was undone, is stale and skipped. The array is compacted when a
+quarter of it may be stale.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from controller.model.records import KeyVersion
 from controller.model.values import Partition, Topic
 from controller.state.columns import Rows
 
-ABSENT: Final = KeyVersion(0, -1)  # of a key that is not there; its first write makes generation 0
+ABSENT: Final = KeyVersion(0, -1)  # of an absent key; its first write makes generation 0
 
 
-_STALE_MIN: Final = 1000  # stale entries of an index before a write looks whether they are a quarter
+_STALE_MIN: Final = 1000  # stale entries of an index before a write checks whether they are a quarter
 
 
 class Admitted(NamedTuple):
-    """What /kedge/brokers/<id> holds, and the version at which it stands."""
+    """The content of /kedge/brokers/<id>, and its version."""
 
     version: int
     epoch: int
 
 
 class OwnConfigs(NamedTuple):
-    """What /config/brokers/<name> holds, and the version at which it stands."""
+    """The content of /config/brokers/<name>, and its version."""
 
     version: int
     configs: Mapping[str, str]
@@ -42,10 +42,9 @@ NO_SETTINGS: Final = OwnConfigs(0, {})
 
 @attrs.define
 class Deletion:
-    """A topic that is being deleted. `version`: where its key under /admin/delete_topics stands, 0 before it is
-    written. `left_to_stop`: partitions that may still be led, or of which
-    not every holder has an intent; `keys_left`: state keys, as committed. Once the topic is
-    out of the state, until the commit: where its other keys stand."""
+    """A topic that is being deleted. `version`: of its key under /admin/delete_topics, 0 before it is written.
+    `left_to_stop`: partitions that may still be led, or whose holders do not all have an intent; `keys_left`: state
+    keys, as committed. Once the topic is removed from the state, until the commit: the versions of its other keys."""
 
     version: int
     left_to_stop: int
@@ -55,7 +54,7 @@ class Deletion:
 
 
 class TopicRow:
-    """A topic: the numbers of its partitions, where its keys stand, its settings."""
+    """A topic: the numbers of its partitions, the versions of its keys, its configs."""
 
     __slots__ = ("config_version", "configs", "generation", "is_new", "numbers", "topic", "version")
 
@@ -66,11 +65,11 @@ class TopicRow:
         self.version = ABSENT.version
         self.generation = ABSENT.generation
         self.config_version = ABSENT.version
-        self.is_new = False  # made in this term: what stands under it is of a former topic of its name
+        self.is_new = False  # created in this term: old keys below its name belong to a former topic
 
 
 class BrokerIndex:
-    """Which partitions may name a broker: numbers, in the order in which it became a member."""
+    """The partitions that may name a broker: numbers, in the order in which it became a member."""
 
     __slots__ = ("numbers", "stale")
 
@@ -82,20 +81,20 @@ class BrokerIndex:
         self.numbers.append(number)
 
     def leave(self, broker: int, rows: Rows) -> None:
-        """One entry became stale. An index that nobody reads is compacted as well, at times."""
+        """One entry became stale. An index that is never read is compacted at times too."""
         self.stale += 1
         if self.stale >= _STALE_MIN:
             self.compact(broker, rows)
 
     def compact(self, broker: int, rows: Rows) -> None:
-        """Drop stale and repeated entries if a quarter of all may be such."""
+        """Drop stale and repeated entries if they may be a quarter of all."""
         if self.stale * 4 > len(self.numbers):
             self.numbers = array("I", self.of(broker, rows))
             self.stale = 0
 
     def of(self, broker: int, rows: Rows) -> list[int]:
-        """The numbers whose rows name `broker`. A stale entry may name a row that was taken back; where none is stale,
-        none repeats either, as a number comes again only after it left."""
+        """The numbers whose rows name `broker`. A stale entry may name a row that was undone. Without stale entries
+        none repeats, since a number is added again only after it left."""
         if not self.stale:
             return self.numbers.tolist()
         count, names = len(rows), rows.names

@@ -1,5 +1,5 @@
-"""What the store holds, as the state knows it: loaded before the first record of a term, and where keys stand after a
-commit. None of it is undone: a load has no batch, and a commit that was applied cannot be taken back.
+"""The content of the store as the state knows it: loads before the first record of a term, and versions after a commit.
+None of it is undone: a load has no batch, and an applied commit is final.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from controller.state.rows import Admitted, Deletion, OwnConfigs
 
 
 class Stored(Known):
-    """The `load_` methods say what a key holds, the `_stands` methods at which version a commit left it (0: absent)."""
+    """The `load_` methods take over the content of keys, the `_stands` methods their version after a commit (0:
+    absent)."""
 
     __slots__ = ()
 
@@ -26,14 +27,14 @@ class Stored(Known):
         self.admitted[broker_id] = Admitted(version, epoch)
 
     def load_broker(self, broker: Broker) -> bool:
-        """Take in a registration; whether its broker is live: it was admitted by it, or never."""
+        """Add a registration; return whether its broker is live: admitted under it, or never admitted."""
         is_live = self.admitted_epoch(broker.broker_id) in (None, broker.epoch)
         if is_live:
             self.brokers[broker.broker_id] = broker
         return is_live
 
     def load_unread_broker(self, broker_id: int, epoch: int) -> None:
-        """Take in a registration that cannot be read, unless it is a new one."""
+        """Add an unreadable registration, unless it is a new one."""
         if self.admitted_epoch(broker_id) in (None, epoch):
             self.unread[broker_id] = epoch
 
@@ -56,11 +57,11 @@ class Stored(Known):
         self.migration_version = version
 
     def load_problem(self, topic: str, partition: int | None, problem: str) -> None:
-        """Take in that a key cannot be read."""
+        """Record that a key cannot be read."""
         self.problems[topic, partition] = problem
 
     def start_deletion(self, name: str, version: int) -> None:
-        """A topic is being deleted; `version`: where its key under /admin/delete_topics stands, 0: not written yet."""
+        """A topic is being deleted; `version`: of its key under /admin/delete_topics, 0: not written yet."""
         numbers = self.topics[name].numbers
         rows = map(self.rows.once, numbers)
         left = sum(row is not None and not row.is_stopped for row in rows)
@@ -69,7 +70,7 @@ class Stored(Known):
     # --- after a commit
 
     def relisted(self) -> list[TopicPartition]:
-        """Partitions of which the listing of moves changed since this was asked last."""
+        """Partitions whose entry in the listing of moves changed since the last call."""
         found, self._relisted = list(self._relisted), {}
         return found
 
@@ -81,9 +82,9 @@ class Stored(Known):
             self.reducing.purged.pop(number, None)
 
     def state_key_stands(self, topic: str, number: int, version: int, generation: int) -> None:
-        """The state key with this number stands so."""
+        """The state key with this number has this version and generation."""
         before, self.versions[number], self.generations[number] = self.versions[number], version, generation
-        if self.deletions and topic in self.deletions and number not in self.reducing.purged:  # it was not counted
+        if self.deletions and topic in self.deletions and number not in self.reducing.purged:  # it does not count
             self.deletions[topic].keys_left += (version != 0) - (before != 0)
 
     def topic_key_stands(self, name: str, version: int) -> None:

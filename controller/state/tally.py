@@ -1,8 +1,8 @@
-"""Counts over all partitions, kept as rows change: who asks for them need not walk over the cluster.
+"""Counts over all partitions, updated with each changed row, so that readers need not visit the cluster.
 
-What a partition adds is a function of its row alone, so a row that is put, put back or taken out is added and removed
-without knowing why. A partition that is stopped since its topic goes (leader -2), and one that a reduction took
-offline, adds nothing. By broker nothing is kept that is 0.
+What a partition contributes depends on its row alone, so rows that are put, restored or removed are added and
+subtracted without a reason. A partition that is stopped because its topic is being deleted (leader -2), and one that a
+reduction took offline, contribute nothing. Brokers with a count of 0 are left out.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from controller.state.columns import Rows
 
 
 class Tally:
-    """`offline`: partitions that nobody leads. By leader: `reassigning`, and `under_replicated`, where one that is not
-    being added is missing in the isr. By preferred leader: `imbalanced`, those that are not led by it."""
+    """`offline`: partitions without a leader. By leader: `reassigning`, and `under_replicated` (the ISR lacks a replica
+    that is not being added). By preferred leader: `imbalanced`, those that it does not lead."""
 
     __slots__ = ("imbalanced", "offline", "reassigning", "under_replicated")
 
@@ -25,19 +25,19 @@ class Tally:
 
     @classmethod
     def of(cls, rows: Rows) -> Tally:
-        """All of `rows`."""
+        """The counts of `rows`."""
         tally = cls()
         for row, count in rows.alike():
             tally.count(row, count)
         return tally
 
     def swap(self, before: Partition, after: Partition) -> None:
-        """`after` stands where `before` stood."""
+        """`after` replaces `before`."""
         self.count(before, -1)
         self.count(after, 1)
 
     def count(self, row: Partition, by: int) -> None:
-        """`row` came (1, or as many as are alike), or went (-1)."""
+        """Add `row` (1, or the number of equal rows), or subtract it (-1)."""
         leader, isr = row.leader, row.isr
         if leader == LEADER_DURING_DELETE or row.status_code == 1:
             return
@@ -58,7 +58,7 @@ class Tally:
             _add(self.imbalanced, preferred, by)
 
     def copy(self) -> Tally:
-        """As it stands now."""
+        """A copy of the present counts."""
         copied = Tally()
         copied.offline = self.offline
         copied.reassigning = self.reassigning.copy()

@@ -1,24 +1,23 @@
-"""A gateway that stock Kafka clients drive: Kafka's protocol over the admin and host APIs of a controller.
+"""A gateway for stock Kafka clients: Kafka's protocol over the admin and host APIs of a controller.
 
-What goes in: frames of Kafka's protocol over TCP. What comes out: the answers of the controller that stands behind it,
-as Kafka words them. The codec is kafka-python's (`kafka.protocol`); messages that it lacks are declared to it in
-`messages`.
+Frames of Kafka's protocol come in over TCP; the answers of the controller behind it go out in Kafka's form. The codec
+is kafka-python's (`kafka.protocol`); messages that it lacks are declared to it in `messages`.
 
-    limits, errors    what a gateway takes, and how it refuses
-    protocol          a frame to a request, an answer to a frame; the only place that knows the codec
-    bounds, budget    how much of one request, and of all, is taken
-    security/         who a client is, and what that one may do
-    peers/            a stand-by passes on what its clients ask
-    calls             what a handler is given
+    limits, errors    what a gateway accepts, and how it refuses
+    protocol          a frame to a request, an answer to a frame; the only module that uses the codec
+    bounds, answers   how much of one request, and of all, is accepted
+    security/         the identity of a client, and its rights
+    peers/            a gateway on standby forwards the requests of its clients
+    calls             the arguments of a handler
     apis/             one handler per API, and the table of them
     connection        one client: frames in, frames out, in order
-    session           who one client is
-    serving           a frame to its answer, here or by another gateway
-    working           a request to its answer: how much it is, when it has its turn, what is done beside the loop
-    listeners         the addresses: one that everybody may begin at, and one per broker id
+    session           the identity of one client
+    serving           a frame to its answer, from here or from another gateway
+    working           a request to its answer: its size, its turn, the work outside the loop
+    listeners         the addresses: a common one, and one per broker id
     gateway           what a host starts and stops
-    cluster_id        the id that clients know the cluster by, and what else a store holds once
-    data/             records: Produce, Fetch, ListOffsets, where brokers keep them
+    cluster_id        the cluster id of clients, and the other value that a store has once
+    data/             records: Produce, Fetch, ListOffsets, for brokers that keep them
 """
 
 from __future__ import annotations

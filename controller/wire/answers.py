@@ -1,9 +1,9 @@
-"""What answers hold of a budget of bytes, and answers that many clients share.
+"""The bytes that answers hold of a budget, and answers that many clients share.
 
-* The budget is taken once per answer, before the large part of it is made: an answer that has some and waits for more
-  would wait for others that do the same.
-* An answer gives back what it holds when the block that sends it is left. A shared one does so when the last of those
-  who asked for it has left.
+* The budget is taken once per answer, before its large part is built: an answer that had some and waited for more could
+  wait for others in the same state.
+* An answer returns its bytes when the block that sends it is left; a shared one does so when the last of its clients
+  has left the block.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from controller.wire.protocol import BRIEF, Frame
 
 
 class Budget:
-    """Bytes or elements that the requests of one loop share. A request for more than is left waits, and every later one
-    waits behind it, so that small shares never keep a large one waiting for ever."""
+    """Bytes or elements that the requests of one loop share. A request for more than is left waits, and later ones wait
+    behind it, so that small shares never starve a large one."""
 
     def __init__(self, whole: int) -> None:
         self._whole = whole
@@ -31,12 +31,12 @@ class Budget:
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether somebody has asked for more than is left."""
+        """Whether a request waits for more than is left."""
         return self._turn.locked()
 
     @asynccontextmanager
     async def share(self, size: int) -> AsyncIterator[None]:
-        """Holds `size` in the block; of what is larger than the whole, the whole."""
+        """Hold `size` in the block; at most the whole budget."""
         taken = await self.take(size)
         try:
             yield
@@ -44,7 +44,7 @@ class Budget:
             self.give(taken)
 
     async def take(self, size: int) -> int:
-        """How much was taken, and is to be given back: `size`, or the whole where that is less."""
+        """Returns the amount taken, to be given back: `size`, or the whole budget if that is less."""
         size = min(size, self._whole)
         async with self._turn:
             while self._left < size:
@@ -54,13 +54,13 @@ class Budget:
         return size
 
     def give(self, size: int) -> None:
-        """Back."""
+        """Return `size` to the budget."""
         self._left += size
         self._returned.set()
 
 
 class Room:
-    """What one answer holds of `budget`. `wait_s`: how long it may wait for other answers to be sent."""
+    """The bytes that one answer holds of `budget`. `wait_s`: how long it may wait for other answers to be sent."""
 
     def __init__(self, budget: Budget, wait_s: float) -> None:
         self._budget = budget
@@ -68,22 +68,22 @@ class Room:
         self._held = 0
 
     async def take(self, size: int) -> None:
-        """So many bytes are held from now on, unless some are held already, or they are few. TooSlow."""
+        """Hold this many bytes from now on, unless it holds some or they are few. Raises TooSlow."""
         if self._held or size <= BRIEF:
             return
         try:
             async with asyncio.timeout(self._wait_s):
                 self._held = await self._budget.take(size)
         except TimeoutError as error:
-            raise TooSlow(f"no room for an answer for {self._wait_s} s") from error
+            raise TooSlow(f"there was no room for an answer for {self._wait_s} s") from error
 
     @property
     def is_wanted(self) -> bool:
-        """Whether others wait for what this holds."""
+        """Whether others wait while this holds bytes."""
         return self._held > 0 and self._budget.is_waited_for
 
     def let_go(self) -> None:
-        """Nothing is held any more. Idempotent."""
+        """Return everything. Idempotent."""
         held, self._held = self._held, 0
         if held:
             self._budget.give(held)
@@ -92,7 +92,7 @@ class Room:
 @attrs.define(eq=False)
 class Answer:
     """A frame with its size, and the room that it holds until each of its `holders` has called `let_go`. `frame` None:
-    the client asked for no answer. `room` may be that of a shared answer, of which this is one client's copy."""
+    the client requested no answer. `room` may be a shared answer, of which this is one client's copy."""
 
     frame: Frame | None
     room: Room | Answer | None = None
@@ -104,7 +104,7 @@ class Answer:
         return self.room is not None and self.room.is_wanted
 
     def let_go(self) -> None:
-        """One holder fewer."""
+        """Remove one holder; the last one returns the room."""
         self.holders -= 1
         if self.holders <= 0 and self.room is not None:
             self.room.let_go()
@@ -112,14 +112,14 @@ class Answer:
 
 @attrs.define(eq=False)
 class _Making:
-    """An answer on its way. `askers`: who waits for it; afterwards the answer counts its holders itself."""
+    """An answer that is being built. `askers`: number of waiting clients; afterwards the answer counts its holders."""
 
     task: asyncio.Task[Answer] = attrs.field(init=False)
     askers: int = 0
     made: Answer | None = None
 
     def left(self) -> None:
-        """One asker does not wait any more, and never will have the answer."""
+        """One client no longer waits, and will not get the answer."""
         if self.made is None:
             self.askers -= 1
         else:
@@ -127,11 +127,11 @@ class _Making:
 
 
 class Shared:
-    """Answers that many clients ask for at once, of one loop. Each is made once.
+    """Answers that many clients of one loop request at once. Each is built once.
 
-    * Who asks while the answer is being made gets the next one, and shares that with everybody who asks until it
-      begins. So an answer is never older than its question; one of a question is being made, and one waits.
-    * Who hangs up takes nothing from the others; what is being made is made.
+    * A request that comes while the answer is being built gets the next one, and shares it with all that come before
+      that begins. So an answer is never older than its request; per question one is being built, and one waits.
+    * A client that hangs up takes nothing from the others; its answer is still built.
     """
 
     def __init__(self) -> None:
@@ -139,8 +139,7 @@ class Shared:
         self._waiting: Final[dict[Hashable, _Making]] = {}
 
     async def get(self, question: Hashable, make: Callable[[], Awaitable[Answer]]) -> Answer:
-        """What `make` gives, or that of somebody else with the same question; to be let go by each who got it. Raises
-        what `make` raises."""
+        """The result of `make`, possibly of an equal request; each caller must let it go. Raises what `make` raises."""
         making = self._waiting.get(question)
         if making is None:
             making = self._waiting[question] = _Making()
@@ -163,11 +162,11 @@ class Shared:
             if self._being_made.get(question) is making:
                 del self._being_made[question]
         answer.holders = making.askers + 1
-        answer.let_go()  # its maker
+        answer.let_go()  # the share of its maker
         return answer
 
 
 def _seen(task: asyncio.Task[Answer]) -> None:
-    """An error that nobody waits for any more is no news."""
+    """Retrieve the error of a task without waiters, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()

@@ -1,15 +1,14 @@
-"""How much a request would make of us, found before anything is made of it.
+"""The number of elements in a request, found before any object is built from it.
 
-The codec makes an object per element of a list, so a frame of 100 MiB can become many GiB of objects. Here the schema
-is walked over the bytes: counts and lengths only, nothing is made, and a frame that is no request, or too much of one,
-is refused first.
+The codec builds an object per element of a list, so a frame of 100 MiB can become many GiB of objects. Here the schema
+is followed over the bytes, reading counts and lengths only. A frame that is no request, or is too large, is refused
+first.
 
-Rules
-* Every value lies within the frame: the codec would cut a string that does not.
-* Null stands only where the schema allows it: no handler has to think of any other.
-* All elements of all lists count together. So do tagged fields, and dearly: for each section of them the codec copies
-  the rest of the frame, which is as much work as an element per page of it.
-* Bytes behind the request are let be, as everywhere here: librdkafka sends some.
+* Every value lies within the frame: the codec would truncate a string that does not.
+* Null occurs only where the schema allows it, so handlers need not check for it elsewhere.
+* All elements of all lists count together. Tagged fields count, too, and much: for each section of them the codec
+  copies the rest of the frame, which costs as much as an element per page of it.
+* Bytes after the request are ignored, as everywhere here: librdkafka sends some.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ from controller.wire.errors import Garbage, TooLarge
 _SHORT: Final = struct.Struct(">h")
 _INT: Final = struct.Struct(">i")
 _HEADER: Final = 8  # key, version and correlation id
-_PAGE: Final = 4096  # bytes that are copied in the time in which an element is made
+_PAGE: Final = 4096  # bytes whose copy takes as long as building an element
 _VARINT_MAX: Final = 5  # bytes
 
 Step = Callable[["Walk", int], int]
-"""From where a value begins to where it ends."""
+"""From the position of a value to the position after it."""
 
 
 class Walk:
-    """On its way through one frame. `elements`: how many may come still."""
+    """The state of the pass over one frame. `elements`: how many more are allowed."""
 
     __slots__ = ("data", "elements")
 
@@ -41,13 +40,13 @@ class Walk:
         self.elements = elements
 
     def skip(self, pos: int, size: int) -> int:
-        """Past as many bytes; Garbage where the frame has fewer."""
+        """The position after `size` bytes. Raises Garbage where the frame has fewer."""
         if size > len(self.data) - pos:
             raise Garbage(f"a value of {size} bytes at {pos}, in a frame of {len(self.data)}")
         return pos + size
 
     def take(self, count: int, pos: int, least: int = 1) -> None:
-        """`count` elements of at least `least` bytes each are to come. Garbage where the frame cannot hold them,
+        """Announces `count` elements of at least `least` bytes each. Raises Garbage where the frame cannot hold them,
         TooLarge where they are too many."""
         if count * least > len(self.data) - pos:
             raise Garbage(f"a list of {count} at {pos}, in a frame of {len(self.data)} bytes")
@@ -56,14 +55,14 @@ class Walk:
     def spend(self, elements: int) -> None:
         self.elements -= elements
         if self.elements < 0:
-            raise TooLarge("more elements in the lists of one request than are taken")
+            raise TooLarge("the lists of one request have too many elements")
 
     def fixed(self, pos: int, kind: struct.Struct) -> tuple[int, int]:
         end = self.skip(pos, kind.size)
         return kind.unpack_from(self.data, pos)[0], end
 
     def varint(self, pos: int) -> tuple[int, int]:
-        """An unsigned one, of at most 31 bits: nothing here is larger."""
+        """An unsigned varint of at most 31 bits: no valid length is larger."""
         value = 0
         for index in range(_VARINT_MAX):
             byte = self.data[pos + index] if pos + index < len(self.data) else 0x80
@@ -74,8 +73,8 @@ class Walk:
 
 
 def elements(request: Any, version: int, frame: bytes, most: int) -> int:
-    """How many elements the lists of the request have, all together. `request`: its class. Garbage where the frame is
-    no such request, TooLarge where there are more than `most`."""
+    """The number of elements in all lists of the request. `request`: its class. Raises Garbage where the frame is no
+    such request, TooLarge where there are more than `most`."""
     flexible = request.flexible_version_q(version)
     walk = Walk(frame, most)
     length, pos = walk.fixed(walk.skip(0, _HEADER), _SHORT)
@@ -88,7 +87,7 @@ def elements(request: Any, version: int, frame: bytes, most: int) -> int:
 
 @cache
 def _body(request: Any, version: int) -> Step:
-    """Cached: the same few classes and versions come again and again."""
+    """Cached, because the same few classes and versions are used again and again."""
     flexible = request.flexible_version_q(version)
     return _struct(request._struct, version, compact=flexible, tagged=flexible)  # noqa: SLF001 - as in protocol.build
 
@@ -177,7 +176,7 @@ def _length(*, compact: bool, short: bool) -> Callable[[Walk, int], tuple[int, i
 
 
 def _perhaps(inner: Step) -> Step:
-    """A struct that may be null has a byte before it, 255 for null."""
+    """A nullable struct, with a byte before it: 255 for null."""
 
     def step(walk: Walk, pos: int) -> int:
         end = walk.skip(pos, 1)

@@ -1,4 +1,4 @@
-"""What a handler is given beside the request."""
+"""The arguments of a handler beside the request, and the rows of the table of APIs."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from controller.wire.security.sasl import Login
 
 @attrs.frozen
 class Address:
-    """Where a client reaches a broker id."""
+    """The address of a broker id for clients."""
 
     host: str
     port: int
 
 
 class Addresses(Protocol):
-    """Where brokers are reached by clients."""
+    """The addresses of brokers for clients."""
 
     async def of(
         self, broker_ids: tuple[int, ...], endpoints: Mapping[int, tuple[Endpoint, ...]] | None = None
     ) -> dict[int, Address]:
-        """An address for each id, which are all that are registered; opened where there was none. `endpoints`: what
-        they registered that they listen at."""
+        """An address for each of all registered ids; opened where there was none. `endpoints`: the listeners that the
+        brokers registered."""
 
     @property
     def controller(self) -> Address | None:
@@ -39,11 +39,12 @@ class Addresses(Protocol):
 
 @attrs.frozen
 class Call:
-    """One request on its way. `broker_id`: whose address the client called, None for the one that everybody may begin
-    at. `software`: the client's library, empty where it did not name one. `principal`: who it is, and `authorizer` what
-    that one may do; `admin` is that one's. `login`: how it says so, None where nobody has to. `make_room`: waits until
-    there is room for a large answer of so many bytes, before that is made. `is_gateway`: another gateway asks, which
-    logged in as one."""
+    """One request. `broker_id`: the broker whose address the client called, None for the common address. `software`:
+    the client's library, empty where it was not named. `principal`: the client's identity; `authorizer` decides its
+    rights;
+    `admin` acts for it. `login`: its login, None where none is required. `make_room`: waits until there is room for a
+    large answer of so many bytes, before that is built. `is_gateway`: the client is another gateway that logged in as
+    one."""
 
     controller: Controller
     admin: Admin
@@ -61,16 +62,16 @@ class Call:
     is_gateway: bool = False
 
     def may(self, operation: str, resource: str) -> bool:
-        """Whether who asks may do this to that (`CLUSTER`, `TOPIC:orders`)."""
+        """Whether the client has the right to this operation on this resource (`CLUSTER`, `TOPIC:orders`)."""
         return self.authorizer(self.principal, operation, resource)
 
     def rights(self, operations: Iterable[int], resource: str) -> set[int]:
-        """Those of these operations, by Kafka's numbers, that who asks may do to that."""
+        """The operations, by Kafka's numbers, that the client may do on the resource."""
         return {code for name, code in OPERATIONS.items() if code in operations and self.may(name, resource)}
 
 
 Handler = Callable[[Call, Request], Awaitable[Answer | None]]
-"""None: the client asked for no answer (Produce with acks=0)."""
+"""Returns None if the client requested no answer (Produce with acks=0)."""
 
 
 CLUSTER_ACTION: Final = "CLUSTER_ACTION"
@@ -78,9 +79,9 @@ CLUSTER_ACTION: Final = "CLUSTER_ACTION"
 
 @attrs.frozen
 class Access:
-    """The right that a client needs: `operation` on the cluster, or (`by_row`) on what each row names. `asked`: the
-    list of the request that names things, by version under one of two names; `answered`: the list of the answer that
-    does. No operation: none is needed, or the handler checks."""
+    """The right that a client needs: `operation` on the cluster, or (`by_row`) on the resource of each row. `asked`:
+    the list of the request with the names, by version under one of two names; `answered`: the list of the answer with
+    them. An empty operation: no right is needed, or the handler checks it."""
 
     operation: str
     asked: tuple[str, ...] = ()
@@ -89,7 +90,7 @@ class Access:
 
 
 def on_rows(operation: str, asked: str, answered: str) -> Access:
-    """A right on what each row of the request names."""
+    """A right on the resource of each row of the request."""
     return Access(operation, tuple(asked.split()), answered, by_row=True)
 
 
@@ -100,20 +101,20 @@ def on_cluster(operation: str, asked: str = "", answered: str = "") -> Access:
 
 OPEN: Final = Access("")
 ACTION: Final = on_cluster(CLUSTER_ACTION)
-"""What brokers have."""
+"""The right of brokers."""
 
 
 @attrs.frozen
 class Api:
-    """A row of the table: an API, what answers it, and the right that it needs.
+    """A row of the table: an API, its handler, and the right that it needs.
 
-    * `is_of_logs`: it is about records, which any broker has, so that a stand-by answers itself.
-    * `is_shared`: it changes nothing, and many clients send the same at once, so that one answer does for all of them.
+    * `is_of_logs`: it is about records, which any broker has, so that a gateway on standby answers it itself.
+    * `is_shared`: it changes nothing, and many clients send the same at once, so that one answer serves all of them.
     * `is_for_gateways`: it is offered only to a gateway that logged in as one.
     * `reads`: it changes nothing, so that it may be sent twice.
     * `before_login`: it is answered before the client has logged in, and never by another gateway.
-    * `never_waits`: for other requests of the same API.
-    * `address_field`: the field with the id of a broker, where the answer holds addresses of brokers.
+    * `never_waits`: it does not wait for other requests of the same API.
+    * `address_field`: the field with the id of a broker, where the answer has addresses of brokers.
     """
 
     messages: Messages

@@ -1,6 +1,6 @@
-"""Two values that the first process on a store writes there for all of them: the cluster id (`/cluster/id`), by which
-Kafka's brokers and tools know the cluster, and the secret with which gateways log in to each other if none was
-configured. Whoever can read that secret can write to the store as a controller does, so it gives them nothing new."""
+"""Two values that the first process on a store writes there for all: the cluster id (`/cluster/id`), by which Kafka's
+brokers and tools know the cluster, and the secret with which gateways log in to each other if none was configured. A
+client that can read the secret can also write to the store as a controller does, so it gains nothing by the secret."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _CALL_S: Final = 15.0
 
 
 def cluster_id(store: MetadataStore, seed: int | str | None = None) -> str:
-    """The cluster id in the store; if there is none, a new one is made from `seed` and written. BadValue if the key
-    holds something else, StoreError if the store fails."""
+    """The cluster id in the store; if there is none, a new one is made from `seed` and written. Raises BadValue if the
+    key has another content, StoreError if the store fails."""
     new = orders.encode_cluster_id(Chance(seed).topic_id())
     return orders.decode_cluster_id(_written_once(store, keys.CLUSTER_ID, new))
 
@@ -36,5 +36,5 @@ def _written_once(store: MetadataStore, key: str, new: bytes) -> bytes:
         try:
             store.commit([Put(key, new, ABSENT)], timeout_s=_CALL_S)
         except Conflict:
-            continue  # somebody was faster: read what he wrote
+            continue  # another process was faster: read its value
         return new

@@ -1,13 +1,12 @@
 """One client: frames in, answers out, in the order in which they came.
 
-Rules
-* One request at a time: the next frame is read when the answer of the last one was written. So answers keep their
-  order, who does not read them stops only itself, and what one connection can make us hold is one frame.
+* One request at a time: the next frame is read after the last answer was written. So answers keep their order, a client
+  that does not read stops only itself, and one connection can make the gateway hold one frame at most.
 * A frame that is not brief is read when there is room for all of it, and holds that room until it is answered.
-* A frame that was begun has to be there in time, and so has a login, however often something of it comes: who sends
-  byte after byte would keep a connection, and the room for a frame, for ever.
-* A client that hangs up while its request waits ends the waiting; what was done for it is done.
-* Whatever is wrong with what came closes this connection, is counted, and touches nothing else.
+* A frame that was begun must be complete in time, and so must a login, however often parts of it come: otherwise a
+  client that sends byte by byte would keep its connection, and the room for a frame, for ever.
+* When a client hangs up during its request, the waiting ends; work that was done stays done.
+* Anything wrong with the input closes this connection, is counted, and affects no other.
 """
 
 from __future__ import annotations
@@ -26,34 +25,34 @@ from controller.wire.protocol import BRIEF, SIZE
 T = TypeVar("T")
 LINGER_S: Final = 0.1
 STALLED_S: Final = 5.0
-"""How long a client may take nothing of its answer while others wait for room for theirs."""
+"""How long a client may take nothing of its answer while other answers wait for room."""
 _PIECE: Final = 256 * 1024
 
 
 class Client(Protocol):
-    """The other end, as whoever serves it knows it."""
+    """The client, as seen by the code that serves it."""
 
     @property
     def is_known(self) -> bool:
-        """Whether it has said who it is, or need not."""
+        """Whether it has logged in, or need not."""
 
     @property
     def request_bytes(self) -> int:
-        """How large its next frame may be."""
+        """The size limit of its next frame."""
 
     def serve(self, frame: bytes) -> AbstractAsyncContextManager[Answer]:
-        """The answer to a frame without its size, held until the block is left. Refused for what ends the
+        """The answer to a frame without its size, held until the block is left. Raises Refused to end the
         connection."""
 
 
 async def run(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: Limits, room: Budget, client: Client
 ) -> None:
-    """Until the client hangs up. Refused for what ends it before."""
+    """Serve until the client hangs up. Raises Refused for what ends the connection before."""
     incoming = Incoming(reader)
 
     async def go_on() -> bool:
-        """Whether there was one more frame, which is answered."""
+        """Serve one frame; False when the client has hung up."""
         size = await _size(incoming, limits, client.request_bytes)
         if size is not None:
             await _exchange(incoming, writer, size, limits, room, client)
@@ -67,7 +66,7 @@ async def run(
                     return
     except TimeoutError as error:
         if login.expired():
-            raise LoginTooSlow(f"nobody logged in within {limits.login_s} s") from error
+            raise LoginTooSlow(f"the client did not log in within {limits.login_s} s") from error
         raise
     while await go_on():
         pass
@@ -76,7 +75,7 @@ async def run(
 async def _exchange(  # noqa: PLR0917 - as `run`
     incoming: Incoming, writer: asyncio.StreamWriter, size: int, limits: Limits, room: Budget, client: Client
 ) -> None:
-    """One frame, and its answer. Afterwards nothing holds them: a connection may then stand idle for long."""
+    """One frame and its answer, not held by anything afterwards: the connection may then be idle for long."""
     async with AsyncExitStack() as sending:
         async with AsyncExitStack() as held:
             if size > BRIEF:
@@ -95,7 +94,7 @@ async def _exchange(  # noqa: PLR0917 - as `run`
 
 
 async def _write(writer: asyncio.StreamWriter, answer: Answer, limits: Limits) -> None:
-    """Piece by piece, so that of a large answer little is copied for a client that reads slowly."""
+    """Writes in pieces, so that little of a large answer is copied for a client that reads slowly."""
     frame = () if answer.frame is None else answer.frame
     for part in frame if isinstance(frame, tuple) else (frame,):
         rest = memoryview(part)
@@ -105,7 +104,7 @@ async def _write(writer: asyncio.StreamWriter, answer: Answer, limits: Limits) -
 
 
 async def _taken(writer: asyncio.StreamWriter, limits: Limits, answer: Answer) -> None:
-    """The client has taken the piece, or most of it. TooSlow where it takes nothing, sooner where others wait."""
+    """The client has taken the piece, or most of it. Raises TooSlow where it takes nothing, sooner if others wait."""
     if not writer.transport.get_write_buffer_size():
         return await writer.drain()  # at once
     now = asyncio.get_running_loop().time
@@ -116,12 +115,12 @@ async def _taken(writer: asyncio.StreamWriter, limits: Limits, answer: Answer) -
                 return await writer.drain()
         except TimeoutError:
             if answer.is_wanted or now() >= end:
-                raise TooSlow("an answer is not taken") from None
+                raise TooSlow("the client does not take its answer") from None
 
 
 async def _linger(incoming: Incoming) -> None:
-    """Until the client hangs up, or for a while: some take an answer and the end that comes with it for the end alone.
-    Nothing that comes is looked at. Who guesses passwords waits, too."""
+    """Wait until the client hangs up, or for a while, and ignore what it sends: some clients do not read an answer that
+    arrives together with the end of the connection. It also delays guesses of passwords."""
     with suppress(TimeoutError):
         async with asyncio.timeout(LINGER_S):
             while await incoming.read(SIZE.size):
@@ -129,7 +128,7 @@ async def _linger(incoming: Incoming) -> None:
 
 
 async def _size(incoming: Incoming, limits: Limits, most: int) -> int | None:
-    """Of the next frame; None when the client hung up between two."""
+    """The size of the next frame; None when the client hung up between two frames."""
     head = await _in_time(incoming.read(SIZE.size), limits)
     if not head:
         return None
@@ -139,27 +138,27 @@ async def _size(incoming: Incoming, limits: Limits, most: int) -> int | None:
     if size < 0:
         raise Garbage(f"a frame of {size} bytes")
     if size > most:
-        raise TooLarge(f"a frame of {size} bytes, {most} are taken")
+        raise TooLarge(f"a frame of {size} bytes, at most {most} are accepted")
     return size
 
 
 async def _exactly(incoming: Incoming, size: int, limits: Limits) -> bytes:
-    """All of it, of what was begun. FrameTooSlow; Garbage where the client hangs up before."""
+    """The rest of a frame that was begun. Raises FrameTooSlow; Garbage where the client hangs up before."""
     within_s = min(limits.frame_s, limits.idle_s)
     try:
         async with asyncio.timeout(within_s):
             return await incoming.exactly(size)
     except TimeoutError as error:
-        raise FrameTooSlow(f"a frame was not all there within {within_s} s") from error
+        raise FrameTooSlow(f"a frame was not complete within {within_s} s") from error
     except asyncio.IncompleteReadError as error:
         raise Garbage(f"the client hung up within a frame, after {len(error.partial)} bytes of it") from error
 
 
 async def _in_time(done: Awaitable[T], limits: Limits) -> T:
-    """Not `wait_for`: before Python 3.12 it forgets that it is cancelled when `done` is done at that moment, and who
-    hangs up on all clients would wait for this one."""
+    """Not `wait_for`: before Python 3.12 it loses a cancellation when `done` completes at that moment, and a gateway
+    that closes would wait for this client."""
     try:
         async with asyncio.timeout(limits.idle_s):
             return await done
     except TimeoutError as error:
-        raise TooSlow(f"nothing for {limits.idle_s} s") from error
+        raise TooSlow(f"no frame for {limits.idle_s} s") from error

@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 
 
 class Refused(Exception):
-    """The connection is closed; nothing else is touched."""
+    """The connection is closed; no other is affected."""
 
     kind: ClassVar[str] = "refused"
     cuts_off: ClassVar[bool] = False
-    """Whether the client gets no time to take what was written to it."""
+    """Whether the connection ends at once, without time for the client to read what was written."""
     last: bytes | None = None
-    """A frame that the client gets first."""
+    """A frame that is sent before the connection is closed."""
     delay_s: float = 0.0
-    """How long it waits for that, and for the end."""
+    """How long that frame and the end are delayed."""
 
 
 class Garbage(Refused):
@@ -37,47 +37,47 @@ class UnknownApi(Refused):
 
 
 class TooSlow(Refused):
-    """Nothing came, or was taken, for longer than a connection may stand idle."""
+    """No frame came, or no answer was taken, for longer than a connection may be idle."""
 
     kind = "idle"
     cuts_off = True
 
 
 class FrameTooSlow(Refused):
-    """A frame was begun, and not all of it came in time."""
+    """A frame was begun, but was not complete in time."""
 
     kind = "slow_frame"
     cuts_off = True
 
 
 class LoginTooSlow(Refused):
-    """A client that has to say who it is did not in time."""
+    """A client did not log in in time."""
 
     kind = "slow_login"
     cuts_off = True
 
 
 class HandshakeFailed(Refused):
-    """A client that did not agree with us on TLS: no certificate that is good, no cipher, not in time, or no TLS."""
+    """The TLS handshake failed: no valid certificate, no common cipher, too late, or no TLS at all."""
 
     kind = "tls_failed"
     cuts_off = True
 
 
 class HungUp(Refused):
-    """The client did not wait for its answer."""
+    """The client hung up before its answer."""
 
     kind = "hung_up"
 
 
 class NotLoggedIn(Refused):
-    """A request of a client that has to say first who it is."""
+    """A request of a client that must log in first."""
 
     kind = "not_logged_in"
 
 
 class LoginRefused(Refused):
-    """A wrong password, or what is no login. `answer`: what the client is told, None where there is no way to."""
+    """A wrong password, or an invalid login. `answer`: for the client, None where it cannot be sent."""
 
     kind = "login_refused"
 

@@ -1,4 +1,4 @@
-"""The gateway: what a host starts beside its controller, so that Kafka's clients can drive that."""
+"""The gateway: started by a host beside its controller, so that Kafka's clients can use that controller."""
 
 from __future__ import annotations
 
@@ -38,33 +38,32 @@ from controller.wire.session import Session
 
 LOOPBACK = "127.0.0.1"
 LEAVING_S: Final = 5.0
-"""How long one who is hung up on may take what was written to him."""
+"""How long a client may read on after the gateway has closed its connection."""
 log = logging.getLogger(__name__)
 
 
 class Gateway:
     """Serves Kafka's protocol for a controller that runs in threads (`Controller.start()`).
 
-    `host`, `port`: the address that clients begin at (port 0: any free one); each broker id gets an address of its own
-    beside it, `port` + 1 + its id where that is free. `advertised`: the host that clients are told, where that is not
-    `host`; asked for where `host` is every address of the machine (0.0.0.0). `cluster_id`: as Metadata tells it.
-    `limits`: what clients may ask of us. `elsewhere`: brokers that clients reach at their own address;
-    `broker_listener`: so are those that registered a listener of this name, at that; of several names, at the first
-    one that they have. `apis`: what is answered, by API key.
+    `host`, `port`: the common address of clients (port 0: any free one); each broker id gets its own address beside it,
+    at `port` + 1 + its id where that is free. `advertised`: the host for clients, if it is not `host`; required where
+    `host` is every address of the machine (0.0.0.0). `cluster_id`: for Metadata. `limits`: what is accepted from
+    clients. `elsewhere`: brokers that clients reach at their own address; `broker_listener`: brokers that registered a
+    listener of this name are reached at it; of several names the first that a broker has counts. `apis`: the table of
+    APIs, by API key.
 
-    `users`: clients log in as one of these. `tls`: addresses speak TLS; a context that asks for certificates of clients
-    knows them by these. `authorizer`: what each may do; to be given with either of them, without it everybody may do
-    everything. `allow_anonymous`: with neither, others than this machine may come in. ValueError where they could and
-    this is not said.
+    `users`: clients log in as one of these. `tls`: addresses use TLS; with a context that requires certificates,
+    clients are identified by these. `authorizer`: decides their rights; required with either of the two, without it
+    everything is allowed. `allow_anonymous`: must be set where other machines can connect and neither of the two is
+    given. Raises ValueError where these rules are broken.
 
-    `has_controller_node`: clients see the controller as a node of its own, at the address that they begin at, with the
-    controller's node id. For brokers that answer clients themselves and are not the controller.
+    `has_controller_node`: clients see the controller as a node of its own, at the common address, with the controller's
+    node id. For brokers that answer clients themselves and are not the controller.
 
-    `peers`: how the gateways of other controllers are found. While the controller of this one stands by, what clients
-    ask is passed on to the gateway of the active one, and answered as by that.
+    `peers`: how the gateways of other controllers are found. While the controller of this one is on standby, requests
+    are forwarded to the gateway of the active one, which answers them.
 
-    In a thread of its own with `start()` and `close()`; on a loop of the host's with `await open()` and
-    `await shut()`.
+    In its own thread with `start()` and `close()`; on a loop of the host with `await open()` and `await shut()`.
     """
 
     def __init__(
@@ -89,13 +88,11 @@ class Gateway:
         context = as_context(tls)
         authenticates = users is not None or (context is not None and context.verify_mode is ssl.CERT_REQUIRED)
         if not (authenticates or allow_anonymous or is_loopback(host)):
-            raise ValueError(
-                f"{host!r} is beyond this machine: users, certificates of clients or allow_anonymous are asked for"
-            )
+            raise ValueError(f"{host!r} is not only local: users, client certificates or allow_anonymous is required")
         if authenticates and authorizer is None:
-            raise ValueError("who may do what is to be said: an authorizer (Acls, or allow_all) is asked for")
+            raise ValueError("an authorizer (Acls, or allow_all) is required, because clients log in")
         if authenticates and peers is not None and peers.secret is None:
-            raise ValueError("a secret of the gateways is asked for (Peers.secret): they tell each other who asks")
+            raise ValueError("Peers.secret is required, because gateways send each other the identity of clients")
         self._forwarding = None if peers is None else Forwarding(controller, peers, context)
         self._limits = limits or Limits()
         self._listeners = Listeners(
@@ -109,8 +106,8 @@ class Gateway:
         )
         self._tls = context
         self.asking = None if self._forwarding is None else Asking(self._forwarding)
-        """Where there are `peers`: by it brokers of this process ask the active controller, in whichever process that
-        is, while the gateway listens."""
+        """Set if there are `peers`: with it brokers of this process send requests to the active controller in any
+        process, while the gateway listens."""
         self._clients: dict[asyncio.Task[None], _Client] = {}
         self._room = Budget(self._limits.queued_bytes)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -118,8 +115,8 @@ class Gateway:
         self._address: Address | None = None
         self._controller = controller
         self.counts: Counter[str] = Counter()
-        """How many connections were opened, how many requests served (`requests`, and by API), and what was refused, by
-        kind (`controller.wire.errors`)."""
+        """Numbers of opened connections, of served requests (`requests`, and by API), and of refusals by kind
+        (`controller.wire.errors`)."""
         self._service = Service(
             controller,
             apis=apis,
@@ -134,14 +131,14 @@ class Gateway:
         )
 
     def metrics(self) -> Snapshot:
-        """`counts` as values under names, as `Controller.metrics` gives them. From any thread."""
+        """`counts` as values under names, as `Controller.metrics` has them. From any thread."""
         return measured(dict(self.counts), self._controller.describe().controller_id)
 
     # --- in a thread
 
     def start(self) -> Address:
-        """Listens, in a thread. The address that clients begin at. OSError where it is taken, WrongMode when it was
-        started before."""
+        """Listen, in a thread; returns the common address. Raises OSError where it is taken, WrongMode when the gateway
+        was started before."""
         if self._thread is not None:
             raise WrongMode("this gateway was started before")
         opened: Future[Address] = Future()
@@ -152,7 +149,7 @@ class Gateway:
         return opened.result()
 
     def close(self) -> None:
-        """Nobody is listened to any more, and who is connected is hung up on."""
+        """It no longer listens, and all connections are closed."""
         loop, thread = self._loop, self._thread
         if loop is not None and thread is not None and thread.is_alive():
             loop.call_soon_threadsafe(self._ended.set)
@@ -169,14 +166,14 @@ class Gateway:
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         try:
             opened.set_result(await self.open())
-        except BaseException as error:  # noqa: BLE001 - it goes to whoever started the thread
+        except BaseException as error:  # noqa: BLE001 - it is raised in `start`
             opened.set_exception(error)
             return
         await self._ended.wait()
         await self.shut()
 
     def addresses(self, broker_ids: Iterable[int]) -> dict[int, Address]:
-        """Where clients reach each of these brokers, while the gateway runs in its thread. These addresses stay."""
+        """The addresses of these brokers for clients, while the gateway runs in its thread. They stay open."""
         if self._loop is None or self._address is None:
             raise WrongMode("this gateway does not listen yet")
         return asyncio.run_coroutine_threadsafe(self._listeners.keep(tuple(broker_ids)), self._loop).result()
@@ -185,14 +182,14 @@ class Gateway:
 
     @property
     def address(self) -> Address:
-        """The address that clients begin at. WrongMode before there is one."""
+        """The common address. Raises WrongMode before there is one."""
         if self._address is None:
             raise WrongMode("this gateway does not listen yet")
         return self._address
 
     async def open(self) -> Address:
-        """Listens, on the running loop. OSError where the address is taken; AlreadyRunning where there are `peers` and
-        another process has a gateway under this controller's id."""
+        """Listen, on the running loop. Raises OSError where the address is taken; AlreadyRunning where there are
+        `peers` and another process has a gateway under this controller's id."""
         self._address = await self._listeners.open()
         if self._forwarding is not None and self.asking is not None:
             try:
@@ -204,7 +201,7 @@ class Gateway:
         return self._address
 
     async def shut(self) -> None:
-        """Hangs up on everybody, and listens no more."""
+        """Close all connections, and listen no longer."""
         if self._forwarding is not None and self.asking is not None:
             await self.asking.close()
             await self._forwarding.close()
@@ -222,15 +219,15 @@ class Gateway:
             writer.transport.abort()
             return
         if self._tls is not None:
-            # What it says first is TLS, which is not to be taken for a frame.
+            # The client begins with TLS, which must not be read as a frame.
             cast("asyncio.Transport", writer.transport).pause_reading()
         task = asyncio.get_running_loop().create_task(self._serve(client, broker_id, reader, writer))
         self._clients[task] = client
         task.add_done_callback(self._clients.pop)
-        task.add_done_callback(lambda _: writer.transport.abort())  # also where it never began
+        task.add_done_callback(lambda _: writer.transport.abort())  # also if the task never began
 
     def _too_many(self, address: str) -> str | None:
-        """Under what one more client from there is refused; None: it is not."""
+        """The kind of refusal of one more client from there; None: it is accepted."""
         if len(self._clients) >= self._limits.connections:
             return "too_many"
         there = sum(each.address == address and not each.is_gateway for each in self._clients.values())
@@ -257,7 +254,7 @@ class Gateway:
             is_cut_off = True
         except Exception:
             self.counts["failed"] += 1
-            log.exception("a request could not be served")
+            log.exception("the gateway failed to serve a request")
         except asyncio.CancelledError:
             is_cut_off = True  # shut() is hanging up
         finally:
@@ -269,7 +266,7 @@ class Gateway:
 
 @attrs.define(eq=False)
 class _Client:
-    """Who is connected, from where. `session`: once TLS is agreed on, where it is spoken."""
+    """A connected client and its address. `session`: set after the TLS handshake, if any."""
 
     address: str
     session: Session | None = None
@@ -280,8 +277,8 @@ class _Client:
 
 
 async def _leave(writer: asyncio.StreamWriter) -> None:
-    """Hung up; the client has a moment to take what was written. `close` alone would wait for ever for one who does
-    not read."""
+    """Close the connection; the client has a moment to read what was written. `close` alone would wait for ever for a
+    client that does not read."""
     writer.close()
     with suppress(OSError, asyncio.CancelledError):  # TimeoutError is an OSError
         async with asyncio.timeout(LEAVING_S):

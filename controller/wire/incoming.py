@@ -1,9 +1,9 @@
-"""What comes from one client, and whether it is still there while its request waits.
+"""The input of one client, and whether the client is still there while its request waits.
 
-* Only reading tells that somebody hung up. So while a request takes long, what comes behind it is read ahead, up to
-  `_AHEAD`, and kept for later: pipelined requests lose nothing.
-* Who sends no more may still read, and what is done soon is answered to him. What is not done `PATIENCE_S` after it was
-  begun is given up where its client hung up.
+* Only reading shows that a client hung up. So during a long request its further input is read, up to `_AHEAD`, and
+  kept: pipelined requests lose nothing.
+* A client that sends no more may still read, so what is done soon is answered. A request that is not done after
+  `PATIENCE_S` is given up if its client hung up.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _AHEAD: Final = 64 * 1024  # bytes
 
 
 class Incoming:
-    """Of one connection, on its loop. `read` and `exactly` are as those of the reader."""
+    """Of one connection, on its loop. `read` and `exactly` equal those of the reader."""
 
     def __init__(self, reader: asyncio.StreamReader) -> None:
         self._reader = reader
@@ -43,7 +43,7 @@ class Incoming:
 
     @asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
-        """What is done here ends, by HungUp, when the client hangs up; nothing else may read meanwhile."""
+        """The work in this block ends with HungUp when the client hangs up; nothing else may read meanwhile."""
         watching: asyncio.Task[None] | None = None
 
         def begin() -> None:

@@ -1,4 +1,4 @@
-"""What a gateway takes from its clients before it closes their connections."""
+"""What a gateway accepts from its clients before it closes their connections."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ def _at_least_one(_: object, attribute: attrs.Attribute[int], value: object) -> 
 @attrs.frozen(kw_only=True)
 class Limits:
     """`request_bytes`: of one frame, as Kafka's socket.request.max.bytes. `queued_bytes`: of all frames that are read
-    and worked on, as Kafka's queued.max.request.bytes. `elements`: of all lists of one request together, and of those
-    that are worked on together. `connections`: open ones, all addresses together; `connections_per_client`: of these,
-    from one address of clients, as Kafka's max.connections.per.ip, not counting gateways that logged in.
-    `requests_in_flight`: being worked on, of one API, all connections together; more of them wait. ApiVersions, logins
-    and heartbeats of brokers never do. `log_requests_in_flight`: the same for APIs about records, which wait for these.
-    `answer_bytes`: of all large answers that were not taken yet; more of them wait. `idle_s`: a connection without a
-    frame for so long is closed, and so is one that does not take its answer. `frame_s`: within so long a frame that was
-    begun is there, once there is room for it, or its connection is closed (`idle_s` where that is less). `login_s`:
-    within so long a client that has to log in has done so. `refusal_ms`: how long the answer to a wrong login may wait,
-    which it does for longer with each one from the same address. ValueError for what is no positive int.
+    and in work, as Kafka's queued.max.request.bytes. `elements`: of all lists of one request, and of those in work
+    together. `connections`: open ones, all addresses together; `connections_per_client`: of these, from one client
+    address, as Kafka's max.connections.per.ip, without gateways that logged in. `requests_in_flight`: in work, of one
+    API, all connections together; more of them wait, except ApiVersions, logins and heartbeats of brokers.
+    `log_requests_in_flight`: the same for APIs about records, which have their own limit. `answer_bytes`: of all large
+    answers that are not taken yet; more of them wait. `idle_s`: a connection without a frame for so long is closed, and
+    so is one that does not take its answer. `frame_s`: within so long a frame that was begun must be complete, once
+    there is room for it (`idle_s` where that is less). `login_s`: within so long a client must log in, where it has to.
+    `refusal_ms`: the longest delay of the answer to a wrong login, which grows with each one from the same address.
+    Raises ValueError for what is no positive int.
 
-    What clients can make of our memory: `queued_bytes` twice, `answer_bytes` twice, and some 200 bytes per element.
+    Clients can make a gateway use: `queued_bytes` twice, `answer_bytes` twice, and some 200 bytes per element.
     """
 
     request_bytes: int = attrs.field(default=100 * 1024 * 1024, validator=_at_least_one)

@@ -1,10 +1,10 @@
-"""The addresses of a gateway: one that everybody may begin at, and one per broker id.
+"""The addresses of a gateway: a common one, and one per broker id.
 
-A client goes to the address that Metadata gives for a broker, for that broker's settings and log directories too, and
-some requests carry no broker id: the address alone tells it. With one address for all, kafkajs and Java's log-dirs
-fail.
+A client uses the address of a broker in Metadata also for that broker's settings and log directories, and some of these
+requests have no broker id: only the address identifies the broker. With one address for all, kafkajs and Java's
+log-dirs fail.
 
-All listen at one address of one family, as clients are told one port: of a name with several, an IPv4 one.
+All listen at one address of one family, because clients get one port: for a name with several, an IPv4 one.
 """
 
 from __future__ import annotations
@@ -21,23 +21,24 @@ from controller.model.values import Endpoint
 from controller.wire.calls import Address
 
 Client = Callable[[int | None, asyncio.StreamReader, asyncio.StreamWriter], None]
-"""Takes one client, who called the address of this broker id (None: the common one), before anything of it is read."""
+"""Called with a new client, which called the address of this broker id (None: the common one), before any input is
+read."""
 
 KEPT_S: Final = 600.0
-"""How long the address of a broker stays that is not registered: it may come back, and clients remember addresses."""
+"""How long the address of an unregistered broker stays: it may come back, and clients remember addresses."""
 
-_TURNS: Final = 3  # of the loop, from accepting somebody to telling of him: one makes the transport, one more tells
+_TURNS: Final = 3  # of the loop, from accepting a connection to its callback: one creates the transport, one calls back
 
-_ZERO: Final = re.compile(r"(0x)?0+(\.(0x)?0+){0,3}")  # as resolvers read it, too
+_ZERO: Final = re.compile(r"(0x)?0+(\.(0x)?0+){0,3}")  # all forms that resolvers accept
 _NAME: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,252}[A-Za-z0-9_.])?")
 
 
 class Listeners:
     """Listens at `host`; the common address at `port` (0: any free one), a broker's at `port` + 1 + its id where that
-    is free, else at any. `elsewhere`: brokers that clients reach at an address of their own, not through us.
-    `advertised`: the host that clients are told, where that is not `host`. ValueError where it would be none that can
-    be called. `broker_listeners`: brokers that registered a listener of one of these names are told at that, of
-    several at the first one of these."""
+    is free, else at any. `elsewhere`: brokers that clients reach at their own address, not through the gateway.
+    `advertised`: the host for clients, if it is not `host`. Raises ValueError where clients could not call it.
+    `broker_listeners`: brokers that registered a listener of one of these names are reached at it, the first name
+    first."""
 
     def __init__(
         self,
@@ -65,7 +66,7 @@ class Listeners:
         self._lock = asyncio.Lock()
 
     async def open(self) -> Address:
-        """The common address. OSError where it is taken, or the host is no name of this machine."""
+        """The common address. Raises OSError where it is taken, or the host is no name of this machine."""
         self._host = await _one_address(self._host)
         self._servers[None] = await self._listen(None, self._port)
         self._port = self._address(None).port if self._port else 0
@@ -77,15 +78,15 @@ class Listeners:
         return self._address(None) if self._has_controller_node else None
 
     async def close(self) -> None:
-        """Nobody can connect any more; who is connected is not touched."""
+        """No client can connect any more; existing connections are not affected."""
         servers, self._servers = self._servers, {}
         await _end(list(servers.values()))
 
     async def of(
         self, broker_ids: tuple[int, ...], endpoints: Mapping[int, tuple[Endpoint, ...]] | None = None
     ) -> dict[int, Address]:
-        """An address for each id, which are all that are registered; opened where there was none, and closed of those
-        that have not been registered for long. `endpoints`: what they registered that they listen at."""
+        """An address for each of all registered ids; opened where there was none, and closed for ids that have not been
+        registered for long. `endpoints`: the listeners that the brokers registered."""
         own = {
             b: Address(e.host, e.port)
             for name in reversed(self._broker_listeners)
@@ -98,7 +99,7 @@ class Listeners:
         return own | await self.some(tuple(b for b in broker_ids if b not in own))
 
     async def some(self, broker_ids: tuple[int, ...]) -> dict[int, Address]:
-        """An address for each id, of which there may be more."""
+        """An address for each of these ids; other brokers are not affected."""
         async with self._lock:
             for broker in broker_ids:
                 if broker not in self._servers and broker not in self._elsewhere:
@@ -106,12 +107,12 @@ class Listeners:
             return {b: self._elsewhere[b] if b in self._elsewhere else self._address(b) for b in broker_ids}
 
     async def keep(self, broker_ids: tuple[int, ...]) -> dict[int, Address]:
-        """As `some`, of brokers that register themselves that they listen there: it stays, registered or not."""
+        """As `some`, for brokers that register this address themselves: it stays open even while they are not."""
         self._asked_for.update(broker_ids)
         return await self.some(broker_ids)
 
     async def _close_gone(self, registered: tuple[int, ...]) -> None:
-        """Who is connected there stays so."""
+        """Existing connections stay."""
         gone: list[asyncio.Server] = []
         now, present = asyncio.get_running_loop().time(), self._asked_for.union(registered)
         for broker in [each for each in self._servers if each is not None]:
@@ -129,7 +130,7 @@ class Listeners:
             try:
                 return await self._listen(broker, wanted)
             except OSError:
-                pass  # somebody else has it; clients are told where it is, so any other will do
+                pass  # the port is taken; clients learn the address, so any other port will do
         return await self._listen(broker, 0)
 
     async def _listen(self, broker: int | None, port: int) -> asyncio.Server:
@@ -143,8 +144,8 @@ class Listeners:
 
 
 async def _end(servers: Sequence[asyncio.Server]) -> None:
-    """Nobody is accepted any more, and whoever was is told of. Of one who was accepted when a server is closed asyncio
-    (to 3.11 at least) tells nobody, nor does it hang up on him: he would wait for ever."""
+    """No client is accepted any more, and the callbacks of accepted ones have run. Without the wait asyncio (to 3.11 at
+    least) would neither call back nor close a connection that was just accepted, so its client would wait for ever."""
     for listening in [each for server in servers for each in server.sockets]:
         with suppress(RuntimeError):  # other loops than selectors' have no readers, and not that gap
             asyncio.get_running_loop().remove_reader(listening.fileno())
@@ -155,7 +156,7 @@ async def _end(servers: Sequence[asyncio.Server]) -> None:
 
 
 async def _one_address(host: str) -> str:
-    """Of a name with addresses of both families an IPv4 one: sockets of two families may get two ports."""
+    """One address for a name; an IPv4 one if there are both, because sockets of two families may get two ports."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -166,10 +167,10 @@ async def _one_address(host: str) -> str:
 
 
 def callable_host(host: str) -> str:
-    """The host, which clients can be told. ValueError for all addresses of the machine, and what is no host."""
+    """The host, if clients can call it. Raises ValueError for all addresses of the machine, and for what is no host."""
     if is_every_address(host):
         raise ValueError(
-            f"{host!r} is every address of this machine: the one that clients call is asked for (advertised)"
+            f"{host!r} is every address of this machine, so the host for clients must be given (advertised)"
         )
     if _NAME.fullmatch(host) is None:
         try:
@@ -180,7 +181,7 @@ def callable_host(host: str) -> str:
 
 
 def is_every_address(host: str) -> bool:
-    """Whether one who listens there listens at all addresses of the machine."""
+    """Whether a socket that listens there accepts at all addresses of the machine."""
     try:
         found = ipaddress.ip_address(host)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What a gateway counts, as metrics."""
+"""The counts of a gateway as metrics."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ _TOTALS: Final = frozenset({"connections", "requests"})
 
 
 def events(counts: Mapping[str, int]) -> dict[str, int]:
-    """Of `Gateway.counts` what is neither a connection nor a request of an API, whose names begin with a capital."""
+    """The part of `Gateway.counts` that is neither a connection nor a request of an API (with a capital first
+    letter)."""
     return {kind: count for kind, count in counts.items() if kind not in _TOTALS and not kind[0].isupper()}
 
 
 def measured(counts: Mapping[str, int], controller_id: int) -> Snapshot:
-    """All of it. `counts`: a copy, which nobody adds to."""
+    """All counts as metrics. `counts`: a copy that does not change."""
     return Snapshot(_samples(counts), ("controller_id", str(controller_id)))
 
 

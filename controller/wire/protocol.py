@@ -1,8 +1,8 @@
-"""Kafka's protocol: a frame to a request, an answer to a frame. The only place that knows how the codec is made.
+"""Kafka's protocol: a frame to a request, an answer to a frame. The only module that uses the codec's internals.
 
 The codec is kafka-python's: classes made from Kafka's own schemas. A request is an object with the fields of its schema
-in snake case; an answer is made of plain values, dicts for structs and lists for arrays, with the same names. What an
-answer leaves out has the schema's default.
+in snake case; an answer is built from plain values, dicts for structs and lists for arrays, with the same names. Fields
+that an answer leaves out have the schema's default.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from controller.wire.errors import Garbage
 
 SIZE: Final = struct.Struct(">i")
 API_VERSIONS: Final = 18
-BRIEF: Final = 16 * 1024  # bytes of a frame that is read at once, in less than a millisecond or two
+BRIEF: Final = 16 * 1024  # bytes of a frame that is read in a millisecond or two
 _CLIENT_AT: Final = 10  # where the client id begins: behind key, version, correlation id and its own length
 _LONG: Final = 1000  # elements of an answer that takes longer
 _compiling: Final = threading.Lock()
@@ -31,7 +31,7 @@ Request = Any
 """An instance of a request class of the codec."""
 
 Frame: TypeAlias = "bytes | tuple[bytes, memoryview]"
-"""Bytes to be sent, in one piece or two: of an answer that many get, each gets the second."""
+"""Bytes to send, in one piece or two: clients of a shared answer have the second piece in common."""
 
 Answer = Mapping[str, Any]
 """The fields of a response by name."""
@@ -39,7 +39,7 @@ Answer = Mapping[str, Any]
 
 @attrs.frozen
 class Header:
-    """What stands before every request. `version` may be one that the API does not have."""
+    """The header of every request. `version` may be one that the API does not have."""
 
     api_key: int
     version: int
@@ -49,7 +49,7 @@ class Header:
 
 @attrs.frozen
 class Messages:
-    """An API of the codec: the classes of its request and its response, and which versions are offered."""
+    """An API of the codec: the classes of its request and its response, and the offered versions."""
 
     request: Any
     response: Any
@@ -61,12 +61,12 @@ class Messages:
 
     @property
     def name(self) -> str:
-        """`Metadata`, as Kafka calls the API."""
+        """`Metadata`: Kafka's name of the API."""
         return str(self.request.name).removesuffix("Request")
 
 
 def read_header(frame: bytes) -> Header:
-    """The header alone, which can be read whatever follows. Garbage where the frame has none."""
+    """The header alone, which can be read whatever follows. Raises Garbage where the frame has none."""
     try:
         read = RequestHeader.decode(io.BytesIO(frame), flexible=False)
         return Header(read.request_api_key, read.request_api_version, read.correlation_id, read.client_id)
@@ -75,13 +75,13 @@ def read_header(frame: bytes) -> Header:
 
 
 def elements(messages: Messages, header: Header, frame: bytes, most: int) -> int:
-    """How many elements its lists have, all together: what `read_request` will make. Garbage, or TooLarge for more than
-    `most`. To be asked before that: the codec itself has no bounds."""
+    """How many elements all lists of the request have, which `read_request` will build. Raises Garbage, or TooLarge for
+    more than `most`. It must be called first, because the codec itself has no limits."""
     return bounds.elements(messages.request, header.version, frame, most)
 
 
 def read_request(messages: Messages, header: Header, frame: bytes) -> Request:
-    """The whole request. Garbage where the frame is none. Bytes behind it are let be: librdkafka sends some."""
+    """The whole request. Raises Garbage where the frame is none. Bytes after it are ignored: librdkafka sends some."""
     try:
         return _decoded(messages.request, header.version, frame)
     except Exception as error:
@@ -90,43 +90,43 @@ def read_request(messages: Messages, header: Header, frame: bytes) -> Request:
 
 def _decoded(kind: Any, version: int, frame: bytes) -> Any:
     flexible = kind.flexible_version_q(version)
-    with _compiling:  # the codec makes its decoder at the first use, and not so that two threads might
+    with _compiling:  # the codec compiles its decoder at the first use, which is not safe in two threads
         kind._struct.compiled_decode_from(version, compact=flexible, tagged=flexible, data_class=kind)  # noqa: SLF001
     return kind.decode(frame, version=version, header=True)
 
 
 def write_answer(messages: Messages, version: int, correlation_id: int, answer: Answer) -> bytes:
-    """The frame, with its size before it. ValueError for a field that the schema does not have: a mistake of ours."""
+    """The frame, with its size first. Raises ValueError for a field that the schema does not have: a defect here."""
     response = build(messages.response, version, answer)
     response.with_header(correlation_id)
     return bytes(response.encode(header=True, framed=True))
 
 
 def questioned(header: Header, frame: bytes) -> tuple[bytes, bytes]:
-    """What of a request says what is asked: two that differ in who asks, or how often, have the same."""
+    """The part of a request that says what is requested: equal for requests that differ in client and number only."""
     client = 0 if header.client_id is None else len(header.client_id.encode())
     return frame[:4], frame[_CLIENT_AT + client :]
 
 
 def readdressed(answer: bytes, correlation_id: int) -> Frame:
-    """The answer to another request than it was written for."""
+    """The answer with the correlation id of another request than it was written for."""
     return answer[: SIZE.size] + SIZE.pack(correlation_id), memoryview(answer)[2 * SIZE.size :]
 
 
 def whole(frame: Frame | None) -> bytes | None:
-    """In one piece."""
+    """The frame in one piece."""
     return b"".join(frame) if isinstance(frame, tuple) else frame
 
 
 def write_request(messages: Messages, header: Header, fields: Answer) -> bytes:
-    """The frame, with its size before it. ValueError for a field that the schema does not have: a mistake of ours."""
+    """The frame, with its size first. Raises ValueError for a field that the schema does not have: a defect here."""
     request = build(messages.request, header.version, fields)
     request.with_header(header.correlation_id, header.client_id)
     return bytes(request.encode(header=True, framed=True))
 
 
 def read_answer(messages: Messages, header: Header, frame: bytes) -> Any:
-    """The response to the request that had this header. Garbage where the frame is none, or one to another request."""
+    """The response to the request with this header. Raises Garbage where the frame is none, or belongs to another."""
     try:
         response = _decoded(messages.response, header.version, frame)
     except Exception as error:
@@ -137,12 +137,12 @@ def read_answer(messages: Messages, header: Header, frame: bytes) -> Any:
 
 
 def write_again(response: Any) -> bytes:
-    """What `read_answer` gave, whatever was changed of it, with its size before it."""
+    """The frame of a response from `read_answer`, with all changes since, and its size first."""
     return bytes(response.encode(header=True, framed=True))
 
 
 def is_long(answer: Any, room: int = _LONG) -> bool:
-    """Whether there are more elements in it than are written in a moment."""
+    """Whether it has more elements than can be written in a moment."""
     waiting = [answer]
     while waiting and room >= 0:
         value = waiting.pop()
@@ -155,7 +155,7 @@ def is_long(answer: Any, room: int = _LONG) -> bool:
 
 
 def build(kind: Any, version: int, fields: Mapping[str, Any]) -> Any:
-    """An object of the codec, from plain values. Fields that a version does not have are left out of it."""
+    """An object of the codec, from plain values. Fields that the version does not have are left out."""
     makers = _makers(kind, version)
     try:
         made = {name: make(value) for name, value in fields.items() if (make := makers[name]) is not None}
@@ -166,8 +166,8 @@ def build(kind: Any, version: int, fields: Mapping[str, Any]) -> Any:
 
 @functools.cache
 def _makers(kind: Any, version: int) -> dict[str, Callable[[Any], Any] | None]:
-    """What makes the value of each field, by its name; None for a field that the version does not have."""
-    fields: dict[str, Any] = kind._struct.fields  # noqa: SLF001 - the codec says nowhere else what a struct is made of
+    """The function that builds the value of each field, by its name; None where the version does not have the field."""
+    fields: dict[str, Any] = kind._struct.fields  # noqa: SLF001 - the codec has no public list of a struct's fields
     return {name: _maker(field, version) if field.for_version_q(version) else None for name, field in fields.items()}
 
 

@@ -1,7 +1,7 @@
-"""What answers need of the state, taken from it on the controller's loop as plain values.
+"""The parts of the state that answers need, read on the controller's loop as plain values.
 
-Replicas of a partition that moves are told as Kafka's tools compute with them: T, then what only R has (`full`);
-what is being added is T without the replicas of before, so that tools show the replication factor that was.
+Replicas of a moving partition are given as Kafka's tools calculate: T, then the rest of R (`full`); T without the
+replicas from before the move counts as being added, so that tools show the former replication factor.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ INTERNAL = ("__consumer_offsets", "__transaction_state")
 
 @attrs.frozen
 class BrokerRow:
-    """A live broker. `endpoints`: what it registered that it listens at."""
+    """A live broker. `endpoints`: its registered listeners."""
 
     broker_id: int
     rack: str | None
@@ -30,7 +30,7 @@ class BrokerRow:
 
 @attrs.frozen(weakref_slot=False)
 class PartitionRow:
-    """What clients are told of a partition; `leader` -1: it has none."""
+    """A partition for clients; `leader` -1: it has none."""
 
     partition: int
     leader: int
@@ -43,7 +43,7 @@ class PartitionRow:
 
 @attrs.frozen
 class TopicRow:
-    """A topic, with those of its partitions that clients are told of."""
+    """A topic, with the partitions that clients may see."""
 
     name: str
     topic_id: UUID | None
@@ -56,7 +56,7 @@ class TopicRow:
 
 @attrs.frozen
 class ClusterRow:
-    """The cluster, and the topics that were asked for. `controller_id`: the node that clients take for the controller;
+    """The cluster, and the requested topics. `controller_id`: the node that clients take for the controller;
     `leading_id`: the id of the controller itself, which need not be a broker."""
 
     brokers: tuple[BrokerRow, ...]
@@ -70,8 +70,8 @@ class ClusterRow:
 
 
 def cluster(names: Iterable[str] | None, ids: Iterable[UUID] = ()) -> Callable[[ClusterView], ClusterRow]:
-    """The question for `Controller.query`: the brokers, and the topics with these names or ids that there are (None:
-    every one), by name."""
+    """The question for `Controller.query`: the brokers, and the existing topics with these names or ids (None: every
+    topic), by name."""
 
     def ask(view: ClusterView) -> ClusterRow:
         chosen = sorted(view.topic_names()) if names is None else list(dict.fromkeys(names))
@@ -87,7 +87,7 @@ def cluster(names: Iterable[str] | None, ids: Iterable[UUID] = ()) -> Callable[[
 
 
 def ids_of(names: Iterable[str], ids: Iterable[UUID]) -> Callable[[ClusterView], dict[str, UUID | None]]:
-    """The question for `Controller.query`: the topics with these names or ids that there are, with their ids."""
+    """The question for `Controller.query`: the existing topics with these names or ids, with their ids."""
 
     def ask(view: ClusterView) -> dict[str, UUID | None]:
         wanted = {as_text(topic_id) for topic_id in ids}
@@ -99,13 +99,13 @@ def ids_of(names: Iterable[str], ids: Iterable[UUID]) -> Callable[[ClusterView],
 
 
 def full(partition: Partition) -> Replicas:
-    """T, then what only R has; R where nothing moves."""
+    """T, then the rest of R; R where nothing moves."""
     target = partition.target_replicas
     return partition.replicas if target is None else target + tuple(b for b in partition.replicas if b not in target)
 
 
 def _controller_id(view: ClusterView) -> int:
-    """Clients go there with what is for the controller, and wait for ever at -1; with us every address will do."""
+    """Clients send the controller's requests there, and wait for ever at -1; a gateway takes them at any address."""
     return view.controller_id if view.controller_id in view.brokers else min(view.brokers, default=-1)
 
 
@@ -124,7 +124,7 @@ def _partition(view: ClusterView, p: Partition) -> PartitionRow:
 
 
 def as_uuid(topic_id: str) -> UUID | None:
-    """A topic's id as Kafka writes it in text (base64url of 16 bytes without padding); None for what is none."""
+    """A topic's id from Kafka's text form (base64url of 16 bytes without padding); None for an invalid one."""
     try:
         return UUID(bytes=base64.urlsafe_b64decode(f"{topic_id}=="))
     except ValueError:
@@ -132,5 +132,5 @@ def as_uuid(topic_id: str) -> UUID | None:
 
 
 def as_text(topic_id: UUID) -> str:
-    """The other way round."""
+    """The inverse of `as_uuid`."""
     return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")

@@ -1,4 +1,4 @@
-"""A frame to its answer: whose it is, which API it is for, and whether it is answered here or by another gateway."""
+"""A frame to its answer: the client's identity, the API, and whether it is answered here or by another gateway."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from controller.wire.security.users import Users, with_gateways
 from controller.wire.session import Session
 from controller.wire.working import Work
 
-RELAY_BYTES: Final = 4096  # what a frame needs besides when it is passed on
+RELAY_BYTES: Final = 4096  # the additional bytes of a forwarded frame
 log = logging.getLogger(__name__)
 
 
@@ -81,8 +81,8 @@ class Service:
         )
 
     def session(self, broker_id: int | None, certificate: Any, address: str) -> Session:
-        """Of a new connection. `certificate`: the client's, as `SSLObject.getpeercert()` gives it; empty: none.
-        `address`: where it comes from."""
+        """Of a new connection. `certificate`: the client's, from `SSLObject.getpeercert()`; empty: none. `address`: of
+        the client (`security.refusals.origin`)."""
         known = tls.principal(certificate) if certificate else ANONYMOUS
         login = None if self._users is None else Login(self._users)
         has_gateways = self._secret is not None
@@ -91,7 +91,7 @@ class Service:
 
     @asynccontextmanager
     async def serve(self, session: Session, frame: bytes) -> AsyncIterator[Answer]:
-        """The answer to one frame, for as long as it is being sent. Refused for what ends the connection."""
+        """The answer to one frame, for as long as it is being sent. Raises Refused for what ends the connection."""
         try:
             answer = await self._served(session, frame)
         except LoginRefused as refused:
@@ -109,7 +109,7 @@ class Service:
             return Answer(await _raw(session.login, frame))
         header = read_header(frame)
         if session.principal is None and not self._is_before_login(header):
-            raise NotLoggedIn(f"API {header.api_key} is for those who say first who they are")
+            raise NotLoggedIn(f"API {header.api_key} requires a login")
         if header.api_key == RELAY.api_key and self._is_gateway(session):
             return await self._relayed(header, session, frame)
         return await self._one(header, session, frame, forwards=self._forwarding)
@@ -139,7 +139,7 @@ class Service:
         self, api: Api, header: Header, session: Session, frame: bytes, forwards: Forwarding
     ) -> Answer:
         if len(frame) > self._limits.request_bytes - RELAY_BYTES:
-            raise TooLarge(f"a frame of {len(frame)} bytes cannot be passed on")
+            raise TooLarge(f"a frame of {len(frame)} bytes cannot be forwarded")
         self._counts["forwarded"] += 1
         principal = session.principal or ANONYMOUS
         answer = await forwards.forward(session.way, frame, principal, session.broker_id, reads=api.reads)
@@ -152,8 +152,8 @@ class Service:
             raise
 
     async def _here(self, api: Api, header: Header, answer: bytes | None) -> bytes | None:
-        """An answer from elsewhere, with our addresses of the brokers: clients that we serve stay with us, and are
-        served when the one who answered is gone. Brokers that are told at what they registered stay there."""
+        """An answer from another gateway, with this gateway's addresses of the brokers: its clients stay with it, also
+        when the other gateway is gone. Brokers with a listener of their own keep that address."""
         name = api.address_field
         if name is None or answer is None:
             return answer
@@ -167,17 +167,17 @@ class Service:
         return await self._work.done(lambda: write_again(told), is_large=is_large)
 
     def _is_gateway(self, session: Session) -> bool:
-        """Whether frames of others are taken from it: where gateways have a secret, from who knows that."""
+        """Whether forwarded frames are accepted from it: from logged-in gateways, if there is a secret."""
         if self._forwarding is None:
             return False
         return self._secret is None or session.is_gateway
 
     async def _relayed(self, header: Header, session: Session, frame: bytes) -> Answer:
-        """A frame that another gateway passed on. It is never passed on again: who does not lead says so."""
+        """A frame that another gateway forwarded. It is never forwarded again: a standby answers that it is none."""
         self._counts["relayed"] += 1
         elements(RELAY, header, frame, 0)
         request = read_request(RELAY, header, frame)
-        # Without a secret nobody can tell who it was, nor did anybody have to.
+        # Without a secret the identity cannot be verified, and no login is required.
         known = session.known if self._secret is None else request.principal
         broker_id = None if request.broker_id == NOBODYS else request.broker_id
         client = Session(self.serve, self._limits.request_bytes, broker_id, known)
@@ -190,8 +190,8 @@ class Service:
             except Refused as refused:
                 self._counts[refused.kind] += 1
                 answer, code = Answer(refused.last), ErrorCode.INVALID_REQUEST
-            except ApiError as error:  # of a part of it, perhaps after another part was done: the client is to ask anew
-                log.info("a request that was passed on was not answered: %r", error)
+            except ApiError as error:  # of a part, possibly after another part was done: the client has to repeat it
+                log.info("a forwarded request was not answered: %r", error)
                 code = ErrorCode.UNKNOWN_SERVER_ERROR
         relayed = {"error_code": code, "answer": whole(answer.frame)}
         return Answer(write_answer(RELAY, 0, header.correlation_id, relayed), answer)

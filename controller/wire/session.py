@@ -1,4 +1,4 @@
-"""One connection, as the service that answers its frames sees it."""
+"""One connection, as seen by the service that answers its frames."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from controller.wire.security.sasl import Login
 from controller.wire.security.users import GATEWAY
 
 LOGIN_BYTES: Final = 4096
-"""Of a frame of somebody who did not log in yet: tokens of PLAIN and SCRAM are a few hundred bytes. Kafka's 512 KiB
+"""The limit of a frame before the login: tokens of PLAIN and SCRAM are a few hundred bytes. Kafka's 512 KiB
 (sasl.server.max.receive.size) are for Kerberos."""
 
 
 @attrs.define
 class Session:
-    """One connection (`connection.Client`). `server` makes answers of its frames, which have `frame_bytes` at most.
-    `broker_id`: whose address it called. `known`: who it is by its certificate, or where nobody has to say so; `login`:
-    how it says so otherwise, and `must_log_in` whether it has to; `has_gateways`: other gateways log in, too. `way`: to
-    where its frames are passed on. `address`: where it comes from (`security.refusals.origin`)."""
+    """One connection (`connection.Client`). `server` answers its frames, which have at most `frame_bytes`. `broker_id`:
+    the broker whose address it called. `known`: its identity by a certificate, or without a login; `login`: its login,
+    and `must_log_in` whether that is required; `has_gateways`: other gateways log in, too. `way`: where its frames are
+    forwarded to. `address`: of the client (`security.refusals.origin`)."""
 
     server: Callable[[Session, bytes], AbstractAsyncContextManager[Answer]]
     frame_bytes: int
@@ -39,14 +39,14 @@ class Session:
 
     @property
     def principal(self) -> str | None:
-        """None until it said so."""
+        """The client's identity; None before its login."""
         if self.login is not None and self.login.principal is not None:
             return self.login.principal
         return None if self.must_log_in else self.known
 
     @property
     def is_gateway(self) -> bool:
-        """Whether it logged in as another gateway, which takes the secret that only these know."""
+        """Whether it logged in as another gateway, which requires the gateways' secret."""
         return self.has_gateways and self.login is not None and self.login.principal == f"User:{GATEWAY}"
 
     @property

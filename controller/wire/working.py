@@ -1,7 +1,7 @@
-"""A request to its answer: how much it is, what it says, when it has its turn.
+"""A request to its answer: its size, its content, its turn.
 
-What takes long is done beside the loop, one at a time: reading a large request, writing a large answer. The loop has
-its turn in between, so nobody else waits for them.
+Long work runs in a thread, one piece at a time: reading a large request, writing a large answer. The loop continues
+meanwhile, so other clients do not wait.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from controller.wire.session import Session
 T = TypeVar("T")
 _FEW: Final = 1000  # elements that need no share of the budget
 _SHARED: Final = 16
-"""How many shared answers are made at a time: a large one waits for room when it is made, so few may."""
+"""How many shared answers are built at a time: a large one waits for room when it is built, so only a few may."""
 
 
 class Work:
-    """On requests of all connections, on one loop. `has_peers`: gateways pass requests on to this one, or it to them:
-    then no answer says that its controller ceased to lead."""
+    """The work for requests of all connections, on one loop. `has_peers`: gateways forward requests to this one, or it
+    to them: then no answer says that its controller lost its leadership."""
 
     def __init__(
         self,
@@ -71,14 +71,14 @@ class Work:
         self._shared = Shared()
 
     async def answer(self, api: Api, header: Header, session: Session, frame: bytes) -> Answer:
-        """To be let go when it was sent. Refused for what ends the connection, ApiError for what cannot be answered
-        here and now."""
+        """The answer, to be let go after it was sent. Raises Refused for what ends the connection, ApiError for what
+        cannot be answered here and now."""
         if not api.is_shared:
             return await self._made(api, header, session, frame)
         question = (session.principal, *questioned(header, frame))
         shared = await self._shared.get(question, lambda: self._made(api, header, session, frame))
         assert isinstance(shared.frame, bytes), api.messages.name
-        # An answer of one client only, which holds its part of the room until it is sent.
+        # One client's own copy of the answer, which holds its share of the room until it is sent.
         return Answer(readdressed(shared.frame, header.correlation_id), shared)
 
     async def _made(self, api: Api, header: Header, session: Session, frame: bytes) -> Answer:
@@ -93,7 +93,7 @@ class Work:
         return Answer(made, room)
 
     def room(self) -> Room:
-        """For one answer."""
+        """The room of one answer."""
         return Room(self._answers, self._limits.idle_s)
 
     async def _worked_on(self, api: Api, header: Header, session: Session, frame: bytes, room: Room) -> bytes | None:
@@ -124,7 +124,7 @@ class Work:
         )
 
     async def done(self, work: Callable[[], T], *, is_large: bool) -> T:
-        """What `work` makes; beside the loop where it is large, one at a time."""
+        """The result of `work`; in a thread where it is large, one at a time."""
         if not is_large:
             return work()
         async with self._beside:
@@ -132,7 +132,7 @@ class Work:
             try:
                 return await asyncio.shield(working)
             except asyncio.CancelledError:
-                await asyncio.wait([working])  # a thread cannot be stopped, and the next one is to wait for it
+                await asyncio.wait([working])  # a thread cannot be stopped, and the next one must wait for it
                 raise
 
     def _call(self, api: Api, header: Header, session: Session, room: Room) -> Call:
@@ -156,8 +156,8 @@ class Work:
 
 
 def _turns(api: Api, limits: Limits) -> AbstractAsyncContextManager[object]:
-    """Held while a request of this API is worked on. Each API has turns of its own: what waits for the controller, or
-    for records, delays no request of another API."""
+    """Held while a request of this API is in work. Each API has its own turns: a request that waits for the controller,
+    or for records, delays no request of another API."""
     if api.never_waits:
         return nullcontext()
     if api.is_of_logs:
@@ -166,14 +166,14 @@ def _turns(api: Api, limits: Limits) -> AbstractAsyncContextManager[object]:
 
 
 def _require_leader(answer: Any) -> None:
-    """NotController where a part of it says that we did not lead any more: who is hung up on asks again, and some who
-    are told so do not."""
+    """Raises NotController where a part of the answer has that error: a client whose connection is closed repeats its
+    request, and some clients do not repeat it after this error."""
     waiting = [answer]
     while waiting:
         value = waiting.pop()
         if isinstance(value, Mapping):
             if value.get("error_code") == ErrorCode.NOT_CONTROLLER:
-                raise NotController("it ceased to lead before it had answered")
+                raise NotController("the controller lost its leadership before it had answered")
             waiting += value.values()
         elif isinstance(value, list | tuple):
             waiting += value

@@ -10,11 +10,11 @@ __all__ = ["EtcdUrl", "open_etcd", "parse_url"]
 
 
 def open_etcd(url: str, *, read_only: bool = False) -> MetadataStore:
-    """A client of the etcd that `url` names (see `stores.etcd.url`), with a session of its own.
+    """Return a client of the etcd cluster that `url` names (see `stores.etcd.url`), with a session of its own.
 
-    Raises Invalid for a wrong url, files of it that cannot be read, and where the packages of the extra are missing;
-    Unavailable if no endpoint answers within connect_timeout, Unauthorized. `read_only`: Invalid unless a key stands
-    below the prefix; nothing is written but the lease.
+    Raises Invalid for a wrong url, for unreadable files that it names, and if the packages of the extra are missing;
+    Unavailable if no endpoint answers within connect_timeout, Unauthorized. `read_only`: Invalid if there is no key
+    below the prefix; only the lease is written.
     """
     settings = parse_url(url)
     try:

@@ -1,12 +1,12 @@
-"""One connection: an etcd3 client on one endpoint, logged in, and a Watch stream that tells of its end.
+"""One connection: an etcd3 client on one endpoint, logged in, with a Watch stream that reports its end.
 
 Rules
-* A connection that broke is never mended. It is closed, which ends every call on it, and another one is made: gRPC's
-  own way back has a memory of failures, shared between channels, that an election cannot wait for.
-* No retry below us: with gRPC's retries on, a commit could be sent twice.
-* Every call has a deadline. Only a call that the server refused for an old token is sent again, after a new login;
-  it was refused before anything was done.
-* Passwords and tokens are in no message.
+* A broken connection is not repaired. It is closed, which ends all its calls, and a new one is made: gRPC's own
+  reconnecting remembers failures and shares them between channels, which takes too long for an election.
+* gRPC's retries are off: they could send a commit twice.
+* Every call has a deadline. Only a call that the server refused for an old token, before doing anything, is sent again
+  after a new login.
+* No message contains a password or token.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from stores.etcd.rpc import etcd3, etcdrpc, grpc
 from stores.etcd.url import EtcdUrl
 from stores.etcd.wait import Deadline
 
-_IN_FLIGHT: Final = 4  # requests of one bulk read at once: a fifth finds the server, or Python, busy
+_IN_FLIGHT: Final = 4  # concurrent requests of one bulk read; with a fifth, the server or Python is the bottleneck
 _OPTIONS: Final = (
-    ("grpc.max_receive_message_length", -1),  # a range over a cluster's keys is far above gRPC's 4 MB
+    ("grpc.max_receive_message_length", -1),  # a range over a cluster's keys exceeds gRPC's 4 MB
     ("grpc.max_send_message_length", -1),
     ("grpc.enable_retries", 0),
     ("grpc.use_local_subchannel_pool", 1),  # a TCP connection of its own
-    ("grpc.enable_http_proxy", 0),  # a metadata store is not behind a web proxy, whatever the environment says
+    ("grpc.enable_http_proxy", 0),  # never use the web proxy of the environment for a metadata store
 )
-# The member has to say so when it loses its cluster, instead of falling silent.
+# A member that loses its cluster then ends the stream instead of falling silent.
 _STREAM: Final = (("hasleader", "true"),)
 
 
@@ -65,14 +65,14 @@ class Connection:
     # Calls
 
     def log_in(self, deadline: Deadline) -> None:
-        """Get a token, if there is a user. Raises what gRPC raises."""
+        """Get a token, if there is a user. Raises gRPC's errors."""
         if self._url.user is None:
             return
         request = etcdrpc.AuthenticateRequest(name=self._url.user, password=self._url.password)
         self._token = (("token", self._auth.Authenticate(request, deadline.left_s).token),)
 
     def call(self, method: Any, request: Any, deadline: Deadline) -> Any:
-        """The answer to `request`. Raises what gRPC raises, within the deadline."""
+        """The answer to `request`. Raises gRPC's errors, within the deadline."""
         try:
             return method(request, deadline.left_s, metadata=self._token)
         except grpc.RpcError as error:
@@ -82,7 +82,7 @@ class Connection:
         return method(request, deadline.left_s, metadata=self._token)
 
     def call_all(self, method: Any, requests: Sequence[Any], deadline: Deadline) -> Iterator[Any]:
-        """The answers to `requests`, in their order, a few requests at once."""
+        """The answers to `requests`, in their order; a few requests run concurrently."""
         under_way: list[Any] = []
         try:
             for number in range(len(requests)):
@@ -103,7 +103,7 @@ class Connection:
         return self.call(method, request, deadline)
 
     def beat(self, lease_id: int, timeout_s: float) -> int:
-        """Keep the lease alive; the seconds that it has now, 0 if it is gone. Raises what gRPC raises."""
+        """Keep the lease alive. Returns its remaining seconds, 0 if it is gone. Raises gRPC's errors."""
         request = etcdrpc.LeaseKeepAliveRequest(ID=lease_id)
         answers = self.lease.LeaseKeepAlive(iter((request,)), timeout_s, metadata=self._token + _STREAM)
         return max((int(answer.TTL) for answer in answers), default=0)
@@ -129,8 +129,8 @@ class Connection:
             self._failed(self)
 
     def close(self) -> None:
-        """End every call on it. Idempotent, never waits."""
-        self._requests.put(None)  # else the thread of gRPC that takes requests from there would wait for ever
+        """End all calls on this connection. Idempotent, never waits."""
+        self._requests.put(None)  # ends gRPC's thread that takes requests from this queue
         self._client.close()
 
     def join(self, timeout_s: float) -> None:

@@ -1,10 +1,11 @@
-"""What a client knows of ephemeral keys: its own, and which others there may be.
+"""What a client knows about ephemeral keys: its own, and the markers of all.
 
-Nothing may stand below an ephemeral key. Who makes one compares that the range below it is empty. Who makes an ordinary
-key would have to compare each of its ancestors, and 128 compares are all that etcd takes; so beside each ephemeral key
-a *marker* is made, under the same lease, in a range of its own (`Keys.marker`). A client that has listed the markers at
-revision R needs one compare: no marker is younger than R. If one is, nothing was applied; it lists them again, from the
-answer itself, and sends anew. Only ancestors that have a marker are compared by themselves.
+No key may be below an ephemeral key. A commit that creates an ephemeral key compares that the range below it is empty.
+A commit that creates an ordinary key would have to compare each of its ancestors, and etcd allows only 128 compares. So
+beside each ephemeral key a *marker* is put, under the same lease, in a separate range (`Keys.marker`). A client that
+listed the markers at revision R needs one compare: no marker is newer than R. If one is, nothing was applied; the
+client takes the new markers from the answer and sends the commit again. Only ancestors with a marker are compared one
+by one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import attrs
 @attrs.frozen
 class Known:
     """The markers as of `revision`, and the keys that the lease `lease_id` of this client may hold. A marker may
-    outlive its key, and an own key may be gone: both are only reasons to compare."""
+    outlive its key, and an own key may be gone: both only cause additional compares."""
 
     revision: int = 0
     marked: frozenset[str] = frozenset()
@@ -27,31 +28,31 @@ class Known:
 
 
 class Ephemerals:
-    """The newest of what is known; thread-safe."""
+    """The latest knowledge; thread-safe."""
 
     def __init__(self) -> None:
         self._lock: Final = threading.Lock()
         self._known = Known()
 
     def known(self, lease_id: int) -> Known:
-        """What is known, for a commit under this lease."""
+        """The present knowledge, for a commit under this lease."""
         with self._lock:
             if self._known.lease_id != lease_id:
                 self._known = attrs.evolve(self._known, lease_id=lease_id, mine=frozenset())
             return self._known
 
     def listed(self, revision: int, marked: frozenset[str]) -> None:
-        """These are the markers at `revision`."""
+        """Record that these are the markers at `revision`."""
         with self._lock:
             if revision > self._known.revision:
                 self._known = attrs.evolve(self._known, revision=revision, marked=marked)
 
     def put(self, lease_id: int, keys: frozenset[str]) -> None:
-        """Afterwards the client may hold these."""
+        """Record that the client may hold these keys."""
         self._change(lease_id, keys, frozenset())
 
     def deleted(self, lease_id: int, keys: frozenset[str]) -> None:
-        """Afterwards the client does not hold these."""
+        """Record that the client does not hold these keys."""
         self._change(lease_id, frozenset(), keys)
 
     def _change(self, lease_id: int, more: frozenset[str], less: frozenset[str]) -> None:

@@ -1,11 +1,11 @@
-"""What an error of gRPC means for who called: the one place where foreign exceptions are translated.
+"""Translates gRPC's errors into the errors of this library.
 
 Rules
-* A call goes out only over a connection that has answered before (`session.py` waits for one), so whatever comes after
-  that was sent, unless the server says that it refused. What is not recognised is OutcomeUnknown.
-* etcd says most things by a code, some only by the text; the texts are those of etcd 3.4 to 3.6
-  (api/v3rpc/rpctypes/error.go). A text is looked for only under its code.
-* "mvcc: database space exceeded" is unknown: the server says it before it applies, and also after it has applied.
+* A call is sent only over a connection that has answered before (`session.py` waits for one). So any later error means
+  that it was sent, unless the server says that it refused. An unknown error is OutcomeUnknown.
+* etcd reports most conditions by a code, some only by the text. The texts are those of etcd 3.4 to 3.6
+  (api/v3rpc/rpctypes/error.go). A text is compared only under its code.
+* "mvcc: database space exceeded" is unknown: the server sends it before applying, but also after it has applied.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from stores.base import (
     Unavailable,
 )
 
-# By the code's name: (fragment of the text, what it means); the first that fits. "" fits always.
+# Code -> (fragment of the text, error); the first fragment that occurs counts, and "" always occurs.
 TABLE: Final[dict[str, tuple[tuple[str, type[StoreError]], ...]]] = {
     "UNAUTHENTICATED": (("", Unauthorized),),
     "PERMISSION_DENIED": (("", Unauthorized),),
@@ -35,7 +35,7 @@ TABLE: Final[dict[str, tuple[tuple[str, type[StoreError]], ...]]] = {
         ("too many operations", TooLarge),
         ("duplicate key", Invalid),
         ("key is not provided", Invalid),
-        ("key not found", Invalid),  # a put that keeps the lease of a key that is not there
+        ("key not found", Invalid),  # a put that keeps the lease of a missing key
     ),
     "FAILED_PRECONDITION": (
         ("authentication is not enabled", Unauthorized),
@@ -49,7 +49,7 @@ TABLE: Final[dict[str, tuple[tuple[str, type[StoreError]], ...]]] = {
     "UNAVAILABLE": (
         ("etcdserver: no leader", Unavailable),
         ("etcdserver: not capable", Unavailable),
-        ("failed to connect to all addresses", Unavailable),  # gRPC had nothing to send it over
+        ("failed to connect to all addresses", Unavailable),  # gRPC had no connection to send it over
     ),
     "UNIMPLEMENTED": (("", Unavailable),),
 }
@@ -62,7 +62,7 @@ FUTURE: Final = ("OUT_OF_RANGE", "future revision")
 
 
 def code_and_text(error: Exception) -> tuple[str, str]:
-    """The name of gRPC's code, and what the server or gRPC says; a plain exception has its class for a code."""
+    """The name of gRPC's code, and the text of the server or gRPC. For another exception: its class and its text."""
     code, details = getattr(error, "code", None), getattr(error, "details", None)
     if callable(code) and callable(details):
         return getattr(code(), "name", "UNKNOWN"), str(details() or "")
@@ -76,7 +76,7 @@ def says(error: Exception, *what: tuple[str, str]) -> bool:
 
 
 def translate(error: Exception, doing: str, *, key: str | None = None) -> StoreError:
-    """The error of this library for what a call raised after it was sent."""
+    """The error of this library for what a sent call raised."""
     if isinstance(error, StoreError):
         return error
     code, text = code_and_text(error)
@@ -85,7 +85,7 @@ def translate(error: Exception, doing: str, *, key: str | None = None) -> StoreE
 
 
 def not_connected(error: Exception | None, doing: str, place: str) -> StoreError:
-    """The error for who waited for a connection in vain; `error` is why the last attempt failed."""
+    """The error for a call that got no connection; `error`: why the last attempt failed."""
     if isinstance(error, StoreError):
         return error
     if error is None:

@@ -1,11 +1,11 @@
-"""Keys of the contract as keys of etcd, and back.
+"""Translates keys of the contract to keys of etcd, and back.
 
 Rules
-* etcd's key is the root and the key: `/a/b` below the root `/r` is `/r/a/b`. The range below a prefix begins with the
-  prefix and a slash, so that `/dir2` is not below `/dir`.
-* A key whose first segment begins with `!` is ours and no key of the contract: it sorts before all of them, so that the
-  range below "/" begins behind it. See `txn.py` for what stands there.
-* Others may write into our range what is no key of the contract; it is passed over.
+* etcd's key is the root followed by the key: `/a/b` below the root `/r` is `/r/a/b`. The range below a prefix begins
+  with the prefix and a slash, so that `/dir2` is not below `/dir`.
+* Keys whose first segment begins with `!` are internal and not keys of the contract. They sort before all of those, so
+  that the range below "/" begins after them. `txn.py` uses them.
+* Keys of other programs in the range that are not keys of the contract are skipped.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_LOWEST: Final = b"-"  # the first of the characters that a segment may have, in the order of bytes
+_LOWEST: Final = b"-"  # the first character, by its byte, that a segment may have
 _AFTER_SLASH: Final = b"0"
 _MARKERS: Final = b"/!ephemeral"
 _KEY: Final = re.compile(rb"(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9._<>-]+)+")
@@ -21,19 +21,19 @@ _SEGMENT: Final = re.compile(rb"(?!\.{1,2}\Z)[A-Za-z0-9._<>-]+")
 
 
 def is_segment(raw: bytes) -> bool:
-    """Whether it may be a segment of a key."""
+    """Whether the bytes may be a segment of a key."""
     return _SEGMENT.fullmatch(raw) is not None
 
 
 class Keys:
-    """The translation for one root."""
+    """The translation below one root."""
 
     def __init__(self, root: str) -> None:
         self.root: Final = root.encode()
         self._length: Final = len(self.root)
 
     def of(self, key: str) -> bytes:
-        """Etcd's key."""
+        """The key in etcd."""
         return self.root + key.encode()
 
     def below(self, prefix: str) -> tuple[bytes, bytes]:
@@ -44,12 +44,12 @@ class Keys:
         return start + b"/", start + _AFTER_SLASH
 
     def key(self, raw: bytes) -> str | None:
-        """The key of the contract, None for what is none."""
+        """The key of the contract; None if it is not one."""
         key = raw[self._length :]
         return key.decode() if _KEY.fullmatch(key) is not None else None
 
     def marker(self, key: str) -> bytes:
-        """Where it is noted that `key` is ephemeral."""
+        """The marker that says that `key` is ephemeral."""
         return self.root + _MARKERS + key.encode()
 
     @property
@@ -58,5 +58,5 @@ class Keys:
         return self.root + _MARKERS + b"/", self.root + _MARKERS + _AFTER_SLASH
 
     def marked(self, raw: bytes) -> str:
-        """The key that a marker is about."""
+        """The key of a marker."""
         return raw[self._length + len(_MARKERS) :].decode(errors="replace")

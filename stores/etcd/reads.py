@@ -1,14 +1,13 @@
 """Reads: single keys, many keys, ranges.
 
 Rules
-* A plain read is answered by the member that the connection leads to, without asking the others (`serializable`). It
-  may lag, but an answer that is older than anything this client was told before (by a commit, a read, a hint) is thrown
-  away, and the read is made anew, linearizable. So nothing goes backwards, also after a change of endpoints.
-* Many keys are read by ranges as long as most of what stands in a range was asked for, and point by point, 128 in a
-  request, where it was not.
-* The pages of a snapshot are read at the revision of the first, so it is one instant. If etcd forgets that revision
-  meanwhile, the snapshot begins anew, until its deadline.
-* A read that was sent and not answered is OutcomeUnknown, as the contract has it; it may simply be made again.
+* A plain read is answered by the connected member alone (`serializable`). It may lag. But an answer that is older than
+  what this client has seen (in a commit, a read or a hint) is discarded, and the read repeated as linearizable. So
+  reads never go backwards, also after a change of endpoints.
+* Many keys are read by ranges if most keys of a range are wanted, and otherwise one by one, 128 per request.
+* All pages of a snapshot are read at the revision of the first, so it is of one instant. If etcd compacts that revision
+  meanwhile, the snapshot starts again, until its deadline.
+* A read that was sent and not answered is OutcomeUnknown, as the contract says; it may simply be repeated.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _T = TypeVar("_T")
 
 
 class _Read(Protocol):
-    """One way to read: gives something with a header, and raises what gRPC raises."""
+    """A read: returns an answer with a header, and raises gRPC's errors."""
 
     def __call__(self, link: Connection, *, serializable: bool) -> Any: ...
 
@@ -46,17 +45,17 @@ class Reader:
     def __init__(self, session: EtcdSession, keys: Keys, hinted: Callable[[], int]) -> None:
         self._session: Final = session
         self._keys: Final = keys
-        self._hinted: Final = hinted  # the highest revision of a hint
+        self._hinted: Final = hinted  # returns the highest revision of a hint
         self._lock: Final = threading.Lock()
         self._seen = 0
 
     def saw(self, revision: int) -> None:
-        """No later read may show less than `revision`."""
+        """No later read may be older than `revision`."""
         with self._lock:
             self._seen = max(self._seen, revision)
 
     def get(self, key: str, deadline: Deadline, *, sync: bool) -> Entry | None:
-        """One key."""
+        """The entry of one key, None if it does not exist."""
         raw = self._keys.of(key)
 
         def read(link: Connection, *, serializable: bool) -> Any:
@@ -67,10 +66,9 @@ class Reader:
         return next((_entry(key, kv) for kv in answer.kvs), None)
 
     def many(self, keys: Sequence[str], deadline: Deadline) -> tuple[list[Any], list[int]]:
-        """The KeyValue of each key, and where there is None, since the key does not exist. What is no key is looked
-        for among those."""
+        """The KeyValue of each key, and the indexes of those that do not exist. Only these are checked to be keys."""
         raws = _raws(self._keys, keys)
-        wanted = sorted(dict.fromkeys(raws))  # not a set: the order that it had is mostly the one that is wanted
+        wanted = sorted(dict.fromkeys(raws))  # not a set: callers mostly pass sorted keys
         found: dict[bytes, Any] = {}
 
         def read(link: Connection, *, serializable: bool) -> Any:
@@ -87,7 +85,7 @@ class Reader:
         return kvs, holes
 
     def names(self, prefix: str, deadline: Deadline) -> list[str]:
-        """The names directly below `prefix`. A page that ends deep below a name is followed by what is behind it."""
+        """The names directly below `prefix`. If a page ends deep below a name, the next one begins after that name."""
         start, end = self._keys.below(prefix)
         cut = len(self._keys.of("" if prefix == "/" else prefix)) + 1
         names: set[bytes] = set()
@@ -134,7 +132,7 @@ class Reader:
         return self._fresh(read, deadline, doing)
 
     def _fresh(self, read: _Read, deadline: Deadline, doing: str, *, sync: bool = False) -> Any:
-        """What `read` gives, linearizable if asked for or if a plain answer is older than what was seen."""
+        """The answer of `read`: linearizable if `sync`, or if the plain answer is older than what was seen."""
         floor = max(self._seen, self._hinted())
         answer = sent(self._session, lambda link: read(link, serializable=not sync), deadline, doing)
         if not sync and answer.header.revision < floor:
@@ -144,7 +142,8 @@ class Reader:
 
 
 def sent(session: EtcdSession, send: Callable[[Connection], _T], deadline: Deadline, doing: str) -> _T:
-    """What `send` gives over a connection; its errors translated. Raises Closed if the store is closed meanwhile."""
+    """The result of `send` over a connection, with errors translated. Raises Closed if the store is closed
+    meanwhile."""
     while True:
         link = session.connection(deadline, doing)
         try:
@@ -152,7 +151,7 @@ def sent(session: EtcdSession, send: Callable[[Connection], _T], deadline: Deadl
         except StoreError:
             raise
         except Exception as error:
-            unsent = isinstance(error, ValueError) and "closed" in str(error).lower()  # gRPC's, of a closed channel
+            unsent = isinstance(error, ValueError) and "closed" in str(error).lower()  # from gRPC, for a closed channel
             if session.closed:
                 raise Closed("the store was closed during the call") from error
             if not unsent:
@@ -162,7 +161,7 @@ def sent(session: EtcdSession, send: Callable[[Connection], _T], deadline: Deadl
 
 
 class _Bulk:
-    """One bulk read, into `found`. Keeps the oldest revision of its answers, as the header of one answer would."""
+    """One bulk read into `found`. Its header has the oldest revision of the answers."""
 
     def __init__(self, link: Connection, found: dict[bytes, Any], deadline: Deadline, *, serializable: bool) -> None:
         self._link = link
@@ -175,7 +174,7 @@ class _Bulk:
         chunks = [wanted[start : start + _CHUNK_KEYS] for start in range(0, len(wanted), _CHUNK_KEYS)]
         sparse: list[bytes] = []
         if len(wanted) <= ETCD_OPS_MAX or self._ranges(chunks[:1]):
-            sparse = wanted  # what the first range shows is taken to hold for the others
+            sparse = wanted  # the other chunks are expected to be as sparse as the first one
         else:
             for chunk in self._ranges(chunks[1:]):
                 sparse.extend(chunk)
@@ -183,7 +182,7 @@ class _Bulk:
         return self
 
     def _ranges(self, chunks: list[list[bytes]]) -> list[list[bytes]]:
-        """Read each chunk by the range from its first to its last key; the chunks of which that was not all."""
+        """Read each chunk as the range from its first to its last key; return the chunks with too many other keys."""
         requests = [
             etcdrpc.RangeRequest(
                 key=chunk[0], range_end=chunk[-1] + b"\0", limit=2 * len(chunk), serializable=self._serializable
@@ -217,7 +216,7 @@ class _Bulk:
 
 
 def _raws(keys: Keys, wanted: Sequence[str]) -> list[bytes]:
-    """Etcd's keys; a key that could not even be looked for is InvalidKey here."""
+    """The keys in etcd. Raises InvalidKey for those that etcd could not look up."""
     root = keys.root
     try:
         raws = [root + key.encode() for key in wanted]
@@ -231,7 +230,7 @@ def _raws(keys: Keys, wanted: Sequence[str]) -> list[bytes]:
 
 
 def entries_of(keys: Sequence[str], kvs: Sequence[Any]) -> list[Entry | None]:
-    """The entries of what `Reader.many` gave."""
+    """The entries for the result of `Reader.many`."""
     return [None if kv is None else _entry(key, kv) for key, kv in zip(keys, kvs, strict=True)]
 
 

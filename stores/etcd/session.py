@@ -1,12 +1,13 @@
 """The session of a client: one lease, kept alive over whichever endpoint answers.
 
 Rules
-* A thread of its own keeps the lease (a beat every third of its time) and, when the connection breaks or a beat is not
-  answered within that third, goes round the endpoints until one knows the lease. So a client that is cut off knows it
+* A thread renews the lease three times per lease time. If the connection breaks, or a renewal is not answered within a
+  third of the lease time, it tries the endpoints in turn until one knows the lease. So a client that is cut off notices
   (Suspended) before the server can have ended its session.
-* A beat that is answered without a time to live means that the lease is gone: Lost, a new lease, Started.
-* A connection counts once it has answered, and calls wait for one that counts. So who got none was provably not sent.
-* Events are told under the lock, in the order in which things happened.
+* A renewal that returns no time to live means that the lease is gone: Lost, a new lease, Started.
+* A connection is used only once it has answered, and calls wait for such a connection. A call that got none was
+  therefore certainly not sent.
+* Events are reported under the lock, in the order in which they happened.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _JOIN_S: Final = 2.0
 
 
 class EtcdSession:
-    """A lease, and the connection that it is kept alive over. Raises Unavailable if no endpoint answers within the
+    """A lease, and the connection over which it is kept alive. Raises Unavailable if no endpoint answers within the
     url's connect_timeout, Unauthorized, Invalid."""
 
     def __init__(self, url: EtcdUrl, watches: Watches) -> None:
@@ -40,7 +41,7 @@ class EtcdSession:
         self._changed: Final = threading.Condition()
         self._link: Connection | None = None
         self._dialing: Connection | None = None
-        self._dials = random.randrange(len(url.endpoints))  # noqa: S311 - clients spread over the endpoints
+        self._dials = random.randrange(len(url.endpoints))  # noqa: S311 - spreads clients over the endpoints
         self._failure: Exception | None = None  # why there is no connection
         self._lease_id = 0
         self._lease_s = 0
@@ -59,7 +60,7 @@ class EtcdSession:
 
     @property
     def lease_s(self) -> int:
-        """What the server granted, which may be more than was asked for."""
+        """The lease time that the server granted, which may exceed the requested one."""
         return self._lease_s
 
     @property
@@ -78,13 +79,13 @@ class EtcdSession:
             return self._link
 
     def look_now(self) -> None:
-        """Ask for the lease at once: somebody was told that it is gone."""
+        """Check the lease at once: a call was refused because it is gone."""
         with self._changed:
             self._beat_now = True
             self._changed.notify_all()
 
     def close(self, *, give_back: bool = True) -> None:
-        """End all threads; with `give_back` the lease, too, if the server can be reached. Idempotent."""
+        """End all threads, and with `give_back` the lease, if the server can be reached. Idempotent."""
         with self._changed:
             if self._closed:
                 return
@@ -92,7 +93,7 @@ class EtcdSession:
             link, dialing, self._link = self._link, self._dialing, None
             self._changed.notify_all()
         if link is not None and give_back:
-            with suppress(grpc.RpcError, ValueError):  # it will run out by itself
+            with suppress(grpc.RpcError, ValueError):  # the lease ends by itself
                 link.call(link.lease.LeaseRevoke, etcdrpc.LeaseRevokeRequest(ID=self._lease_id), Deadline(_GOODBYE_S))
         for connection in (link, dialing):
             if connection is not None:
@@ -115,7 +116,7 @@ class EtcdSession:
             backoff_s = self._pause(backoff_s)
 
     def _connected(self, timeout_s: float) -> bool:
-        """Try the next endpoint; whether there is a connection now. If not, `_failure` says why."""
+        """Try the next endpoint; return whether there is a connection now. If not, `_failure` says why."""
         endpoint = self._url.endpoints[self._dials % len(self._url.endpoints)]
         self._dials += 1
         try:
@@ -132,9 +133,9 @@ class EtcdSession:
             link.log_in(deadline)
             granted = self._lease_over(link, deadline)
             return self._adopt(link, granted)
-        except Exception as error:  # noqa: BLE001 - whatever it was, the thread lives on and tries again
+        except Exception as error:  # noqa: BLE001 - after any error the thread tries again
             if self._failure is None or code_and_text(error)[0] != "DEADLINE_EXCEEDED":
-                self._failure = error  # a time that was too short says less than what was found before
+                self._failure = error  # a timeout explains less than an earlier error
             return False
         finally:
             if self._link is not link:
@@ -142,7 +143,7 @@ class EtcdSession:
             self._dialing = None
 
     def _lease_over(self, link: Connection, deadline: Deadline) -> Any:
-        """None if the lease lives; otherwise what was granted instead of it."""
+        """None if the lease is alive; otherwise the answer that granted a new one."""
         if self._lease_id and not self._lease_lost:
             if link.beat(self._lease_id, deadline.left_s):
                 return None
@@ -164,7 +165,7 @@ class EtcdSession:
             return True
 
     def _begin(self, granted: Any) -> None:
-        """A new lease; the lock is held."""
+        """Take over a new lease. The lock is held."""
         first = not self._lease_id
         self._lease_id, self._lease_s, self._lease_lost = int(granted.ID), int(granted.TTL), False
         if not first:
@@ -177,7 +178,7 @@ class EtcdSession:
             self._watches.tell(SessionState.LOST, self._lease_id)
 
     def _drop(self, link: Connection) -> None:
-        """The connection is of no use any more: from the thread that reads it, or from ours."""
+        """Drop a connection that failed. Called by the thread that reads it, or by the session's thread."""
         with self._changed:
             if self._link is link:
                 self._link = None
@@ -199,7 +200,7 @@ class EtcdSession:
                 backoff_s = self._pause(backoff_s)
 
     def _beat(self, link: Connection) -> None:
-        """Wait until a beat is due, unless the connection goes before, and beat."""
+        """Wait until a renewal is due, unless the connection ends before, and renew the lease."""
         beat_s = self._lease_s / 3
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._beat_now or self._link is not link, beat_s)
@@ -208,7 +209,7 @@ class EtcdSession:
                 return
         try:
             granted = self._lease_over(link, Deadline(beat_s))
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # noqa: BLE001 - as in _connected
             self._failure = error
             self._drop(link)
             return
@@ -217,7 +218,7 @@ class EtcdSession:
                 self._begin(granted)
 
     def _pause(self, backoff_s: float) -> float:
-        """Wait, unless the store is closed meanwhile; how long to wait the next time."""
+        """Wait, unless the store is closed meanwhile; return the next waiting time."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed, backoff_s * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
         return min(2 * backoff_s, _BACKOFF_S[1])

@@ -1,4 +1,4 @@
-"""What each etcd member says of itself: the Status of its Maintenance service, over a connection of its own."""
+"""The Status that each etcd member reports, by its Maintenance service, over a separate connection."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _EACH_S_MAX: Final = 2.0
 
 
 def states(url: EtcdUrl, deadline: Deadline) -> tuple[ServerState, ...]:
-    """One for each endpoint, in the order of the url."""
+    """One state for each endpoint, in the order of the url."""
     return tuple(_state(url, endpoint, deadline) for endpoint in url.endpoints)
 
 
 def _state(url: EtcdUrl, endpoint: tuple[str, int], deadline: Deadline) -> ServerState:
     address = f"{endpoint[0]}:{endpoint[1]}"
     if deadline.over:
-        return ServerState(address, problem="not asked: the time was over")
+        return ServerState(address, problem="not queried: no time was left")
     try:
         status = _status(url, endpoint, Deadline(min(_EACH_S_MAX, deadline.left_s)))
     except (Invalid, grpc.RpcError) as error:
@@ -46,5 +46,5 @@ def _role(status: Any) -> str:
 
 def _problem(status: Any) -> str | None:
     if not status.leader:
-        return "knows no leader"
-    return f"says: {', '.join(status.errors)}"[:300] if status.errors else None
+        return "has no leader"
+    return f"reports: {', '.join(status.errors)}"[:300] if status.errors else None

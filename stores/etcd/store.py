@@ -37,21 +37,21 @@ from stores.probing import ServerState
 CAPABILITIES: Final = Capabilities(
     name="etcd",
     value_bytes_max=1_000_000,
-    # One less than etcd's, for the compare that keeps new keys from standing below ephemeral ones.
+    # One less than etcd's limit, for the compare that keeps new keys from being put below ephemeral ones.
     commit_ops_max=ETCD_OPS_MAX - 1,
-    # etcd takes requests of 1.5 MiB. Each key goes out three times with the root before it (compare, op, the look of
-    # the other branch), which 127 of the longest keys below the longest root may make 360,000 bytes.
+    # etcd takes requests of 1.5 MiB. Each key is sent three times with the root before it (compare, op, and the read of
+    # the other branch); for 127 of the longest keys below the longest root that is 360,000 bytes.
     commit_bytes_max=1_200_000,
     atomic_snapshot=True,
     versions_unique=True,
     parents_stay=False,
-    session_timeout_s_min=2.0,  # half again of etcd's election time, in whole seconds, as it is by default
+    session_timeout_s_min=2.0,  # 1.5 times etcd's default election timeout, in whole seconds
 )
 
 
 class EtcdStore(MetadataStore):
-    """A client with one session, which is one lease. Raises Unavailable if no endpoint answers within the url's
-    connect_timeout, Unauthorized, Invalid for files that cannot be read."""
+    """A client whose session is one lease. Raises Unavailable if no endpoint answers within the url's connect_timeout,
+    Unauthorized, Invalid for files that cannot be read."""
 
     def __init__(self, url: EtcdUrl) -> None:
         self.url: Final = url
@@ -63,26 +63,26 @@ class EtcdStore(MetadataStore):
 
     @property
     def capabilities(self) -> Capabilities:
-        """With etcd's limits as they are by default."""
+        """With the default limits of etcd."""
         return CAPABILITIES
 
     @property
     def session(self) -> Session:
-        """The id is that of the lease."""
+        """The session; its id is that of the lease."""
         return self._session.session
 
     @property
     def session_timeout_s(self) -> float:
-        """What the server granted: whole seconds, at least some two."""
+        """The lease time that the server granted: whole seconds, at least about two."""
         return float(self._session.lease_s)
 
     def get(self, key: str, *, sync: bool = False, timeout_s: float) -> Entry | None:
-        """One range request."""
+        """Read one key by a range request."""
         check_key(key)
         return self._reader.get(key, Deadline(timeout_s), sync=sync)
 
     def get_many(self, keys: Sequence[str], *, timeout_s: float) -> list[Entry | None]:
-        """By ranges where the keys lie close together."""
+        """Read by ranges where the keys are close together."""
         self._demand_open()
         kvs, _ = self._reader.many(keys, Deadline(timeout_s))
         return entries_of(keys, kvs)
@@ -101,24 +101,24 @@ class EtcdStore(MetadataStore):
         return Columns(values, array("q", [kv.mod_revision for kv in kvs]), array("q", [kv.version - 1 for kv in kvs]))
 
     def children(self, key: str, *, timeout_s: float) -> list[str]:
-        """The names directly below; costs what the keys below cost, without their values."""
+        """The names directly below `key`. Reads all keys below it, without values."""
         check_prefix(key)
         return self._reader.names(key, Deadline(timeout_s))
 
-    def created_below(self, key: str, *, timeout_s: float) -> int:  # noqa: ARG002 - nothing is asked
-        """Nobody counts them here."""
+    def created_below(self, key: str, *, timeout_s: float) -> int:  # noqa: ARG002 - nothing is sent
+        """0: etcd does not count keys."""
         check_prefix(key)
         self._demand_open()
         return 0
 
     def snapshot(self, prefix: str, *, timeout_s: float) -> Snapshot:
-        """All keys below `prefix`, as of one revision, which is the cursor."""
+        """All keys below `prefix` as of one revision, which is the cursor."""
         check_prefix(prefix)
         return self._reader.snapshot(prefix, Deadline(timeout_s))
 
     def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
-        """One transaction. Sent again only if it was refused because of an ephemeral key that is younger than what
-        this client knew of; then nothing had been applied."""
+        """One transaction. It is sent again only if it was refused, and not applied, because of an ephemeral key that
+        is newer than this client's knowledge."""
         check_ops(ops, CAPABILITIES)
         self._demand_open()
         if not ops:
@@ -130,7 +130,7 @@ class EtcdStore(MetadataStore):
                 return commit
 
     def subscribe(self, prefix: str, depth: Depth, cursor: int | None = None) -> EtcdSubscription:
-        """Open a stream; it may be opened while the session is suspended, too."""
+        """Open a stream, also while the session is suspended."""
         check_prefix(prefix)
         stream = self._watches.open()
         stream.add(prefix, depth, cursor)
@@ -142,13 +142,13 @@ class EtcdStore(MetadataStore):
         return EtcdStore(self.url)
 
     def close(self) -> None:
-        """Give the lease back, and with it the ephemeral keys, if the server can be reached."""
+        """Revoke the lease, which deletes the ephemeral keys, if the server can be reached."""
         self._watches.close()
         self._session.close()
 
     def abandon(self) -> None:
-        """End this client as the death of its process would: nothing is said to the server, which ends the session, and
-        removes its ephemeral keys, when it has heard nothing for the session time."""
+        """End this client as if its process had died: the server is not informed. It ends the session, and deletes its
+        ephemeral keys, after the session time without contact."""
         self._watches.close()
         self._session.close(give_back=False)
 
@@ -156,15 +156,15 @@ class EtcdStore(MetadataStore):
 
     @property
     def bulk_reads(self) -> bool:
-        """Ranges are always there."""
+        """Always: etcd has ranges."""
         return True
 
     def servers(self, *, timeout_s: float) -> tuple[ServerState, ...]:
-        """What each endpoint of the url says of itself, over a connection of its own."""
+        """The state of each endpoint of the url, over a separate connection."""
         return states(self.url, Deadline(timeout_s))
 
     def __repr__(self) -> str:
-        """Where, without how to get in."""
+        """The place without credentials."""
         return f"EtcdStore({self.url.place})"
 
     def _commit_once(self, ops: Sequence[Op], deadline: Deadline) -> Commit | None:
@@ -188,7 +188,7 @@ class EtcdStore(MetadataStore):
                 raise
             self._ephemerals.put(lease_id, transaction.ephemeral)
             raise OutcomeUnknown(str(error), key=ops[0].key) from error
-        assert transaction is not None  # it was answered
+        assert transaction is not None  # an answer implies that it was sent
         if answer.succeeded:
             return self._applied(transaction, lease_id, answer)
         self._refused(transaction, answer)
@@ -204,7 +204,7 @@ class EtcdStore(MetadataStore):
         return transaction.commit(answer)
 
     def _refused(self, transaction: Transaction, answer: Any) -> None:
-        """Raise what was wrong, or learn which ephemeral keys there are, so that it can be sent again."""
+        """Raise the reason, or learn the newer markers, so that the commit can be sent again."""
         self._reader.saw(answer.header.revision)
         wrong = transaction.conflict(answer)
         if wrong is not None:
@@ -220,6 +220,6 @@ class EtcdStore(MetadataStore):
 
 
 def check_not_empty(store: EtcdStore, timeout_s: float) -> None:
-    """Raise Invalid if nothing stands below the root."""
+    """Raise Invalid if there is no key below the root."""
     if not store.children("/", timeout_s=timeout_s):
-        raise Invalid(f"nothing to read at {store.url.place}: no key stands there")
+        raise Invalid(f"nothing to read at {store.url.place}: no key is there")

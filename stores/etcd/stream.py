@@ -1,4 +1,4 @@
-"""A stream of hints (`stores.hints`), with a lock of its own, filled by the threads of the session."""
+"""A stream of hints (`stores.hints`) with a lock of its own, filled by the threads of the session."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ QUEUE_EVENTS_MAX: Final = 10_000
 
 
 class Watcher(Protocol):
-    """Who watches for the streams of a client, and fills them (`stores.etcd.watches`)."""
+    """Watches for the streams of a client, and fills them (`stores.etcd.watches`)."""
 
     def add(self, stream: EtcdSubscription, prefix: str, depth: Depth) -> None: ...
 
@@ -24,8 +24,8 @@ class Watcher(Protocol):
 
 
 class EtcdSubscription(Subscription):
-    """A stream of an etcd store. A cursor is not needed: the Resync that comes first makes its reader look, and comes
-    when etcd has said that it watches."""
+    """A stream of an etcd store. It needs no cursor: its first Resync makes the reader read, and it is queued only
+    after etcd has confirmed the watch."""
 
     def __init__(self, watches: Watcher) -> None:
         self._watches: Final = watches
@@ -45,13 +45,13 @@ class EtcdSubscription(Subscription):
         self._watches.add(self, prefix, depth)
 
     def remove(self, prefix: str) -> None:
-        """Watch `prefix` no more."""
+        """Stop watching `prefix`."""
         with self._awake:
             self._prefixes.pop(prefix, None)
         self._watches.remove(self, prefix)
 
     def poll(self, timeout_s: float) -> StoreEvent | None:
-        """The next event; woken by the thread that brings it."""
+        """The next event; the thread that queues it wakes the caller."""
         deadline_s = time.monotonic() + timeout_s
         with self._awake:
             while not self._queue and not self._closed:
@@ -71,7 +71,7 @@ class EtcdSubscription(Subscription):
     # Called by the watcher
 
     def push(self, event: StoreEvent) -> None:
-        """Queue an event, unless it is a hint that is queued."""
+        """Queue an event, unless the same hint is queued already."""
         with self._awake:
             self._queue.push(event, self._prefixes)
             self._awake.notify_all()
@@ -83,7 +83,7 @@ class EtcdSubscription(Subscription):
                 self.push(Resync(prefix, reason))
 
     def end(self) -> None:
-        """The store was closed."""
+        """End the stream because the store was closed."""
         self._end(store_closed=True)
 
     def _end(self, *, store_closed: bool) -> None:

@@ -1,13 +1,12 @@
-"""A commit as a transaction of etcd, and what its answer says.
+"""A commit as a transaction of etcd, and the meaning of its answer.
 
 Rules
-* Expectations are compares: ABSENT = version 0, PRESENT = version above 0, a Version = mod_revision, never the per-key
-  version, which begins again when a key is created again.
-* A plain put detaches the lease of a key. So an own ephemeral key is put with its lease each time, and any other key
-  that is rewritten keeps what lease it has.
-* The other branch reads each key, so that the answer to a failed transaction names the first op that failed, as of the
-  same instant.
-* Expectations are told before what makes ops Invalid.
+* Expectations are compares: ABSENT is version 0, PRESENT version above 0, a Version mod_revision. The per-key version
+  is never compared, since it begins again when a key is created again.
+* A plain put detaches a key's lease. So an own ephemeral key is put with its lease each time, and any other key that is
+  rewritten keeps its lease.
+* The failure branch reads each key, so that the answer names the first op that failed, as of the same instant.
+* A failed expectation is reported before an Invalid op.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ from stores.etcd.ephemerals import Known
 from stores.etcd.keys import Keys
 from stores.etcd.rpc import etcdrpc
 
-ETCD_OPS_MAX: Final = 128  # --max-txn-ops: compares, ops of one branch, ops of the other, each
-_INT64_MAX: Final = 2**63 - 1  # no revision gets there, so a Version that is above conflicts like any wrong one
+ETCD_OPS_MAX: Final = 128  # --max-txn-ops: the limit for compares and for the ops of each branch
+_INT64_MAX: Final = 2**63 - 1  # no revision is this high, so a larger Version conflicts like any wrong one
 _VERSION, _MOD, _LEASE = etcdrpc.Compare.VERSION, etcdrpc.Compare.MOD, etcdrpc.Compare.LEASE
 _EQUAL, _NOT_EQUAL = etcdrpc.Compare.EQUAL, etcdrpc.Compare.NOT_EQUAL
 _LESS, _GREATER = etcdrpc.Compare.LESS, etcdrpc.Compare.GREATER
@@ -46,7 +45,7 @@ _Fields: TypeAlias = dict[str, Any]
 
 class Transaction:
     """The request for `ops` under the lease and the markers of `known`. Raises Invalid for an ephemeral key with keys
-    below it in the same commit, TooLarge where ephemeral keys need more compares than etcd takes."""
+    below it in the same commit, TooLarge if ephemeral keys need more compares than etcd takes."""
 
     def __init__(self, keys: Keys, ops: Sequence[Op], known: Known) -> None:
         self._keys = keys
@@ -61,27 +60,28 @@ class Transaction:
         compares = [*self._expectations(), *self._ownership(), *self._emptiness(), *self._ancestry()]
         success = [*self._changes(), *self._markers()]
         if max(len(compares), len(success)) > ETCD_OPS_MAX:
-            raise TooLarge(f"{len(ops)} ops with ephemeral keys, which count up to three times, over {ETCD_OPS_MAX}")
+            raise TooLarge(f"{len(ops)} ops with ephemeral keys, which count up to three times, exceed {ETCD_OPS_MAX}")
         self.request: Final = etcdrpc.TxnRequest(compare=compares, success=success, failure=self._looks())
 
     def commit(self, answer: Any) -> Commit:
-        """The versions after success: all of the one revision."""
+        """The versions after success: the revision of the answer for every Put."""
         version = Version(answer.header.revision)
         return Commit(tuple(version if isinstance(op, Put) else None for op in self._ops))
 
     @property
     def marked_after(self) -> frozenset[str]:
-        """The markers after success, if it was guarded: those that were known, since none was younger, and our own."""
+        """The markers after a guarded success: the known ones, since none was newer, and the new ones of this
+        commit."""
         created = frozenset(self._creating) & self.ephemeral
         return self._known.marked | created if created else self._known.marked
 
     @property
     def guarded(self) -> bool:
-        """Whether the transaction compared that no marker is younger than known."""
+        """Whether the transaction compares that no marker is newer than known."""
         return bool(self._creating)
 
     def younger_markers(self, answer: Any) -> tuple[int, frozenset[str]] | None:
-        """After failure: (revision, markers) if some are younger than known, which alone would have made it fail."""
+        """After failure: (revision, markers) if some are newer than known, which is enough to fail."""
         if not self._creating:
             return None
         kvs = answer.responses[-1].response_range.kvs
@@ -90,19 +90,19 @@ class Transaction:
         return answer.header.revision, frozenset(self._keys.marked(kv.key) for kv in kvs)
 
     def conflict(self, answer: Any) -> StoreError | None:
-        """After failure: the Conflict of the first op whose expectation fails, or what makes an op Invalid."""
+        """After failure: the Conflict of the first op whose expectation failed, or the reason why an op is Invalid."""
         found = [next(iter(response.response_range.kvs), None) for response in answer.responses[: len(self._ops)]]
         for index, (op, kv) in enumerate(zip(self._ops, found, strict=True)):
             if not _holds(op.expect, kv):
-                stands = "absent" if kv is None else f"at version {kv.mod_revision}"
-                return Conflict(f"{op.key}: expected {op.expect}, it is {stands}", key=op.key, index=index)
+                state = "absent" if kv is None else f"at version {kv.mod_revision}"
+                return Conflict(f"{op.key}: expected {op.expect}, found {state}", key=op.key, index=index)
         return next(self._invalid(found), None)
 
     def refusal(self) -> StoreError:
-        """After failure for none of those reasons: what is left to be wrong."""
+        """After failure for no other reason: a key below an ephemeral one, or a contradiction."""
         if not self._creating:
-            return Corrupt("etcd: a transaction was refused, and all that it compared holds")
-        return Invalid("keys below an ephemeral key: one of the commit would be, or has some")
+            return Corrupt("etcd refused a transaction although all its compares hold")
+        return Invalid("a key of the commit is below an ephemeral key, or is ephemeral with keys below it")
 
     def _invalid(self, found: list[Any]) -> Iterator[StoreError]:
         lease_id = self._known.lease_id
@@ -110,11 +110,11 @@ class Transaction:
             if not isinstance(op, Put) or kv is None:
                 continue
             if op.ephemeral and kv.lease != lease_id:
-                yield Invalid(f"{op.key}: put as ephemeral, and it is ordinary or another session's", key=op.key)
+                yield Invalid(f"{op.key}: put as ephemeral, but it is ordinary or another session's", key=op.key)
             elif not op.ephemeral and kv.lease == lease_id:
-                yield Invalid(f"{op.key}: an own ephemeral key, put as an ordinary one", key=op.key)
+                yield Invalid(f"{op.key}: an ephemeral key of this session, put as an ordinary one", key=op.key)
 
-    # Compares. All as dicts, of which the request is made in one go: half the time of a message each.
+    # Compares, as dicts: the request made from them takes half the time of one message each.
 
     def _expectations(self) -> Iterator[_Fields]:
         for op, raw in zip(self._ops, self._raws, strict=True):
@@ -126,21 +126,21 @@ class Transaction:
                 yield {"target": _MOD, "result": _EQUAL, "key": raw, "mod_revision": min(op.expect, _INT64_MAX)}
 
     def _ownership(self) -> Iterator[_Fields]:
-        """What is rewritten as ephemeral is ours, what is rewritten as ordinary is not."""
+        """A key rewritten as ephemeral is this session's; a key rewritten as ordinary is not."""
         for op, raw in zip(self._ops, self._raws, strict=True):
             if isinstance(op, Put) and op.expect is not ABSENT and (op.ephemeral or op.key in self._known.mine):
                 result = _EQUAL if op.ephemeral else _NOT_EQUAL
                 yield {"target": _LEASE, "result": result, "key": raw, "lease": self._known.lease_id}
 
     def _emptiness(self) -> Iterator[_Fields]:
-        """Nothing stands below a new ephemeral key."""
+        """No key is below a new ephemeral key."""
         for key in self._creating:
             if key in self.ephemeral:
                 first, end = self._keys.below(key)
                 yield {"target": _VERSION, "result": _EQUAL, "key": first, "range_end": end, "version": 0}
 
     def _ancestry(self) -> Iterator[_Fields]:
-        """No new key stands below an ephemeral one: see `ephemerals.py`."""
+        """No new key is below an ephemeral one: see `ephemerals.py`."""
         if not self._creating:
             return
         first, end = self._keys.markers
@@ -192,7 +192,7 @@ def _holds(expect: Expect, kv: Any) -> bool:
 
 
 def _ancestors(keys: Iterable[str]) -> set[str]:
-    """What stands above any of `keys`, each looked at once."""
+    """All ancestors of `keys`."""
     above: set[str] = set()
     for key in keys:
         while (key := parent(key)) != "/" and key not in above:

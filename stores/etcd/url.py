@@ -1,13 +1,13 @@
-"""What an etcd:// url says, read without any client, and careful with passwords (`stores.credentials`).
+"""Parses etcd:// urls, without a client and without exposing passwords (`stores.credentials`).
 
     etcd://host[:2379][,host...][/prefix][?option=value&...]
 
 Rules
 * The prefix is the root of the store: `etcd://h/a/b` keeps the key `/x` under etcd's key `/a/b/x`.
-* Whatever is wrong is an Invalid that names the option and never its value, since it may be a password; a password is
-  in no repr and no message. `user:password@` before the hosts is refused, since urls are printed, logged and kept.
-* It is taken apart here and not by `urlsplit`, whose later versions demand a single host of whatever has brackets, and
-  of which each Python has its own idea.
+* An Invalid names the option and never its value, which may be a password; no repr or message contains one.
+  `user:password@` before the hosts is refused, since urls are printed, logged and stored.
+* `urlsplit` is not used: its later versions require a single host if there are brackets, and its rules differ between
+  versions of Python.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from stores.checks import check_key
 
 PORT: Final = 2379
 _SCHEME: Final = "etcd://"
-ROOT_CHARACTERS_MAX: Final = 256  # it stands in every key of every request, so it counts against the size of a commit
+ROOT_CHARACTERS_MAX: Final = 256  # it is part of every key in a request, so it counts for the size of a commit
 _HOST: Final = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
 _PORT_MAX: Final = 65535
-_SESSION_S_MAX: Final = 9_000_000_000  # etcd's own
+_SESSION_S_MAX: Final = 9_000_000_000  # etcd's limit
 
 
 @attrs.frozen
 class EtcdUrl:
-    """Where the servers are, what of them is ours, and how to get in. Times in seconds."""
+    """The endpoints, the root, and the credentials. Times in seconds."""
 
     endpoints: tuple[tuple[str, int], ...]
     root: str = ""  # "" or like a key, without a slash at its end
@@ -53,11 +53,11 @@ class EtcdUrl:
 
 
 def parse_url(url: str) -> EtcdUrl:
-    """What `url` says. Raises Invalid, or InvalidKey for a prefix that is none."""
+    """The parts of `url`. Raises Invalid, or InvalidKey for an invalid prefix."""
     if not url.startswith(_SCHEME):
-        raise Invalid(f"etcd: a url of etcd begins with {_SCHEME}")
+        raise Invalid(f"etcd: a url of etcd must begin with {_SCHEME}")
     if "#" in url:
-        raise Invalid("etcd: a url has no part after '#'; in a value, write %23")
+        raise Invalid("etcd: a url has no fragment after '#'; in a value, write %23")
     place, _, query = url.removeprefix(_SCHEME).partition("?")
     hosts, slash, path = place.partition("/")
     if "@" in hosts:
@@ -67,15 +67,15 @@ def parse_url(url: str) -> EtcdUrl:
     tls = options.pop("tls", None)
     if tls is not None and tls != ("tls_ca" in options):
         raise Invalid("etcd: tls=true needs tls_ca, the authority that signed the servers' certificates" if tls
-                      else "etcd: tls=false with tls_ca")  # fmt: skip
+                      else "etcd: tls=false contradicts tls_ca")  # fmt: skip
     file = options.pop(credentials.OPTION, None)
     if file is not None and ("user" in options or "password" in options):
-        raise Invalid("etcd: a url has user and password, or credentials, not both")
+        raise Invalid("etcd: give either user and password or credentials, not both")
     settings = EtcdUrl(endpoints, _root(slash + path), **options)
     if (settings.user is None) != (settings.password is None):
-        raise Invalid("etcd: the options user and password belong together")
+        raise Invalid("etcd: the options user and password must be given together")
     if (settings.tls_cert is None) != (settings.tls_key is None):
-        raise Invalid("etcd: the options tls_cert and tls_key belong together")
+        raise Invalid("etcd: the options tls_cert and tls_key must be given together")
     if settings.tls_cert is not None and settings.tls_ca is None:
         raise Invalid("etcd: tls_cert needs tls_ca, the authority that signed the server's certificate")
     if settings.user is None and (known := credentials.found(file)) is not None:
@@ -86,11 +86,11 @@ def parse_url(url: str) -> EtcdUrl:
 def _endpoint(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":") if re.search(r":[^\]]*$", text) else (text, "", "")
     if _HOST.fullmatch(host) is None:
-        raise Invalid(f"etcd: not a host, or host:port: {text!r:.100}")
+        raise Invalid(f"etcd: expected a host, or host:port, not {text!r:.100}")
     if not colon:
         return host, PORT
     if not port.isascii() or not port.isdigit() or not 0 < int(port) <= _PORT_MAX:
-        raise Invalid(f"etcd: the port of {host} should be a number from 1 to {_PORT_MAX}, found {port!r:.20}")
+        raise Invalid(f"etcd: the port of {host} must be a number from 1 to {_PORT_MAX}, not {port!r:.20}")
     return host, int(port)
 
 
@@ -101,9 +101,9 @@ def _root(path: str) -> str:
     try:
         check_key(root)
     except InvalidKey as error:
-        raise InvalidKey(f"etcd: the prefix should be like a key, /a/b, found {path!r:.200}") from error
+        raise InvalidKey(f"etcd: the prefix must be like a key, /a/b, not {path!r:.200}") from error
     if len(root) > ROOT_CHARACTERS_MAX:
-        raise InvalidKey(f"etcd: a prefix of {len(root)} characters; at most {ROOT_CHARACTERS_MAX}")
+        raise InvalidKey(f"etcd: a prefix of {len(root)} characters exceeds the limit of {ROOT_CHARACTERS_MAX}")
     return root
 
 
@@ -113,12 +113,12 @@ def _seconds(name: str, text: str) -> float:
     except ValueError:
         seconds = math.nan
     if not 0 < seconds < _SESSION_S_MAX:
-        raise Invalid(f"etcd: the option {name} should be seconds, above 0")
+        raise Invalid(f"etcd: the option {name} must be a number of seconds above 0")
     return seconds
 
 
 def _whole_seconds(name: str, text: str) -> int:
-    return math.ceil(_seconds(name, text))  # a lease counts whole ones
+    return math.ceil(_seconds(name, text))  # a lease has whole seconds
 
 
 def _text(name: str, text: str) -> str:
@@ -129,7 +129,7 @@ def _text(name: str, text: str) -> str:
 
 def _flag(name: str, text: str) -> bool:
     if text not in ("true", "false"):
-        raise Invalid(f"etcd: the option {name} is true or false")
+        raise Invalid(f"etcd: the option {name} must be true or false")
     return text == "true"
 
 
@@ -147,13 +147,13 @@ _READERS: Final[dict[str, Callable[[str, str], Any]]] = {
 
 
 def _options(query: str) -> dict[str, Any]:
-    """The options as fields. Not `parse_qsl`, which makes spaces of plus signs, and passwords have those."""
+    """The options as fields. Not `parse_qsl`, which turns plus signs, as in passwords, into spaces."""
     found: dict[str, Any] = {}
     for pair in filter(None, query.split("&")):
         name, _, value = pair.partition("=")
         if name not in _READERS:
-            # Not what was found: behind a password with a bare '&' it is the rest of the password.
-            raise Invalid(f"etcd: the options are {', '.join(_READERS)}; found another (in a value, write %26 for '&')")
+            # Do not print the name: after a password with a bare '&' it is the rest of the password.
+            raise Invalid(f"etcd: unknown option, expected {', '.join(_READERS)} (in a value, write %26 for '&')")
         if name in found:
             raise Invalid(f"etcd: the option {name} is given twice")
         found[name] = _READERS[name](name, unquote(value))

@@ -1,4 +1,4 @@
-"""Deadlines: every call has one, and what it does inside shares it."""
+"""Deadlines. Every call has one, and shares it among its steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Deadline:
 
     @property
     def left_s(self) -> float:
-        """How long it is still, never below 0."""
+        """The remaining time, never below 0."""
         return max(0.0, self._at_s - time.monotonic())
 
     @property

@@ -1,17 +1,17 @@
-"""What is watched, over whichever connection there is.
+"""The watches of a client, over whichever connection there is.
 
 Rules
-* One watch of etcd for each prefix of a stream: on the key itself, or on the range below it for names and values. etcd
-  cannot watch one level only: what happens deeper is sent, too, and passed over here.
-* The Resync "initial" is told when etcd answers that the watch stands, not before: then nothing can fall between it and
-  the first look.
-* Each watch remembers the revision that comes next. On a new connection it goes on there, so that nothing is missed and
-  no Resync is owed. If etcd has forgotten that revision: Resync "compacted". If it never had it, because its data were
-  put back to an older state: Resync "reconnected".
-* It is asked for from the revision before that one, whose events are known: an etcd that was compacted at the very
-  revision of a deletion says nothing of the deletion to a watch that begins there (etcd issue 18089).
-* A watch that is refused is tried once over a new connection, since the token of the old one may have run out. If it is
-  refused there, its reader is told to look, and is refused itself.
+* Each prefix of a stream is one watch of etcd: on the key itself, or on the range below it for names and values. etcd
+  cannot watch one level only, so events from deeper levels are skipped here.
+* The Resync "initial" is queued when etcd has confirmed the watch, not before: so no change is missed between the watch
+  and the first read.
+* Each watch remembers the next revision. On a new connection it continues there, so nothing is missed and no Resync is
+  needed. If etcd has compacted that revision: Resync "compacted". If etcd never had it, because its data were restored
+  from an older state: Resync "reconnected".
+* A watch starts at the revision before that one, whose events are known: an etcd compacted at the revision of a
+  deletion does not report the deletion to a watch that starts there (etcd issue 18089).
+* A refused watch is tried once over a new connection, since the token of the old one may have expired. If it is refused
+  again, the reader gets a Resync, and its read is refused too.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class _Watch:
     stream: EtcdSubscription
     prefix: str
     depths: set[Depth]
-    reasons: list[str]  # a Resync for each, once the watch stands
-    revision: int = 0  # where to go on; 0 = from now
+    reasons: list[str]  # a Resync for each, once the watch is confirmed
+    revision: int = 0  # where to continue; 0: from now
     stands: bool = False
     refused: bool = False
 
@@ -46,7 +46,7 @@ class _Watch:
 
 
 class Watches:
-    """The streams of one client, and their watches. Its lock is taken after the session's and before a stream's."""
+    """The streams of one client, and their watches. Lock order: the session's lock, this one, a stream's."""
 
     def __init__(self, keys: Keys) -> None:
         self._keys: Final = keys
@@ -56,12 +56,12 @@ class Watches:
         self._watches: dict[int, _Watch] = {}
         self._last_number = 0
         self._closed = False
-        self.revision = 0  # the highest that a hint was given of: who looks must not be shown less
+        self.revision = 0  # the highest revision of a hint: a read after a hint must not be older
 
     # For streams
 
     def open(self) -> EtcdSubscription:
-        """A new stream that watches nothing yet. Raises Closed."""
+        """A new stream without watches. Raises Closed."""
         stream = EtcdSubscription(self)
         with self._lock:
             if self._closed:
@@ -70,7 +70,7 @@ class Watches:
         return stream
 
     def add(self, stream: EtcdSubscription, prefix: str, depth: Depth) -> None:
-        """Watch; the Resync "initial" follows when it stands."""
+        """Watch; the Resync "initial" follows once etcd has confirmed."""
         with self._lock:
             watch = self._found(stream, prefix, ranged=depth is not Depth.SELF)
             if watch is None:
@@ -82,14 +82,14 @@ class Watches:
                 self._stands(watch)
 
     def remove(self, stream: EtcdSubscription, prefix: str) -> None:
-        """Watch `prefix` no more for this stream, at no depth."""
+        """Stop watching `prefix` for this stream, at all depths."""
         with self._lock:
             for watch in [watch for watch in self._watches.values() if watch.stream is stream]:
                 if watch.prefix == prefix:
                     self._stop(watch)
 
     def forget(self, stream: EtcdSubscription) -> None:
-        """The stream was closed."""
+        """Remove the watches of a closed stream."""
         with self._lock:
             if stream in self._streams:
                 self._streams.remove(stream)
@@ -108,7 +108,7 @@ class Watches:
     # For the session
 
     def attach(self, link: Connection) -> None:
-        """Go on over this connection."""
+        """Continue over this connection."""
         with self._lock:
             self._link = link
             for watch in self._watches.values():
@@ -116,28 +116,28 @@ class Watches:
                 self._ask(watch)
 
     def detach(self) -> None:
-        """There is no connection."""
+        """The connection is lost."""
         with self._lock:
             self._link = None
 
     def tell(self, state: SessionState, session_id: int) -> None:
-        """A session event, in every stream."""
+        """Queue a session event in every stream."""
         with self._lock:
             for stream in self._streams:
                 stream.push(SessionChanged(state, session_id))
 
     def resync(self, reason: str) -> None:
-        """A Resync for every prefix of every stream."""
+        """Queue a Resync for every prefix of every stream."""
         with self._lock:
             for stream in self._streams:
                 stream.resync(reason)
 
     def take(self, link: Connection, answer: Any) -> None:
-        """An answer of the Watch stream of `link`."""
+        """Process an answer of the Watch stream of `link`."""
         with self._lock:
             watch = self._watches.get(answer.watch_id) if link is self._link else None
             if watch is None:
-                return  # an answer to what nobody wants any more
+                return  # for a watch that was removed
             if answer.canceled:
                 self._cancelled(watch, answer)
             elif answer.created:
@@ -152,7 +152,7 @@ class Watches:
         return next((watch for watch in of_stream if watch.ranged is ranged), None)
 
     def _start(self, watch: _Watch) -> None:
-        self._last_number += 1  # never used again, so that a late answer meets no other watch
+        self._last_number += 1  # never reused, so that a late answer matches no other watch
         watch.number = self._last_number
         self._watches[watch.number] = watch
         self._ask(watch)
@@ -177,7 +177,7 @@ class Watches:
         self._link.ask(etcdrpc.WatchRequest(create_request=create))
 
     def _again(self, watch: _Watch, reason: str) -> None:
-        """Watch from now on, and tell `reason` when that stands."""
+        """Watch from now on, and queue a Resync with `reason` once that is confirmed."""
         self._stop(watch)
         watch.revision, watch.stands = 0, False
         watch.reasons.append(reason)
@@ -202,7 +202,7 @@ class Watches:
             self._again(watch, "compacted")
         elif not watch.refused:
             watch.refused = True
-            assert self._link is not None  # it is the one that the answer came from
+            assert self._link is not None  # the answer came over it
             self._link.close()
         else:
             watch.reasons.append("reconnected")
@@ -210,7 +210,7 @@ class Watches:
             watch.stands = False
 
     def _hint(self, watch: _Watch, answer: Any) -> None:
-        if not answer.events:  # etcd says how far it is
+        if not answer.events:  # etcd reports its progress
             watch.revision = max(watch.revision, answer.header.revision + 1)
             return
         events = [event for event in answer.events if event.kv.mod_revision >= watch.revision]
@@ -219,12 +219,12 @@ class Watches:
         cut = len(self._keys.of(below(watch.prefix))) if watch.ranged else 0
         last = events[-1].kv.mod_revision
         watch.revision = last + 1
-        self.revision = max(self.revision, last)  # before the hints: who takes one looks at once
+        self.revision = max(self.revision, last)  # before the hints, since a reader may read at once
         for event in events:
             self._look(watch, event, cut)
 
     def _look(self, watch: _Watch, event: Any, cut: int) -> None:
-        """Hint at what the event changed of what is watched."""
+        """Queue a hint for an event if it concerns what is watched."""
         kv = event.kv
         raw = kv.key
         if cut:

@@ -1,4 +1,4 @@
-"""A decorator that injects faults into any store, by plan."""
+"""A store that injects faults into any other store, by plan."""
 
 from stores.faults.plan import (
     Call,

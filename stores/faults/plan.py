@@ -1,12 +1,11 @@
-"""What goes wrong, and when: faults, rules, and the script that counts calls.
+"""Faults, and the plan that says when they happen.
 
 Rules
 * A plan is a list of rules, or a function of the call and a seeded `random.Random`. Both are deterministic: the same
   calls in the same order meet the same faults.
-* A call is counted and recorded before anything goes wrong with it. Numbers count from 1, and they count over all the
-  sessions that came from one FaultStore by `another_session`: "commit number i" means of this process, not of a
-  connection.
-* Several faults of one call happen in their order; the first that ends the call is the last.
+* A call is counted and recorded before its faults happen. Numbers begin at 1 and count over all sessions that came from
+  one FaultStore by `another_session`: "commit number i" counts per process, not per connection.
+* Several faults of one call happen in order, until one of them ends the call.
 """
 
 from __future__ import annotations
@@ -30,20 +29,22 @@ class FailBefore:
 
 @attrs.frozen
 class LoseReply:
-    """The request is sent and answered, and the answer is lost: OutcomeUnknown, applied (or refused by the server)."""
+    """The request is sent and answered, but the answer is lost: OutcomeUnknown, applied (or refused by the server)."""
 
 
 @attrs.frozen
 class LoseRequest:
-    """The request is lost on its way: OutcomeUnknown, and it will never be applied."""
+    """The request is lost on its way: OutcomeUnknown, and never applied."""
 
 
 @attrs.frozen
 class DeliverLater:
-    """The request is held up on its way: OutcomeUnknown now, and it reaches the server later: on `deliver_late()`, or
-    just before the `before_commit`-th next commit is sent. Only for commits; any other call fails as LoseRequest."""
+    """The request is delayed: OutcomeUnknown now, and it reaches the server later: on `deliver_late()`, or just before
+    the `before_commit`-th commit after it. For commits only; for any other call it acts as LoseRequest."""
 
     before_commit: int | None = None
+
+    """The call takes `seconds` longer, by the injected sleep."""
 
 
 @attrs.frozen
@@ -60,7 +61,7 @@ class ExpireSession:
 
 @attrs.frozen
 class CutOff:
-    """The client is cut off just before the call, until `reconnect()`."""
+    """The client is disconnected just before the call, until `reconnect()`."""
 
 
 @attrs.frozen
@@ -70,12 +71,12 @@ class ForceResync:
 
 @attrs.frozen
 class DropEvent:
-    """The event is not given. The contract is broken then, on purpose."""
+    """The event is dropped. This breaks the contract on purpose."""
 
 
 @attrs.frozen
 class DoubleEvent:
-    """The event is given twice."""
+    """The event is delivered twice."""
 
 
 Fault: TypeAlias = (
@@ -103,13 +104,13 @@ CALLS: tuple[str, ...] = (
     "another_session",
     "event",
 )
-"""Names of calls: the methods of a store, and "event" for a hint that a stream is about to give."""
+"""Names of calls: the methods of a store, and "event" for a hint that a stream is about to deliver."""
 
 
 @attrs.frozen
 class Call:
-    """One call as a plan sees it and as it is recorded. `number` counts the calls of this name, from 1; `ops` are those
-    of a commit."""
+    """One call, as plans get it and as it is recorded. `number` counts the calls of this name, from 1; `ops`: those of
+    a commit."""
 
     name: str
     keys: tuple[str, ...]
@@ -119,13 +120,13 @@ class Call:
 
 def _known(_: object, __: object, name: str) -> None:
     if name != "*" and name not in CALLS:
-        raise Invalid(f"a rule is for one of {', '.join(CALLS)} or '*', not for {name!r}")
+        raise Invalid(f"a rule must be for one of {', '.join(CALLS)} or '*', not {name!r}")
 
 
 @attrs.frozen
 class Rule:
-    """`fault` happens to calls named `name` ("*": all but events) that touch a key which matches `key` (`*` and `?`;
-    `*` runs over slashes): to the `nth` of those calls, or, without a number, to each."""
+    """`fault` happens to calls named `name` ("*": all but events) with a key that matches `key` (`*` and `?`; `*`
+    matches slashes too): to the `nth` of those calls, or without a number to all."""
 
     fault: Fault
     name: str = attrs.field(default="commit", validator=_known)
@@ -133,14 +134,14 @@ class Rule:
     nth: int | None = None
 
     def matches(self, call: Call) -> bool:
-        """Whether `call` is one of those that this rule counts."""
+        """Whether this rule counts `call`."""
         if self.name not in (call.name, "*") or (self.name == "*" and call.name == "event"):
             return False
         return self.key == "*" or any(fnmatchcase(key, self.key) for key in call.keys)
 
 
 def at_commit(number: int, *faults: Fault) -> tuple[Rule, ...]:
-    """Rules that let `faults` happen to commit number `number`, counted from 1."""
+    """Rules by which `faults` happen to commit number `number`, counted from 1."""
     return tuple(Rule(fault, "commit", nth=number) for fault in faults)
 
 
@@ -148,18 +149,18 @@ Plan: TypeAlias = Sequence[Rule] | Callable[[Call, random.Random], Iterable[Faul
 
 
 class Script:
-    """A plan being played: shared by a FaultStore and every session that comes from it. Thread-safe."""
+    """A running plan, shared by a FaultStore and all sessions that come from it. Thread-safe."""
 
     def __init__(self, plan: Plan, seed: int, calls_max: int) -> None:
         self.plan = plan
         self.calls: deque[Call] = deque(maxlen=calls_max)
         self.numbers: Counter[str] = Counter()
-        self._random = random.Random(seed)  # noqa: S311 - seeded randomness is the aim
-        self._matched: Counter[int] = Counter()  # calls counted by each rule, by its place in the plan
+        self._random = random.Random(seed)  # noqa: S311 - seeded on purpose
+        self._matched: Counter[int] = Counter()  # how many calls each rule has counted, by its index in the plan
         self._lock = threading.Lock()
 
     def begin(self, name: str, keys: Iterable[str], ops: Sequence[Op] = ()) -> tuple[Call, list[Fault]]:
-        """Count and record a call; what happens to it."""
+        """Count and record a call, and return its faults."""
         with self._lock:
             self.numbers[name] += 1
             call = Call(name, tuple(keys), self.numbers[name], tuple(ops))
@@ -169,7 +170,7 @@ class Script:
             return call, [rule.fault for place, rule in enumerate(self.plan) if self._happens(place, rule, call)]
 
     def replace(self, plan: Plan) -> None:
-        """Play another plan from here on; its rules count from zero, calls are numbered on."""
+        """Follow another plan from now on; its rules count from zero, calls are numbered on."""
         with self._lock:
             self.plan = plan
             self._matched.clear()

@@ -1,11 +1,11 @@
-"""A store that lets things go wrong by plan, over any other store.
+"""A store that injects faults by plan into any other store.
 
 Rules
-* It adds nothing but what the plan says: without faults, the suite passes on it as on the store inside.
-* What is provable stays provable: Unavailable means that the inner store was never asked.
-* A commit that is delivered late travels on a connection of its own, since the one that sent it may be cut, closed or
-  begun anew by then; its writes do not depend on a session, as etcd's and most stores' do not. Ephemeral keys do: a
-  late commit that puts one is dropped unless the session that sent it still lives.
+* Without faults it behaves as the inner store: the suite passes on it.
+* Certain outcomes stay certain: Unavailable means that the inner store was not called.
+* A late commit has a connection of its own, since the connection that sent it may be cut, closed or reopened by then.
+  Its writes do not depend on a session, as in etcd and most stores. Ephemeral keys do: a late commit that puts one is
+  dropped unless the session that sent it is still alive.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ _T = TypeVar("_T")
 
 @runtime_checkable
 class Breakable(Protocol):
-    """A store that can be broken from outside; the memory store is one."""
+    """A store whose connection and session can be broken by calls, such as the memory store."""
 
     def disconnect(self) -> None:
-        """Cut the client off."""
+        """Disconnect the client."""
 
     def reconnect(self) -> None:
-        """Mend it."""
+        """Reconnect it."""
 
     def expire(self) -> None:
         """End its session."""
@@ -74,7 +74,7 @@ class Breakable(Protocol):
 
 @attrs.define(eq=False)
 class _Late:
-    """A commit on its way: `due` is the number of the commit before which it arrives, None = when it is told to."""
+    """A delayed commit: `due` is the number of the commit before which it arrives; None: on `deliver_late()`."""
 
     ops: tuple[Op, ...]
     courier: MetadataStore
@@ -84,7 +84,7 @@ class _Late:
     due: int | None
 
     def deliver(self) -> Commit | StoreError:
-        """Let it reach the server. Nobody waits for the answer, which is given for the record."""
+        """Send it to the server. The answer is returned for the record; its sender does not get it."""
         try:
             if any(isinstance(op, Put) and op.ephemeral for op in self.ops):
                 if self.sender.session.session_id != self.session_id:
@@ -98,10 +98,10 @@ class _Late:
 
 
 class FaultStore(MetadataStore):
-    """`inner`, with the faults of `plan` (see `stores.faults.plan`). Thread-safe if `inner` is.
+    """`inner` with the faults of `plan` (see `stores.faults.plan`). Thread-safe if `inner` is.
 
-    `seed` seeds the random source of a plan that is a function, `sleep` is what Delay calls, in seconds, and
-    `calls_max` bounds the record. Sessions of `another_session` share the plan, the counts and the record.
+    `seed`: for the random source of a plan that is a function; `sleep`: called by Delay, in seconds; `calls_max`: the
+    length of the record. Sessions of `another_session` share the plan, the counts and the record.
     """
 
     def __init__(
@@ -124,44 +124,44 @@ class FaultStore(MetadataStore):
 
     @property
     def calls(self) -> tuple[Call, ...]:
-        """What was called, oldest first; at most `calls_max`."""
+        """The recorded calls, oldest first; at most `calls_max`."""
         return tuple(self._script.calls)
 
     def forget_calls(self) -> None:
-        """The record of calls is empty; they are numbered on."""
+        """Empty the record of calls; numbers continue."""
         self._script.calls.clear()
 
     @property
     def commits(self) -> int:
-        """How many commits were called, whatever became of them, over all sessions of this FaultStore."""
+        """How many commits were called, with any outcome, over all sessions of this FaultStore."""
         return self._script.numbers["commit"]
 
     @property
     def late(self) -> int:
-        """How many commits are on their way."""
+        """How many commits are delayed."""
         return len(self._late)
 
     def play(self, plan: Plan) -> None:
-        """Follow another plan from here on; its rules count from zero, commits are numbered on."""
+        """Follow another plan from now on; its rules count from zero, commits are numbered on."""
         self._script.replace(plan)
 
     def deliver_late(self) -> tuple[Commit | StoreError, ...]:
-        """Let every commit that is on its way reach the server now, in the order in which they were sent. Returns what
-        the server answered, which its senders never learn."""
+        """Send all delayed commits to the server, in the order in which they were called. Returns the server's answers,
+        which their senders never get."""
         return tuple(late.deliver() for late in self._take_late(lambda _: True))
 
     def force_resync(self) -> None:
-        """Give every stream of this session a Resync "injected" for each prefix that it watches."""
+        """Queue a Resync "injected" on every stream of this session, for each prefix that it watches."""
         with self._lock:
             for stream in self._streams:
                 stream.force_resync()
 
     def disconnect(self) -> None:
-        """Cut the inner store off. Raises Invalid if it is not Breakable."""
+        """Disconnect the inner store. Raises Invalid if it is not Breakable."""
         self._breakable().disconnect()
 
     def reconnect(self) -> None:
-        """Mend what `disconnect` or CutOff cut."""
+        """Undo `disconnect` or CutOff."""
         self._breakable().reconnect()
 
     def expire(self) -> None:
@@ -236,7 +236,7 @@ class FaultStore(MetadataStore):
         return other
 
     def close(self) -> None:
-        """Close the inner store. Commits that are on their way stay on their way."""
+        """Close the inner store. Delayed commits stay delayed."""
         self.inner.close()
 
     # How faults happen
@@ -270,9 +270,9 @@ class FaultStore(MetadataStore):
         try:
             send()
         except (Invalid, TooLarge, Unavailable):
-            raise  # it was not sent, so no answer could be lost
+            raise  # it was not sent, so it has no answer that could be lost
         except StoreError:
-            pass  # the refusal is what was lost
+            pass  # this refusal is the answer that is lost
 
     def _hold(self, call: Call, later: DeliverLater, timeout_s: float) -> None:
         due = None if later.before_commit is None else call.number + later.before_commit
@@ -290,5 +290,5 @@ class FaultStore(MetadataStore):
 
     def _breakable(self) -> Breakable:
         if not isinstance(self.inner, Breakable):
-            raise Invalid(f"{self.capabilities.name} cannot be cut off or expired from here")
+            raise Invalid(f"{self.capabilities.name}: this store cannot be disconnected or expired by a fault")
         return self.inner

@@ -1,4 +1,4 @@
-"""A stream of hints of which some are dropped or doubled, by plan."""
+"""A stream of hints that the plan may drop or double."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections import deque
 from stores.base import Changed, Depth, Resync, StoreEvent, Subscription
 from stores.faults.plan import DoubleEvent, DropEvent, Script
 
-_SLICE_S = 0.02  # how long a waiting poll may overlook a forced Resync
+_SLICE_S = 0.02  # how late a waiting poll may notice a forced Resync
 
 
 class FaultSubscription(Subscription):
-    """A stream whose hints may be dropped or doubled by plan (rules named "event"). Session events pass untouched: a
-    lost one would say nothing about the one who listens."""
+    """A stream whose hints the plan may drop or double (rules named "event"). Session events are not affected: a lost
+    one would test nothing about the reader."""
 
     def __init__(self, inner: Subscription, script: Script, prefix: str) -> None:
         self._inner = inner
@@ -55,7 +55,7 @@ class FaultSubscription(Subscription):
         self._extra.extend(Resync(prefix, "injected") for prefix in list(self._prefixes))
 
     def _step(self, timeout_s: float) -> StoreEvent | None:
-        """The next event; None also after one that was dropped while waiting."""
+        """The next event. None also if one was dropped while waiting."""
         while not self._extra:
             event = self._inner.poll(timeout_s)
             if not isinstance(event, Changed | Resync):

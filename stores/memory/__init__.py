@@ -1,8 +1,8 @@
-"""The memory store: a server that lives in this process, and clients of it.
+"""The memory store: a server in this process, and its clients.
 
-First-class, not a stub: the default for embedding and the ground on which every deterministic test stands. It keeps the
-whole contract of `stores.base`: sessions that expire, ephemeral keys, two ways of counting versions, hints, and hooks
-that cut a client off. It starts no thread and reads no clock but the one it is given.
+It is the default store for embedding, and the base of all deterministic tests. It implements the whole contract of
+`stores.base`: sessions that expire, ephemeral keys, two ways of counting versions, hints, and methods that disconnect a
+client. It starts no thread and reads only the clock that it is given.
 """
 
 from stores.memory.client import MemoryStore

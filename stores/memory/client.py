@@ -1,6 +1,6 @@
-"""The client half of the memory store: the contract of `stores.base`, and the two hooks that cut it off."""
+"""The client of the memory store: the contract of `stores.base`, and methods that disconnect it."""
 
-# ruff: noqa: ARG002 - every answer is at once and linearizable, so `timeout_s` and `sync` have nothing to change
+# ruff: noqa: ARG002 - answers are immediate and linearizable, so `timeout_s` and `sync` have no effect
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from stores.memory.table import NO_ROW, entry
 
 
 class MemoryStore(MetadataStore):
-    """A client of a memory server with one session; thread-safe, and every answer is at once, so timeouts never pass.
+    """A client of a memory server with one session. Thread-safe; answers are immediate, so timeouts never pass.
 
-    `MemoryStore()` makes a server of its own, with `options` for it (see `MemoryServer`); one with a `file` is closed
-    with its last client. `MemoryStore(server)` is one more client of that server. Reads are linearizable always. While
-    the client is cut off, calls raise Unavailable.
+    `MemoryStore()` creates a server with `options` (see `MemoryServer`); one with a `file` is closed with its last
+    client. `MemoryStore(server)` is another client of that server. Reads are always linearizable. While the client is
+    disconnected, calls raise Unavailable.
     """
 
     def __init__(self, server: MemoryServer | None = None, **options: Any) -> None:
         if server is not None and options:
-            raise Invalid(f"options are for a new memory server, not for one that exists: {sorted(options)}")
+            raise Invalid(f"options are for a new memory server, not for an existing one: {sorted(options)}")
         self.server: Final = MemoryServer(**options) if server is None else server
         if server is None:
             self.server.closes_with_clients = True
@@ -36,22 +36,22 @@ class MemoryStore(MetadataStore):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the server was configured to."""
+        """The limits that the server was configured with."""
         return self.server.capabilities
 
     @property
     def session(self) -> Session:
-        """The session as this client knows it: while it is cut off, the server may have ended it already."""
+        """The session as this client knows it. While it is disconnected, the server may have ended the session."""
         with self.server.lock:
             return Session(self._link.session_id, self._link.connected and not self._link.closed)
 
     @property
     def session_timeout_s(self) -> float:
-        """After how long a client that is cut off loses its session, by the server's clock."""
+        """After which time, by the server's clock, a disconnected client loses its session."""
         return self.server.session_timeout_s
 
     def get(self, key: str, *, sync: bool = False, timeout_s: float) -> Entry | None:
-        """The entry as it is now."""
+        """The present entry."""
         with self.server.lock:
             self.server.contact(self._link)
             row = self._rows.get(key)
@@ -71,7 +71,7 @@ class MemoryStore(MetadataStore):
         return [None if row is None else entry(key, row) for key, row in zip(keys, rows, strict=True)]
 
     def get_columns(self, keys: Sequence[str], *, timeout_s: float) -> Columns:
-        """`get_many` as columns, at some 0.3 us a key."""
+        """`get_many` as columns, at about 0.3 us per key."""
         with self.server.lock:
             self.server.contact(self._link)
             get = self._rows.get
@@ -84,14 +84,14 @@ class MemoryStore(MetadataStore):
         return Columns(values, array("q", [row[1] for row in rows]), array("q", [row[2] for row in rows]))
 
     def children(self, key: str, *, timeout_s: float) -> list[str]:
-        """The names directly below `key`, sorted, at a cost of their number only."""
+        """The names directly below `key`, sorted; the cost depends only on their number."""
         check_prefix(key)
         with self.server.lock:
             self.server.contact(self._link)
             return self.server.table.children(key)
 
     def created_below(self, key: str, *, timeout_s: float) -> int:
-        """Nobody counts them here."""
+        """0: the memory store does not count keys."""
         check_prefix(key)
         with self.server.lock:
             self.server.contact(self._link)
@@ -107,11 +107,11 @@ class MemoryStore(MetadataStore):
         return Snapshot(tuple(entry(key, row) for key, row in rows), cursor, consistent=True)
 
     def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
-        """Apply all ops or none. The outcome is always known here; `stores.faults` makes it unknown."""
+        """Apply all ops or none. The outcome is always known; `stores.faults` can make it unknown."""
         return self.server.commit(self._link, ops)
 
     def subscribe(self, prefix: str, depth: Depth, cursor: int | None = None) -> MemorySubscription:
-        """Open a stream; it may be opened while the client is cut off, too."""
+        """Open a stream, also while the client is disconnected."""
         check_prefix(prefix)
         stream = MemorySubscription(self.server, self._link)
         with self.server.lock:
@@ -120,28 +120,28 @@ class MemoryStore(MetadataStore):
         return stream
 
     def another_session(self) -> MemoryStore:
-        """A second client of the same server. Raises Unavailable while this one is cut off, Closed once closed."""
+        """A second client of the same server. Raises Unavailable while this one is disconnected, Closed once closed."""
         with self.server.lock:
             self.server.contact(self._link)
             return MemoryStore(self.server)
 
     def close(self) -> None:
-        """End the session, unless the client is cut off: then the server ends it when its time is over."""
+        """End the session. If the client is disconnected, the server ends it after the session timeout."""
         self.server.end(self._link)
 
     # Hooks
 
     def disconnect(self) -> None:
-        """Cut this client off: calls raise Unavailable, streams say Suspended and give no hints, and once
-        `session_timeout_s` has gone by the server ends the session, which this client does not know yet. Other clients
-        are not touched, those of `another_session` neither."""
+        """Disconnect this client: calls raise Unavailable, and streams get Suspended and no hints. After
+        `session_timeout_s` the server ends the session, which this client learns on `reconnect`. Other clients are not
+        affected, including those of `another_session`."""
         self.server.cut(self._link)
 
     def reconnect(self) -> None:
-        """Mend what `disconnect` cut. Streams say Resumed and Resync "reconnected"; or, if the server ended the session
+        """Reconnect the client. Streams get Resumed and Resync "reconnected", or, if the server ended the session
         meanwhile, Lost, Started and Resync "session"."""
         self.server.heal(self._link)
 
     def expire(self) -> None:
-        """Have the server end this client's session now, whether it is cut off or not."""
+        """Make the server end this client's session now, connected or not."""
         self.server.expire(self.session.session_id)

@@ -7,13 +7,13 @@
      }}
 
 Rules
-* One key a line, sorted, so that two files can be compared with `diff`. Values are text where they are UTF-8, else
-  base64. Ephemeral keys are not written: their sessions end with the process.
-* `sha256` is taken over the compact JSON (sorted members, ASCII) of the whole object without that member, so that a
-  file which was only laid out anew still loads, and one that was torn or edited does not.
-* `"consistent"` may stand in the header: whether the keys were read from a store at one instant (`stores.transfer` says
-  so). A server's own snapshot always is, and does not say it.
-* `revision` is never below any version or `created`, so that what is written after a load is newer.
+* One key per line, sorted, so that `diff` can compare two files. Values are text if they are UTF-8, otherwise base64.
+  Ephemeral keys are not written, since their sessions end with the process.
+* `sha256` is computed over the compact JSON (sorted members, ASCII) of the whole object without that member. A file
+  that was only reformatted still loads; a torn or edited one does not.
+* The header may have `"consistent"`: whether the keys were read from a store at one instant (`stores.transfer` writes
+  it). A server's own snapshot always is consistent and leaves it out.
+* `revision` is at least every version and `created`, so that what is written after a load is newer.
 * Writing is atomic: a temporary file in the same folder, fsync, rename, fsync of the folder.
 """
 
@@ -43,7 +43,7 @@ _MAY_STAND: Final = {"consistent"}
 
 @attrs.frozen
 class Image:
-    """All that a file holds. `consistent`: whether it was one instant, None where the file does not say."""
+    """The content of a file. `consistent`: whether it is of one instant, None if the file does not say."""
 
     versioning: Literal["global", "per_key"]
     revision: int
@@ -52,11 +52,11 @@ class Image:
 
 
 def write_image(path: Path, image: Image) -> None:
-    """Replace `path` by a file that holds `image`, or leave it as it was and raise OSError, which names it."""
+    """Replace `path` by a file with `image`. If that fails, the old file stays, and OSError names `path`."""
     try:
         _replace(path, image)
     except OSError as error:
-        error.filename = str(path)  # not the temporary file, which is gone, nor none, as where a disk is full
+        error.filename = str(path)  # not the removed temporary file; on a full disk, the system names no file
         raise
 
 
@@ -79,12 +79,12 @@ def _replace(path: Path, image: Image) -> None:
 
 
 def read_image(path: Path) -> Image:
-    """What `write_image` wrote. Raises Corrupt for anything else, OSError if it cannot be read."""
+    """The content of a file by `write_image`. Raises Corrupt for other content, OSError if it cannot be read."""
     return parse_image(read_whole(path), str(path))
 
 
 def parse_image(data: bytes, source: str) -> Image:
-    """The image in `data`; `source` names it in the error. Raises Corrupt."""
+    """The image in `data`; errors name it as `source`. Raises Corrupt."""
     try:
         document = parse_json(data)
     except ValueError as error:
@@ -93,19 +93,17 @@ def parse_image(data: bytes, source: str) -> Image:
 
 
 def image_of(document: Any, source: str) -> Image:
-    """`parse_image`, of JSON that was read already. Raises Corrupt."""
+    """`parse_image` of JSON that was parsed already. Raises Corrupt."""
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
         raise Corrupt(f"{source}: not a snapshot of a memory store (no format {_FORMAT!r})")
     if document.get("format_version") != _FORMAT_VERSION:
-        raise Corrupt(
-            f"{source}: format_version {document.get('format_version')!r}, this library reads {_FORMAT_VERSION}"
-        )
+        raise Corrupt(f"{source}: format_version must be {_FORMAT_VERSION}, not {document.get('format_version')!r}")
     if set(document) - _MAY_STAND != _HEADER:
-        raise Corrupt(f"{source}: the members should be {sorted(_HEADER)}, found {sorted(document)}")
+        raise Corrupt(f"{source}: the members must be {sorted(_HEADER)}, not {sorted(document)}")
     document = dict(document)
     try:
-        _demand(document.pop("sha256") == _digest(document), source, "the checksum does not fit: the file was changed")
-    except RecursionError:  # it may be read to a greater depth than it can be written
+        _demand(document.pop("sha256") == _digest(document), source, "wrong checksum: the file was changed")
+    except RecursionError:  # json reads deeper nesting than it writes
         raise Corrupt(f"{source}: lists or objects are nested too deeply in it") from None
     return _image(document, source)
 
@@ -126,11 +124,11 @@ def _row(key: str, fields: Any, revision: int, source: str) -> Row:
         check_key(key)
     except InvalidKey as error:
         raise Corrupt(f"{source}: {error}") from error
-    _demand(isinstance(fields, dict) and len(fields) == 4, source, f"{key}: an object of four members was expected")
+    _demand(isinstance(fields, dict) and len(fields) == 4, source, f"{key}: expected an object of four members")
     value = _value(key, fields, source)
     version, generation, created = fields.get("version"), fields.get("generation"), fields.get("created")
     _demand(_is_number(generation, 0), source, f"{key}: generation {generation!r}")
-    # A per-key version may be above the revision only if generations were planted, so the bound is on numbers alone.
+    # With planted generations, a per-key version may exceed the revision, so only its range is checked.
     _demand(_is_number(version, 1), source, f"{key}: version {version!r}")
     _demand(_is_number(created, 1) and created <= revision, source, f"{key}: created {created!r}")
     return (value, version, generation, created, None)
@@ -144,12 +142,12 @@ def _value(key: str, fields: dict[str, Any], source: str) -> bytes:
         if isinstance(encoded, str):
             return base64.b64decode(encoded, validate=True)
     except ValueError as error:
-        raise Corrupt(f"{source}: {key}: a broken value: {error}", key=key) from error
-    raise Corrupt(f"{source}: {key}: neither value nor value_base64 is a text", key=key)
+        raise Corrupt(f"{source}: {key}: broken value: {error}", key=key) from error
+    raise Corrupt(f"{source}: {key}: neither value nor value_base64 is a string", key=key)
 
 
 def encode_image(image: Image) -> bytes:
-    """The file's bytes. Rows that a session owns are left out."""
+    """The bytes of the file, without ephemeral keys."""
     keys = {key: _fields(row) for key, row in sorted(image.rows.items()) if row[4] is None}
     document: dict[str, Any] = {
         "format": _FORMAT,

@@ -1,7 +1,7 @@
-"""That one server at a time writes a file: each writes it whole, so the last of two would undo what the other saved.
+"""A lock for the file of a memory server: each server writes the whole file, so two would overwrite each other's saves.
 
-The lock is the operating system's, so a process that dies leaves none. It is on `.FILE.lock` beside the file, since a
-save replaces the file itself; whoever holds it removes that when it is done.
+The lock is the operating system's, so a process that dies releases it. It is on `.FILE.lock` beside the file, since a
+save replaces the file itself; the lock's holder removes it at the end.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pathlib import Path
 
 
 def locked(path: Path, owner: object) -> Callable[[], object]:
-    """Lets go of the lock of `path`, which is held until then, or until nobody knows `owner` any more. Raises OSError,
-    which names `path`: BlockingIOError where the lock is held already, here or in another process."""
+    """Lock `path`; the returned function releases it, and so does the end of `owner`'s life. Raises OSError, which
+    names `path`: BlockingIOError if the lock is held, in this process or another."""
     try:
         while (descriptor := _locked(_beside(path))) is None:
             pass
@@ -28,12 +28,12 @@ def locked(path: Path, owner: object) -> Callable[[], object]:
         error.filename = str(path)
         raise
     unlock = weakref.finalize(owner, _unlock, _beside(path), descriptor)
-    unlock.atexit = False  # a process that was forked off would remove the lock of the one that still runs
+    unlock.atexit = False  # a forked process would remove the lock of the one that still runs
     return unlock
 
 
 def _locked(file: Path) -> int | None:
-    """None where whoever held it removed it between the two calls."""
+    """The locked file; None if its former holder removed it between the two calls."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     is_held = False
     try:
@@ -46,7 +46,7 @@ def _locked(file: Path) -> int | None:
 
 
 def _unlock(file: Path, descriptor: int) -> None:
-    with suppress(OSError):  # its folder may be gone
+    with suppress(OSError):  # the folder may be gone
         file.unlink()
     os.close(descriptor)
 

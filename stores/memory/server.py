@@ -1,15 +1,15 @@
-"""The server half of the memory store: keys, sessions, and the hooks with which a test breaks things.
+"""The server of the memory store: keys, sessions, and methods by which tests break connections and sessions.
 
 Rules
-* One lock guards everything: the keys, the sessions, the streams. No user code runs under it but the injected clock.
-* Nothing happens by itself. A client that is cut off loses its session when the clock says so *and* somebody touches
-  the server (any call of any client, a `poll`, or `tick()`); hence runs under a virtual clock are deterministic.
-* Session ids count up from `first_session_id`; revisions count the commits that wrote something. Neither comes from a
+* One lock guards the keys, the sessions and the streams. The only user code that runs under it is the injected clock.
+* Nothing happens by itself. A disconnected client loses its session when the clock says so *and* a call reaches the
+  server (any call of any client, a `poll`, or `tick()`). So runs under a virtual clock are deterministic.
+* Session ids count up from `first_session_id`; revisions count the commits that wrote something. Neither depends on a
   wall clock.
-* What is in memory is gone with the process, unless it is saved: `save(path)` writes one file, atomically. With `file`
-  the server begins with what that file holds (if it exists), and saves to it on `save()`, on `close()`, and when its
-  last client closes. Commits are not written one by one: a crash loses what came after the last save. Until `close()`
-  no other server with that `file` can be made, in this process or another; `load` reads it all the same.
+* The content is lost when the process ends, unless it is saved: `save(path)` writes one file, atomically. With `file`,
+  the server starts with the content of that file (if it exists), and saves to it on `save()`, on `close()`, and when
+  its last client closes. Single commits are not written: a crash loses everything since the last save. Until `close()`,
+  no other server with that `file` can be created, in this process or another; `load` can still read it.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _FOREVER_S: Final = 3600.0
 
 
 class MemoryServer:
-    """A metadata server inside this process. Thread-safe. Clients are `MemoryStore(server)`.
+    """A metadata server in this process. Thread-safe. Clients are `MemoryStore(server)`.
 
-    `versioning`: "global" counts as etcd does (a version is the revision of the last write and never comes back),
-    "per_key" as ZooKeeper does (versions begin again when a key is created again). `clock` gives seconds and is read
-    only to end the sessions of clients that are cut off. `queue_events_max` bounds each subscription.
+    `versioning`: "global" counts as etcd does (a version is the revision of the last write and never returns),
+    "per_key" as ZooKeeper does (versions begin again when a key is created again). `clock`: seconds; it is read only to
+    end the sessions of disconnected clients. `queue_events_max`: the bound of each subscription.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class MemoryServer:
         file: str | PathLike[str] | None = None,
     ) -> None:
         if versioning not in ("global", "per_key"):
-            raise Invalid(f"versioning is 'global' or 'per_key', not {versioning!r}")
+            raise Invalid(f"versioning must be 'global' or 'per_key', not {versioning!r}")
         limits = (session_timeout_s, value_bytes_max, commit_ops_max, commit_bytes_max, queue_events_max)
         if min(limits) <= 0:
             raise Invalid("session_timeout_s and the limits of a memory server must be above 0")
@@ -79,7 +79,7 @@ class MemoryServer:
         self.watches: Final = Watches()
         self._clock = clock
         self._links: dict[int, Link] = {}
-        self._cut: list[Link] = []  # the cut ones whose session still lives, in the order in which they were cut
+        self._cut: list[Link] = []  # disconnected clients with a live session, in the order of their disconnection
         self._next_session_id = first_session_id
         self._saving = threading.Lock()
         self._closed = False
@@ -94,9 +94,9 @@ class MemoryServer:
 
     @classmethod
     def load(cls, path: str | PathLike[str], **options: Any) -> MemoryServer:
-        """A server that holds what `save(path)` wrote; `options` are those of the constructor. The versioning is the
-        file's unless `options` say otherwise; versions are then counted anew. Raises Corrupt for a torn or foreign
-        file, OSError if it cannot be read. The file is not written again by itself: that takes `file=`."""
+        """A server with the content of a file by `save(path)`; `options` are those of the constructor. The versioning
+        is the file's unless `options` give another; versions are then counted again. Raises Corrupt for a torn or
+        foreign file, OSError if it cannot be read. The server does not save to that file; use `file=` for that."""
         image = read_image(Path(path))
         server = cls(**{"versioning": image.versioning, **options})
         server._fill(image)
@@ -106,26 +106,26 @@ class MemoryServer:
 
     @property
     def sessions(self) -> tuple[int, ...]:
-        """The ids of all sessions that live, oldest first."""
+        """The ids of all live sessions, oldest first."""
         with self.lock:
             self.tick()
             return tuple(sorted(self._links))
 
     @property
     def revision(self) -> int:
-        """How many commits wrote something since this tree began."""
+        """How many commits wrote something since the tree was created."""
         return self.table.revision
 
     def tick(self) -> None:
-        """End the session of every client that has been cut off for `session_timeout_s` by the clock."""
+        """End the session of each client that was disconnected for `session_timeout_s` by the clock."""
         with self.lock:
             while self._cut and self.next_expiry_s() <= 0:
                 self.expire(self._cut[0].session_id)
 
     def expire(self, session_id: int) -> bool:
-        """End a session as if its time were over: its ephemeral keys go at once. A client in contact gets Lost, then
-        Started with a new session, and Resync "session"; one that is cut off learns it when it reconnects. False if
-        there is no such session (any more)."""
+        """End a session as if it had timed out: its ephemeral keys are deleted at once. A connected client gets Lost,
+        then Started with a new session, and Resync "session"; a disconnected one gets them when it reconnects. False if
+        there is no such session."""
         with self.lock:
             link = self._links.pop(session_id, None)
             if link is None:
@@ -138,14 +138,14 @@ class MemoryServer:
             return True
 
     def plant(self, entries: Iterable[TreeEntry]) -> int:
-        """Put recorded entries, keeping their generation, as one commit; ephemeral ones and mere parents are left
-        out. Returns how many were put. Raises Conflict, and puts none, if one of the keys exists."""
+        """Put recorded entries with their generation, as one commit, without ephemeral ones and mere parents. Returns
+        how many were put. Raises Conflict, and puts none, if one of the keys exists."""
         with self.lock:
             planted = list(kept(entries))
             for index, (key, _, _) in enumerate(planted):
                 check_key(key)
                 if key in self.table.rows:
-                    raise Conflict(f"{key}: to be planted, but it exists", key=key, index=index)
+                    raise Conflict(f"{key}: cannot be planted, since it exists", key=key, index=index)
             self.table.revision += 1
             revision = self.table.revision
             touched = Touched()
@@ -156,8 +156,8 @@ class MemoryServer:
             return len(planted)
 
     def save(self, path: str | PathLike[str] | None = None) -> None:
-        """Write all keys but the ephemeral ones to `path` (without one: to `file`), as one instant, atomically: the
-        file is the old one or the new one, never a part. Raises OSError if it cannot be written."""
+        """Write all keys except ephemeral ones to `path` (default: `file`), as of one instant, atomically: the file is
+        the old or the new one, never a part. Raises OSError if it cannot be written."""
         target = self.file if path is None else Path(path)
         if target is None:
             raise Invalid("save() without a path needs a server with file=")
@@ -176,7 +176,7 @@ class MemoryServer:
                 self.end(link)
         try:
             if self.file is not None:
-                self.save()  # not under the lock: `save` takes its own first, and a file may be slow
+                self.save()  # not under the lock: `save` takes its own lock first, and a file may be slow
         finally:
             self._unlock()
 
@@ -192,17 +192,17 @@ class MemoryServer:
             return link
 
     def contact(self, link: Link) -> None:
-        """Raise Closed or Unavailable unless the client can talk to the server. To be called with the lock held."""
+        """Raise Closed or Unavailable unless the client is connected. Call with the lock held."""
         if link.closed:
             raise Closed("the store was closed")
         if self._cut:
             self.tick()
         if not link.connected:
-            raise Unavailable("the client is cut off from the memory server")
+            raise Unavailable("the client is disconnected from the memory server")
 
     def commit(self, link: Link, ops: Sequence[Op]) -> Commit:
-        """Apply all ops or none, for the session of `link`, and hint at what changed."""
-        check_ops(ops, self.capabilities, self.table.rows)  # what stands there was checked when it was created
+        """Apply all ops or none, for the session of `link`, and hint at the changes."""
+        check_ops(ops, self.capabilities, self.table.rows)  # existing keys were checked at their creation
         with self.lock:
             self.contact(link)
             commit, touched = self.table.commit(ops, link.session_id)
@@ -210,7 +210,7 @@ class MemoryServer:
             return commit
 
     def cut(self, link: Link) -> None:
-        """Cut the network between the client and the server. Its session begins to run out."""
+        """Disconnect the client from the server. From now on its session can time out."""
         with self.lock:
             if link.closed or not link.connected:
                 return
@@ -220,10 +220,10 @@ class MemoryServer:
             link.tell(SessionState.SUSPENDED)
             for other in self._links.values():
                 for stream in other.streams:
-                    stream.wake()  # it may have to wake earlier now, to end this session
+                    stream.wake()  # a waiting poll has to end this session in time
 
     def heal(self, link: Link) -> None:
-        """Mend the network: the same session goes on, or a new one begins if it was ended meanwhile."""
+        """Reconnect the client: its session continues, or a new one begins if it has ended."""
         with self.lock:
             self.tick()
             if link.closed or link.connected:
@@ -237,7 +237,7 @@ class MemoryServer:
                 self._begin_again(link)
 
     def end(self, link: Link) -> None:
-        """Close the client. A client that is cut off cannot say so: its session lives until its time is over."""
+        """Close the client. The session of a disconnected client lives until it times out."""
         with self.lock:
             if link.closed:
                 return
@@ -252,7 +252,7 @@ class MemoryServer:
             self.close() if self.closes_with_clients else self.save()
 
     def next_expiry_s(self) -> float:
-        """In how many seconds by the clock the next session of a cut client ends."""
+        """The seconds, by the clock, until the next session of a disconnected client ends."""
         if not self._cut:
             return _FOREVER_S
         return self._cut[0].cut_at_s + self.session_timeout_s - self._clock()

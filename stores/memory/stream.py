@@ -1,4 +1,4 @@
-"""The streams of hints of a memory server, and who watches what.
+"""The connections of a memory server's clients, and an index of which stream watches which prefix.
 
 Everything here is guarded by the server's lock.
 """
@@ -15,7 +15,7 @@ from stores.memory.table import Touched
 
 
 class Stream(Protocol):
-    """The queue of a subscription (`stores.memory.subscription`). Called with the server's lock held."""
+    """The queue of a subscription (`stores.memory.subscription`). Call with the server's lock held."""
 
     def push(self, event: StoreEvent) -> None: ...
 
@@ -28,42 +28,42 @@ class Stream(Protocol):
 
 @attrs.define(eq=False)
 class Link:
-    """The connection of one client: its session as the client knows it, and its streams. While it is cut, the server
-    may have ended the session without the client knowing."""
+    """The connection of one client: its session as the client knows it, and its streams. While it is disconnected, the
+    server may have ended the session without the client's knowledge."""
 
     session_id: int
     connected: bool = True
     closed: bool = False
-    cut_at_s: float = 0.0  # when it was cut, by the server's clock
+    cut_at_s: float = 0.0  # when it was disconnected, by the server's clock
     streams: list[Stream] = attrs.Factory(list)
 
     def tell(self, *states: SessionState, session_id: int | None = None) -> None:
-        """Queue session events on every stream, about this session unless another is named."""
+        """Queue session events on every stream, about this session unless `session_id` names another."""
         told = self.session_id if session_id is None else session_id
         for stream in self.streams:
             for state in states:
                 stream.push(SessionChanged(state, told))
 
     def resync(self, reason: str) -> None:
-        """Tell every stream to look again at all that it watches."""
+        """Queue a Resync on every stream, for each of its prefixes."""
         for stream in self.streams:
             stream.resync(reason)
 
 
 @attrs.define(eq=False)
 class Watches:
-    """Which streams watch which prefix, one index per depth, so that a write costs two lookups."""
+    """Which streams watch which prefix: one index per depth, so that a write costs two lookups."""
 
     by_depth: dict[Depth, dict[str, list[Stream]]] = attrs.Factory(lambda: {depth: {} for depth in Depth})
 
     def add(self, prefix: str, depth: Depth, stream: Stream) -> None:
-        """Enter a watch; entering it twice is once."""
+        """Add a watch; adding it twice has no further effect."""
         streams = self.by_depth[depth].setdefault(prefix, [])
         if stream not in streams:
             streams.append(stream)
 
     def remove(self, prefix: str, stream: Stream) -> None:
-        """Take out the watches of `stream` on `prefix`, whatever their depth."""
+        """Remove the watches of `stream` on `prefix`, at all depths."""
         for index in self.by_depth.values():
             streams = index.get(prefix, [])
             if stream in streams:
@@ -72,10 +72,10 @@ class Watches:
                     del index[prefix]
 
     def hint(self, touched: Touched) -> None:
-        """Queue a hint on every stream that watches something of `touched`."""
+        """Queue hints on the streams that watch what `touched` names."""
         own, values, names = (self.by_depth[depth] for depth in (Depth.SELF, Depth.VALUES, Depth.CHILDREN))
         if own or values:
-            for key in touched.keys:  # most are watched by nobody
+            for key in touched.keys:  # most have no watch
                 above = key[: key.rfind("/")] or "/"
                 if key in own or above in values:
                     for stream in (*own.get(key, ()), *values.get(above, ())):

@@ -1,8 +1,8 @@
 """The subscription of a client of a memory server.
 
 Rules
-* A stream is a queue of hints (`stores.hints`); an overflow leaves as many session events as half of what it holds.
-* A client that is cut off gets no hints. What it missed is told by a Resync when it comes back.
+* A stream is a queue of hints (`stores.hints`). An overflow keeps at most as many session events as half its bound.
+* A disconnected client gets no hints. When it reconnects, a Resync stands for those that it missed.
 * `poll` waits on the server's lock.
 """
 
@@ -20,7 +20,7 @@ from stores.memory.stream import Link
 
 
 class MemorySubscription(Subscription):
-    """A stream of a memory store. `poll(0)` never waits; a `poll` that waits is woken by the commit itself."""
+    """A stream of a memory store. `poll(0)` never waits; a commit wakes a waiting `poll` directly."""
 
     def __init__(self, server: MemoryServer, link: Link) -> None:
         self._server = server
@@ -32,7 +32,7 @@ class MemorySubscription(Subscription):
         self._closed = False
 
     def add(self, prefix: str, depth: Depth, cursor: int | None = None) -> None:  # noqa: ARG002 - see below
-        """Watch `prefix` too. The cursor is not needed here: the Resync that comes first makes the caller look."""
+        """Watch `prefix` too. The cursor is not needed: the first Resync makes the caller read."""
         check_prefix(prefix)
         with self._server.lock:
             self._demand_open()
@@ -41,13 +41,13 @@ class MemorySubscription(Subscription):
             self.push(Resync(prefix, "initial"))
 
     def remove(self, prefix: str) -> None:
-        """Watch `prefix` no more."""
+        """Stop watching `prefix`."""
         with self._server.lock:
             self._prefixes.pop(prefix, None)
             self._server.watches.remove(prefix, self)
 
     def poll(self, timeout_s: float) -> StoreEvent | None:
-        """The next event. Also lets the server end the sessions whose time is over."""
+        """The next event. Also makes the server end sessions that have timed out."""
         with self._server.lock:
             self._server.tick()
             if not self._queue and not self._closed and timeout_s > 0:
@@ -71,19 +71,19 @@ class MemorySubscription(Subscription):
     # Called by the server, with its lock held
 
     def push(self, event: StoreEvent) -> None:
-        """Queue an event, unless it is a hint that is queued or the client is cut off."""
+        """Queue an event, unless the same hint is queued or the client is disconnected."""
         if isinstance(event, Changed) and not self._link.connected:
             return
         self._queue.push(event, self._prefixes)
         self._awake.notify_all()
 
     def resync(self, reason: str) -> None:
-        """Queue a Resync for every prefix that is watched."""
+        """Queue a Resync for every watched prefix."""
         for prefix in self._prefixes:
             self.push(Resync(prefix, reason))
 
     def wake(self) -> None:
-        """Let a `poll` under way look again at the state of things."""
+        """Make a waiting `poll` check the state again."""
         self._awake.notify_all()
 
     def _wait(self, deadline_s: float) -> None:

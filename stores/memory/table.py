@@ -1,12 +1,13 @@
-"""The keys of a memory server, and an index of which names stand below which.
+"""The keys of a memory server, and an index of the names below each key.
 
 Rules
-* A row is a plain tuple, replaced and never changed. The collector stops tracking exact tuples that hold only bytes and
-  numbers, so a million rows cost it nothing; a class (a named tuple too) would be visited in every full collection.
-* `names` holds, for every key that has something below it, the names directly below. Most nodes have one child (a
-  partition's `state`), which stands there as a bare string: a set for each would cost 216 bytes a partition.
+* A row is a plain tuple that is replaced, never changed. The garbage collector stops tracking exact tuples of bytes and
+  numbers, so a million rows cost it nothing. Instances of a class, also of a named tuple, are visited at every full
+  collection.
+* `names` holds, for each key with keys below it, the names directly below. Most nodes have one child (a partition's
+  `state`), kept as a bare string: a set for each would take 216 bytes per partition.
 * An ephemeral key never has a name below it, so the nearest known ancestor decides whether a new key is allowed.
-* The table knows no lock and no session: the server calls it with its lock held.
+* The table has no lock and no sessions: the server calls it with its lock held.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ NO_ROW: Final[tuple[None, int, int, int, None]] = (None, 0, 0, 0, None)
 
 
 def entry(key: str, row: Row) -> Entry:
-    """The row as the contract's value."""
+    """The row as an Entry of the contract."""
     return Entry(key, row[0], Version(row[1]), row[2], row[3], row[4])
 
 
 @attrs.define(eq=False)
 class Touched:
-    """What a commit did, in the order of its ops: `keys` were created, written or deleted; `names` are the keys and
-    nodes that appeared or vanished under their parent."""
+    """The effects of a commit, in the order of its ops. `keys`: created, written or deleted keys; `names`: keys and
+    nodes that appeared or vanished below their parent."""
 
     keys: list[str] = attrs.Factory(list)
     names: list[str] = attrs.Factory(list)
@@ -41,7 +42,7 @@ class Touched:
 
 @attrs.define(eq=False)
 class Table:
-    """Keys and their rows. `per_key`: versions count the writes of one life of a key, as ZooKeeper's do; otherwise they
+    """Keys and their rows. `per_key`: versions count the writes since a key's creation, as in ZooKeeper; otherwise they
     are the revision of the last write. `revision` counts the commits that wrote something."""
 
     per_key: bool
@@ -58,7 +59,7 @@ class Table:
         return [names] if isinstance(names, str) else sorted(names)
 
     def keys_below(self, prefix: str) -> list[str]:
-        """All keys below `prefix`, sorted, at a cost of what stands there and not of the whole table."""
+        """All keys below `prefix`, sorted; the cost depends on them, not on the whole table."""
         return sorted(self.rows) if prefix == "/" else sorted(self._walk(prefix))
 
     def _walk(self, prefix: str) -> Iterator[str]:
@@ -113,7 +114,7 @@ class Table:
         return touched
 
     def create(self, key: str, row: Row, touched: Touched) -> None:
-        """Add a key that does not exist, at the version, generation and owner that `row` says."""
+        """Add a key that does not exist, with the version, generation and owner of `row`."""
         self.rows[key] = row
         self._link(key, touched)
         touched.keys.append(key)
@@ -121,7 +122,7 @@ class Table:
             self.ephemerals.setdefault(row[4], set()).add(key)
 
     def delete(self, key: str, touched: Touched) -> None:
-        """Remove a key that exists."""
+        """Remove an existing key."""
         owner = self.rows.pop(key)[4]
         if owner is not None:
             owned = self.ephemerals[owner]
@@ -132,7 +133,7 @@ class Table:
         touched.keys.append(key)
 
     def _link(self, key: str, touched: Touched) -> None:
-        """Enter `key` below its parent, and that below its own, up to the first that was known already."""
+        """Add `key` to the names of its parent, and so on upwards to the first known ancestor."""
         names, rows = self.names, self.rows
         while True:
             above, _, name = key.rpartition("/")
@@ -150,7 +151,7 @@ class Table:
             key = above
 
     def _unlink(self, key: str, touched: Touched) -> None:
-        """Take out `key`, unless keys stand below it, and every parent that leads to nothing any more."""
+        """Remove `key` from the names, unless keys are below it, and all parents without keys below them."""
         while key != "/":
             touched.names.append(key)
             if key in self.names:
@@ -168,10 +169,10 @@ class Table:
                 return
             key = above
 
-    # What must hold before a commit
+    # Conditions of a commit
 
     def _demand(self, ops: Sequence[Op], owner: int) -> None:
-        """Raise Conflict for the first op whose expectation fails, else Invalid if the ephemeral keys forbid it."""
+        """Raise Conflict for the first op whose expectation fails, then Invalid if an ephemeral key forbids an op."""
         rows = self.rows
         refused: str | None = None
         has_ephemerals = False
@@ -184,7 +185,7 @@ class Table:
             if op.ephemeral:
                 has_ephemerals = True
             elif row is not None and row[4] is None:
-                continue  # as most are: an ordinary key is rewritten
+                continue  # the usual case: an ordinary key is rewritten
             if refused is None and not self._may_put(op, row, owner):
                 refused = op.key
         if refused is not None:
@@ -207,12 +208,12 @@ class Table:
 
 
 _EPHEMERAL_RULES: Final = (
-    "an ephemeral key has nothing below it, stays ephemeral when it is rewritten, and is rewritten by its owner only"
+    "an ephemeral key has no keys below it, stays ephemeral when it is rewritten, and is rewritten only by its session"
 )
 
 
 def _demand_leaves(fresh: set[str], ops: Sequence[Op]) -> None:
-    """Raise Invalid if an op puts something below a key that this very commit puts as ephemeral."""
+    """Raise Invalid if an op puts a key below an ephemeral key of the same commit."""
     for op in ops:
         above = parent(op.key)
         while type(op) is Put and above != "/":

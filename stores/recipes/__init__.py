@@ -1,14 +1,14 @@
-"""Election, fencing and finding out what happened: written once, above the contract of `stores.base`.
+"""Election, fencing, and resolving unknown outcomes: written once, above the contract of `stores.base`.
 
 Rules
-* To lead is to hold `/controller` (ephemeral) under a controller epoch that only this election wrote. Epochs rise.
+* A leader holds `/controller` (ephemeral) under a controller epoch that only its election wrote. Epochs rise.
   Beside Kafka brokers another key is held, and `/controller` stays (`SEAT_BESIDE_KAFKA`).
 * Every commit of a leader begins with the same two ops: Check `/controller_epoch` at the version of its election, and
-  Put `/kedge/commit`, the commit token, at the version that the previous commit left. The first fails as soon as
-  somebody else was elected; the second makes commits serial, so that of two sendings of one commit only one succeeds.
-* The token's `seq` goes on from term to term and never restarts; the first commit of a term claims the token.
-* Whether a commit whose reply was lost was applied is read from the token, over a fresh session, and never guessed.
-* Nothing here waits or sleeps: what is retryable goes to the caller, who has a deadline and a clock.
+  Put `/kedge/commit`, the commit token, at the version that the previous commit left. The first fails once another
+  controller was elected. The second makes commits serial: if one commit is sent twice, only one of them succeeds.
+* The token's `seq` continues over terms and never restarts; the first commit of a term claims the token.
+* Whether a commit without a reply was applied is read from the token, over a new session, and never guessed.
+* Nothing here waits: retryable errors go to the caller, which has a deadline and a clock.
 """
 
 from stores.recipes.election import SEAT, SEAT_BESIDE_KAFKA, ElectedTerm, Seat, decode_epoch, elect

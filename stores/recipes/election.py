@@ -1,4 +1,4 @@
-"""Standing for election."""
+"""The election of a leader."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from stores.base import (
 )
 from stores.recipes.token import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token
 
-EPOCH_MAX: Final = 2**31 - 2  # Kafka's requests carry it as an int32, and the next one must still fit
+EPOCH_MAX: Final = 2**31 - 2  # Kafka's requests have an int32 for it, and the next epoch must fit too
 _DECIMAL: Final = re.compile(rb"[0-9]{1,19}")
 
 
@@ -43,8 +43,8 @@ another. It is no part of the fence: Kafka's own election raises EPOCH_KEY as ou
 
 @attrs.frozen
 class ElectedTerm:
-    """What a won election gives: the epoch, the version of EPOCH_KEY, and the token as the term before left it (None,
-    ABSENT: nobody ever committed). No commit of an older term can change that token any more."""
+    """The result of a won election: the epoch, the version of EPOCH_KEY, and the token of the previous term (None and
+    ABSENT if no term ever committed). Commits of older terms can no longer change that token."""
 
     controller_epoch: int
     epoch_version: Version
@@ -53,7 +53,7 @@ class ElectedTerm:
 
 
 def decode_epoch(value: bytes) -> int:
-    """The controller epoch in the value of EPOCH_KEY, decimal text. Raises Corrupt."""
+    """The controller epoch in the value of EPOCH_KEY, a decimal number. Raises Corrupt."""
     if _DECIMAL.fullmatch(value) is None or int(value) > EPOCH_MAX:
         raise Corrupt(f"{EPOCH_KEY}: not a controller epoch: {value!r:.100}", key=EPOCH_KEY)
     return int(value)
@@ -62,18 +62,19 @@ def decode_epoch(value: bytes) -> int:
 def elect(
     store: MetadataStore, leader_value: bytes, nonce: str, timeout_s: float, seat: Seat = SEAT
 ) -> ElectedTerm | None:
-    """Stand for election once: afterwards the session of `store` holds `seat.held` under a new epoch, or the answer is
-    None because somebody else holds it (perhaps a former session of ourselves: see `reap_own_leftover`), or because
-    `seat.shown` is an ephemeral key of somebody else's.
+    """Take part in the election once. Afterwards the session of `store` holds `seat.held` under a new epoch; None if
+    another session holds it (perhaps a former one of this process: see `reap_own_leftover`), or if `seat.shown` is an
+    ephemeral key of another process.
 
-    One commit writes all keys. If its reply is lost, the keys are read: ours, or the same is sent again; only one of
-    the two can succeed. A key that this very session holds from a term that was given up is taken over, under a higher
-    epoch. The new epoch is above that of EPOCH_KEY and that of the token. `nonce` names this candidacy in errors.
+    One commit writes all keys. If its reply is lost, the keys are read: the commit was applied, or it is sent again;
+    only one of the two can succeed. If this session still holds the key from a term that it gave up, it leads again,
+    under a higher epoch. The new epoch is above that of EPOCH_KEY and of the token. Errors name the candidacy by
+    `nonce`.
 
-    `timeout_s` is for each call to the store, of which there are at most 18. Raises Corrupt if EPOCH_KEY or TOKEN_KEY
-    holds something else (nothing is written then: a human has to look), OutcomeUnknown if the last reply was lost, too,
-    and whatever else the store raises. After an error we may hold the key without knowing; standing again is right.
-    At most one `elect` at a time per store object.
+    `timeout_s` is for each of at most 18 calls to the store. Raises Corrupt if EPOCH_KEY or TOKEN_KEY has invalid
+    content (nothing is written then; an operator has to check it), OutcomeUnknown if the last reply was lost too, and
+    the other errors of the store. After an error this session may hold the key; calling again is safe. At most one
+    concurrent `elect` per store object.
     """
     candidacy = _Candidacy(store, leader_value, nonce, timeout_s, seat)
     retrying = tenacity.Retrying(
@@ -133,7 +134,7 @@ class _Candidacy:
             raise OutcomeUnknown(said, key=self.seat.held) from error
 
     def _term(self, epoch: int, epoch_version: Version) -> ElectedTerm:
-        # The token is read after the epoch was won: from here on no older term can move it.
+        # The token is read after the election was won: no older term can change it any more.
         token, token_version = self._token()
         return ElectedTerm(epoch, epoch_version, token, token_version)
 

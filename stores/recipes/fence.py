@@ -1,4 +1,4 @@
-"""Commits of one term: fenced, serial, and resolved when their reply was lost."""
+"""Commits of one term: fenced, serial, and resolved if their reply was lost."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from stores.recipes.election import ElectedTerm
 from stores.recipes.token import EPOCH_KEY, TOKEN_KEY, Token
 
 FENCE_OPS: Final = 2
-"""How many ops a fence puts before those of a commit."""
+"""How many ops a fence adds before those of a commit."""
 
 
 @attrs.frozen
 class Attempt:
-    """One fenced commit as it is sent, and sent again: `ops` begin with the two of the fence. `before` and `after` are
-    the token that it expects and the token that it leaves."""
+    """One fenced commit, to be sent and if necessary sent again. `ops` begin with the two of the fence. `before` and
+    `after`: the token that it expects and the token that it leaves."""
 
     ops: tuple[Op, ...]
     epoch_version: Version
@@ -40,26 +40,26 @@ class Attempt:
 
 
 class Outcome(enum.Enum):
-    """What became of an attempt."""
+    """The outcome of an attempt."""
 
-    APPLIED = "applied"  # its token stands
-    NOT_APPLIED = "not applied"  # the token before it stands: send the same attempt again
-    DEPOSED = "deposed"  # the epoch or the token is somebody else's, and this term can commit nothing any more
+    APPLIED = "applied"  # the store has its token
+    NOT_APPLIED = "not applied"  # the store has the token before it: send the same attempt again
+    DEPOSED = "deposed"  # another controller wrote the epoch or the token: this term cannot commit any more
 
 
 @attrs.frozen
 class Resolution:
-    """The outcome of an attempt; `token_version` is the version of TOKEN_KEY where it was APPLIED, else None."""
+    """The outcome of an attempt; `token_version`: the version of TOKEN_KEY if it is APPLIED, otherwise None."""
 
     outcome: Outcome
     token_version: Version | None = None
 
 
 class Fence:
-    """The fence of one term: the ops that every commit begins with, and the token as the last commit left it.
+    """The fence of one term: the ops that every commit begins with, and the token of the last commit.
 
-    Commits are serial: make an attempt, send it, call `done` or, if the reply was lost and `resolve` said APPLIED,
-    `resolved`; only then make the next one. Not thread-safe: it belongs to whoever commits.
+    Commits are serial: make an attempt, send it, and call `done`, or `resolved` if the reply was lost and `resolve`
+    returned APPLIED; then make the next attempt. Not thread-safe: only the committing thread uses it.
     """
 
     def __init__(self, term: ElectedTerm) -> None:
@@ -70,11 +70,11 @@ class Fence:
 
     @property
     def next_seq(self) -> int:
-        """The number that the next commit gets; over all terms it only rises."""
+        """The number of the next commit; it rises over all terms."""
         return 1 if self.token is None else self.token.seq + 1
 
     def ops(self, nonce: str) -> tuple[Check, Put]:
-        """The two fixed ops: the epoch is still ours, and the token moves on by one."""
+        """The two ops of the fence: the epoch is unchanged, and the token advances by one."""
         after = self._after(nonce).encode()
         return (Check(EPOCH_KEY, self.term.epoch_version), Put(TOKEN_KEY, after, self.token_version))
 
@@ -82,8 +82,8 @@ class Fence:
         return Token(self.term.controller_epoch, self.next_seq, nonce, self.gaps)
 
     def attempt(self, ops: Sequence[Op], nonce: str) -> Attempt:
-        """A fenced commit of `ops` (none: the token alone moves). `nonce` must differ from attempt to attempt; sending
-        again takes the same Attempt, never a new one."""
+        """A fenced commit of `ops` (may be empty). `nonce` must be unique per attempt; to send again, use the same
+        Attempt."""
         return Attempt(
             ops=(*self.ops(nonce), *ops),
             epoch_version=self.term.epoch_version,
@@ -93,27 +93,27 @@ class Fence:
         )
 
     def done(self, attempt: Attempt, commit: Commit) -> None:
-        """Move on: the store has said yes to `attempt`."""
+        """Advance after the store has accepted `attempt`."""
         version = commit.versions[1]
         assert version is not None  # a Put always has one
         self._move(attempt, version)
 
     def resolved(self, attempt: Attempt, resolution: Resolution) -> None:
-        """Move on: the reply was lost, and `resolve` found that the attempt was applied."""
+        """Advance after a lost reply, once `resolve` found that the attempt was applied."""
         if resolution.outcome is not Outcome.APPLIED or resolution.token_version is None:
-            raise Invalid(f"the fence moves on only after APPLIED, not after {resolution.outcome.name}")
+            raise Invalid(f"the fence advances only after APPLIED, not after {resolution.outcome.name}")
         self._move(attempt, resolution.token_version)
 
     def _move(self, attempt: Attempt, version: Version) -> None:
         if attempt.before != self.token or attempt.before_version != self.token_version:
-            raise Invalid(f"commits are serial: the fence stands at {self.token}, not at {attempt.before}")
+            raise Invalid(f"commits are serial: the fence is at {self.token}, not at {attempt.before}")
         self.token, self.token_version = attempt.after, version
 
 
 def _gaps(term: ElectedTerm) -> tuple[tuple[int, int], ...]:
-    """Epochs between the last token and this term: an election that came to nothing, or a controller that writes no
-    token. The claim overwrites the token that shows this, so every token from then on carries the gap, beside those
-    that it carried before, until `gaps` is replaced."""
+    """Epochs between the last token and this term: an election without a commit, or a controller that writes no token.
+    The first commit of the term overwrites the token that shows this, so all later tokens carry the gap beside earlier
+    ones, until `gaps` is replaced."""
     token = term.token
     if token is None:
         return ()
@@ -122,21 +122,21 @@ def _gaps(term: ElectedTerm) -> tuple[tuple[int, int], ...]:
 
 
 def is_fence_conflict(conflict: Conflict) -> bool:
-    """Whether a Conflict of a fenced commit names one of the two fixed ops: then `resolve` tells what it means."""
+    """Whether a Conflict is about one of the two ops of the fence; `resolve` then finds the reason."""
     return conflict.index < FENCE_OPS
 
 
 def resolve(open_session: Callable[[], MetadataStore], attempt: Attempt, timeout_s: float) -> Resolution:
-    """What became of `attempt`, read over a fresh session, which is closed again.
+    """The outcome of `attempt`, read by linearizable reads over a new session, which is closed again.
 
-    A fresh one, since a reply that is still on its way on the old connection must not be mistaken, and a linearizable
-    read. Anything that is neither the token before nor the token after is DEPOSED, as is a moved epoch: then nothing of
-    this term can be applied any more. Of NOT_APPLIED it is not known that it stays so (the request may still arrive),
-    only that sending the same attempt again is safe. Raises what the store raises; call again until your deadline.
+    It is a new session so that a late reply on the old connection is not mistaken for the answer. DEPOSED: the epoch
+    has changed, or the token is neither the one before nor the one after; no commit of this term can be applied any
+    more. After NOT_APPLIED the request may still arrive, but sending the same attempt again is safe. Raises the store's
+    errors; call again until your deadline.
     """
     store = open_session()
     try:
-        # The epoch first: if it had moved then, a token that still is the one before stays so for ever.
+        # The epoch first: if it has changed by now, a token that is still the one before never changes to ours.
         epoch = store.get(EPOCH_KEY, sync=True, timeout_s=timeout_s)
         token = store.get(TOKEN_KEY, sync=True, timeout_s=timeout_s)
     finally:

@@ -1,12 +1,12 @@
-"""Deposing whoever leads, and holding leadership for good: what ends the life of a cluster in a store.
+"""Deposing the leader and holding leadership permanently, which ends the use of a cluster in this store.
 
 Rules
-* A persistent `/controller` is one that no session's end takes away: nobody is elected any more, whatever he is.
-* One commit cannot both delete a key and put it, so there are two. The first deletes the leader's key and raises the
-  epoch at once, so that the leader that was can commit nothing any more, whether it has heard of it or not. The second
-  puts the key for good, at once, without reading anything first. Whoever is elected in between all the same is deposed
-  in turn; that is nothing worse than a failover, and it is done a few times only.
-* Each raises the epoch: no commit of anybody who led before, in flight or not, is applied after `hold` returned.
+* While `/controller` is a persistent key, no controller can be elected.
+* One commit cannot both delete and put a key, so there are two. The first deletes the leader's key and raises the
+  epoch, so that the former leader can commit nothing, whether or not it knows. The second puts the persistent key
+  without reading in between. If another controller is elected in between, it is deposed too; that is a failover like
+  any other, and it is attempted only a few times.
+* Both raise the epoch: once `hold` has returned, no commit of a former leader is applied, in flight or not.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from stores.base import (
 from stores.recipes.election import EPOCH_MAX, decode_epoch
 from stores.recipes.token import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
 
-_DEPOSED_MAX: Final = 3  # leaders; each was elected in between
+_DEPOSED_MAX: Final = 3  # leaders, each elected in between
 
 
 def hold(
@@ -41,15 +41,15 @@ def hold(
     with_it: Callable[[int], Sequence[Op]],
     timeout_s: float,
 ) -> int:
-    """Afterwards LEADER_KEY is `leader_value` and belongs to no session; the controller epoch under which it was put.
+    """Make LEADER_KEY a persistent key with `leader_value`; return the controller epoch under which it was put.
 
-    `guard` must hold when the leader is deposed; the ops of `with_it(epoch)` are applied together with the key that
-    stays. `timeout_s` is for each call to the store.
+    `guard` must hold when the leader is deposed. The ops of `with_it(epoch)` are applied together with the persistent
+    key. `timeout_s` is for each call to the store.
 
-    Raises Invalid where somebody else holds LEADER_KEY for good already, Corrupt where EPOCH_KEY or TOKEN_KEY holds
-    something else, Conflict where an op of `guard` or `with_it` does not hold, Contested where three were deposed and
-    somebody else was elected each time, and whatever else the store raises. After OutcomeUnknown the key tells whether
-    it was done; calling again is right if it was not.
+    Raises Invalid if another program holds LEADER_KEY permanently, Corrupt if EPOCH_KEY or TOKEN_KEY has invalid
+    content, Conflict if `guard` or an op of `with_it` fails, Contested if three leaders were deposed and another was
+    elected each time, and the other errors of the store. After OutcomeUnknown, read the key to see whether it was done;
+    if it was not, call again.
     """
     for _ in range(_DEPOSED_MAX):
         epoch = _depose(store, guard, timeout_s) or _seen(store, timeout_s)
@@ -61,27 +61,27 @@ def hold(
                 raise
         else:
             return epoch.number
-    raise Contested(f"{LEADER_KEY}: {_DEPOSED_MAX} times somebody else was elected before it could be held")
+    raise Contested(f"{LEADER_KEY}: another controller was elected {_DEPOSED_MAX} times before the key could be held")
 
 
 class Contested(StoreError):
-    """Others won the election each time. Nobody holds it for good."""
+    """Other controllers won the election each time. The key is not held permanently."""
 
 
 class _Epoch(NamedTuple):
-    """The next epoch, and where the one before it stands."""
+    """The next epoch, and the version of the present one."""
 
     number: int
     at: Expect
 
 
 def _depose(store: MetadataStore, guard: Check, timeout_s: float) -> _Epoch | None:
-    """Nobody leads, and whoever did commits nothing any more. None: nobody did, or it is somebody else by now."""
+    """Depose the leader, which can commit nothing afterwards. None: there was none, or another one leads by now."""
     leader = _read(store, LEADER_KEY, timeout_s)
     if leader is None:
         return None
     if leader.owner is None:
-        raise Invalid(f"{LEADER_KEY} is held for good by somebody else: {leader.value!r:.200}", key=LEADER_KEY)
+        raise Invalid(f"{LEADER_KEY} is held permanently by another program: {leader.value!r:.200}", key=LEADER_KEY)
     epoch = _seen(store, timeout_s)
     ops = (Delete(LEADER_KEY, leader.version), Put(EPOCH_KEY, b"%d" % epoch.number, epoch.at), guard)
     try:

@@ -1,4 +1,4 @@
-"""Ephemeral keys of a former self."""
+"""Ephemeral keys of an earlier session of the same process or node."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from stores.base import (
 
 
 def reap_own_leftover(store: MetadataStore, key: str, mine: bytes | Callable[[Entry], bool], timeout_s: float) -> bool:
-    """True if afterwards `key` does not exist: it was not there, or it was an ephemeral key of an older session of
-    ourselves, and was deleted at the version that was looked at.
+    """Delete `key` if an older session of this node left it. True if the key does not exist afterwards.
 
-    `mine` is the value that we alone write, or a predicate on the entry. A key of the present session, a key that is
-    not ephemeral and one that is not mine are left alone: False. So is one that somebody rewrote meanwhile. Raises
-    OutcomeUnknown and whatever else the store raises; calling again is right.
+    `mine`: the value that only this node writes, or a predicate on the entry. False, and nothing is deleted, if the key
+    belongs to the present session, is not ephemeral, is not `mine`, or was rewritten meanwhile. Raises OutcomeUnknown
+    and the other errors of the store; calling again is safe.
     """
     entry = store.get(key, sync=True, timeout_s=timeout_s)
     if entry is None:

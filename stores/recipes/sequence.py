@@ -1,4 +1,4 @@
-"""Keys that are numbered in the order in which they were put, and numbers for anything else."""
+"""Numbered keys in the order in which they are put, and unique numbers."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from stores.checks import below
 
 _DECIMAL: Final = re.compile(rb"[0-9]{1,19}")
 NUMBER_MAX: Final = 2**31 - 1
-"""What ZooKeeper's own sequences, and Kafka's listeners, can count."""
+"""The maximum of ZooKeeper's own sequences and of Kafka's listeners."""
 
 _DIGITS: Final = 10
-_TRIES_MAX: Final = 100  # of which each is lost to somebody else who got a number
+_TRIES_MAX: Final = 100  # each fails because another client got a number
 
 
 def next_in_sequence(store: MetadataStore, parent: str, prefix: str, timeout_s: float) -> int:
-    """The number that the next child of `parent` named `<prefix><ten digits>` gets: above that of every child there is,
-    and on ZooKeeper what its own sequence goes on with, so that it never goes back whoever puts such children there.
+    """The number of the next child of `parent` named `<prefix><ten digits>`: above that of all children. On ZooKeeper
+    it continues the server's own sequence, so that it never goes back, whoever puts such children.
 
-    Put it with ABSENT, in whatever commit it belongs to; after a Conflict that names it ask again, for somebody else
-    was first. Where the backend does not count (`created_below`) numbers go back if the newest child is deleted: who
-    purges leaves that one. Raises what the store raises.
+    Put the key with ABSENT; after a Conflict that names it, another client was first: call again. If the backend does
+    not count (`created_below`), numbers go back when the newest child is deleted; so do not delete that one. Raises the
+    store's errors.
     """
     created = store.created_below(parent, timeout_s=timeout_s)
     return max(created, 1 + max(_numbers(prefix, store.children(parent, timeout_s=timeout_s)), default=-1))
 
 
 def sequence_key(parent: str, prefix: str, number: int) -> str:
-    """The key with this number, as ZooKeeper names its sequential nodes."""
+    """The key with this number, named as ZooKeeper names sequential nodes."""
     return f"{below(parent)}{prefix}{number:0{_DIGITS}d}"
 
 
 def number_in_sequence(prefix: str, name: str) -> int | None:
-    """The number of a child named `name`; None where it is none of the sequence."""
+    """The number of a child named `name`; None if it does not belong to the sequence."""
     tail = name.removeprefix(prefix)
     if not name.startswith(prefix) or len(tail) != _DIGITS or not (tail.isascii() and tail.isdigit()):
         return None
@@ -45,13 +45,12 @@ def number_in_sequence(prefix: str, name: str) -> int | None:
 
 
 def next_number(store: MetadataStore, key: str, timeout_s: float) -> int:
-    """A number from 1 on that no other call for `key` gets, whoever makes it and on whatever backend; numbers rise, and
-    some may be left out.
+    """A number, at least 1, that no other call for `key` returns, on any backend. Numbers rise, with gaps.
 
-    It is the key's generation, as Kafka's `/brokers/seqid` counts: how often it was written since it was created. The
-    number stands in the value as well (decimal text), so that it does not begin anew in a store that the key was copied
-    to; a value that holds none is passed over. The write is repeated after a Conflict, and after a lost reply, which
-    costs a number. Raises whatever else the store raises, and the last Conflict after 100 tries.
+    It is the key's generation, as in Kafka's `/brokers/seqid`: how often it was written since its creation. The value
+    holds the number too (as decimal text), so that it does not begin again in a store that the key was copied to; other
+    values are ignored. The write is repeated after a Conflict and after a lost reply, which skips a number. Raises the
+    other errors of the store, and the last Conflict after 100 tries.
     """
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type((OutcomeUnknown, Conflict)),

@@ -1,4 +1,4 @@
-"""The commit token, and the keys that leadership is made of."""
+"""The commit token, and the keys of leadership."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ TOKEN_KEY: Final = "/kedge/commit"  # noqa: S105 - a key, not a secret
 
 @attrs.frozen
 class Token:
-    """Who committed last: the term, the number of the commit (over all terms), and a word that names the sending.
+    """The last commit: its term, its number (over all terms), and a nonce for the attempt.
 
-    `gaps`: each the last epoch that committed here before epochs of which nothing is known, and the first one after.
-    One that begins at -1 is known to hold an epoch of another controller.
+    `gaps`: pairs of the last epoch that committed here before epochs without a token, and the first one after them. A
+    pair that begins at -1 is known to include an epoch of another controller.
     """
 
     controller_epoch: int
@@ -38,7 +38,7 @@ class Token:
 
     @classmethod
     def decode(cls, value: bytes) -> Token:
-        """The token in `value`; members that are not known are ignored. Raises Corrupt."""
+        """The token in `value`; unknown members are ignored. Raises Corrupt."""
         try:
             members = json.loads(value)
         except (ValueError, RecursionError) as error:
@@ -52,7 +52,7 @@ class Token:
 
 
 def _pairs(found: object) -> Iterator[tuple[int, int]]:
-    """What is no pair of numbers is passed over, as members that are not known are."""
+    """The pairs of numbers in `found`; other elements are ignored, like unknown members."""
     for each in found if isinstance(found, list) else ():
         match each:
             case [int(before), int(after)]:

@@ -1,4 +1,4 @@
-"""The conformance suite: what every backend of a metadata store must do, as plain functions that take a harness.
+"""The conformance suite for backends of a metadata store, as plain functions that take a harness.
 
     from stores.suite import CASES, Backend, Hook
 
@@ -12,8 +12,8 @@
         finally:
             backend.close()
 
-Each case says in one sentence what it holds. It fails by AssertionError or by the store's own error. No test runner is
-needed, and none is imported.
+The docstring of each case is the requirement that it tests. A case fails by AssertionError or by the store's own error.
+It imports no test runner.
 """
 
 from stores.suite import commits, elections, kv, outcomes, registers, sessions, snapshots, streams, watches

@@ -1,10 +1,10 @@
-"""What a backend brings to the suite, and the small words that its cases are written in.
+"""The harness that a backend provides for the suite, and the helpers of its cases.
 
 Rules
-* A case is a function of a `Backend`, under a fresh and empty root; it opens what clients it needs and the backend
+* A case is a function of a `Backend` with a fresh and empty root. It opens the clients that it needs; the backend
   closes them all afterwards.
 * A case that needs a hook which the backend does not declare is skipped, and counted as skipped; nothing else skips.
-* Cases never sleep: they wait for something, with a deadline, and fail when it passes.
+* Cases never sleep: they wait for a condition, with a deadline, and fail when it passes.
 """
 
 from __future__ import annotations
@@ -43,26 +43,26 @@ from stores.base import (
 from stores.checks import op_bytes
 
 CALL_S: Final = 10.0  # the deadline of an ordinary call
-QUIET_S: Final = 0.05  # how long a stream must be silent to be called silent
+QUIET_S: Final = 0.05  # how long a stream without events counts as silent
 
 
 class Hook(enum.Enum):
-    """What a harness can do to its backend; without one, the cases that need it are skipped and counted."""
+    """What a harness can do to its backend. Cases that need a missing hook are skipped and counted."""
 
     EXPIRE = "expire"  # end the session of a client on the server
-    DISCONNECT = "disconnect"  # cut a client off and mend it
-    BLACKOUT = "blackout"  # let the replies of commits get lost
-    RESTART = "restart"  # stop the server and start it again, its data kept
-    PAUSE = "pause"  # let the server stand still, its connections open, and go on
-    COMPACT = "compact"  # make the server forget its history
+    DISCONNECT = "disconnect"  # disconnect and reconnect a client
+    BLACKOUT = "blackout"  # lose the replies of commits
+    RESTART = "restart"  # stop the server and start it again with its data
+    PAUSE = "pause"  # suspend the server with its connections open, and resume it
+    COMPACT = "compact"  # make the server discard its history
 
 
 class Backend(abc.ABC):
-    """A harness: a server, and clients of it below one root. One object serves one case."""
+    """A harness: a server, and clients of it below one root. Each object runs one case."""
 
     name: str = "unnamed"
     hooks: frozenset[Hook] = frozenset()
-    wait_s: float = 20.0  # the deadline of all waiting; must be above the session timeout of the clients
+    wait_s: float = 20.0  # the deadline of all waiting; must exceed the session timeout of the clients
 
     @abc.abstractmethod
     def open(self) -> MetadataStore:
@@ -70,42 +70,42 @@ class Backend(abc.ABC):
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Close every client that was opened, and what else there is."""
+        """Close all clients and everything else."""
 
     def expire(self, store: MetadataStore) -> None:
         """Hook.EXPIRE: the server ends the session of `store`, at once or soon."""
         raise NotImplementedError
 
     def disconnect(self, store: MetadataStore) -> None:
-        """Hook.DISCONNECT: cut `store` off, noticed at once or soon."""
+        """Hook.DISCONNECT: disconnect `store`, which notices at once or soon."""
         raise NotImplementedError
 
     def reconnect(self, store: MetadataStore) -> None:
-        """Hook.DISCONNECT: mend it, within the session time; the client may take a while to come back."""
+        """Hook.DISCONNECT: undo it within the session time; the client may take a while to reconnect."""
         raise NotImplementedError
 
     def outlive(self, store: MetadataStore) -> None:
-        """Hook.DISCONNECT: return once the server has ended the session of `store`, which is cut off."""
+        """Hook.DISCONNECT: return once the server has ended the session of the disconnected `store`."""
         raise NotImplementedError
 
     def blackout(self, store: MetadataStore) -> AbstractContextManager[None]:
-        """Hook.BLACKOUT: inside, commits of `store` raise OutcomeUnknown, applied or not; afterwards it is mended."""
+        """Hook.BLACKOUT: in the block, commits of `store` raise OutcomeUnknown, applied or not."""
         raise NotImplementedError
 
     def restart(self) -> None:
-        """Hook.RESTART: kill the server, as kill -9 does, and start it again; clients come back by themselves."""
+        """Hook.RESTART: kill the server, as kill -9 does, and start it again; clients reconnect by themselves."""
         raise NotImplementedError
 
     def pause(self) -> None:
-        """Hook.PAUSE: the server answers nobody, and no connection ends, until `resume`."""
+        """Hook.PAUSE: the server sends no answers, and no connection ends, until `resume`."""
         raise NotImplementedError
 
     def resume(self) -> None:
-        """Hook.PAUSE: the server goes on where it was."""
+        """Hook.PAUSE: the server continues."""
         raise NotImplementedError
 
     def compact(self) -> None:
-        """Hook.COMPACT: the history up to now is forgotten."""
+        """Hook.COMPACT: the server discards its history up to now."""
         raise NotImplementedError
 
 
@@ -123,7 +123,7 @@ class Case:
         return f"{self.group}.{self.run.__name__}"
 
     def lacks(self, backend: Backend) -> frozenset[Hook]:
-        """The hooks for whose lack this case is skipped; empty = it runs."""
+        """The missing hooks for which this case is skipped; empty if it runs."""
         return self.needs - backend.hooks
 
 
@@ -132,7 +132,7 @@ _Run = TypeVar("_Run", bound=Callable[[Backend], None])
 
 
 def case(group: str, *needs: Hook) -> Callable[[_Run], _Run]:
-    """Enter a function into the suite."""
+    """Add a function to the suite."""
 
     def enter(run: _Run) -> _Run:
         CASES.append(Case(group, run, frozenset(needs)))
@@ -141,14 +141,14 @@ def case(group: str, *needs: Hook) -> Callable[[_Run], _Run]:
     return enter
 
 
-# Words
+# Helpers of the cases
 
 _Error = TypeVar("_Error", bound=StoreError)
 
 
 @attrs.define
 class Caught(Generic[_Error]):
-    """What a block raised, to be looked at after it."""
+    """The error that a block raised."""
 
     _error: _Error | None = None
 
@@ -174,7 +174,7 @@ def raises(kind: type[_Error]) -> Iterator[Caught[_Error]]:
 def put(
     store: MetadataStore, key: str, value: bytes = b"", expect: Expect = ABSENT, *, ephemeral: bool = False
 ) -> Version:
-    """Put one key; its version."""
+    """Put one key; return its version."""
     version = store.commit([Put(key, value, expect, ephemeral)], timeout_s=CALL_S).versions[0]
     assert version is not None
     return version
@@ -213,7 +213,7 @@ def fill(store: MetadataStore, keys: Iterable[str], value: bytes = b"x") -> None
 
 
 def eventually(backend: Backend, what: str, holds: Callable[[], bool]) -> None:
-    """Wait until `holds()`; fail at the deadline, saying `what` was waited for."""
+    """Wait until `holds()`; at the deadline, fail with a message that names `what`."""
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_result(lambda held: not held),
         stop=tenacity.stop_after_delay(backend.wait_s),
@@ -226,7 +226,7 @@ def eventually(backend: Backend, what: str, holds: Callable[[], bool]) -> None:
 
 
 def await_contact(backend: Backend, store: MetadataStore) -> None:
-    """Wait until the client can talk to its server again, after a hook has mended what it broke."""
+    """Wait until the client can reach its server, after a hook has undone its fault."""
 
     def answered() -> bool:
         try:
@@ -254,12 +254,12 @@ def events_until(
 
 
 def hints(event: StoreEvent, key: str) -> bool:
-    """Whether the event makes its reader look at `key` again."""
+    """Whether the event makes its reader read `key` again."""
     return event == Changed(key) or (isinstance(event, Resync) and event.prefix in (key, *_above(key)))
 
 
 def strike(missing: set[str], event: StoreEvent) -> bool:
-    """Take out of `missing` what `event` hints at; whether nothing is missing any more."""
+    """Remove from `missing` what `event` hints at; return whether nothing is missing any more."""
     if isinstance(event, Changed):
         missing.discard(event.key)
     elif isinstance(event, Resync):
@@ -268,12 +268,12 @@ def strike(missing: set[str], event: StoreEvent) -> bool:
 
 
 def await_hint(backend: Backend, stream: Subscription, key: str) -> list[StoreEvent]:
-    """Wait until the stream makes its reader look at `key`."""
+    """Wait for an event that makes the reader read `key`."""
     return events_until(backend, stream, f"a hint at {key}", lambda event: hints(event, key))
 
 
 def await_state(backend: Backend, stream: Subscription, state: SessionState) -> SessionChanged:
-    """Wait until the stream says that the session is in `state`."""
+    """Wait for the event that the session is in `state`."""
     events = events_until(
         backend, stream, f"the session {state.value}", lambda e: isinstance(e, SessionChanged) and e.state is state
     )
@@ -283,7 +283,7 @@ def await_state(backend: Backend, stream: Subscription, state: SessionState) -> 
 
 
 def quiet(stream: Subscription) -> list[StoreEvent]:
-    """Take events until none came for QUIET_S."""
+    """Take events until none arrives for QUIET_S."""
     events: list[StoreEvent] = []
     while (event := stream.poll(QUIET_S)) is not None:
         events.append(event)
@@ -291,7 +291,7 @@ def quiet(stream: Subscription) -> list[StoreEvent]:
 
 
 def watch(backend: Backend, store: MetadataStore, prefix: str, depth: Depth) -> Subscription:
-    """A stream whose first Resync was taken."""
+    """A stream whose first Resync has been taken."""
     stream = store.subscribe(prefix, depth)
     first = stream.poll(backend.wait_s)
     assert first == Resync(prefix, "initial"), first

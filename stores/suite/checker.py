@@ -1,13 +1,13 @@
-"""Is a history of register operations linearizable? A search after Wing and Gong, with Lowe's memory of what was tried.
+"""Checks whether a history of register operations is linearizable: a search after Wing and Gong, with Lowe's memory.
 
 Rules
-* An operation takes effect at one instant between its start and its end. One whose outcome is not known has no end: it
-  may take effect at any time after its start, or never.
+* An operation takes effect at one instant between its start and its end. An operation with an unknown outcome has no
+  end: it may take effect at any time after its start, or never.
 * Registers are independent, so each is checked alone (linearizability is local).
-* The search extends a prefix of the history by any operation that had started before all others had ended. A state is
-  the set of operations done and the register's value; none is looked at twice (Lowe, "Testing for linearizability").
-* An operation that changes nothing and fits now is taken now, and nothing else is tried in its place: any order that
-  takes it later is as good with it in front. Without this the search grows with every concurrent read.
+* The search extends a prefix of the history by any operation that started before all others had ended. A state is the
+  set of operations done and the register's value; none is visited twice (Lowe, "Testing for linearizability").
+* An operation that changes nothing and fits now is taken now, without trying others in its place: in any order that
+  takes it later, it can be moved to the front. Otherwise the search would grow with every concurrent read.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class Operation:
 
 
 class Undecided(Exception):
-    """The search grew beyond its limit: too many operations at once, or without an end, on one register."""
+    """The search exceeded its limit: too many operations of one register are concurrent, or have no end."""
 
 
 def unlinearizable(
     history: Iterable[Operation], initial: bytes | None = None, *, states_max: int = STATES_MAX
 ) -> str | None:
-    """The name of a register whose history no order explains, or None if all are linearizable. Raises Undecided if a
-    register takes more than `states_max` states to decide."""
+    """The name of a register whose history no order explains; None if all are linearizable. Raises Undecided if one
+    register takes more than `states_max` states."""
     registers: dict[str, list[Operation]] = {}
     for operation in history:
         registers.setdefault(operation.register, []).append(operation)
@@ -81,8 +81,8 @@ def _explained(operations: list[Operation], initial: bytes | None, states_max: i
 
 
 def _next(operations: list[Operation], done: int) -> list[int]:
-    """Which operations may come next: those that started before every operation that is still to come had ended. What
-    changes nothing comes first; of the others the one that ended first comes last, so that it is tried first."""
+    """The operations that may be next: those that started before the end of every operation still to come. Those that
+    change nothing are first; of the others, the one that ended first is last, so that it is tried first."""
     bound = UNKNOWN_END
     candidates: list[int] = []
     for index in range(_lowest_unset(done), len(operations)):
@@ -96,14 +96,14 @@ def _next(operations: list[Operation], done: int) -> list[int]:
 
 
 class _Refused:
-    """No such operation could have taken effect here."""
+    """The operation cannot have taken effect here."""
 
 
 _REFUSED: Final = _Refused()
 
 
 def _effect(operation: Operation, value: bytes | None) -> bytes | _Refused | None:
-    """The register after `operation` on `value`, or _REFUSED if it could not have gone as it did."""
+    """The register after `operation` on `value`, or _REFUSED if the operation would have had another result."""
     match operation.kind:
         case "read":
             return value if operation.value == value else _REFUSED

@@ -25,7 +25,7 @@ from stores.suite.backend import CALL_S, Backend, case, delete, fill, found, get
 
 
 def conflict_of(store: MetadataStore, ops: Sequence[Op]) -> Conflict:
-    """The Conflict that `ops` raise; fail if they are taken."""
+    """The Conflict that `ops` raise; fail if they are applied."""
     with raises(Conflict) as caught:
         store.commit(ops, timeout_s=CALL_S)
     assert caught.error.applied == "no"
@@ -43,7 +43,7 @@ def refused(store: MetadataStore, ops: Sequence[Op], kind: type[StoreError]) -> 
 
 @case("commit")
 def one_bad_expectation_of_many_applies_nothing(backend: Backend) -> None:
-    """If the expectation of one op fails, wherever it stands, no op is applied, and the Conflict names that op."""
+    """If the expectation of one op fails, at any position, no op is applied, and the Conflict names that op."""
     store = backend.open()
     put(store, "/c/there", b"old")
     for place in (0, 3, 6):
@@ -101,7 +101,7 @@ def duplicate_keys_are_refused(backend: Backend) -> None:
 
 @case("commit")
 def malformed_ops_are_refused(backend: Backend) -> None:
-    """What is no op, no expectation, or no bytes is Invalid before anything is sent."""
+    """An invalid op, expectation or value is Invalid before anything is sent."""
     store = backend.open()
     put(store, "/c/a")
     bad: list[object] = [
@@ -121,7 +121,7 @@ def malformed_ops_are_refused(backend: Backend) -> None:
 
 @case("commit")
 def most_ops_and_one_more(backend: Backend) -> None:
-    """A commit of as many ops as declared is taken; one more is TooLarge."""
+    """A commit of as many ops as declared is applied; one more is TooLarge."""
     store = backend.open()
     most = store.capabilities.commit_ops_max
     ops: list[Op] = [Put(f"/c/{index}", b"", ABSENT) for index in range(most)]
@@ -135,7 +135,7 @@ def most_ops_and_one_more(backend: Backend) -> None:
 
 @case("commit")
 def byte_cap(backend: Backend) -> None:
-    """A commit of as many bytes as declared is taken; one byte more is TooLarge."""
+    """A commit of as many bytes as declared is applied; one byte more is TooLarge."""
     store = backend.open()
     limits = store.capabilities
     ops = _ops_of(limits.commit_bytes_max, limits.value_bytes_max)
@@ -148,7 +148,7 @@ def byte_cap(backend: Backend) -> None:
 
 
 def _ops_of(total_bytes: int, value_bytes_max: int) -> list[Put]:
-    """Puts that count `total_bytes` together."""
+    """Puts that together count `total_bytes`."""
     ops: list[Put] = []
     left = total_bytes
     while left > 0:
@@ -162,7 +162,7 @@ def _ops_of(total_bytes: int, value_bytes_max: int) -> list[Put]:
 
 @case("commit")
 def versions_are_aligned_with_the_ops(backend: Backend) -> None:
-    """The versions stand where the ops stood: one for each Put, None for Delete and Check."""
+    """The versions have the order of the ops: one for each Put, None for Delete and Check."""
     store = backend.open()
     fill(store, ["/c/gone", "/c/checked", "/c/old"])
     ops: list[Op] = [
@@ -194,7 +194,7 @@ def creating_below_each_other(backend: Backend) -> None:
 
 @case("commit")
 def empty_commit(backend: Backend) -> None:
-    """A commit without ops is taken and does nothing."""
+    """A commit without ops succeeds and does nothing."""
     store = backend.open()
     assert store.commit([], timeout_s=CALL_S).versions == ()
     assert store.commit((), timeout_s=CALL_S).versions == ()
@@ -216,7 +216,7 @@ def of_two_racing_commits_exactly_one_wins(backend: Backend) -> None:
 
 
 def _race(stores: list[MetadataStore], version: Version, values_put: list[bytes]) -> list[Version | None]:
-    """Each store puts its value at `version`, all at once; the new version of those that won."""
+    """Each store puts its value at `version`, all at once; return the new versions of those that won."""
     barrier = threading.Barrier(len(stores))
     outcomes: list[Version | None] = [None] * len(stores)
 
@@ -235,7 +235,7 @@ def _race(stores: list[MetadataStore], version: Version, values_put: list[bytes]
 
 @case("commit")
 def a_stale_fence_writes_nothing(backend: Backend) -> None:
-    """A commit that checks a key which somebody else moved on writes nothing, whatever else it holds."""
+    """A commit that checks a key which another client has changed writes nothing."""
     old, new = backend.open(), backend.open()
     fence = put(old, "/c/fence", b"1")
     put(new, "/c/fence", b"2", fence)

@@ -37,12 +37,12 @@ from stores.suite.backend import (
 
 
 def stand(store: MetadataStore, name: str = "node") -> ElectedTerm | None:
-    """Stand for election under `name`."""
+    """Take part in the election as `name`."""
     return elect(store, name.encode(), name, CALL_S)
 
 
 def won(store: MetadataStore, name: str = "node") -> ElectedTerm:
-    """Stand for an election that must be won."""
+    """Win the election."""
     term = stand(store, name)
     assert term is not None
     return term
@@ -56,7 +56,7 @@ def commit(store: MetadataStore, fence: Fence, nonce: str) -> None:
 
 @case("election")
 def one_winner_of_five(backend: Backend) -> None:
-    """Of five that stand at once exactly one wins, under epoch 1, and the key names it."""
+    """Of five clients that stand at once exactly one wins, under epoch 1, and the key names it."""
     stores = [backend.open() for _ in range(5)]
     barrier = threading.Barrier(5)
     terms: dict[int, ElectedTerm | None] = {}
@@ -95,7 +95,7 @@ def epochs_rise_over_twenty_terms(backend: Backend) -> None:
 
 @case("election")
 def who_stands_while_another_leads_gets_none(backend: Backend) -> None:
-    """While the leader's key stands, nobody else wins, and nothing is written."""
+    """While the leader's key exists, no other client wins, and nothing is written."""
     leader, other = backend.open(), backend.open()
     term = won(leader, "leader")
     assert stand(other) is None
@@ -113,7 +113,7 @@ def a_persistent_leader_key_stops_elections(backend: Backend) -> None:
 
 @case("election")
 def fenced_commit_of_the_old_leader_is_refused(backend: Backend) -> None:
-    """Once somebody else was elected, a commit of the former leader is refused by its first op; resolve: DEPOSED."""
+    """Once another client was elected, the first op refuses a commit of the former leader; resolve: DEPOSED."""
     old, new = backend.open(), backend.open()
     fence = Fence(won(old, "old"))
     commit(old, fence, "a")
@@ -132,7 +132,7 @@ def fenced_commit_of_the_old_leader_is_refused(backend: Backend) -> None:
 
 @case("election")
 def the_token_makes_commits_serial(backend: Backend) -> None:
-    """Two commits made at one state of the fence: the second is refused by the token, and nothing of it is written."""
+    """Of two commits made at one state of the fence, the token refuses the second, and nothing of it is written."""
     store = backend.open()
     fence = Fence(won(store))
     first = fence.attempt([Put("/suite/1", b"", ABSENT)], "1")
@@ -149,7 +149,7 @@ def the_token_makes_commits_serial(backend: Backend) -> None:
 
 @case("election")
 def resolve_tells_the_three_answers(backend: Backend) -> None:
-    """NOT_APPLIED before the attempt was sent, APPLIED after it with the token's version, DEPOSED under a new term."""
+    """NOT_APPLIED before the attempt was sent, APPLIED with the token's version after it, DEPOSED under a new term."""
     store, other = backend.open(), backend.open()
     fence = Fence(won(store))
     for nonce in ("first of the term", "second"):
@@ -168,7 +168,7 @@ def resolve_tells_the_three_answers(backend: Backend) -> None:
 
 @case("election")
 def prompt_hand_over(backend: Backend) -> None:
-    """Who waits for the leader key is told when its holder leaves, and wins at once."""
+    """A client that waits for the leader key gets a hint when its holder leaves, and wins at once."""
     leader, waiting = backend.open(), backend.open()
     won(leader)
     stream = watch(backend, waiting, LEADER_KEY, Depth.SELF)
@@ -179,7 +179,7 @@ def prompt_hand_over(backend: Backend) -> None:
 
 @case("election")
 def the_same_session_stands_again(backend: Backend) -> None:
-    """A session that gave up its term without losing its key wins again under a higher epoch; the old fence is shut."""
+    """A session that gave up its term but kept its key wins again under a higher epoch; the old fence is closed."""
     store = backend.open()
     first = Fence(won(store))
     commit(store, first, "a")
@@ -194,7 +194,7 @@ def the_same_session_stands_again(backend: Backend) -> None:
 
 @case("election", Hook.EXPIRE)
 def loss_is_learned_by_the_next_commit(backend: Backend) -> None:
-    """A leader whose session ended and whose place was taken learns it by its next commit at the latest."""
+    """A leader whose session ended and that was replaced learns it by its next commit at the latest."""
     leader, other = backend.open(), backend.open()
     fence = Fence(won(leader, "leader"))
     commit(leader, fence, "a")
@@ -209,7 +209,7 @@ def loss_is_learned_by_the_next_commit(backend: Backend) -> None:
 
 @case("election", Hook.DISCONNECT)
 def a_restarted_node_does_not_adopt_its_old_key(backend: Backend) -> None:
-    """A node that comes back within the session time does not take its own leftover for leadership; it may reap it."""
+    """A node that restarts within the session time does not take its leftover key for leadership; it may delete it."""
     former = backend.open()
     term = won(former, "node 1")
     backend.disconnect(former)
@@ -221,7 +221,7 @@ def a_restarted_node_does_not_adopt_its_old_key(backend: Backend) -> None:
 
 @case("election", Hook.BLACKOUT)
 def a_lost_reply_of_an_election_resolves_to_the_winner(backend: Backend) -> None:
-    """If the reply to a candidacy is lost, standing again tells the truth: one leader, and its epoch is the key's."""
+    """If the reply to a candidacy is lost, standing again resolves it: one leader, with the epoch of the key."""
     store, other = backend.open(), backend.open()
     with backend.blackout(store), contextlib.suppress(OutcomeUnknown, Unavailable):
         elect(store, b"node", "lost", 0.5)

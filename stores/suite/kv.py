@@ -12,7 +12,7 @@ KEY: Final = "/suite/key"
 
 
 def conflicts(store: MetadataStore, key: str, value: bytes, expect: Expect) -> bool:
-    """Whether a put, which must be refused by its expectation, left the key as it was."""
+    """Whether a put, which must be refused by its expectation, left the key unchanged."""
     before = get(store, key)
     with raises(Conflict) as caught:
         put(store, key, value, expect)
@@ -22,7 +22,7 @@ def conflicts(store: MetadataStore, key: str, value: bytes, expect: Expect) -> b
 
 @case("kv")
 def absent_key_reads_as_none(backend: Backend) -> None:
-    """A key that nobody put reads as None."""
+    """A key that was never put reads as None."""
     assert get(backend.open(), KEY) is None
 
 
@@ -39,7 +39,7 @@ def create_then_read(backend: Backend) -> None:
 
 @case("kv")
 def create_twice_conflicts(backend: Backend) -> None:
-    """A Put that expects ABSENT is refused where the key exists, and the value stays."""
+    """A Put that expects ABSENT is refused if the key exists, and the value stays."""
     store = backend.open()
     put(store, KEY, b"one")
     assert conflicts(store, KEY, b"two", ABSENT)
@@ -48,7 +48,7 @@ def create_twice_conflicts(backend: Backend) -> None:
 
 @case("kv")
 def compare_and_set_on_the_very_first_version(backend: Backend) -> None:
-    """Compare-and-set works on the version that the creation gave, which is neither 0 nor false."""
+    """Compare-and-set works on the version of the creation, which is neither 0 nor false."""
     store = backend.open()
     first = put(store, KEY, b"one")
     second = put(store, KEY, b"two", first)
@@ -59,7 +59,7 @@ def compare_and_set_on_the_very_first_version(backend: Backend) -> None:
 
 @case("kv")
 def compare_and_set_with_a_stale_version_conflicts(backend: Backend) -> None:
-    """A version that was overwritten is refused, however often it is tried."""
+    """An overwritten version is refused, however often it is tried."""
     store = backend.open()
     first = put(store, KEY, b"one")
     put(store, KEY, b"two", first)
@@ -70,7 +70,7 @@ def compare_and_set_with_a_stale_version_conflicts(backend: Backend) -> None:
 
 @case("kv")
 def compare_and_set_on_an_absent_key_conflicts(backend: Backend) -> None:
-    """A version is refused where there is no key, and nothing is created."""
+    """A version is refused if the key does not exist, and nothing is created."""
     store = backend.open()
     assert conflicts(store, KEY, b"one", Version(1))
     assert get(store, KEY) is None
@@ -88,7 +88,7 @@ def present_accepts_any_version(backend: Backend) -> None:
 
 @case("kv")
 def present_on_an_absent_key_conflicts(backend: Backend) -> None:
-    """A Put that expects PRESENT is no upsert."""
+    """A Put that expects PRESENT does not create a key."""
     store = backend.open()
     assert conflicts(store, KEY, b"one", PRESENT)
     assert get(store, KEY) is None
@@ -104,7 +104,7 @@ def delete_at_the_right_version(backend: Backend) -> None:
 
 @case("kv")
 def delete_stale_or_absent_conflicts(backend: Backend) -> None:
-    """A Delete at an old version, or of no key, is refused."""
+    """A Delete at an old version, or of an absent key, is refused."""
     store = backend.open()
     first = put(store, KEY, b"one")
     second = put(store, KEY, b"two", first)
@@ -123,7 +123,7 @@ def _delete_conflicts(store: MetadataStore, expect: Expect) -> None:
 
 @case("kv")
 def generation_counts_the_writes(backend: Backend) -> None:
-    """The generation is the number of writes since the creation, and creation is number 0 again after a delete."""
+    """The generation is the number of writes since the creation, and a new creation after a delete has 0 again."""
     store = backend.open()
     version = put(store, KEY)
     for expected in range(1, 6):
@@ -136,7 +136,7 @@ def generation_counts_the_writes(backend: Backend) -> None:
 
 @case("kv")
 def created_is_stable_and_rises_when_created_again(backend: Backend) -> None:
-    """`created` does not change while the key lives, and is higher for what was created later."""
+    """`created` does not change during the life of a key, and is higher for keys created later."""
     store = backend.open()
     version = put(store, KEY)
     created = found(store, KEY).created
@@ -151,7 +151,7 @@ def created_is_stable_and_rises_when_created_again(backend: Backend) -> None:
 
 @case("kv")
 def empty_and_binary_values(backend: Backend) -> None:
-    """b"" is a value, on creation and as an update, and all 256 bytes are kept as they are."""
+    """b"" is a value, on creation and as an update, and all 256 bytes are stored unchanged."""
     store = backend.open()
     every = bytes(range(256))
     put(store, KEY, b"")
@@ -180,7 +180,7 @@ def value_at_the_limit_and_one_byte_over(backend: Backend) -> None:
 
 @case("kv")
 def bad_keys_are_refused(backend: Backend) -> None:
-    """What is no key is InvalidKey, on reading and on writing, and nothing is sent."""
+    """An invalid key is InvalidKey, on reading and on writing, and nothing is sent."""
     store = backend.open()
     for bad in ("", "/", "no-slash", "/a//b", "/a/", "/a b", "/a/..", "/./a", "/ä", "/a\n", "/a\x00", "/" + "k" * 2000):
         for call in (
@@ -194,13 +194,13 @@ def bad_keys_are_refused(backend: Backend) -> None:
                 call()
             except InvalidKey:
                 continue
-            raise AssertionError(f"{bad!r} was taken for a key")
+            raise AssertionError(f"{bad!r} was accepted as a key")
     assert store.snapshot("/", timeout_s=CALL_S).entries == ()
 
 
 @case("kv")
 def odd_but_good_keys(backend: Backend) -> None:
-    """Every character that the contract allows makes a key."""
+    """A key may have every character that the contract allows."""
     store = backend.open()
     for key in ("/config/brokers/<default>", "/a.b/..c/d_e", "/A-Z/09", "/..."):
         put(store, key, key.encode())
@@ -209,7 +209,7 @@ def odd_but_good_keys(backend: Backend) -> None:
 
 @case("kv")
 def recreated_key_and_the_old_version(backend: Backend) -> None:
-    """Where versions are declared unique, a version of a former life is refused."""
+    """If versions are declared unique, a version from before a deletion is refused."""
     store = backend.open()
     old = put(store, KEY, b"first life")
     delete(store, KEY, old)
@@ -223,7 +223,7 @@ def recreated_key_and_the_old_version(backend: Backend) -> None:
 
 @case("kv")
 def deep_path_without_parents(backend: Backend) -> None:
-    """A key needs no parents, those that a backend makes are invisible, and they do not hinder a later put."""
+    """A key needs no parents, those that a backend makes are invisible, and do not prevent a later put."""
     store = backend.open()
     put(store, "/one/two/three/four", b"deep")
     assert found(store, "/one/two/three/four").value == b"deep"
@@ -238,7 +238,7 @@ def deep_path_without_parents(backend: Backend) -> None:
 
 @case("kv")
 def key_that_is_both_value_and_prefix(backend: Backend) -> None:
-    """A key with keys below it keeps its own value; deleting it leaves them, deleting them leaves it."""
+    """A key with keys below it keeps its own value; each can be deleted without the other."""
     store = backend.open()
     put(store, "/both", b"value")
     put(store, "/both/below", b"child")
@@ -274,7 +274,7 @@ def a_version_from_every_source_is_accepted(backend: Backend) -> None:
 
 @case("kv")
 def ten_thousand_updates_of_a_key(backend: Backend) -> None:
-    """A key that was written 10,000 times says generation 10,000, and every compare-and-set of them held."""
+    """A key that was written 10,000 times has generation 10,000, and every compare-and-set succeeded."""
     store = backend.open()
     version = put(store, KEY)
     for step in range(10_000):
@@ -307,7 +307,7 @@ def sync_reads_see_what_others_were_told(backend: Backend) -> None:
 
 @case("kv")
 def children_are_names(backend: Backend) -> None:
-    """`children` gives single segments of keys and of what leads to keys, sorted, each once."""
+    """`children` returns single segments of keys and of parents of keys, sorted, each once."""
     store = backend.open()
     for key in ("/c/b", "/c/a/x", "/c/a/y", "/c/a", "/c2/z", "/c/d/e/f"):
         put(store, key)
@@ -320,7 +320,7 @@ def children_are_names(backend: Backend) -> None:
 
 @case("kv")
 def children_go_with_their_keys(backend: Backend) -> None:
-    """A name that leads to no key any more is not among the children, unless the store declares that parents stay."""
+    """A name without keys is not among the children, unless the store declares that parents stay."""
     store = backend.open()
     for key in ("/c/a/x/deep", "/c/b"):
         put(store, key)
@@ -333,8 +333,8 @@ def children_go_with_their_keys(backend: Backend) -> None:
 
 @case("kv")
 def sequence_numbers_rise_whatever_goes(backend: Backend) -> None:
-    """Numbers of a sequence rise from 0 with each child that is put, also when all but the newest were deleted, and two
-    clients are given the same number until it is taken."""
+    """Numbers of a sequence rise from 0 with each child that is put, also after all but the newest were deleted, and
+    two clients get the same number until it is used."""
     store, other = backend.open(), backend.open()
     assert next_in_sequence(store, "/s", "n_", CALL_S) == 0
     for number in range(3):

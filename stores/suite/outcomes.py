@@ -1,4 +1,4 @@
-"""Faults: what cannot be known is said, what was closed says so, and deadlines are kept."""
+"""Faults: unknown outcomes are reported, closed stores refuse calls, and deadlines are kept."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from stores.suite.backend import (
 
 
 def elected(store: MetadataStore) -> Fence:
-    """A fence of a term that `store` won."""
+    """The fence of a term that `store` won."""
     term = elect(store, b"leader", "nonce", CALL_S)
     assert term is not None
     return Fence(term)
 
 
 def settle(backend: Backend, store: MetadataStore, fence: Fence, attempt: Attempt) -> int:
-    """Send and resolve `attempt` until it is applied, as a controller does; how often it was sent."""
+    """Send and resolve `attempt` until it is applied, as a controller does; return how often it was sent."""
     deadline_s = time.monotonic() + backend.wait_s
     for sent in itertools.count(1):
         assert time.monotonic() < deadline_s, "the attempt was never settled"
@@ -77,7 +77,7 @@ def _resolved(backend: Backend, store: MetadataStore, attempt: Attempt) -> Resol
 
 @case("faults", Hook.BLACKOUT)
 def a_lost_reply_is_unknown_and_resolve_tells_the_truth(backend: Backend) -> None:
-    """A commit whose reply is lost raises OutcomeUnknown; resolve says whether it was applied, and it ends applied."""
+    """A commit whose reply is lost raises OutcomeUnknown; resolve finds whether it was applied, and it ends applied."""
     store = backend.open()
     fence = elected(store)
     for step in range(5):
@@ -121,7 +121,7 @@ def sending_again_applies_once(backend: Backend) -> None:
 
 @case("faults", Hook.BLACKOUT)
 def deadlines_are_kept(backend: Backend) -> None:
-    """A call that gets no answer ends within twice its timeout."""
+    """A call without an answer ends within twice its timeout."""
     store = backend.open()
     put(store, "/suite/a")
     with backend.blackout(store):
@@ -133,7 +133,7 @@ def deadlines_are_kept(backend: Backend) -> None:
 
 @case("faults", Hook.BLACKOUT)
 def a_blackout_does_not_end_the_session(backend: Backend) -> None:
-    """After a short blackout the same session goes on, its ephemeral keys with it."""
+    """After a short blackout the same session continues with its ephemeral keys."""
     store = backend.open()
     put(store, "/suite/mine", ephemeral=True)
     session_id = store.session.session_id
@@ -146,7 +146,7 @@ def a_blackout_does_not_end_the_session(backend: Backend) -> None:
 
 @case("faults", Hook.DISCONNECT)
 def a_cut_client_fails_in_time(backend: Backend) -> None:
-    """Reads and commits of a client that is cut off raise a retryable or unknown error within twice their timeout."""
+    """Reads and commits of a disconnected client raise a retryable or unknown error within twice their timeout."""
     store = backend.open()
     put(store, "/suite/a")
     backend.disconnect(store)
@@ -171,7 +171,7 @@ def a_cut_client_fails_in_time(backend: Backend) -> None:
 
 @case("faults")
 def calls_after_close_are_refused(backend: Backend) -> None:
-    """After close(), which may be done twice, every call raises Closed, and streams end."""
+    """After close(), which may be called twice, every call raises Closed, and streams end."""
     store = backend.open()
     stream = watch(backend, store, "/suite", Depth.VALUES)
     session_id = store.session.session_id
@@ -256,7 +256,7 @@ def close_during_calls(backend: Backend) -> None:
 
 @case("faults", Hook.RESTART)
 def a_restart_loses_nothing(backend: Backend) -> None:
-    """What was acknowledged before the server was killed and started again is there afterwards."""
+    """What was acknowledged before the server was killed is there after it was started again."""
     store = backend.open()
     put(store, "/suite/a", b"kept")
     backend.restart()

@@ -1,7 +1,7 @@
-"""Linearizability: four clients at once on a few registers, and the history checked afterwards.
+"""Linearizability: four concurrent clients on a few registers, and a check of their history.
 
-A history of which too much is open is no answer (`Undecided`): another one is taken, on registers of its own, since
-what was under way may still come.
+If too many operations of a history are open, it decides nothing (`Undecided`). Another history is then recorded, on
+other registers, since open operations may still take effect.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from stores.suite.checker import UNKNOWN_END, Operation, Undecided, unlinearizab
 
 CLIENTS = 4
 OPERATIONS = 300
-FAULTS = 3  # in one run of all clients, evenly
+FAULTS = 3  # per run, evenly spread
 PAUSE_S = 0.3
 RETRY_S = 0.005
 REGISTERS = 5
@@ -29,9 +29,9 @@ HISTORIES = 3
 
 
 class _Client:
-    """One client that works on the registers and writes down what it did. Ticks come from one counter, whose `next` is
-    atomic: an order of events that no clock's resolution can blur. What was provably not sent is no operation: it is
-    left out of the history, and made up for."""
+    """A client that works on the registers and records its operations. Ticks come from one counter with an atomic
+    `next`, which orders events more exactly than a clock. A request that was certainly not sent is not recorded and is
+    replaced by another one."""
 
     def __init__(
         self, store: MetadataStore, ticks: itertools.count[int], number: int, registers: tuple[str, ...]
@@ -45,7 +45,7 @@ class _Client:
         self._registers = registers
         self._random = random.Random(number)  # noqa: S311 - seeded randomness is the aim
         self._seen: dict[str, Entry] = {}
-        self._again = threading.Event()  # never set: what a client waits on before it tries again
+        self._again = threading.Event()  # never set: the wait before the next attempt
 
     def work(self, deadline_s: float, operations: int = OPERATIONS) -> None:
         """Do that many operations."""
@@ -62,7 +62,7 @@ class _Client:
             self.failure = error
 
     def _step(self, value: bytes) -> bool:
-        """One operation; whether it was sent."""
+        """Do one operation; return whether it was sent."""
         register = self._random.choice(self._registers)
         draw = self._random.random()
         if draw < 0.4:
@@ -73,12 +73,12 @@ class _Client:
         return self._write(register, value, seen.version, seen.value)
 
     def read(self, register: str) -> bool:
-        """Read it; whether an answer can have been on its way."""
+        """Read it; return whether an answer may have been under way."""
         start = next(self._ticks)
         try:
             entry = get(self._store, register)
         except OutcomeUnknown:
-            return True  # a read without an answer says nothing
+            return True  # a read without an answer proves nothing
         except (Unavailable, SessionExpired):
             return False
         end = next(self._ticks)
@@ -106,14 +106,14 @@ class _Client:
 
 @attrs.frozen
 class _Run:
-    """Clients at work: what a fault strikes at. `ended`: they are done."""
+    """Clients at work, for the function that injects faults. `ended`: they are done."""
 
     stores: list[MetadataStore]
     clients: list[_Client]
     ended: threading.Event
 
     def wait_until_done(self, operations: int) -> bool:
-        """Wait until all of them together have done so many; False if they have ended before."""
+        """Wait until all clients together have done this many; False if they ended before."""
         while sum(client.done for client in self.clients) < operations:
             if self.ended.wait(RETRY_S):
                 return False
@@ -157,7 +157,7 @@ def _explained(backend: Backend, disturb: Callable[[_Run], None]) -> list[Operat
             name = unlinearizable(history, b"initial")
             assert name is None, f"no order of the operations explains what was seen of {name}"
             return history
-    raise Undecided(f"too much is open in each of {HISTORIES} histories")
+    raise Undecided(f"too many operations are open in each of {HISTORIES} histories")
 
 
 def _disturb(disturb: Callable[[_Run], None], run: _Run, failures: list[BaseException]) -> None:
@@ -177,7 +177,7 @@ def four_clients_on_registers(backend: Backend) -> None:
 
 @case("linearizability", Hook.BLACKOUT)
 def four_clients_while_replies_get_lost(backend: Backend) -> None:
-    """The same while replies get lost: an operation whose outcome is unknown may take effect at any later time."""
+    """The same while replies are lost: an operation with an unknown outcome may take effect at any later time."""
 
     def disturb(run: _Run) -> None:
         for store in itertools.cycle(run.stores):
@@ -192,7 +192,7 @@ def four_clients_while_replies_get_lost(backend: Backend) -> None:
 
 @case("linearizability", Hook.DISCONNECT)
 def four_clients_while_some_are_cut_off(backend: Backend) -> None:
-    """The same while clients are cut off for a moment, one after another."""
+    """The same while clients are disconnected for a moment, one after another."""
 
     def disturb(run: _Run) -> None:
         for store in itertools.cycle(run.stores):
@@ -207,7 +207,7 @@ def four_clients_while_some_are_cut_off(backend: Backend) -> None:
 
 @case("linearizability", Hook.PAUSE)
 def four_clients_while_the_server_stands_still(backend: Backend) -> None:
-    """The same while the server stands still now and then: what was under way is answered late, and once."""
+    """The same while the server is paused now and then: open requests are answered late, and once."""
 
     def disturb(run: _Run) -> None:
         for share in range(1, FAULTS + 1):
@@ -222,7 +222,7 @@ def four_clients_while_the_server_stands_still(backend: Backend) -> None:
 
 @case("linearizability", Hook.RESTART)
 def four_clients_while_the_server_is_killed(backend: Backend) -> None:
-    """The same while the server is killed and started again: what it acknowledged it knows, and of the rest all or
+    """The same while the server is killed and started again: it knows all that it acknowledged, and of the rest all or
     nothing."""
     killed = 0
 

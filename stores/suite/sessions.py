@@ -38,7 +38,7 @@ KEY = "/suite/ephemeral"
 
 @case("session")
 def ephemeral_is_visible_and_owned(backend: Backend) -> None:
-    """An ephemeral key is seen by all, with the session that put it as its owner."""
+    """All clients see an ephemeral key, with the session that put it as its owner."""
     store, other = backend.open(), backend.open()
     assert store.session.connected
     assert store.session.session_id != other.session.session_id
@@ -49,7 +49,7 @@ def ephemeral_is_visible_and_owned(backend: Backend) -> None:
 
 @case("session")
 def ephemeral_goes_on_close(backend: Backend) -> None:
-    """When its session is closed, the key is gone promptly, and watchers are told."""
+    """When its session is closed, the key is deleted promptly, and watchers get a hint."""
     store, other = backend.open(), backend.open()
     put(store, KEY, ephemeral=True)
     stream = watch(backend, other, KEY, Depth.SELF)
@@ -60,7 +60,7 @@ def ephemeral_goes_on_close(backend: Backend) -> None:
 
 @case("session")
 def closing_one_session_leaves_the_others(backend: Backend) -> None:
-    """Closing a client takes neither the keys of another client nor ordinary keys."""
+    """Closing a client deletes neither keys of another client nor ordinary keys."""
     store = backend.open()
     other = store.another_session()
     put(store, "/suite/plain")
@@ -74,7 +74,7 @@ def closing_one_session_leaves_the_others(backend: Backend) -> None:
 
 @case("session")
 def update_keeps_it_ephemeral(backend: Backend) -> None:
-    """An ephemeral key that its session rewrites stays its, and goes with it."""
+    """An ephemeral key that its session rewrites stays ephemeral."""
     store, other = backend.open(), backend.open()
     version = put(store, KEY, b"1", ephemeral=True)
     put(store, KEY, b"2", version, ephemeral=True)
@@ -87,7 +87,7 @@ def update_keeps_it_ephemeral(backend: Backend) -> None:
 
 @case("session")
 def ephemeral_and_ordinary_are_not_exchanged(backend: Backend) -> None:
-    """Rewriting an own ephemeral key as an ordinary one is Invalid, the other way round, too."""
+    """Rewriting an own ephemeral key as an ordinary one is Invalid, and so is the reverse."""
     store = backend.open()
     put(store, KEY, b"1", ephemeral=True)
     put(store, "/suite/plain", b"1")
@@ -99,7 +99,7 @@ def ephemeral_and_ordinary_are_not_exchanged(backend: Backend) -> None:
 
 @case("session")
 def not_owned_by_another(backend: Backend) -> None:
-    """No session takes over the ephemeral key of another by putting it; it may delete it."""
+    """No session takes over another's ephemeral key by putting it; it may delete it."""
     store, other = backend.open(), backend.open()
     put(store, KEY, b"1", ephemeral=True)
     _invalid(other, Put(KEY, b"2", PRESENT, ephemeral=True))
@@ -113,7 +113,7 @@ def not_owned_by_another(backend: Backend) -> None:
 
 @case("session")
 def ephemerals_have_nothing_below(backend: Backend) -> None:
-    """Nothing is put below an ephemeral key, neither later nor in the same commit, nor an ephemeral above keys."""
+    """No key is put below an ephemeral key, later or in the same commit, and no ephemeral key above keys."""
     store = backend.open()
     put(store, KEY, ephemeral=True)
     _invalid(store, Put(f"{KEY}/below", b"", ABSENT))
@@ -125,7 +125,8 @@ def ephemerals_have_nothing_below(backend: Backend) -> None:
 
 @case("session", Hook.EXPIRE)
 def expiry_takes_the_keys_and_tells(backend: Backend) -> None:
-    """After the server ended the session: its keys are gone, the client is told Lost, then Started with a new id."""
+    """After the server ended the session, its keys are deleted, and the client gets Lost, then Started with a new
+    id."""
     store, other = backend.open(), backend.open()
     put(store, KEY, ephemeral=True)
     put(store, "/suite/plain")
@@ -145,7 +146,7 @@ def expiry_takes_the_keys_and_tells(backend: Backend) -> None:
 
 @case("session", Hook.DISCONNECT)
 def short_disconnect_keeps_the_session(backend: Backend) -> None:
-    """A client that was cut off for less than the session time keeps its id and its keys; it is told both."""
+    """A client that was disconnected for less than the session time keeps its id and its keys, and gets both events."""
     store, other = backend.open(), backend.open()
     put(store, KEY, ephemeral=True)
     stream = watch(backend, store, "/suite", Depth.VALUES)
@@ -163,7 +164,7 @@ def short_disconnect_keeps_the_session(backend: Backend) -> None:
 
 @case("session", Hook.DISCONNECT)
 def a_zombies_commit_fails(backend: Backend) -> None:
-    """While a client is cut off its commits do not arrive, and once it lost its session, its fence is refused."""
+    """Commits of a disconnected client do not arrive, and once it lost its session, its fence is refused."""
     zombie, other = backend.open(), backend.open()
     put(zombie, KEY, ephemeral=True)
     fence = put(zombie, "/suite/fence", b"1")
@@ -183,7 +184,7 @@ def a_zombies_commit_fails(backend: Backend) -> None:
 
 @case("session", Hook.DISCONNECT)
 def leftover_of_my_former_self_is_recognised(backend: Backend) -> None:
-    """A key of an older session of ourselves is reaped by its value; a key of somebody else is left alone."""
+    """A key of an older session of the same node is deleted by its value; a key of another one stays."""
     former, stranger = backend.open(), backend.open()
     put(former, "/suite/me", b"node 1", ephemeral=True)
     put(stranger, "/suite/you", b"node 2", ephemeral=True)

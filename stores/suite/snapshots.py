@@ -10,7 +10,7 @@ from stores.suite.backend import CALL_S, Backend, case, fill, found, put, values
 
 @case("snapshot")
 def empty(backend: Backend) -> None:
-    """A snapshot of nothing is empty, at the root as below a key that does not exist."""
+    """A snapshot of an empty prefix is empty, at the root and below a key that does not exist."""
     store = backend.open()
     assert store.snapshot("/", timeout_s=CALL_S).entries == ()
     assert store.snapshot("/none", timeout_s=CALL_S).entries == ()
@@ -18,7 +18,7 @@ def empty(backend: Backend) -> None:
 
 @case("snapshot")
 def sorted_and_below_only(backend: Backend) -> None:
-    """All keys below the prefix, at any depth, sorted; neither the prefix itself nor a sibling with its beginning."""
+    """All keys below the prefix, at any depth, sorted; neither the prefix itself nor a sibling that begins with it."""
     store = backend.open()
     keys = ["/dir/b", "/dir/a/deep/er", "/dir/a", "/dir", "/dir2/x", "/di/x", "/dir-x", "/dir.y/z"]
     fill(store, keys)
@@ -29,7 +29,7 @@ def sorted_and_below_only(backend: Backend) -> None:
 
 @case("snapshot")
 def entries_are_whole(backend: Backend) -> None:
-    """An entry of a snapshot equals the entry that `get` gives, owner included."""
+    """An entry of a snapshot equals the entry that `get` returns, owner included."""
     store = backend.open()
     put(store, "/s/plain", b"1")
     put(store, "/s/plain", b"2", PRESENT)
@@ -41,7 +41,7 @@ def entries_are_whole(backend: Backend) -> None:
 
 @case("snapshot")
 def two_thousand_five_hundred_keys(backend: Backend) -> None:
-    """A snapshot of 2,500 keys holds each once."""
+    """A snapshot of 2,500 keys has each once."""
     store = backend.open()
     keys = [f"/many/{index // 50:03}/{index:05}" for index in range(2500)]
     fill(store, keys)
@@ -52,7 +52,7 @@ def two_thousand_five_hundred_keys(backend: Backend) -> None:
 
 @case("snapshot")
 def bulk_reads_of_five_thousand_keys_with_holes(backend: Backend) -> None:
-    """get_many and get_columns of 5,000 keys, every third of which is missing, stay aligned with what was asked."""
+    """get_many and get_columns of 5,000 keys, every third of which is missing, have the order of the request."""
     store = backend.open()
     keys = [f"/many/{index:05}" for index in range(5000)]
     fill(store, [key for index, key in enumerate(keys) if index % 3])
@@ -71,7 +71,7 @@ def bulk_reads_of_five_thousand_keys_with_holes(backend: Backend) -> None:
 
 @case("snapshot")
 def bulk_reads_of_nothing_and_of_one_key_twice(backend: Backend) -> None:
-    """No keys give no results; a key that is asked for twice is given twice."""
+    """No keys give no results; a key that is requested twice is returned twice."""
     store = backend.open()
     put(store, "/a", b"1")
     assert store.get_many([], timeout_s=CALL_S) == []
@@ -82,7 +82,7 @@ def bulk_reads_of_nothing_and_of_one_key_twice(backend: Backend) -> None:
 
 @case("snapshot")
 def consistent_is_truthful_under_writes(backend: Backend) -> None:
-    """While a writer moves a token between two keys, a snapshot that calls itself consistent sees it exactly once."""
+    """While a writer moves a token between two keys, a snapshot that says it is consistent has it exactly once."""
     writer, reader = backend.open(), backend.open()
     fill(writer, [f"/t/{index:03}" for index in range(1, 200)])
     put(writer, "/t/000", b"token")

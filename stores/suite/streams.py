@@ -1,4 +1,4 @@
-"""Watch, continued: streams as such, and streams in trouble."""
+"""Watch, continued: properties of streams, also after failures."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def several_depths_on_one_prefix(backend: Backend) -> None:
 
 @case("watch")
 def poll_without_waiting(backend: Backend) -> None:
-    """poll(0) gives None when there is nothing, and never waits."""
+    """poll(0) returns None if there is no event, and never waits."""
     store = backend.open()
     stream = watch(backend, store, "/w", Depth.VALUES)
     quiet(stream)
@@ -78,7 +78,7 @@ def poll_without_waiting(backend: Backend) -> None:
 
 @case("watch")
 def a_waiting_poll_is_woken(backend: Backend) -> None:
-    """A poll that waits in one thread returns when another commits, long before its timeout."""
+    """A poll that waits in one thread returns when another client commits, long before its timeout."""
     store, other = backend.open(), backend.open()
     stream = watch(backend, store, "/w", Depth.VALUES)
     woken = threading.Event()
@@ -96,7 +96,7 @@ def a_waiting_poll_is_woken(backend: Backend) -> None:
 
 @case("watch")
 def close_twice_and_while_polling(backend: Backend) -> None:
-    """Closing a stream ends a poll under way with None, may be done twice, and later polls say None."""
+    """Closing a stream ends a waiting poll with None, may be repeated, and later polls return None."""
     store = backend.open()
     stream = watch(backend, store, "/w", Depth.VALUES)
     quiet(stream)
@@ -115,7 +115,7 @@ def close_twice_and_while_polling(backend: Backend) -> None:
 
 @case("watch")
 def no_thread_is_left(backend: Backend) -> None:
-    """After a client with streams was closed, no thread of it lives on."""
+    """After a client with streams was closed, none of its threads is left."""
     first = backend.open()
     put(first, "/v")
     before = set(threading.enumerate())
@@ -129,7 +129,7 @@ def no_thread_is_left(backend: Backend) -> None:
 
 @case("watch")
 def slow_consumer_is_told_to_look_again(backend: Backend) -> None:
-    """A stream that nobody reads stays bounded, and in the end every key was hinted at or a Resync came."""
+    """A stream that is not read stays bounded, and in the end hinted at every key or gave a Resync."""
     store, other = backend.open(), backend.open()
     stream = watch(backend, store, "/w", Depth.VALUES)
     keys = [f"/w/{index:05}" for index in range(5000)]
@@ -144,7 +144,7 @@ def slow_consumer_is_told_to_look_again(backend: Backend) -> None:
 
 @case("watch", Hook.DISCONNECT)
 def what_was_missed_while_cut_off_is_told(backend: Backend) -> None:
-    """After a client was cut off, a Resync (or the hints) tells of what was written meanwhile."""
+    """After a client was disconnected, a Resync (or hints) covers what was written meanwhile."""
     store, other = backend.open(), backend.open()
     put(other, "/w/a", b"1")
     stream = watch(backend, store, "/w", Depth.VALUES)
@@ -161,7 +161,7 @@ def what_was_missed_while_cut_off_is_told(backend: Backend) -> None:
 
 @case("watch", Hook.EXPIRE)
 def streams_survive_the_session(backend: Backend) -> None:
-    """After the session was lost, a stream says Resync and goes on to hint under the new session."""
+    """After the session was lost, a stream gives a Resync and continues under the new session."""
     store, other = backend.open(), backend.open()
     stream = watch(backend, store, "/w", Depth.VALUES)
     backend.expire(store)
@@ -172,7 +172,7 @@ def streams_survive_the_session(backend: Backend) -> None:
 
 @case("watch", Hook.RESTART)
 def streams_survive_a_restart_of_the_server(backend: Backend) -> None:
-    """After the server was started again, what is written is hinted at."""
+    """After a restart of the server, writes are hinted at."""
     store, other = backend.open(), backend.open()
     stream = watch(backend, store, "/w", Depth.VALUES)
     backend.restart()
@@ -191,7 +191,7 @@ def _written(store: MetadataStore, key: str) -> bool:
 
 @case("watch", Hook.COMPACT)
 def a_compacted_history_is_a_resync(backend: Backend) -> None:
-    """A cursor that the server has forgotten gives no error, only a Resync."""
+    """A cursor that the server has compacted gives no error, only a Resync."""
     store, other = backend.open(), backend.open()
     cursor = store.snapshot("/w", timeout_s=CALL_S).cursor
     for step in range(10):

@@ -1,4 +1,4 @@
-"""Watch: nothing that was acknowledged stays unknown to a subscriber that looks where it is told to."""
+"""Watch: a subscriber that reads what it gets hints for misses no acknowledged write."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from stores.suite.backend import (
 
 @case("watch")
 def initial_resync_comes_first(backend: Backend) -> None:
-    """The first event of a stream is Resync(prefix, "initial"), whether anything is there or not."""
+    """The first event of a stream is Resync(prefix, "initial"), whether or not there are keys."""
     store = backend.open()
     put(store, "/w/a")
     for depth in Depth:
@@ -50,7 +50,7 @@ def initial_resync_comes_first(backend: Backend) -> None:
 
 @case("watch")
 def self_sees_create_update_delete(backend: Backend) -> None:
-    """A stream on a key hints at its creation, its updates and its deletion, for other clients' writes as for own."""
+    """A stream on a key hints at its creation, updates and deletion, by other clients or this one."""
     store, other = backend.open(), backend.open()
     stream = watch(backend, store, "/w/key", Depth.SELF)
     for writer in (other, store):
@@ -78,7 +78,7 @@ def values_sees_create_update_delete(backend: Backend) -> None:
 
 @case("watch")
 def children_sees_names_come_and_go(backend: Backend) -> None:
-    """A stream on the names below a prefix hints at what appears and vanishes, a name that only leads to keys too."""
+    """A stream on the names below a prefix hints at names that appear and vanish, including mere parents of keys."""
     store, other = backend.open(), backend.open()
     stream = watch(backend, store, "/w", Depth.CHILDREN)
     put(other, "/w/a")
@@ -91,7 +91,7 @@ def children_sees_names_come_and_go(backend: Backend) -> None:
 
 @case("watch")
 def write_between_snapshot_and_subscribe_is_not_missed(backend: Backend) -> None:
-    """What is written after a snapshot is hinted at to a stream that was opened with its cursor later."""
+    """A stream opened with the cursor of a snapshot hints at what was written after the snapshot."""
     store, other = backend.open(), backend.open()
     put(other, "/w/before")
     cursor = store.snapshot("/w", timeout_s=CALL_S).cursor
@@ -118,7 +118,7 @@ def burst_of_a_hundred(backend: Backend) -> None:
 
 @case("watch")
 def two_subscribers(backend: Backend) -> None:
-    """Two streams of one client, and one of another, are each told."""
+    """Two streams of one client, and one of another, each get the hint."""
     store, other = backend.open(), backend.open()
     streams = [watch(backend, client, "/w", Depth.VALUES) for client in (store, store, other)]
     put(other, "/w/a")
@@ -157,7 +157,7 @@ def recreated_key_is_hinted_at(backend: Backend) -> None:
 
 
 def _look_until(backend: Backend, store: MetadataStore, stream: Subscription, value: bytes) -> None:
-    """Follow hints at /w/a until a look finds `value`."""
+    """Follow hints at /w/a until a read finds `value`."""
     entry = get(store, "/w/a")
     while entry is None or entry.value != value:
         await_hint(backend, stream, "/w/a")
@@ -178,7 +178,7 @@ def store_calls_right_after_an_event(backend: Backend) -> None:
 
 @case("watch")
 def a_follower_converges_under_random_writers(backend: Backend) -> None:
-    """A follower that looks where it is told ends with what the store holds, whatever three writers did."""
+    """A follower that reads what it gets hints for ends with the content of the store, whatever three writers did."""
     store = backend.open()
     keys = [f"/w/{index}" for index in range(8)]
     stream = watch(backend, store, "/w", Depth.VALUES)
@@ -214,7 +214,7 @@ def _scribble(store: MetadataStore, keys: list[str], seed: int) -> None:
 
 
 def _follow(store: MetadataStore, stream: Subscription, view: dict[str, bytes], wait_s: float) -> None:
-    """Take one event and look where it says."""
+    """Take one event and read what it names."""
     event = stream.poll(wait_s)
     if isinstance(event, Changed):
         entry = get(store, event.key)

@@ -1,12 +1,12 @@
-"""A whole tree out of a store and into another one: formats, batches, many commits in flight.
+"""Copying a whole tree out of a store and into another: formats, batches, many concurrent commits.
 
-What goes in: a store, or the bytes of a file. What comes out: an image (the memory store's snapshot), or a tree that
-stands in another store. Below the commands and of no use to a controller: what is written here is not fenced, so it is
-for trees that nobody leads (yet).
+The source is a store or the bytes of a file. The result is an image (a snapshot of the memory store), or a tree in
+another store. Commands use this, controllers do not: its commits are not fenced, so it is for trees without a leader.
 
 Rules
-* A load overwrites nothing: every key is put as ABSENT. What does not fit the store is said before anything is written.
-* Ephemeral keys are left out and counted: they are their sessions', and a session cannot be copied.
+* A load overwrites nothing: every key is put as ABSENT. Values that the store cannot hold are reported before any
+  write.
+* Ephemeral keys are left out and counted: they belong to sessions, and a session cannot be copied.
 * `formats`: file -> Tree; `batches`: ops -> commits that fit; `writing`: commits -> store; `dumping`: store -> image.
 """
 

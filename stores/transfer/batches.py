@@ -1,9 +1,9 @@
-"""Ops cut into commits that a store takes, by what it declares.
+"""Divides ops into commits within the limits of a store.
 
 Rules
-* The order stays: what is given first is in the first commit.
-* A commit is kept at half of the bytes that are declared, since a server holds several at once, and the last bytes of a
-  request buy nothing.
+* Ops keep their order.
+* A commit takes at most half of the declared bytes, since a server holds several at once, and larger requests are not
+  faster.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Final
 from stores.base import Capabilities, Op, Put, TooLarge
 from stores.checks import op_bytes
 
-OPS_MAX: Final = 500  # in a commit: more make it slower to send again, and not faster
+OPS_MAX: Final = 500  # per commit: more make it slower to send again, and not faster
 
 
 def check_fits(ops: Iterable[Op], capabilities: Capabilities) -> None:
-    """Raise TooLarge, naming the key, if one of `ops` is over what the store takes, even alone."""
+    """Raise TooLarge, naming the key, if one of `ops` exceeds the limits of the store even alone."""
     for op in ops:
         size = len(op.value) if isinstance(op, Put) else 0
         if size > capabilities.value_bytes_max:
@@ -28,12 +28,12 @@ def check_fits(ops: Iterable[Op], capabilities: Capabilities) -> None:
 
 
 def _too_large(op: Op, what: str, capabilities: Capabilities, limit: int) -> TooLarge:
-    return TooLarge(f"{op.key}: {what}, {capabilities.name} takes {limit}", key=op.key)
+    return TooLarge(f"{op.key}: {what} exceeds the limit of {capabilities.name}, {limit}", key=op.key)
 
 
 def batches(ops: Iterable[Op], capabilities: Capabilities, guard: Sequence[Op] = ()) -> Iterator[list[Op]]:
-    """`ops` in their order, in lists that one commit takes each, and that begin with those of `guard` each. What does
-    not fit at all stands alone with them."""
+    """`ops` in order, as lists of one commit each; every list begins with `guard`. An op that is too large for a batch
+    has a list of its own."""
     ops_max = max(1, min(OPS_MAX, capabilities.commit_ops_max) - len(guard))
     bytes_max = capabilities.commit_bytes_max // 2 - sum(map(op_bytes, guard))
     batch: list[Op] = []

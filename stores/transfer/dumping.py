@@ -1,10 +1,10 @@
-"""A whole tree as the image that a memory store's snapshot is made of.
+"""A whole tree as an image, the content of a memory store's snapshot.
 
 Rules
-* Versions, generations and `created` are those of the store it was read from, so that a dump says how old its keys are.
-  Who loads it counts anew.
-* `revision` is the store's own number of the moment, and never below any `created`: where the tree changed while it was
-  read, keys may be newer than the moment it began.
+* Versions, generations and `created` are those of the source, so that a dump shows how old its keys are. Loading it
+  counts them again.
+* `revision` is the store's cursor of the snapshot, but at least every `created`: if the tree changed while it was read,
+  keys may be newer than the cursor.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from stores.memory.table import Row
 
 @attrs.frozen
 class Dump:
-    """`image`, ready for `stores.memory.file`. `ephemerals`: how many keys were left out, being a session's."""
+    """`image`: for `stores.memory.file`. `ephemerals`: how many ephemeral keys were left out."""
 
     image: Image
     ephemerals: int
 
 
 def dump(store: MetadataStore, *, timeout_s: float, without: Container[str] = ()) -> Dump:
-    """All keys of `store` but the ephemeral ones and those in `without`. Writes nothing. Raises what `store` raises."""
+    """All keys of `store` except ephemeral ones and those in `without`. Writes nothing. Raises the store's errors."""
     snapshot = store.snapshot("/", timeout_s=timeout_s)
     lasting = [entry for entry in snapshot.entries if entry.owner is None]
     rows: dict[str, Row] = {

@@ -1,7 +1,7 @@
-"""The files that a tree may be loaded from, told apart by what stands in them.
+"""The file formats that a tree can be loaded from; the content shows which it is.
 
-* The snapshot of a memory store (`stores.memory.file`): what `dump` writes; it has a checksum.
-* A recorded tree (`stores.tree`): path -> value, version, ephemeral; what was read from a ZooKeeper by other tools.
+* The snapshot of a memory store (`stores.memory.file`): written by `dump`, with a checksum.
+* A recorded tree (`stores.tree`): path -> value, version, ephemeral; read from a ZooKeeper by other tools.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ RECORDED: Final = "recorded tree"
 
 @attrs.frozen
 class Tree:
-    """What a file holds, to be put: `values` by key, sorted. `ephemerals` and `hollow` count what was left out: keys
-    that were a session's, and nodes without data that others stand below. `consistent`: whether it was one instant,
-    None where the file does not say."""
+    """The content of a file. `values`: by key, sorted. `ephemerals` and `hollow` count what was left out: ephemeral
+    keys, and nodes without data that are only parents. `consistent`: whether it is of one instant, None if the file
+    does not say."""
 
     format: Literal["snapshot", "recorded tree"]
     values: dict[str, bytes]
@@ -33,11 +33,11 @@ class Tree:
 
 
 def parse(data: bytes, source: str) -> Tree:
-    """The tree in `data`, of either format; `source` names it in errors. Raises Corrupt for anything else."""
+    """The tree in `data`, of either format; errors name it as `source`. Raises Corrupt for other content."""
     try:
         document = parse_json(data, once_each)
     except TwiceError as error:
-        raise Corrupt(f"{source}: {error} stands twice in one object") from None
+        raise Corrupt(f"{source}: {error} occurs twice in one object") from None
     except ValueError as error:
         raise Corrupt(f"{source}: not a whole JSON file: {error}") from error
     if not isinstance(document, dict) or not document:
@@ -46,12 +46,12 @@ def parse(data: bytes, source: str) -> Tree:
 
 
 class TwiceError(Exception):
-    """An object of JSON has two members with one name, which the message gives."""
+    """A JSON object has two members with one name, which is the message."""
 
 
 def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """For `json.loads`. Of two members with one name it takes the last, and nobody would know of the other. Raises
-    TwiceError."""
+    """An `object_pairs_hook` for `json.loads` that refuses duplicate names; json itself would keep only the last one.
+    Raises TwiceError."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]

@@ -1,11 +1,11 @@
-"""Many commits into a store, a few in flight, followed to their end each.
+"""Many commits into a store, a few of them concurrent, each followed to its end.
 
 Rules
-* Every op says what it expects (a load: ABSENT), so a commit whose reply was lost is sent again: if the first one had
-  arrived, the second is a Conflict, and the keys tell whether they hold what was sent.
-* What cannot be reached for `PATIENCE_S` is given up. Then nothing more is begun, what is in flight is waited for, and
-  `BrokenOff` says how many ops stand, and of how many nobody knows.
-* The calls come from threads of this module; `told` is called on the caller's.
+* Every op has an expectation (in a load: ABSENT), so a commit whose reply was lost is sent again: if the first one was
+  applied, the second is a Conflict, and the keys show whether they hold what was sent.
+* After `PATIENCE_S` without contact, writing is given up: no further commit begins, those under way are awaited, and
+  `BrokenOff` says how many ops are written, and how many have an unknown outcome.
+* Commits run in threads of this module; `told` is called on the caller's thread.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ from stores.base import (
 )
 from stores.transfer.batches import batches, check_fits
 
-IN_FLIGHT: Final = 4  # commits at once: what a server gains by more is little
+IN_FLIGHT: Final = 4  # concurrent commits; more make servers hardly faster
 CALL_S: Final = 15.0
 PATIENCE_S: Final = 30.0
 _PAUSE_S: Final = 0.2
 
 Told: TypeAlias = Callable[[int, int], None]
-"""Hears how many of how many keys stand."""
+"""Called with the number of written keys and of all keys."""
 
 Landed: TypeAlias = Callable[[Sequence[Op], Sequence[Version | None]], None]
-"""Hears the ops of a commit that stands, and the version that each of them left."""
+"""Called with the ops of an applied commit and the version of each."""
 
 
 class NotEmpty(Invalid):
-    """There are keys already, other than what may be there."""
+    """The store has other keys than it may have."""
 
 
 class BrokenOff(StoreError):
-    """A part of it was written: `written` ops stand, `unknown` may. The first thing that went wrong is `__cause__`."""
+    """Writing ended early: `written` ops are applied, `unknown` may be. `__cause__` is the first error."""
 
     applied = "unknown"
 
@@ -69,11 +69,12 @@ def load(
     timeout_s: float = CALL_S,
     told: Told = lambda done, total: None,  # noqa: ARG005
 ) -> int:
-    """The store holds `values`, and nothing else; how many were put (with `resume`, less than all).
+    """Put `values` into a store, which holds nothing else afterwards; return how many were put (with `resume`, perhaps
+    not all).
 
-    NotEmpty if anything stands in it; with `resume`, if what stands is not a part of `values`. TooLarge for a value
-    that does not fit. Nothing is written then. BrokenOff if it ended half way; to be gone on with by `resume`. `told`
-    hears how many of how many keys stand.
+    NotEmpty if the store has keys; with `resume`, if they are not a part of `values`. TooLarge for a value that exceeds
+    the limits. In both cases nothing was written. BrokenOff if it ended early; continue with `resume`. `told` is called
+    with the number of written keys and of all keys.
     """
     standing = may_load(store, values, resume=resume, timeout_s=timeout_s)
     puts = [Put(key, value, ABSENT) for key, value in values.items() if key not in standing]
@@ -83,18 +84,18 @@ def load(
 
 
 def may_load(store: MetadataStore, values: Mapping[str, bytes], *, resume: bool, timeout_s: float = CALL_S) -> set[str]:
-    """Which of `values` stand in the store already (none, but for `resume`). Raises NotEmpty and TooLarge, as `load`
-    does; nothing is written."""
+    """The keys of `values` that the store has already (without `resume`: none). Raises NotEmpty and TooLarge, as `load`
+    does; writes nothing."""
     check_fits((Put(key, value, ABSENT) for key, value in values.items()), store.capabilities)
     if not store.children("/", timeout_s=timeout_s):
         return set()
     entries = store.snapshot("/", timeout_s=max(timeout_s, PATIENCE_S)).entries
     if entries and not resume:
-        count = f"{len(entries)} keys stand there" if len(entries) > 1 else "a key stands there"
-        raise NotEmpty(f"not empty, {count}: {entries[0].key}", key=entries[0].key)
+        count = f"has {len(entries)} keys" if len(entries) > 1 else "has a key"
+        raise NotEmpty(f"the store is not empty, it {count}: {entries[0].key}", key=entries[0].key)
     for entry in entries:
         if entry.owner is not None or values.get(entry.key) != entry.value:
-            raise NotEmpty(f"{entry.key} stands there, and is not what the file says", key=entry.key)
+            raise NotEmpty(f"{entry.key} exists with another value than in the file", key=entry.key)
     return {entry.key for entry in entries}
 
 
@@ -109,14 +110,14 @@ def write_all(
     told: Callable[[int], None] = lambda done: None,  # noqa: ARG005
     landed: Landed = lambda ops, versions: None,  # noqa: ARG005
 ) -> int:
-    """All `ops` are applied, in commits of many; how many. The commits are not one: each is all or nothing, several are
-    under way at once, and later ones may be applied before earlier ones. Each holds what `guard` demands. `patience_s`
-    0: none is sent twice. Raises BrokenOff."""
+    """Apply all `ops` in many commits; return how many. Each commit is all or nothing and requires `guard`; several run
+    at once, so later ones may be applied before earlier ones. `patience_s` 0: no commit is sent twice. Raises
+    BrokenOff."""
     writing = _Writing(store, timeout_s, patience_s, len(guard), told, landed)
     with ThreadPoolExecutor(in_flight, thread_name_prefix="kedge-transfer") as threads:
         try:
             for batch in batches(ops, store.capabilities, guard):
-                if len(writing.flying) >= 2 * in_flight:  # one waits behind each that is under way
+                if len(writing.flying) >= 2 * in_flight:  # one is queued behind each running commit
                     writing.land()
                 if writing.failure is not None:
                     break
@@ -124,7 +125,7 @@ def write_all(
             while writing.flying:
                 writing.land()
         except BaseException:
-            writing.give_up()  # the caller's own, or Ctrl-C: what waits is not begun
+            writing.give_up()  # an error of the caller, or Ctrl-C: queued commits do not begin
             raise
     if writing.failure is None:
         return writing.written
@@ -135,9 +136,9 @@ def write_all(
 
 
 class _Writing:
-    """One `write_all`: what is under way, and what came of it. Its fields belong to the caller's thread."""
+    """One `write_all`: its commits under way, and their results. Only the caller's thread uses its fields."""
 
-    def __init__(  # noqa: PLR0917 - what `write_all` was given, handed on
+    def __init__(  # noqa: PLR0917 - the arguments of `write_all`
         self,
         store: MetadataStore,
         timeout_s: float,
@@ -158,7 +159,7 @@ class _Writing:
         self._giving_up = threading.Event()
 
     def land(self) -> None:
-        """Wait for the oldest that is under way, and count it."""
+        """Wait for the oldest commit, and count it."""
         batch, future = self.flying.popleft()
         count = len(batch) - self._guard_ops
         try:
@@ -173,12 +174,11 @@ class _Writing:
             self._told(self.written)
 
     def give_up(self) -> None:
-        """Nothing more is begun."""
+        """Begin no further commits."""
         self._giving_up.set()
 
     def write(self, batch: Sequence[Op]) -> Sequence[Version | None]:
-        """The commit is applied, and left these versions; tried until then, or until the patience is over. On a thread
-        of the pool."""
+        """Apply a commit and return its versions; retries until the patience is over. Runs on a thread of the pool."""
         deadline_s = time.monotonic() + self._patience_s
         doubtful = False
         while not self._giving_up.is_set() or doubtful:
@@ -209,7 +209,7 @@ def _in_doubt(error: StoreError) -> StoreError:
 
 
 def _hold(found: Sequence[Entry | None], batch: Sequence[Op]) -> bool:
-    """Whether the keys say that the commit was applied."""
+    """Whether the keys show that the commit was applied."""
     for entry, op in zip(found, batch, strict=True):
         if isinstance(op, Put):
             if entry is None or entry.value != op.value:

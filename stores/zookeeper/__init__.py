@@ -1,7 +1,7 @@
-"""The store on ZooKeeper, in Kafka's layout. Needs the extra `zookeeper` (kazoo), which is asked for only when used.
+"""The store on ZooKeeper, in Kafka's layout. Needs the extra `zookeeper` (kazoo) when it is used.
 
-`stores.open_store("zookeeper://...")` opens one. The url stands in `stores.zookeeper.url`, the rules of the backend at
-the head of each module: `link` (session), `bulk` (reads), `plan` and `commit` (writes), `watch` and `stream` (hints).
+`stores.open_store("zookeeper://...")` opens one. `stores.zookeeper.url` describes the url. The rules of the backend are
+in the modules: `link` (session), `bulk` (reads), `plan` and `commit` (writes), `watch` and `stream` (hints).
 """
 
 from __future__ import annotations

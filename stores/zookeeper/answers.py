@@ -1,9 +1,9 @@
-"""What kazoo sets when the reply to a request is there.
+"""Objects that receive kazoo's answers to requests.
 
 Rules
-* Of several answers to one request the first counts: kazoo may report a connection as closed and send all the same.
-* An answer that a stream waits for goes through kazoo's queue of watch events. So both reach the stream in
-  the order in which the server sent them: it must be known whether a list of names is older than a deletion.
+* Of several answers to one request the first counts: kazoo may report a closed connection and still send the request.
+* An answer for a stream passes through kazoo's queue of watch events. So both reach the stream in the order in which
+  the server sent them, which shows whether a list of names is older than a deletion.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from stores.zookeeper.seams import Handler
 
 
 class Answer:
-    """What kazoo sets when the reply is there. The first counts."""
+    """Receives the answer to a request. The first answer counts."""
 
     def __init__(self) -> None:
         self.came: Final = threading.Event()
@@ -37,7 +37,7 @@ class Answer:
 
 
 class Forwarded:
-    """An answer that goes into kazoo's queue of watch events."""
+    """Passes an answer on through kazoo's queue of watch events."""
 
     def __init__(self, handler: Handler, then: Callable[[Any, Exception | None], None]) -> None:
         self._handler = handler

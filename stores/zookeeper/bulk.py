@@ -1,10 +1,10 @@
-"""Reading many nodes: by multiRead with several requests in flight, or, where the server has none, by pipelined gets.
+"""Reads of many nodes: by multiRead with several requests in flight, or, on older servers, by pipelined gets.
 
 Rules
-* Whether the server knows multiRead is asked once, when the client is opened and nothing is watched yet: one that does
-  not answers "unimplemented" and drops the connection, watches and all.
-* Requests are kept small in what they ask (keys, bytes) and in what they will answer, as far as the answers before
-  tell: a thousand values of 900 kB in one reply would be held in the server's memory at once.
+* Whether the server has multiRead is tested once, when the client is opened and has no watches: a server without it
+  answers "unimplemented" and drops the connection with its watches.
+* The size of requests (keys, bytes) and of expected replies is limited, judging by earlier replies: a reply of a
+  thousand values of 900 kB would be in the server's memory at once.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from stores.zookeeper.wire import (
     parse_nodes,
 )
 
-_KEYS_FIRST: Final = 250  # of the first request, when nothing is known of the size of values
+_KEYS_FIRST: Final = 250  # in the first request, when the size of values is not known
 _KEYS_MAX: Final = 1000
 _REQUEST_BYTES_MAX: Final = 500_000
-_REPLY_BYTES: Final = 4_000_000  # what a reply should not go far beyond
+_REPLY_BYTES: Final = 4_000_000  # the intended size of a reply
 _IN_FLIGHT: Final = 4
 _GETS_IN_FLIGHT: Final = 100
 _PATH_OVERHEAD: Final = 14
@@ -47,7 +47,7 @@ _T = TypeVar("_T")
 
 
 def check_keys(keys: Sequence[str]) -> None:
-    """`check_key` of each, at 30 ns instead of 600 where all are in order."""
+    """`check_key` for each; if all are valid, at 30 ns per key instead of 600."""
     if not _surely_good(keys):
         for key in keys:
             check_key(key)
@@ -68,7 +68,7 @@ def _surely_good(keys: Sequence[str]) -> bool:
 
 
 class Bulk:
-    """Reads of many nodes over one link. Thread-safe: it holds nothing but whether multiRead is there."""
+    """Reads of many nodes over one link. Thread-safe: its only state is whether the server has multiRead."""
 
     def __init__(self, link: Link, deadline_s: float) -> None:
         self._link = link
@@ -91,7 +91,7 @@ class Bulk:
         return Columns(values, array("q", versions), array("q", generations))
 
     def nodes(self, paths: Sequence[str], deadline_s: float) -> list[Node | None]:
-        """The node of each path, None where there is none."""
+        """The node of each path, None if it does not exist."""
         if not self.multi_read:
             return self._one_by_one([GetData(path, None) for path in paths], node_of, None, deadline_s)
         found: list[Node | None] = []
@@ -100,7 +100,7 @@ class Bulk:
         return found
 
     def children(self, paths: Sequence[str], deadline_s: float) -> list[list[str]]:
-        """The names below each path, none where there is no node."""
+        """The names below each path, empty if there is no node."""
         if not self.multi_read:
             return self._one_by_one([GetChildren(path, None) for path in paths], list, [], deadline_s)
         found: list[list[str]] = []
@@ -111,8 +111,8 @@ class Bulk:
     # multiRead
 
     def _probe(self, deadline_s: float) -> bool:
-        """Whether the server knows multiRead. Returns once it answers something else after having dropped the
-        connection; a connection that is lost twice over the question says no, too."""
+        """Whether the server has multiRead. Returns after the server has answered something else, since it may drop the
+        connection; two lost connections count as no."""
         unknown, losses = False, 0
         while True:
             self._await_contact(deadline_s)
@@ -124,7 +124,7 @@ class Bulk:
             except ConnectionLoss:
                 losses += 1
             except NoAuthError:
-                return False  # an answer to the single get: the root is not ours to read, which is no matter here
+                return False  # the answer to the single get: no read rights for the root, which do not matter here
             except Exception as error:
                 raise self._link.failed(error, sent=False) from error
             else:
@@ -132,10 +132,10 @@ class Bulk:
 
     def _await_contact(self, deadline_s: float) -> None:
         if not self._link.await_contact(deadline_s):
-            self._link.demand_contact()  # raises what stands in the way
+            self._link.demand_contact()  # raises the reason
 
     def _replies(self, kind: int, paths: Sequence[str], deadline_s: float) -> Iterator[Any]:
-        """The replies to all `paths`, in their order."""
+        """The replies to all `paths`, in order."""
         flying: deque[tuple[Any, int]] = deque()
         start, count = 0, _KEYS_FIRST
         while start < len(paths) or flying:
@@ -147,8 +147,8 @@ class Bulk:
             try:
                 reply = self._link.wait(answer, deadline_s)
             except UnimplementedError as error:
-                self.multi_read = False  # an older server has taken over; the next call goes by gets
-                raise Unavailable("the server knows no multiRead and drops the connection; try again") from error
+                self.multi_read = False  # the client is now connected to an older server; the next call uses gets
+                raise Unavailable("the server has no multiRead and dropped the connection; try again") from error
             except Exception as error:
                 raise self._link.failed(error, sent=True) from error
             count = max(1, min(_KEYS_MAX, _REPLY_BYTES * asked // len(reply[0])))

@@ -1,13 +1,13 @@
-"""Why no host of a url answers as a ZooKeeper, for the one line that an operator reads.
+"""Why no host of a url answers as a ZooKeeper, as one line for the operator.
 
 Rules
-* Of each address the last attempt counts. What kazoo tried, it tells only to its log; so each attempt is looked at as
-  it fails, on kazoo's connection thread.
-* Most causes may pass while a server starts: nobody listens yet, it closes connections until it has a quorum, it says
-  nothing. Those are waited for as long as was asked for.
-* Some do not: something else answers, a certificate is not believed, a name is known to nobody. Where every host has
-  such a cause, and has had it for a while, waiting goes on for nothing. Not at once: a name is published, and a proxy
-  finds its server, a moment late.
+* For each address the last attempt counts. kazoo reports attempts only to its log, so each failure is examined when it
+  happens, on kazoo's connection thread.
+* Most causes may be temporary while a server starts: nothing listens yet, the server closes connections until it has a
+  quorum, or it does not answer. These are waited for until the timeout.
+* Some are permanent: another service answers, a certificate is not trusted, a host name is unknown. If every host has
+  had such a cause for a while, waiting ends early. Not at once, since a name may be published, or a proxy may find its
+  server, a moment later.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ import attrs
 from kazoo.exceptions import ConnectionDropped
 from kazoo.handlers.threading import KazooTimeoutError
 
-SURE_S: Final = 2.0  # how long every host must have had a cause that does not pass
+SURE_S: Final = 2.0  # how long every host must have had a permanent cause
 _CHARACTERS_MAX: Final = 100
-_LOOKED_AT_MAX: Final = 8  # of a chain of errors
+_LOOKED_AT_MAX: Final = 8  # errors of a chain
 
 
 class NotZooKeeper(ConnectionDropped):  # type: ignore[misc]  # kazoo has no types
-    """What answered the request for a session is no answer of a ZooKeeper."""
+    """The answer to the request for a session did not come from a ZooKeeper."""
 
 
 @attrs.frozen(weakref_slot=False)
 class Cause:
-    """Why one attempt failed. `passes`: it may be otherwise a moment later, by itself."""
+    """Why one attempt failed. `passes`: it may be temporary."""
 
     said: str
     passes: bool = True
@@ -44,20 +44,20 @@ _NO_ANSWER: Final = Cause("no answer")
 
 
 class Causes:
-    """What came of the last attempt at each address. One thread writes; readers see it as it was a moment ago."""
+    """The result of the last attempt at each address. One thread writes; readers may see a slightly older state."""
 
     def __init__(self, hosts: Sequence[str]) -> None:
-        self._hosts: Final = tuple(host.lower() for host in hosts)  # kazoo has them so, too
-        self._found: dict[tuple[str, str], Cause] = {}  # by host and address ("": its name gave none)
+        self._hosts: Final = tuple(host.lower() for host in hosts)  # lower case, as in kazoo
+        self._found: dict[tuple[str, str], Cause] = {}  # by host and address ("": the name has no address)
         self._sure_since_s: float | None = None
 
     def begun(self, host: str, port: int, address: str) -> None:
-        """An attempt goes on: until it fails, nothing worse is known of an address that is tried for the first time."""
+        """An attempt began. An address without an earlier attempt counts as not answering until it fails."""
         if (_named(host, port), address) not in self._found:
             self.failed(host, port, address, _NO_ANSWER)
 
     def failed(self, host: str, port: int, address: str, cause: Cause) -> None:
-        """An attempt failed. A host that has addresses again has a name that is known."""
+        """An attempt failed. An address replaces the finding that the host name is unknown."""
         name = _named(host, port)
         found = {
             place: one for place, one in self._found.items() if place[0] != name or bool(place[1]) == bool(address)
@@ -69,17 +69,17 @@ class Causes:
             self._sure_since_s = time.monotonic()
 
     def clear(self) -> None:
-        """There is contact."""
+        """The client is connected."""
         self._found = {}
         self._sure_since_s = None
 
     def is_sure(self, now_s: float) -> bool:
-        """Whether every host has been refusing for a while, for a cause that does not pass."""
+        """Whether every host has had a permanent cause for a while."""
         since_s = self._sure_since_s
         return since_s is not None and now_s - since_s >= SURE_S
 
     def __str__(self) -> str:
-        """Each host with its cause; empty where nothing failed yet."""
+        """Each host with its cause; empty if nothing failed yet."""
         found: dict[str, list[str]] = {}
         for (name, _), cause in self._found.items():
             if cause.said not in found.setdefault(name, []):
@@ -96,22 +96,22 @@ def _named(host: str, port: int) -> str:
 
 
 def not_resolved(host: str, port: int) -> Cause | None:
-    """Why a name has no address; None if it has one now."""
+    """Why a host name has no address; None if it has one now."""
     try:
         socket.getaddrinfo(host, port, 0, 0, socket.IPPROTO_TCP)
     except socket.gaierror as error:
         if error.errno == socket.EAI_AGAIN:
             return Cause("the host name cannot be looked up now")
-        return Cause("host name not known", passes=False)
+        return Cause("unknown host name", passes=False)
     except (OSError, UnicodeError) as error:
         return Cause(f"the host name cannot be looked up: {type(error).__name__}", passes=False)
     return None
 
 
 def cause_of(error: BaseException) -> Cause:
-    """Why an attempt to connect failed with `error` of kazoo, which hides the system's own behind it."""
+    """Why an attempt to connect failed with kazoo's `error`, which wraps the system's error."""
     if isinstance(error, NotZooKeeper):
-        return Cause("something else answered, which does not speak ZooKeeper's protocol", passes=False)
+        return Cause("another service answered, which does not speak ZooKeeper's protocol", passes=False)
     below = _of_the_system(error)
     if isinstance(below, ssl.SSLError):
         return _of_tls(below)
@@ -121,19 +121,19 @@ def cause_of(error: BaseException) -> Cause:
         return _NO_ANSWER
     if below is not None and below.errno not in {errno.ECONNRESET, errno.EPIPE}:
         return Cause((below.strerror or type(below).__name__)[:_CHARACTERS_MAX].lower())
-    return Cause("it closed the connection without an answer (not ready, or only for TLS, or no ZooKeeper)")
+    return Cause("closed the connection without an answer (not ready, or only for TLS, or no ZooKeeper)")
 
 
 def _of_tls(error: ssl.SSLError) -> Cause:
     if isinstance(error, ssl.SSLCertVerificationError):
         return Cause(
-            f"TLS: its certificate is not believed: {getattr(error, 'verify_message', 'not verified')}"[
+            f"TLS: the certificate is not trusted: {getattr(error, 'verify_message', 'not verified')}"[
                 :_CHARACTERS_MAX
             ],
             passes=False,
         )
     if isinstance(error, ssl.SSLEOFError):
-        return Cause("TLS: it closed the connection (not ready, or without TLS)")
+        return Cause("TLS: closed the connection (not ready, or without TLS)")
     return Cause(
         f"TLS: {(getattr(error, 'reason', None) or 'failed').replace('_', ' ').lower()}"[:_CHARACTERS_MAX], passes=False
     )

@@ -1,12 +1,12 @@
-"""One commit: a transaction is planned, sent, and, where ZooKeeper refuses it for what a plan could not know, planned
-anew.
+"""One commit: a transaction is planned and sent. If ZooKeeper refuses it for something that the plan could not know, it
+is planned again.
 
 Rules
-* A refused transaction has changed nothing, so sending another one is no second try of the first. What got no answer
-  is never sent again.
-* Refusals that are the caller's business (a version, an absent or present key) are a Conflict; those that come from
-  ZooKeeper's tree (a missing parent, a node without data, children) are looked at and planned for.
-* Where many parents are needed that may be missing, they are looked at first: two round trips instead of three.
+* A refused transaction has changed nothing, so another one is not a retry of the first. A request without an answer is
+  never sent again.
+* A refusal for the caller's expectation (a version, an absent or present key) is a Conflict. A refusal for ZooKeeper's
+  tree (a missing parent, a node without data, children) is examined and planned for.
+* If many parents are needed, they are looked up first, which takes two round trips instead of three.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from stores.zookeeper.plan import Plan, Seen, ancestors, creates, in_order, vers
 from stores.zookeeper.transaction import FRAME_BYTES_MAX, Multi, Refused, create
 
 _ROUNDS_MAX: Final = 30
-_LOOK_FIRST: Final = 4  # distinct parents of what is created, from which on they are looked at first
-_SHELLS_MAX: Final = 5000  # below one key; where there are more, its node stays
+_LOOK_FIRST: Final = 4  # distinct parents of created keys, from which on they are looked up first
+_SHELLS_MAX: Final = 5000  # below one key; with more, its node stays
 _FRAME_OVERHEAD: Final = 64
 _PARENTS_AT_ONCE: Final = 100
 _NO_NODE, _BAD_VERSION, _NO_CHILDREN, _EXISTS, _NOT_EMPTY = -101, -103, -108, -110, -111
 
 
 class Attempt:
-    """One commit under way. Lives for one call."""
+    """One commit; used for one call."""
 
     def __init__(self, link: Link, bulk: Bulk, ops: Sequence[Op], deadline_s: float) -> None:
         self._link = link
@@ -61,7 +61,7 @@ class Attempt:
         self._session = link.demand_contact(write=True)
 
     def run(self) -> Commit:
-        """The commit's answer, or what the contract says it raises."""
+        """The result of the commit. Raises the contract's errors."""
         self._kinds.demand(self._ops, self._session.session_id)
         parents = {parent(op.key) for op in self._ops if creates(op)}
         if len(parents) >= _LOOK_FIRST:
@@ -90,11 +90,11 @@ class Attempt:
         if any(step.index is None for step in plan.steps):
             self._make_parents()
             return self._plan()
-        raise TooLarge("the commit is over the 1 MB that ZooKeeper takes in one request")
+        raise TooLarge("the commit exceeds 1 MB, ZooKeeper's limit for a request")
 
     def _send(self, plan: Plan) -> list[Any]:
         if not plan.steps:
-            return []  # only absences that the missing parents have shown already
+            return []  # only expected absences, which the missing parents have shown already
         session_id = self._session.session_id
         multi = Multi(plan.body, lambda: self._link.session.session_id == session_id)
         answer = self._link.send(multi)
@@ -105,7 +105,7 @@ class Attempt:
         if not multi.sent:
             raise self._link.stale()
         if len(results) != len(plan.steps):
-            raise OutcomeUnknown(f"an answer of {len(results)} results to {len(plan.steps)} operations")
+            raise OutcomeUnknown(f"the answer has {len(results)} results for {len(plan.steps)} operations")
         return results
 
     def _done(self, plan: Plan, results: list[Any]) -> Commit:
@@ -119,11 +119,11 @@ class Attempt:
     # Learning from a refusal
 
     def _learn(self, plan: Plan, failed: int, code: int) -> None:
-        """Take in why the transaction was refused. Raises what is the caller's business."""
+        """Record why the transaction was refused. Raises if the caller has to know."""
         step = plan.steps[failed]
         op = None if step.index is None else self._ops[step.index]
         if code == _NO_CHILDREN:
-            raise Invalid(f"{step.path}: nothing can be put below an ephemeral key", key=None if op is None else op.key)
+            raise Invalid(f"{step.path}: a key cannot be below an ephemeral key", key=None if op is None else op.key)
         if op is None:
             self._learn_of_parent(step.path, code)
         elif creates(op):
@@ -133,7 +133,7 @@ class Attempt:
         elif code == _BAD_VERSION and op.expect is PRESENT and step.path in self._seen.pinned:
             self._kinds.demand(self._ops, self._session.session_id)
         elif code in {_NO_NODE, _BAD_VERSION}:
-            raise self._conflict(step.index, op, "is absent" if code == _NO_NODE else "stands at another version")
+            raise self._conflict(step.index, op, "is absent" if code == _NO_NODE else "has another version")
         else:
             raise refused(code, op.key)
 
@@ -167,10 +167,10 @@ class Attempt:
         assert index is not None
         return Conflict(f"{op.key}: expected {op.expect!r}, but it {found}", key=op.key, index=index)
 
-    # Looking
+    # Looking up nodes
 
     def _look_at_parents(self) -> None:
-        """All missing ancestors of what is to be created or absent, but those that are created by the caller."""
+        """Find all missing ancestors of keys to be created or absent, except those that the caller creates."""
         put = {self._chroot + op.key for op in self._ops if isinstance(op, Put) and op.expect is ABSENT}
         direct = {self._chroot + parent(op.key) for op in self._ops if creates(op) and parent(op.key) != "/"}
         wanted = {above for path in direct for above in (*ancestors(path), path)} | set(ancestors(self._chroot + "/"))
@@ -186,7 +186,7 @@ class Attempt:
         self._seen.missing.difference_update(self._seen.hollow)
 
     def _look_at_children(self) -> None:
-        """For each key that is deleted and has nodes below it: are they shells, or keys that stay?"""
+        """For each deleted key with nodes below it: find whether those are shells, or keys that stay."""
         deleted = {self._chroot + op.key for op in self._ops if isinstance(op, Delete)}
         going = Counter(parent(path) for path in deleted)
         self._seen.shells.clear()
@@ -202,7 +202,7 @@ class Attempt:
             self._seen.shells.pop(path, None)
 
     def _shells(self, path: str, deleted: set[str]) -> list[tuple[str, int]] | None:
-        """The shells below `path`, deepest first; None if a key stands there that is not deleted with it."""
+        """The shells below `path`, deepest first; None if a key is there that is not deleted too."""
         found: list[tuple[str, int]] = []
         level = [path]
         while level:
@@ -227,14 +227,14 @@ class Attempt:
             requests = [Multi(create(path, None, self._link.acl), lambda: True) for path in part]
             for answer in [self._link.send(request) for request in requests]:
                 try:
-                    self._link.wait(answer, self._deadline_s)  # refused: somebody else was at it, the next look tells
+                    self._link.wait(answer, self._deadline_s)  # refused: another client created it; looked up below
                 except Exception as error:
                     raise self._link.failed(error, sent=False) from error
         self._look_at_parents()
 
 
 def _deleted_above(ops: Sequence[Op], chroot: str) -> set[str]:
-    """What is deleted and has something created below it in the same commit: its node stays."""
+    """Deleted keys below which the same commit creates a key: their nodes stay."""
     deleted = {chroot + op.key for op in ops if isinstance(op, Delete)}
     if not deleted:
         return set()

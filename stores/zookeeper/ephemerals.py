@@ -1,10 +1,10 @@
-"""Ephemeral keys in a commit: they and ordinary ones are not exchanged, and nothing stands below them.
+"""Ephemeral keys in a commit: a key cannot change between ephemeral and ordinary, and none is below an ephemeral one.
 
 Rules
-* ZooKeeper would rewrite the node of whatever kind in silence, so the owner is looked at before. What is found is
-  pinned: the write expects the version that was seen, so a key that changed hands in between refuses the transaction.
-* Only commits that could be wrong pay for the look: a Put of an ephemeral key that exists, and an ordinary Put of a key
-  that this session may have put as an ephemeral one.
+* ZooKeeper would rewrite a node of either kind, so the owner is looked up before. The version that was found is pinned:
+  the write expects it, so the transaction is refused if the key changed hands in between.
+* Only commits that need the lookup pay for it: a Put of an existing ephemeral key, and an ordinary Put of a key that
+  this session may have put as an ephemeral one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from stores.zookeeper.plan import Seen, ancestors
 
 
 class Kinds:
-    """The check of one commit; what it pins goes into `seen`."""
+    """The check of one commit; it puts pinned versions into `seen`."""
 
     def __init__(self, link: Link, seen: Seen, deadline_s: float) -> None:
         self._link = link
@@ -28,7 +28,7 @@ class Kinds:
         self._deadline_s = deadline_s
 
     def demand(self, ops: Sequence[Op], session_id: int) -> None:
-        """Raise Invalid where an op would make an ephemeral key ordinary, or the other way round, or nest below one."""
+        """Raise Invalid if an op would make an ephemeral key ordinary or the reverse, or put a key below one."""
         mine = [op for op in ops if isinstance(op, Put) and op.ephemeral]
         if mine:
             _demand_nothing_below(ops, {op.key for op in mine})
@@ -38,7 +38,7 @@ class Kinds:
         self._link.ephemerals.update(op.key for op in mine)
 
     def _pin(self, key: str) -> int | None:
-        """Expect the version that is there now, so that what was found of the owner still holds; the owner."""
+        """Pin the version that is there now, so that its owner stays the same; return the owner."""
         path = self._link.address.chroot + key
         stat = self._stat(path, key)
         if stat is None:
@@ -51,11 +51,11 @@ class Kinds:
     def _demand_same_kind(self, op: Put, session_id: int) -> None:
         owner = self._pin(op.key)
         if owner is None:
-            return  # it is not there: the transaction will say so, in its order
+            return  # it is absent: the transaction reports that in its order
         if op.ephemeral and owner != session_id:
             raise Invalid(f"{op.key}: not an ephemeral key of this session, and cannot become one", key=op.key)
         if not op.ephemeral and owner == session_id:
-            raise Invalid(f"{op.key}: an ephemeral key of this session is rewritten with ephemeral=True", key=op.key)
+            raise Invalid(f"{op.key}: an ephemeral key of this session must be put with ephemeral=True", key=op.key)
 
     def _stat(self, path: str, key: str) -> Any:
         try:
@@ -67,4 +67,4 @@ class Kinds:
 def _demand_nothing_below(ops: Sequence[Op], ephemerals: set[str]) -> None:
     for op in ops:
         if isinstance(op, Put) and any(above in ephemerals for above in ancestors(op.key)):
-            raise Invalid(f"{op.key}: nothing can be put below an ephemeral key", key=op.key)
+            raise Invalid(f"{op.key}: a key cannot be below an ephemeral key", key=op.key)

@@ -1,9 +1,9 @@
-"""What kazoo raises, in the words of the contract. One table, and one function that reads it.
+"""Translates kazoo's errors into those of the contract: one table, and one function that reads it.
 
 Rules
-* Of a request that was not sent, nothing was applied. Of one that was sent and got no answer, nothing is known.
-* What the server refused by an answer was not applied, as far as ZooKeeper promises that for the code.
-* A code that is not in the table is OutcomeUnknown: what is not recognised is never guessed.
+* A request that was not sent was not applied. A request that was sent without an answer has an unknown outcome.
+* A request that the server refused by an answer was not applied, as far as ZooKeeper promises that for the code.
+* A code that is not in the table is OutcomeUnknown.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from stores.base import Invalid, OutcomeUnknown, SessionExpired, StoreError, Too
 
 
 class Meaning(enum.Enum):
-    """What an error of kazoo says of the request."""
+    """The meaning of a kazoo error for the request."""
 
     NO_ANSWER = "no answer came"
     EXPIRED = "the session had ended"
-    UNAUTHORIZED = "refused: the credentials, or what they may do"
+    UNAUTHORIZED = "refused: the credentials, or missing rights"
     NOT_NOW = "refused, nothing was done, the same may succeed later"
     MALFORMED = "refused: not a request that the server takes"
     TOO_LARGE = "refused: over a quota"
@@ -52,7 +52,7 @@ TABLE: Final[dict[type[BaseException], Meaning]] = {
     kazoo_errors.EphemeralOnLocalSessionError: Meaning.MALFORMED,
     kazoo_errors.ReconfigDisabledError: Meaning.MALFORMED,
     kazoo_errors.QuotaExceededError: Meaning.TOO_LARGE,
-    # What follows is answered to requests that this backend does not send, or read where the answer is looked at.
+    # The following errors answer requests that this backend does not send, or are handled where they are read.
     kazoo_errors.RolledBackError: Meaning.UNKNOWN,
     kazoo_errors.SystemZookeeperError: Meaning.UNKNOWN,
     kazoo_errors.RuntimeInconsistency: Meaning.UNKNOWN,
@@ -77,20 +77,20 @@ _REFUSED: Final[dict[Meaning, type[StoreError]]] = {
 
 _NO_RIGHTS: Final = (
     kazoo_errors.NoAuthError.__name__
-)  # ZooKeeper takes any digest password, and misses the rights later
+)  # ZooKeeper accepts any digest password; only the rights are missing later
 
 
 def translate(error: BaseException, *, sent: bool, key: str | None = None) -> StoreError:
-    """The error of the contract for `error` of kazoo, about a request that was `sent` or provably not."""
+    """The contract's error for kazoo's `error` about a request that was `sent` or certainly not."""
     meaning = TABLE.get(type(error), Meaning.UNKNOWN)
     name = type(error).__name__
     about = "" if key is None else f"{key}: "
     kind = _REFUSED.get(meaning)
     if kind is not None:
-        hint = " (no rights: no user, another one, or a wrong password)" if name == _NO_RIGHTS else ""
-        return kind(f"{about}ZooKeeper refused it: {name}{hint}", key=key)
+        hint = " (no rights: no user, another user, or a wrong password)" if name == _NO_RIGHTS else ""
+        return kind(f"{about}ZooKeeper refused the request: {name}{hint}", key=key)
     if sent:
-        return OutcomeUnknown(f"{about}no answer of ZooKeeper that says whether it was done: {name}", key=key)
+        return OutcomeUnknown(f"{about}ZooKeeper did not answer whether the request was applied: {name}", key=key)
     if meaning is Meaning.EXPIRED:
         return SessionExpired(f"{about}the session had ended before the request was sent", key=key)
     return Unavailable(f"{about}not sent to ZooKeeper: {name}", key=key)

@@ -1,14 +1,14 @@
-"""The connection of one client: its session, the requests on their way, and who is told when the session changes.
+"""The connection of one client: its session, its requests, and the streams that get its session events.
 
 Rules
-* kazoo's threads only set fields and enqueue here; no call to ZooKeeper is made on them.
-* A call goes out only while there is contact. Without it the answer is at once: Unavailable, nothing was sent.
-* A connection that comes back may bring a new session without a word: ids are compared.
-* kazoo ends its loop for good on an answer that it cannot read; then it is started again, with a new session. So it is
-  where a client that was let in once is refused later, each time after a longer pause.
-* Nothing here retries: kazoo reconnects by itself, requests are sent once.
-* A server that answers nothing for most of the session time is left for another one. kazoo asks for a sign of life only
-  when it has sent nothing for a while, so a busy client would stay with a server whose cable was pulled.
+* kazoo's threads only set fields and enqueue; they never call ZooKeeper.
+* A request is sent only while the client is connected. Otherwise Unavailable is raised at once, and nothing is sent.
+* A new connection may have a new session without any notice from kazoo: session ids are compared.
+* kazoo ends its loop for good on an answer that it cannot parse, and it ends if a client that was accepted before is
+  refused later. It is then started again, with a new session, each time after a longer pause.
+* Nothing here retries: kazoo reconnects by itself, and requests are sent once.
+* A server that answers nothing for most of the session time is replaced by another. kazoo sends a ping only when it has
+  sent nothing for a while, so a busy client would stay with a server whose cable was pulled.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from stores.zookeeper.seams import LOG, Handler, acl_of, fit_attempts, fit_conne
 from stores.zookeeper.silence import Silence
 from stores.zookeeper.url import Address
 
-_CLOSE_S: Final = 1.0  # how long a server is waited for when the session is closed
+_CLOSE_S: Final = 1.0  # how long to wait for the server when the session is closed
 
 
 class Stream(Protocol):
-    """What the link tells of its session. Called on kazoo's thread: enqueue and return."""
+    """Receives the session events of the link. Called on kazoo's thread: enqueue and return."""
 
     def told(self, *events: SessionChanged) -> None: ...
 
@@ -55,7 +55,7 @@ class Stream(Protocol):
 
 
 class Link:
-    """A started client. `epoch` counts the connections: what belongs to an older one is void."""
+    """A started client. `epoch` counts connections: answers of older ones are ignored."""
 
     def __init__(self, address: Address) -> None:
         self.address: Final = address
@@ -63,7 +63,7 @@ class Link:
         self.session_timeout_s = address.session_timeout_s
         self.epoch = 0
         self.closed = False
-        self.opened = False  # set once the server has answered: the credentials were good then
+        self.opened = False  # set once the server has answered, which shows that the credentials are valid
         self.ephemerals: set[str] = set()  # keys that this session may hold
         self._streams: list[Stream] = []
         self._changed = threading.Condition()
@@ -90,7 +90,7 @@ class Link:
 
     @property
     def credentials(self) -> tuple[int, bytes]:
-        """Id and password of the session: whoever has them can end it."""
+        """Id and password of the session, with which any client could end it."""
         return self.client._session_id or 0, self.client._session_passwd  # noqa: SLF001 - public only while connected
 
     # Requests
@@ -104,29 +104,29 @@ class Link:
                 raise self._not_let_in()
             if not self._session.connected:
                 if write and self._lost:
-                    raise SessionExpired(f"{self.address}: the session ended, the next one has not begun")
-                raise Unavailable(f"{self.address}: no contact{self._why()}")
+                    raise SessionExpired(f"{self.address}: the session ended, and the next one has not begun")
+                raise Unavailable(f"{self.address}: not connected{self._why()}")
             return self._session
 
     def await_contact(self, deadline_s: float) -> bool:
-        """Whether there is contact, at the latest at the deadline."""
+        """Wait until the client is connected, or the deadline; return whether it is."""
         with self._changed:
             self._changed.wait_for(lambda: self._settled, max(deadline_s - time.monotonic(), 0.0))
             return self._session.connected
 
     def send(self, request: Any) -> Answer:
-        """The answer to come of a request. Never waits."""
+        """Send a request; returns the object for its answer. Never waits."""
         answer = Answer()
-        self.client._call(request, answer)  # noqa: SLF001 - kazoo's one way to send a request of one's own
+        self.client._call(request, answer)  # noqa: SLF001 - kazoo's only way to send a custom request
         return answer
 
     def send_to(self, request: Any, then: Callable[[Any, Exception | None], None]) -> None:
-        """Have `then` called with the answer or the error, on the thread that calls watchers, too: what comes in the
-        order in which the server sent it is told in that order."""
+        """Send a request, and call `then` with the answer or the error on the thread that calls watchers, so that both
+        are delivered in the order in which the server sent them."""
         self.client._call(request, Forwarded(self._handler, then))  # noqa: SLF001 - see `send`
 
     def wait(self, answer: Answer, deadline_s: float) -> Any:
-        """What was answered, or what kazoo raises."""
+        """The value of an answer. Raises kazoo's errors."""
         began_s = time.monotonic()
         if not answer.came.wait(max(deadline_s - began_s, 0.0)):
             if self._silence.goes_on(began_s, time.monotonic(), self.session_timeout_s):
@@ -138,7 +138,7 @@ class Link:
         return answer.value
 
     def failed(self, error: BaseException, *, sent: bool, key: str | None = None) -> StoreError:
-        """`error` of kazoo in the words of the contract, as this link knows more: closed, or refused for good."""
+        """The contract's error for kazoo's `error`, given what this link knows: closed, or refused for good."""
         if self.closed and not sent:
             return Closed("the store was closed")
         if isinstance(error, AuthFailedError) or (self._unauthorized and not sent):
@@ -146,7 +146,7 @@ class Link:
         return translate(error, sent=sent, key=key)
 
     def stale(self) -> StoreError:
-        """The error for a write that was not sent, because its session had ended when its turn came."""
+        """The error for a write that was not sent, because its session had ended before."""
         return SessionExpired(f"{self.address}: the session had ended before the request was sent")
 
     # Streams
@@ -165,7 +165,7 @@ class Link:
     # Life
 
     def close(self, *, say_so: bool = True) -> None:
-        """End the client. `say_so` False: the server is not told, so the session lives until its time is over."""
+        """End the client. `say_so` False: the server is not informed, so the session lives until it times out."""
         with self._changed:
             if self.closed:
                 return
@@ -177,7 +177,7 @@ class Link:
             stream.ended()
         if not say_so:
             self._abandoned = True
-            self.client._stopped.set()  # noqa: SLF001 - else kazoo says good-bye, or connects again to say it
+            self.client._stopped.set()  # noqa: SLF001 - else kazoo closes the session, connecting again if necessary
             self._handler.cut()
         self._stop()
 
@@ -193,10 +193,10 @@ class Link:
         self._stop()
         if self._unauthorized:
             raise self._not_let_in()
-        raise Unavailable(f"{self.address}: nothing that speaks ZooKeeper's protocol answered in {waited_s:.3g} s{why}")
+        raise Unavailable(f"{self.address}: no ZooKeeper answered in {waited_s:.3g} s{why}")
 
     def _not_let_in(self, key: str | None = None) -> Unauthorized:
-        return Unauthorized(f"{self.address}: the server refuses the credentials: {self._refusal}", key=key)
+        return Unauthorized(f"{self.address}: the server refused the credentials: {self._refusal}", key=key)
 
     def _why(self) -> str:
         said = str(self._causes)
@@ -207,7 +207,7 @@ class Link:
         return self._session.connected or self._unauthorized or self.closed
 
     def _stop(self) -> None:
-        """End the session, waiting for the server only for a moment; the connection is cut if it says nothing."""
+        """End the session. Waits only briefly for the server, then cuts the connection."""
         stopping = threading.Thread(target=self._stop_client, name="kedge-zookeeper-close", daemon=True)
         stopping.start()
         stopping.join(_CLOSE_S)
@@ -218,22 +218,22 @@ class Link:
     def _stop_client(self) -> None:
         try:
             if self._abandoned:
-                self.client._safe_close()  # noqa: SLF001 - what `stop` does beyond saying good-bye
+                self.client._safe_close()  # noqa: SLF001 - the part of `stop` that does not close the session
             self.client.stop()
             self.client.close()
-        except Exception:  # noqa: BLE001 - closing goes on whatever kazoo's state is; the session then times out
-            LOG.warning("%s: closing was not clean", self.address, exc_info=True)
+        except Exception:  # noqa: BLE001 - closing must not fail in any state of kazoo; the session then times out
+            LOG.warning("%s: the connection was not closed cleanly", self.address, exc_info=True)
 
     def _revive(self) -> None:
         pause_s = self._revival.pause_s(time.monotonic())
-        LOG.error("%s: kazoo gave up the connection, it is started again in %.1f s", self.address, pause_s)
+        LOG.error("%s: kazoo gave up the connection; it is started again in %.1f s", self.address, pause_s)
         with self._changed:
             if self._changed.wait_for(lambda: self.closed, pause_s):
                 return
         try:
             self.client.start_async()
-        except Exception:  # noqa: BLE001 - in a thread of its own, there is nobody to raise it to
-            LOG.exception("%s: could not be started again", self.address)
+        except Exception:  # noqa: BLE001 - a thread of its own has no caller to raise to
+            LOG.exception("%s: kazoo could not be started again", self.address)
 
     # On kazoo's connection thread
 
@@ -260,13 +260,13 @@ class Link:
     def _follow(self, state: str) -> Callable[[tuple[Stream, ...]], None] | None:
         old = self._session
         if state == KazooState.CONNECTED:
-            return self._arrived(old, self.client._session_id)  # noqa: SLF001 - kazoo offers it only a moment later
+            return self._arrived(old, self.client._session_id)  # noqa: SLF001 - public only a moment later
         self._session = Session(old.session_id, connected=False)
         if state == KazooState.SUSPENDED:
             return _telling(SessionChanged(SessionState.SUSPENDED, old.session_id)) if old.connected else None
         refused = self.client.client_state == KeeperState.AUTH_FAILED
         self._unauthorized = refused
-        # A connection that is lost in the middle of SASL looks like a refusal; who was let in once is let in again.
+        # A connection lost during SASL looks like a refusal; a client that was accepted before is tried again.
         if self.client.client_state == KeeperState.CLOSED or (refused and self.opened):
             threading.Thread(target=self._revive, name="kedge-zookeeper-revive", daemon=True).start()
         if self._lost or old.session_id == 0:

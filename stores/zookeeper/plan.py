@@ -1,15 +1,16 @@
-"""The operations of one commit as operations of one ZooKeeper transaction. Pure: what is known of the tree comes in.
+"""Translates the ops of a commit to the operations of one ZooKeeper transaction. Pure; knowledge of the tree is passed
+in.
 
 Rules
-* The caller's order stays, so that the first operation that fails is the caller's first (the fence, mostly). Only keys
-  that stand below each other are moved: what is created from the top down, what is deleted from the bottom up.
-* A node needs its parents. Those that are missing are created without data directly before the first that needs them.
-* A node without data that ever had children is no key, but a shell. So a key is created over a shell by a write at the
-  version that was seen; a key that has others below it is deleted by taking its data away; and one that has only shells
-  below it takes them along, as Kafka does: a deleted topic whose node stayed would be a topic to Kafka.
-* "Absent" is no operation of ZooKeeper: the node is created and deleted again, or, if its parents are missing, the
-  topmost missing one is: then nothing can be below it.
-* What is seen may have changed when the transaction arrives. Then it is refused as a whole, and a new plan is made.
+* Ops keep the caller's order, so that the first operation that fails is the caller's first (mostly the fence). Only
+  keys that are below each other are moved: creations go from the top down, deletions from the bottom up.
+* A node needs its parents. Missing ones are created without data directly before the first op that needs them.
+* A node without data that ever had children is not a key but a shell. So a key is created over a shell by a write at
+  the version that was seen. A key with keys below it is deleted by removing its data. A key with only shells below it
+  is deleted together with them, as Kafka does: for Kafka, a deleted topic whose node stayed would still be a topic.
+* ZooKeeper has no operation for "absent": the node is created and deleted again. If its parents are missing, this is
+  done to the topmost missing one, which proves that nothing is below.
+* The tree may have changed when the transaction arrives. Then it is refused as a whole, and a new plan is made.
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ _ANY: Final = -1
 
 @attrs.define
 class Seen:
-    """What is known of the tree, all paths whole (chroot and key)."""
+    """What is known of the tree; paths include the chroot."""
 
-    missing: set[str] = attrs.Factory(set)  # ancestors that are not there
-    hollow: dict[str, Node] = attrs.Factory(dict)  # nodes that are no keys, where a key is to be absent
-    above: set[str] = attrs.Factory(set)  # keys to be deleted that have others below them, which stay
+    missing: set[str] = attrs.Factory(set)  # ancestors that do not exist
+    hollow: dict[str, Node] = attrs.Factory(dict)  # nodes that are not keys, where a key must be absent
+    above: set[str] = attrs.Factory(set)  # keys to be deleted whose nodes stay, since keys below them stay
     shells: dict[str, list[tuple[str, int]]] = attrs.Factory(dict)  # by deleted key, deepest first
     pinned: dict[str, int] = attrs.Factory(dict)  # versions of own ephemeral keys that are rewritten
 
 
 @attrs.frozen
 class Step:
-    """One operation on the wire: for which op of the caller (None: a missing parent), on which path."""
+    """One encoded operation. `index`: the op of the caller (None: a missing parent)."""
 
     index: int | None
     path: str
@@ -56,13 +57,13 @@ def ancestors(path: str) -> Iterator[str]:
 
 
 def node_version(expect: Expect) -> int:
-    """ZooKeeper's version for an expectation of what exists."""
+    """ZooKeeper's version for the expectation of an existing key."""
     if expect is PRESENT:
         return _ANY
     assert expect is not ABSENT
     return min(
         expect - 1, _VERSION_MAX
-    )  # no node ever reaches the highest, so what is beyond it conflicts as it should
+    )  # no node reaches the highest version, so a larger Version conflicts as it should
 
 
 def version(of_node: int) -> Version:
@@ -76,7 +77,7 @@ def creates(op: Op) -> bool:
 
 
 def in_order(ops: Sequence[Op]) -> list[int]:
-    """The indices of `ops` in the order of the wire."""
+    """The indices of `ops` in the order of the transaction."""
     order = list(range(len(ops)))
     _move(order, [i for i, op in enumerate(ops) if isinstance(op, Put) and op.expect is ABSENT], ops, deepest_last=True)
     _move(order, [i for i, op in enumerate(ops) if isinstance(op, Delete)], ops, deepest_last=False)
@@ -84,7 +85,7 @@ def in_order(ops: Sequence[Op]) -> list[int]:
 
 
 def _move(order: list[int], among: list[int], ops: Sequence[Op], *, deepest_last: bool) -> None:
-    """Sort those of `among` that stand below each other by depth, in the places that they have together."""
+    """Sort those of `among` that are below each other by depth, within the places that they occupy."""
     keys = {ops[index].key: index for index in among}
     nested: set[int] = set()
     if len(keys) > 1:
@@ -99,7 +100,7 @@ def _move(order: list[int], among: list[int], ops: Sequence[Op], *, deepest_last
 
 
 class Plan:
-    """The steps of one attempt, from the ops and from what was seen so far."""
+    """The steps of one attempt, from the ops and from what is known so far."""
 
     def __init__(self, ops: Sequence[Op], order: Sequence[int], seen: Seen, chroot: str, acl: bytes) -> None:
         self.steps: list[Step] = []
@@ -119,7 +120,7 @@ class Plan:
 
     @property
     def body(self) -> bytes:
-        """The steps as they are sent."""
+        """The encoded steps."""
         return b"".join([step.data for step in self.steps])
 
     def _put(self, index: int, path: str, op: Put) -> None:
@@ -148,7 +149,7 @@ class Plan:
     def _delete(self, index: int, path: str, op: Delete) -> None:
         wanted = node_version(op.expect)
         for shell, shell_version in self._seen.shells.get(path, ()):
-            if shell not in self._gone:  # it may stand below two keys that are deleted
+            if shell not in self._gone:  # it may be below two deleted keys
                 self._gone.add(shell)
                 self._add(index, shell, transaction.delete(shell, shell_version))
         data = (
@@ -166,7 +167,7 @@ class Plan:
             return
         topmost = next((above for above in ancestors(path) if above in self._seen.missing), path)
         if topmost in self._made:
-            return  # created by this very transaction, so nothing was there
+            return  # this transaction created it, so it did not exist
         self._add(index, topmost, transaction.create(topmost, None, self._acl))
         self._add(index, topmost, transaction.delete(topmost, _ANY))
 

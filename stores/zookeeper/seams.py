@@ -1,15 +1,15 @@
-"""The seams at which kazoo is fitted in: how it connects, how it is woken, what it may log.
+"""Adaptations of kazoo: how it connects, how it is woken, what it may log.
 
 Rules
-* A connection attempt is bounded by the connect timeout, not by the session's, and the socket is known, so that `close`
-  can end a connection to a server that says nothing.
+* A connection attempt is bounded by the connect timeout, not the session's. The socket is kept, so that `close` can end
+  a connection to a server that does not answer.
 * kazoo is woken by one byte per request through a socket pair, whose buffer holds some 270: more requests in flight
-  block the caller beyond its deadline. An eventfd counts instead, where the system has one.
-* kazoo waits three times for each answer, each time with a new epoll: five calls of the system, where a poll is one.
-* A server without SASL answers a login by nothing, and kazoo would go on asking, thousands of times a second: after a
-  few rounds that is a refusal.
-* Why an attempt to connect fails is looked at where it fails (see causes.py).
-* kazoo logs requests at DEBUG, also those that hold passwords, and the session's password; those lines are dropped.
+  would block the caller beyond its deadline. An eventfd, where the system has one, only counts.
+* kazoo waits three times for each answer, each time with a new epoll: five system calls, where a poll takes one.
+* A server without SASL answers a login by nothing, and kazoo would repeat it thousands of times a second. After a few
+  rounds this counts as a refusal.
+* Why an attempt to connect failed is examined where it fails (see causes.py).
+* kazoo logs requests at DEBUG, including those with passwords, and the session's password; these lines are dropped.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _RETRY_S: Final = 0.05  # the first pause between attempts to connect, doubling
 _RETRY_MAX_S: Final = 1.0
 _ANSWER_S_MIN: Final = 1.0
 _SASL_ROUNDS_MAX: Final = 4  # DIGEST-MD5 takes two or three
-_ANSWER_BYTES: Final = range(20, 200)  # of what a request for a session is answered with; it is 36 or 37
+_ANSWER_BYTES: Final = range(20, 200)  # plausible lengths of the answer to a request for a session; it is 36 or 37
 _LENGTH: Final = struct.Struct("!i")
 
 
 class _Counter:
-    """One end of an eventfd in place of a socket: `send` adds one, `recv` takes one."""
+    """One end of an eventfd instead of a socket: `send` adds one, `recv` takes one."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -75,7 +75,7 @@ class _Counter:
 
 
 class Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
-    """kazoo's threads, with connections that are bounded and can be cut."""
+    """kazoo's threads, with connections that have a timeout and can be cut."""
 
     def __init__(self, connect_timeout_s: float, tls: Tls | None) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no
     def create_connection(
         self, address: tuple[str, int], hostname: str | None = None, timeout: float | None = None, **_: Any
     ) -> socket.socket:
-        """Connected, with TLS where it is asked for. kazoo's own leaks the socket when a certificate is refused."""
+        """A connection, with TLS if configured. kazoo's own method leaks the socket when a certificate is refused."""
         bound_s = self._connect_timeout_s if timeout is None else min(timeout, self._connect_timeout_s)
         self._socket = connection = socket.create_connection(address, bound_s)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -105,7 +105,7 @@ class Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no
         _errors: Sequence[Any],
         timeout: float | None = None,
     ) -> tuple[list[Any], list[Any], list[Any]]:
-        """Which of `reads` can be read and which of `writes` written, as `select.select`, of any number of files."""
+        """The readable of `reads` and the writable of `writes`, as `select.select`, for any number of files."""
         poll = select.poll()
         for file in reads:
             poll.register(file, select.POLLIN)
@@ -121,7 +121,7 @@ class Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no
         return _Counter(descriptor), _Counter(os.dup(descriptor))
 
     def spawn(self, func: Callable[..., object], *args: Any, **options: Any) -> Any:
-        """As kazoo does it; an exception ends the thread without a second report, since kazoo has logged it."""
+        """As in kazoo, but an exception ends the thread without a second report, since kazoo has logged it."""
 
         def run() -> None:
             with contextlib.suppress(Exception):
@@ -137,7 +137,7 @@ class Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no
 
 
 class _NoSecrets(logging.Filter):
-    """Drops what would show a password: requests that hold one, and kazoo's own level below DEBUG."""
+    """Drops log lines that would show a password: requests with one, and kazoo's level below DEBUG."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno < logging.DEBUG:
@@ -148,7 +148,7 @@ class _NoSecrets(logging.Filter):
 
 LOG: Final = logging.getLogger("stores.zookeeper.kazoo")
 LOG.addFilter(_NoSecrets())
-LOG.addHandler(logging.NullHandler())  # what a user does not ask for is not printed into a command's output
+LOG.addHandler(logging.NullHandler())  # without a configured handler, Python would print warnings to stderr
 
 
 def _context(tls: Tls) -> ssl.SSLContext:
@@ -163,12 +163,12 @@ def _context(tls: Tls) -> ssl.SSLContext:
 
 
 def acl_of(address: Address) -> bytes:
-    """The access list of everything that is created, encoded."""
+    """The encoded access list for everything that is created."""
     return encode_acl([(entry.perms, entry.id.scheme, entry.id.id) for entry in _ACLS[address.acl]])
 
 
 def make_client(address: Address, handler: Handler) -> KazooClient:
-    """A client of kazoo that is not started. The chroot is not its business: paths come to it whole."""
+    """A kazoo client that is not started. It does not know the chroot: paths include it."""
     auth = address.auth
     options: dict[str, Any] = {}
     if auth is not None and auth.scheme == "sasl":
@@ -192,8 +192,8 @@ def make_client(address: Address, handler: Handler) -> KazooClient:
 
 
 def fit_attempts(client: KazooClient, causes: Causes, tried: Callable[[], None]) -> None:
-    """Have `causes` know why an attempt to connect failed, and `tried` called after each that did."""
-    connection = client._connection  # noqa: SLF001 - kazoo offers no other place
+    """Make `causes` record why attempts to connect fail, and call `tried` after each failure."""
+    connection = client._connection  # noqa: SLF001 - kazoo has no public hook
     connect, expand = connection._connect, connection._expand_client_hosts  # noqa: SLF001
 
     def fitted(host: str, address: str, port: int) -> Any:
@@ -201,7 +201,7 @@ def fit_attempts(client: KazooClient, causes: Causes, tried: Callable[[], None])
         try:
             return connect(host, address, port)
         except AuthFailedError:
-            raise  # it was connected: the credentials are what was refused
+            raise  # it was connected: the server refused the credentials
         except Exception as error:
             causes.failed(host, port, address, cause_of(error))
             tried()
@@ -220,8 +220,8 @@ def fit_attempts(client: KazooClient, causes: Causes, tried: Callable[[], None])
 
 
 def fit_logins(client: KazooClient, refused: Callable[[str], None]) -> None:
-    """Have a login by SASL that goes on for ever end as one that is refused, and `refused` called with what was."""
-    connection = client._connection  # noqa: SLF001 - kazoo offers no other place
+    """Make an endless SASL login end as a refused one, and call `refused` with what was refused."""
+    connection = client._connection  # noqa: SLF001 - kazoo has no public hook
     log_in, submit = connection._authenticate_with_sasl, connection._submit  # noqa: SLF001
     rounds = 0
 
@@ -232,7 +232,7 @@ def fit_logins(client: KazooClient, refused: Callable[[str], None]) -> None:
             log_in(host, timeout_s)
         except AuthFailedError:
             endless = rounds > _SASL_ROUNDS_MAX
-            refused("it has no SASL login (DIGEST-MD5)" if endless else "the user or the password of sasl")
+            refused("the server has no SASL login (DIGEST-MD5)" if endless else "the user or the password of sasl")
             raise
 
     def submitted(request: Any, timeout_s: float, xid: int | None = None) -> None:
@@ -240,21 +240,21 @@ def fit_logins(client: KazooClient, refused: Callable[[str], None]) -> None:
         if isinstance(request, SASL):
             rounds += 1
             if rounds > _SASL_ROUNDS_MAX:
-                raise AuthFailedError("asked again and again")
+                raise AuthFailedError("too many rounds of SASL")
         submit(request, timeout_s, xid)
 
     connection._authenticate_with_sasl, connection._submit = logged_in, submitted  # noqa: SLF001
 
 
 def fit_connects(client: KazooClient, address: Address, tell: Callable[[float], None]) -> None:
-    """Bound each request for a session, and have `tell` called with the session timeout that the server grants. An
-    answer that cannot be one is NotZooKeeper at once: its first bytes, as a length, are mostly gigabytes to wait for.
+    """Bound each request for a session, and call `tell` with the session timeout that the server grants. An answer that
+    cannot come from a ZooKeeper is NotZooKeeper at once: as a length, its first bytes mostly mean gigabytes.
 
-    kazoo waits for the answer as long as the session may live, and a server that is just starting may swallow the
-    request: the session would end of it. And it keeps what was asked for: a server that grants less would end the
-    session before its client thinks it over.
+    kazoo waits for the answer as long as the session may live. A server that is just starting may lose the request, and
+    the session would end meanwhile. Also, kazoo keeps the requested timeout: a server that grants less would end the
+    session before the client considers it ended.
     """
-    connection = client._connection  # noqa: SLF001 - kazoo offers no other place for either
+    connection = client._connection  # noqa: SLF001 - kazoo has no public hook for either
     invoke, read = connection._invoke, connection._read  # noqa: SLF001
     bound_s = max(_ANSWER_S_MIN, address.session_timeout_s / 4)
 
@@ -274,13 +274,13 @@ def fit_connects(client: KazooClient, address: Address, tell: Callable[[float], 
 
 
 def _first_checked(connection: Any, read: Callable[[int, float], bytes]) -> Callable[[int, float], bytes]:
-    """`read`, which looks at the length with which an answer begins."""
+    """`read` with a check of the length with which an answer begins."""
 
     def checked(length: int, timeout_s: float) -> bytes:
-        connection._read = read  # noqa: SLF001 - only the first one is a length
+        connection._read = read  # noqa: SLF001 - only the first read is a length
         data = read(length, timeout_s)
         if _LENGTH.unpack(data)[0] not in _ANSWER_BYTES:
-            raise NotZooKeeper("no answer of a ZooKeeper")
+            raise NotZooKeeper("the answer does not come from a ZooKeeper")
         return data
 
     return checked

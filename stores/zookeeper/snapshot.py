@@ -1,10 +1,10 @@
 """All keys below a prefix, level by level.
 
 Rules
-* Level by level means: not one instant. It is one all the same when nothing was written meanwhile, and that can be
-  proved: each answer carries the number of the last transaction that its server had applied, so if the first and the
-  last answer carry the same one, all of them show that one state.
-* `/zookeeper` is the server's own, and names that make no keys are somebody else's: both are passed over.
+* Reading level by level is not atomic. But if nothing was written meanwhile, the snapshot is of one instant, which can
+  be shown: each answer has the number of the last transaction that its server had applied. If it is the same in the
+  first and the last answer, all answers show that one state.
+* `/zookeeper` belongs to the server, and names that are not valid keys to other programs: both are skipped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OWN_KEY: Final = "/zookeeper"
 
 
 def take(link: Link, bulk: Bulk, prefix: str, deadline_s: float) -> Snapshot:
-    """The snapshot, at least as new as what anybody saw acknowledged before the call."""
+    """The snapshot, at least as new as every commit that any client saw acknowledged before the call."""
     chroot = link.address.chroot
     first = sync(link, deadline_s)
     entries: list[Entry] = []
@@ -43,7 +43,7 @@ def take(link: Link, bulk: Bulk, prefix: str, deadline_s: float) -> Snapshot:
 
 
 def sync(link: Link, deadline_s: float) -> int:
-    """Have this client's server catch up with the leader; the last transaction that it had applied then."""
+    """Make this client's server catch up with the leader; return the last transaction that it had applied then."""
     request = CatchUp(link)
     try:
         link.wait(link.send(request), deadline_s)
@@ -53,7 +53,7 @@ def sync(link: Link, deadline_s: float) -> int:
 
 
 class CatchUp:
-    """kazoo's sync, which keeps the number of the last transaction that came with its answer."""
+    """kazoo's sync, keeping the number of the last transaction from its answer."""
 
     type = Sync.type
 
@@ -66,12 +66,12 @@ class CatchUp:
         return path
 
     def deserialize(self, buffer: bytes, offset: int) -> bytes:
-        self.zxid = self._link.client.last_zxid  # kazoo took it from this very answer, on this thread
+        self.zxid = self._link.client.last_zxid  # set by kazoo from this answer, on this thread
         return buffer[offset:]
 
 
 def is_ours(key: str, chroot: str) -> bool:
-    """Whether a node that was found is a key of ours by its name."""
+    """Whether a node is, by its name, a key of the store."""
     try:
         check_key(key)
     except InvalidKey:
@@ -80,5 +80,5 @@ def is_ours(key: str, chroot: str) -> bool:
 
 
 def entry(key: str, node: Node) -> Entry:
-    """A node that is a key, as the contract's entry."""
+    """The contract's entry for a node that is a key."""
     return Entry(key, node.data or b"", Version(node.version + 1), node.version, node.created, node.owner or None)

@@ -1,9 +1,9 @@
-"""What each ZooKeeper server says of itself: the four-letter word `srvr`, over a connection of its own.
+"""The state that each ZooKeeper server reports: the four-letter word `srvr`, over a separate connection.
 
 Rules
-* `srvr` is switched on by default, and an administrator may switch it off: then the server says so, and its version is
-  not known, which is no fault of it.
-* Nothing but the word is sent: no credentials, and no session is opened.
+* `srvr` is enabled by default. If an administrator has disabled it, the server says so; its version is then unknown,
+  and this is not a problem of the server.
+* Only the word is sent: no credentials, and no session is opened.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _EACH_S_MAX: Final = 2.0
 
 
 def states(address: Address, timeout_s: float) -> tuple[ServerState, ...]:
-    """One for each host, in the order of the url."""
+    """One state for each host, in the order of the url."""
     deadline_s = time.monotonic() + timeout_s
     return tuple(_state(address, host, deadline_s) for host in address.hosts)
 
@@ -33,14 +33,14 @@ def states(address: Address, timeout_s: float) -> tuple[ServerState, ...]:
 def _state(address: Address, host: str, deadline_s: float) -> ServerState:
     left_s = min(_EACH_S_MAX, deadline_s - time.monotonic())
     if left_s <= 0:
-        return ServerState(host, problem="not asked: the time was over")
+        return ServerState(host, problem="not queried: no time was left")
     try:
         said = _srvr(address, host, left_s)
     except (OSError, StoreError) as error:
         return ServerState(host, problem=f"does not answer: {type(error).__name__}")
     version, mode = _VERSION.search(said), _MODE.search(said)
     if "not currently serving requests" in said:
-        return ServerState(host, problem="serves no requests: it is not in a quorum")
+        return ServerState(host, problem="serves no requests: it is not part of a quorum")
     return ServerState(host, version and version[1], mode and mode[1])
 
 

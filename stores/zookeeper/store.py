@@ -1,9 +1,9 @@
 """The contract of `stores.base` on ZooKeeper.
 
 Rules
-* One store is one session. Reads go over the same connection as commits, so they never lag behind them.
-* Every call keeps its deadline: what has no answer then is given up, and said to be unknown if it was sent.
-* The layout is that of Kafka: parents are nodes without data.
+* One store is one session. Reads use the same connection as commits, so they never lag behind them.
+* Every call keeps its deadline: a call without an answer then is given up, with an unknown outcome if it was sent.
+* The layout is Kafka's: parents are nodes without data.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from stores.zookeeper.url import Address, parse_url
 _VALUE_BYTES_MAX: Final = 950_000
 _COMMIT_BYTES_MAX: Final = 1_000_000
 _COMMIT_OPS_MAX: Final = 2000
-_SESSION_TIMEOUT_S_MIN: Final = 0.4  # two ticks of a server with ticks of 200 ms; by default a tick is 2 s
-_CHROOT_BYTES_MAX: Final = 40_000  # of what is left of 1,048,575
-_CHROOT_FREE: Final = 12  # characters of a chroot that the fixed bytes of an op leave room for
+_SESSION_TIMEOUT_S_MIN: Final = 0.4  # two ticks of a server with ticks of 200 ms; the default tick is 2 s
+_CHROOT_BYTES_MAX: Final = 40_000  # for the chroot in all ops, of what is left of 1,048,575
+_CHROOT_FREE: Final = 12  # characters of a chroot that the fixed bytes of an op cover
 
 
 def open_zookeeper(url: str, *, read_only: bool = False) -> ZooKeeperStore:
     """A client of the ZooKeeper that `url` names (see `stores.zookeeper.url`), with a session of its own.
 
-    The chroot need not exist: the first commit creates it. `read_only`: it must, and commits are refused. Raises
-    Invalid for a url that cannot be used, Unavailable if nothing answers in the connect timeout, Unauthorized.
+    The chroot need not exist: the first commit creates it. With `read_only` it must exist, and commits are refused.
+    Raises Invalid for a url that cannot be used, Unavailable if nothing answers in the connect timeout, Unauthorized.
     """
     return ZooKeeperStore(parse_url(url), read_only=read_only)
 
@@ -69,7 +69,7 @@ class ZooKeeperStore(MetadataStore):
         try:
             self._bulk = Bulk(self.link, deadline_s)
             if read_only and address.chroot and self._bulk.nodes([address.chroot], deadline_s) == [None]:
-                raise Invalid(f"{address}: there is nothing at the chroot {address.chroot}")
+                raise Invalid(f"{address}: the chroot {address.chroot} does not exist")
         except StoreError:
             self.link.close()
             raise
@@ -82,7 +82,7 @@ class ZooKeeperStore(MetadataStore):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Snapshots are one instant only by luck; versions begin anew with each life of a key."""
+        """Snapshots are consistent only if nothing is written meanwhile; versions begin again with each creation."""
         return self._capabilities
 
     @property
@@ -92,11 +92,11 @@ class ZooKeeperStore(MetadataStore):
 
     @property
     def session_timeout_s(self) -> float:
-        """What the server granted, which may be more or less than what was asked for."""
+        """The timeout that the server granted, which may differ from the requested one."""
         return self.link.session_timeout_s
 
     def get(self, key: str, *, sync: bool = False, timeout_s: float) -> Entry | None:
-        """The entry. With `sync` the server catches up with its leader first, in the same round trip."""
+        """The entry. With `sync` the server first catches up with its leader, in the same round trip."""
         check_key(key)
         deadline_s = self._begin(timeout_s)
         request = CatchUp(self.link) if sync else None
@@ -113,7 +113,7 @@ class ZooKeeperStore(MetadataStore):
         return entry(key, node) if node.is_key else None
 
     def get_many(self, keys: Sequence[str], *, timeout_s: float) -> list[Entry | None]:
-        """One result per key, aligned; not one instant."""
+        """One result per key, in order; not of one instant."""
         check_keys(keys)
         deadline_s = self._begin(timeout_s)
         nodes = self._bulk.nodes([self._path(key) for key in keys], deadline_s)
@@ -123,12 +123,12 @@ class ZooKeeperStore(MetadataStore):
         ]
 
     def get_columns(self, keys: Sequence[str], *, timeout_s: float) -> Columns:
-        """`get_many` as columns, at some 5 us a key."""
+        """`get_many` as columns, at about 5 us per key."""
         check_keys(keys)
         return self._bulk.columns(keys, self.address.chroot, self._begin(timeout_s))
 
     def children(self, key: str, *, timeout_s: float) -> list[str]:
-        """The names directly below `key`, sorted, also those that led to keys once."""
+        """The names directly below `key`, sorted, including former parents of keys."""
         check_prefix(key)
         deadline_s = self._begin(timeout_s)
         try:
@@ -140,8 +140,8 @@ class ZooKeeperStore(MetadataStore):
         return sorted(name for name in names if is_ours(below(key) + name, self.address.chroot))
 
     def created_below(self, key: str, *, timeout_s: float) -> int:
-        """What the server counts. It shows changes below the node (`cversion`): one for each that came and one for each
-        that went; those that are there only came."""
+        """The server's count of creations. Its `cversion` counts creations and deletions below the node; adding the
+        present children, which were created and not deleted, gives twice the creations."""
         check_prefix(key)
         deadline_s = self._begin(timeout_s)
         caught_up = self.link.send(CatchUp(self.link))
@@ -167,7 +167,7 @@ class ZooKeeperStore(MetadataStore):
         return Attempt(self.link, self._bulk, ops, deadline_s).run() if ops else Commit(())
 
     def subscribe(self, prefix: str, depth: Depth, cursor: int | None = None) -> ZooKeeperSubscription:
-        """Open a stream; it may be opened without contact, too."""
+        """Open a stream, also while the client is not connected."""
         check_prefix(prefix)
         stream = ZooKeeperSubscription(self.link)
         stream.add(prefix, depth, cursor)
@@ -180,27 +180,27 @@ class ZooKeeperStore(MetadataStore):
         return ZooKeeperStore(self.address, read_only=self._read_only)
 
     def close(self) -> None:
-        """End the session, waiting a moment for the server to hear of it."""
+        """End the session; waits a moment for the server."""
         self.link.close()
 
     def abandon(self) -> None:
-        """End this client as the death of its process would: nothing is said to the server, which ends the session, and
-        removes its ephemeral keys, when it has heard nothing for the session time."""
+        """End this client as if its process had died: the server is not informed. It ends the session, and deletes its
+        ephemeral keys, after the session time without contact."""
         self.link.close(say_so=False)
 
     # For people: `stores.probing`
 
     @property
     def bulk_reads(self) -> bool:
-        """Whether the server knows multiRead."""
+        """Whether the server has multiRead."""
         return self._bulk.multi_read
 
     def servers(self, *, timeout_s: float) -> tuple[ServerState, ...]:
-        """What each host of the url says of itself, over a connection of its own."""
+        """The state of each host of the url, over a separate connection."""
         return states(self.address, timeout_s)
 
     def _begin(self, timeout_s: float) -> float:
-        """The deadline of a call that may begin."""
+        """The deadline of a call. Raises unless the client is connected."""
         self.link.demand_contact()
         return time.monotonic() + timeout_s
 
@@ -209,7 +209,7 @@ class ZooKeeperStore(MetadataStore):
 
 
 def _capabilities(address: Address) -> Capabilities:
-    """A long chroot takes room that the fixed bytes of an op do not cover, so fewer ops fit."""
+    """A long chroot takes more room than the fixed bytes of an op cover, so fewer ops fit."""
     beyond = max(1, len(address.chroot) - _CHROOT_FREE)
     return Capabilities(
         name="zookeeper",

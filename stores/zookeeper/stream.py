@@ -1,9 +1,9 @@
 """The stream of one subscription: hints of several prefixes and the events of the session, in one order.
 
 Rules
-* kazoo's threads put jobs into the inbox; `poll` runs them and gives what came out. See `stores.zookeeper.watch`.
-* When the connection comes back everything is armed anew, and each prefix gets a Resync after that.
-* What cannot be armed while there is contact is tried again a little later, not in a loop.
+* kazoo's threads put jobs into the inbox; `poll` runs them and returns the events. See `stores.zookeeper.watch`.
+* After a reconnect all watches are set again, and then each prefix gets a Resync.
+* A watch that cannot be set while connected is tried again a little later, not in a loop.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from stores.zookeeper.link import Link
 from stores.zookeeper.watch import Watch
 
 EVENTS_MAX: Final = 10_000
-_SESSION_EVENTS_MAX: Final = 100  # that are kept for somebody who does not poll
+_SESSION_EVENTS_MAX: Final = 100  # kept for a reader that does not poll
 _RETRY_S: Final = 0.2
 
 Job: TypeAlias = Callable[[], None] | SessionChanged
@@ -41,7 +41,7 @@ class ZooKeeperSubscription(Subscription):
         link.attach(self)
 
     def add(self, prefix: str, depth: Depth, cursor: int | None = None) -> None:  # noqa: ARG002 - see below
-        """Watch `prefix` too. The cursor is not needed here: the Resync comes when watching has begun."""
+        """Watch `prefix` too. The cursor is not needed: the first Resync is queued when the watch has begun."""
         check_prefix(prefix)
         with self._awake:
             if self._closed or self._link.closed:
@@ -51,7 +51,7 @@ class ZooKeeperSubscription(Subscription):
             self.put(lambda: self._arm(watch))
 
     def remove(self, prefix: str) -> None:
-        """Watch `prefix` no more, at whatever depth."""
+        """Stop watching `prefix`, at all depths."""
         with self._awake:
             for watch in self._watches:
                 if watch.prefix == prefix:
@@ -59,7 +59,8 @@ class ZooKeeperSubscription(Subscription):
             self._watches = [watch for watch in self._watches if watch.prefix != prefix]
 
     def poll(self, timeout_s: float) -> StoreEvent | None:
-        """The next event. Arms what fired, too, so a stream that is not polled falls silent, and loses nothing."""
+        """The next event. Also sets watches again that fired, so a stream that is not polled stays silent, but loses
+        nothing."""
         deadline_s = time.monotonic() + timeout_s
         with self._awake:
             while True:
@@ -88,27 +89,27 @@ class ZooKeeperSubscription(Subscription):
     # From kazoo's threads
 
     def put(self, job: Job) -> None:
-        """Have `job` run, or a session event queued, by the next poll."""
+        """Make the next poll run `job`, or queue a session event."""
         with self._awake:
             if self._closed:
                 return
             self._inbox.append(job)
-            if len(self._inbox) > EVENTS_MAX:  # nobody polls: arming everything anew makes up for all that waits
+            if len(self._inbox) > EVENTS_MAX:  # nothing polls: setting all watches again replaces the queued jobs
                 sessions = last_sessions(self._inbox, _SESSION_EVENTS_MAX)
                 self._inbox = deque([*sessions, lambda: self._arm_all("overflow")])
             self._awake.notify_all()
 
     def told(self, *events: SessionChanged) -> None:
-        """Queue events of the session."""
+        """Queue session events."""
         for event in events:
             self.put(event)
 
     def connected(self, reason: str) -> None:
-        """Arm everything anew."""
+        """Set all watches again."""
         self.put(lambda: self._arm_all(reason))
 
     def ended(self) -> None:
-        """Wake a poll under way: the store was closed."""
+        """Wake a waiting poll: the store was closed."""
         with self._awake:
             self._awake.notify_all()
 
@@ -125,7 +126,7 @@ class ZooKeeperSubscription(Subscription):
             watch.go_on()
         failed = any(watch.failed for watch in self._watches)
         if not failed or not self._link.session.connected:
-            self._retry_at_s = None  # the connection that comes back arms everything
+            self._retry_at_s = None  # the next connection sets all watches
         elif self._retry_at_s is None:
             self._retry_at_s = time.monotonic() + _RETRY_S
         elif time.monotonic() >= self._retry_at_s:
@@ -134,7 +135,7 @@ class ZooKeeperSubscription(Subscription):
                 watch.arm("reconnected")
 
     def _arm(self, watch: Watch) -> None:
-        if watch in self._watches and self._link.session.connected:  # else the connection that comes arms it
+        if watch in self._watches and self._link.session.connected:  # otherwise the next connection sets it
             watch.arm("initial")
 
     def _arm_all(self, reason: str) -> None:

@@ -1,10 +1,10 @@
-"""A transaction of ZooKeeper as a class that kazoo can send, and the operations it is made of, as bytes.
+"""A ZooKeeper transaction as a class that kazoo can send, and its operations as bytes.
 
 Rules
-* kazoo's own can be neither taken back nor asked whether it went out. This one knows whether it was sent: as long as it
-  was not it can be cancelled, and then is written as one without operations, which changes nothing. It cancels itself
-  when the session is no longer the one it was made for.
-* What is written is bytes from the start, so the size of the request is known before it is sent.
+* kazoo's own transaction can neither be cancelled nor report whether it was sent. This one records whether it was sent;
+  until then it can be cancelled, and is written as one without operations, which changes nothing. It cancels itself if
+  the session is no longer the one that it was made for.
+* Operations are encoded at once, so the size of the request is known before it is sent.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _INT: Final = struct.Struct("!i")
 _MULTI_HEAD: Final = struct.Struct("!iBi")
 _END: Final = _MULTI_HEAD.pack(-1, 1, -1)
 _STAT_BYTES: Final = 68
-_VERSION_PLACE: Final = 32  # of the version in a stat
+_VERSION_PLACE: Final = 32  # offset of the version in a stat
 
-FRAME_BYTES_MAX: Final = 1_048_575  # jute.maxbuffer, the server's own limit; above it the connection is dropped
+FRAME_BYTES_MAX: Final = 1_048_575  # jute.maxbuffer, the server's limit; above it the connection is dropped
 
 
 def create(path: str, data: bytes | None, acl: bytes, *, ephemeral: bool = False) -> bytes:
@@ -33,22 +33,22 @@ def create(path: str, data: bytes | None, acl: bytes, *, ephemeral: bool = False
 
 
 def set_data(path: str, data: bytes | None, version: int) -> bytes:
-    """A write of an existing node; version -1 = any."""
+    """A write of an existing node; version -1 means any."""
     return _op(_SET_DATA, path) + _data(data) + _INT.pack(version)
 
 
 def delete(path: str, version: int) -> bytes:
-    """A deletion; version -1 = any."""
+    """A deletion; version -1 means any."""
     return _op(_DELETE, path) + _INT.pack(version)
 
 
 def check(path: str, version: int) -> bytes:
-    """A demand; version -1 = exists."""
+    """A check of a node; version -1 means that it exists."""
     return _op(_CHECK, path) + _INT.pack(version)
 
 
 def encode_acl(entries: Sequence[tuple[int, str, str]]) -> bytes:
-    """(permissions, scheme, id) of each entry, as they stand in a create."""
+    """(permissions, scheme, id) of each entry, encoded as in a create."""
     parts = [_INT.pack(len(entries))]
     for permissions, scheme, name in entries:
         parts += [_INT.pack(permissions), _data(scheme.encode()), _data(name.encode())]
@@ -64,7 +64,7 @@ def _data(data: bytes | None) -> bytes:
 
 
 class Multi:
-    """A transaction. Its answer is a list with one element per operation: the version that a write left, None, or
+    """A transaction. Its answer is a list with one element per operation: the version after a write, None, or
     `Refused`."""
 
     type = _MULTI
@@ -85,7 +85,7 @@ class Multi:
         return self._body
 
     def cancel(self) -> bool:
-        """True if it was not sent, and now never will be."""
+        """True if it was not sent, and never will be."""
         with self._lock:
             self._cancelled = not self.sent
             return self._cancelled
@@ -116,7 +116,7 @@ class Multi:
 
 @attrs.frozen(weakref_slot=False)
 class Refused:
-    """What ZooKeeper answers for an operation of a transaction that was refused. 0 and -2 stand at those that did not
+    """ZooKeeper's answer for an operation of a refused transaction. 0 and -2 are the codes of operations that did not
     fail themselves."""
 
     code: int

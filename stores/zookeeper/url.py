@@ -1,13 +1,13 @@
-"""Where a ZooKeeper is, and how to talk to it, as a url. No kazoo, and no I/O but files of passwords.
+"""Parses the url of a ZooKeeper: hosts, chroot, options. It does not use kazoo, and reads only files of passwords.
 
     zookeeper://h1:2181,h2:2181/chroot?session_timeout=10&connect_timeout=10&auth=digest:user:password&acl=creator
 
 Rules
-* An option that is not known, twice given or without a value is an error: a typing mistake must not open a store with
-  other rights or another timeout than was meant.
-* A password may stand in `auth` (percent-encoded) or, unseen by `ps`, in the file that `auth_file` or `credentials`
-  names, or in the environment (`stores.credentials`); then `auth` may say the scheme alone. None is ever part of a
-  repr, of a message or of a log.
+* An unknown option, a duplicate or an option without a value is an error: a typing mistake must not open a store with
+  other rights or another timeout than intended.
+* A password may be in `auth` (percent-encoded) or, hidden from `ps`, in the file that `auth_file` or `credentials`
+  names, or in the environment (`stores.credentials`); then `auth` may have the scheme alone. No repr, message or log
+  contains a password.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _AUTH_SCHEMES: Final = ("digest", "sasl")
 
 @attrs.frozen
 class Auth:
-    """Who the client is. `scheme` is "digest" (ZooKeeper's own) or "sasl" (DIGEST-MD5)."""
+    """The credentials. `scheme`: "digest" (ZooKeeper's own) or "sasl" (DIGEST-MD5)."""
 
     scheme: str
     user: str
@@ -45,7 +45,7 @@ class Auth:
 
 @attrs.frozen
 class Tls:
-    """Files of PEM: the authorities that sign servers (None: those of the system), the own certificate and its key."""
+    """PEM files: the authorities that sign servers (None: the system's), the client's certificate and its key."""
 
     ca: str | None = None
     cert: str | None = None
@@ -55,7 +55,7 @@ class Tls:
 
 @attrs.frozen
 class Address:
-    """What a url says. `chroot` is "" or a key. Timeouts are in seconds; `acl` is one of ACLS."""
+    """The parts of a url. `chroot` is "" or a key. Timeouts are in seconds; `acl` is one of ACLS."""
 
     hosts: tuple[str, ...]
     chroot: str = ""
@@ -71,13 +71,13 @@ class Address:
 
 
 def parse_url(url: str) -> Address:
-    """What `url` says. Raises Invalid, naming the part that cannot be used, never a password."""
+    """The parts of `url`. Raises Invalid, which names the invalid part, but never a password."""
     if not url.startswith(_SCHEME):
-        raise Invalid(f"a ZooKeeper url is {_SCHEME}HOST:PORT[,HOST:PORT...][/CHROOT][?OPTIONS]")
+        raise Invalid(f"a ZooKeeper url must be {_SCHEME}HOST:PORT[,HOST:PORT...][/CHROOT][?OPTIONS]")
     place, _, query = url.removeprefix(_SCHEME).partition("?")
     hosts, slash, path = place.partition("/")
     if "@" in hosts:
-        raise Invalid("a ZooKeeper url holds no user before the hosts: give auth=digest:USER:PASSWORD as an option")
+        raise Invalid("a ZooKeeper url cannot have a user before the hosts: give the option auth=digest:USER:PASSWORD")
     options = _options(query)
     parsed = Address(
         hosts=tuple(_host(host) for host in hosts.split(",")),
@@ -91,7 +91,7 @@ def parse_url(url: str) -> Address:
     if options:
         raise Invalid(f"unknown options of a ZooKeeper url: {', '.join(sorted(options))}")
     if parsed.acl != "open" and parsed.auth is None:
-        raise Invalid(f"acl={parsed.acl} needs auth=: without it nobody could read what is created")
+        raise Invalid(f"acl={parsed.acl} needs auth=: without it no client could read what is created")
     return parsed
 
 
@@ -99,7 +99,7 @@ def _options(query: str) -> dict[str, str]:
     try:
         pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True) if query else []
     except ValueError:
-        raise Invalid("the options of a ZooKeeper url are NAME=VALUE, separated by &") from None
+        raise Invalid("the options of a ZooKeeper url must be NAME=VALUE, separated by &") from None
     options = dict(pairs)
     if len(options) != len(pairs):
         twice = sorted({name for name, _ in pairs if [other for other, _ in pairs].count(name) > 1})
@@ -111,7 +111,7 @@ def _host(text: str) -> str:
     match = _HOST.fullmatch(text)
     port = _PORT if match is None or match["port"] is None else int(match["port"])
     if match is None or not 0 < port < 65536:
-        raise Invalid(f"not a HOST or HOST:PORT in a ZooKeeper url: {text!r:.100}")
+        raise Invalid(f"expected HOST or HOST:PORT in a ZooKeeper url, not {text!r:.100}")
     return f"{match['host']}:{port}"
 
 
@@ -122,11 +122,11 @@ def _chroot(path: str) -> str:
     try:
         check_key(chroot)
     except InvalidKey as error:
-        raise Invalid(f"not a chroot of a ZooKeeper url: {error}") from None
+        raise Invalid(f"invalid chroot in a ZooKeeper url: {error}") from None
     if len(chroot) > _CHROOT_CHARACTERS_MAX:
-        raise Invalid(f"the chroot has {len(chroot)} characters, {_CHROOT_CHARACTERS_MAX} are taken")
+        raise Invalid(f"a chroot of {len(chroot)} characters exceeds the limit of {_CHROOT_CHARACTERS_MAX}")
     if f"{chroot}/".startswith("/zookeeper/"):
-        raise Invalid("/zookeeper is ZooKeeper's own and cannot be the chroot")
+        raise Invalid("/zookeeper belongs to ZooKeeper and cannot be the chroot")
     return chroot
 
 
@@ -139,14 +139,14 @@ def _seconds(options: dict[str, str], name: str, default: float) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds <= _SECONDS_MAX:
-        raise Invalid(f"{name} is a number of seconds above 0, at most {_SECONDS_MAX:.0f}, found {text!r:.40}")
+        raise Invalid(f"{name} must be a number of seconds above 0, at most {_SECONDS_MAX:.0f}, not {text!r:.40}")
     return seconds
 
 
 def _choice(options: dict[str, str], name: str, choices: tuple[str, ...], default: str) -> str:
     value = options.pop(name, default)
     if value not in choices:
-        raise Invalid(f"{name} is one of {', '.join(choices)}, found {value!r:.40}")
+        raise Invalid(f"{name} must be one of {', '.join(choices)}, not {value!r:.40}")
     return value
 
 
@@ -157,14 +157,14 @@ def _flag(options: dict[str, str], name: str, *, default: bool) -> bool:
 def _auth(options: dict[str, str]) -> Auth | None:
     text, file = options.pop("auth", None), options.pop("auth_file", None)
     if text is not None and file is not None:
-        raise Invalid("a ZooKeeper url has auth= or auth_file=, not both")
+        raise Invalid("a ZooKeeper url may have auth= or auth_file=, not both")
     elsewhere = options.pop(credentials.OPTION, None)
     if file is None and (text is None or text in _AUTH_SCHEMES):
         known = credentials.found(elsewhere)
         if known is not None:
             return Auth(text or _AUTH_SCHEMES[0], known.user, known.password)
     elif elsewhere is not None:
-        raise Invalid("a ZooKeeper url has auth= with a password, auth_file= or credentials=, and one of them alone")
+        raise Invalid("a ZooKeeper url may have only one of auth= with a password, auth_file= and credentials=")
     source = "auth" if file is None else "auth_file"
     if file is not None:
         try:
@@ -176,7 +176,7 @@ def _auth(options: dict[str, str]) -> Auth | None:
     scheme, _, rest = text.partition(":")
     user, colon, password = rest.partition(":")
     if scheme not in _AUTH_SCHEMES or not user or not colon or not password:
-        raise Invalid(f"{source} is digest:USER:PASSWORD or sasl:USER:PASSWORD")
+        raise Invalid(f"{source} must be digest:USER:PASSWORD or sasl:USER:PASSWORD")
     return Auth(scheme, user, password)
 
 
@@ -186,10 +186,10 @@ def _tls(options: dict[str, str]) -> Tls | None:
     verify_hostname = _flag(options, "tls_verify_hostname", default=True)
     if not wanted:
         if ca is not None or cert is not None or key is not None:
-            raise Invalid("tls=false with tls_ca, tls_cert or tls_key")
+            raise Invalid("tls=false contradicts tls_ca, tls_cert and tls_key")
         return None
     if (cert is None) != (key is None):
-        raise Invalid("tls_cert and tls_key are given together")
+        raise Invalid("tls_cert and tls_key must be given together")
     for name, file in (("tls_ca", ca), ("tls_cert", cert), ("tls_key", key)):
         if file is not None and not Path(file).is_file():
             raise Invalid(f"{name} is not a file: {file}")

@@ -1,12 +1,12 @@
-"""What one subscription watches at one prefix: ZooKeeper's one-shot watches, armed again and again.
+"""The watches of one subscription at one prefix: ZooKeeper's one-shot watches, set again each time.
 
 Rules
-* Nothing here waits. Requests go out with callbacks that put their answers into the stream's inbox; the polling thread
-  takes them out and goes on from there. So `poll(0)` never waits, and nobody who does not poll makes anything grow.
-* A hint is given when its watch is armed again, not before: a reader who looks then misses nothing, since what is
-  written later fires the new watch.
-* Answers and events of an older connection are void: the watches went with it, a Resync says so.
-* A name that comes back is armed again: the list of names may look the same before and after.
+* Nothing here waits. Callbacks put the answers to requests into the stream's inbox, and the polling thread continues
+  from there. So `poll(0)` never waits, and a stream that is not polled does not grow.
+* A hint is given after its watch has been set again, not before: a reader that reads then misses nothing, since a later
+  write fires the new watch.
+* Answers and events of an older connection are ignored: its watches are gone, and a Resync replaces them.
+* A name that reappears is watched again: the list of names may look the same before and after.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from stores.zookeeper.link import Link
 from stores.zookeeper.watching import SetWatches, parted
 
 _IN_FLIGHT: Final = 100
-_MANY: Final = 20  # nodes that are watched by one request rather than one by one
+_MANY: Final = 20  # from this number on, nodes are watched by one request rather than one by one
 _DELETED: Final = "DELETED"
 _NONE: Final = "NONE"
 
 
 class Inbox(Protocol):
-    """Where answers and events go: run on the polling thread, in their order."""
+    """Takes answers and events; they run on the polling thread, in order."""
 
     def put(self, job: Callable[[], None]) -> None: ...
 
 
 class Watch:
-    """One prefix at one depth. All methods run on the polling thread, but the callbacks that only enqueue."""
+    """One prefix at one depth. All methods run on the polling thread, except callbacks that only enqueue."""
 
     def __init__(self, link: Link, prefix: str, depth: Depth, inbox: Inbox, emit: Callable[[StoreEvent], None]) -> None:
         self.prefix: Final = prefix
         self.depth: Final = depth
-        self.failed = False  # a request of the present connection got an error: arm everything again
+        self.failed = False  # a request of the present connection failed: set all watches again
         self._link = link
         self._inbox = inbox
         self._emit = emit
@@ -52,7 +52,7 @@ class Watch:
         self._reset("initial")
 
     def arm(self, reason: str) -> None:
-        """Watch from now on; Resync(prefix, reason) comes as soon as all watches stand, the first one as "initial"."""
+        """Watch from now on. Resync(prefix, reason) follows when all watches are set; the first is "initial"."""
         self._reset(reason if self._begun else "initial")
         if self.depth is Depth.SELF:
             self._arm_node(self.prefix)
@@ -60,12 +60,12 @@ class Watch:
             self._arm_names()
 
     def remove(self) -> None:
-        """Watch no more. What is armed on the server fires once, unheard."""
+        """Stop watching. Watches on the server fire once more and are ignored."""
         self._removed = True
 
     def _reset(self, reason: str) -> None:
         self.failed = False
-        self._life = object()  # what was asked or armed before is void
+        self._life = object()  # identifies the present requests and watches; older ones are ignored
         self._announce = reason
         self._pending = 0
         self._names: set[str] = set()
@@ -86,7 +86,7 @@ class Watch:
                   lambda _, error: self._node_armed(key, error))  # fmt: skip
 
     def _arm_nodes(self, keys: list[str]) -> None:
-        """Many at once. They were there a moment ago: whatever happened since fires as soon as it is watched."""
+        """Watch many existing nodes at once. Any change since they were listed fires as soon as they are watched."""
         self._armed.update(keys)
         key_at = {self._path(key): key for key in keys}
         watchers = {path: self._firing(partial(self._node_fired, key)) for path, key in key_at.items()}
@@ -112,12 +112,12 @@ class Watch:
     def _node_fired(self, key: str, event: Any) -> None:
         self._armed.discard(key)
         if key != self.prefix and event.type == _DELETED:
-            self._hint(key)  # if it comes back, the list of names brings it
+            self._hint(key)  # if it reappears, the list of names has it
         elif key == self.prefix or key in self._names:
             self._fired.append(key)
 
     def go_on(self) -> None:
-        """Arm what fired, together: a commit of ours may have written a hundred of the keys."""
+        """Set the watches that fired again, together: one commit may write a hundred of the keys."""
         fired, self._fired = [key for key in dict.fromkeys(self._fired) if key not in self._armed], []
         if len(fired) >= _MANY:
             self._arm_nodes(fired)
@@ -177,7 +177,7 @@ class Watch:
             self._arm_node(key)
 
     def _keys(self, names: list[str]) -> set[str]:
-        """The keys of `names`; what others put there under names that are no keys is not ours to see."""
+        """The keys of `names`; names that are not valid keys belong to other programs and are skipped."""
         keys: set[str] = set()
         for name in names:
             key = below(self.prefix) + name

@@ -1,11 +1,11 @@
 """`setWatches`, a request of ZooKeeper's protocol that kazoo lacks: watches on the data of thousands of nodes at once.
 
 Rules
-* It takes the number of a transaction. A node that was written or deleted since gets its event at once, the others are
-  watched from then on. It is what a client sends that comes back, and as good where there was no watch before.
-* Events may come before the answer, so kazoo must know whom to call before the request is on its way: the watchers are
-  entered as it is written, on kazoo's own thread.
-* A node at a time costs 0.16 ms, in a request of thousands 0.01.
+* It has the number of a transaction. A node that was written or deleted since then gets its event at once; the others
+  are watched from now on. Clients send it after a reconnect, but it also works without earlier watches.
+* Events may arrive before the answer, so kazoo must know the watchers before the request is sent: they are registered
+  while it is written, on kazoo's own thread.
+* Watching takes 0.01 ms per node in a request of thousands, and 0.16 ms one by one.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ SET_WATCHES: Final = 101
 _REQUEST_BYTES_MAX: Final = 400_000
 _HEAD: Final = struct.Struct("!qi")
 _LENGTH: Final = struct.Struct("!i")
-_NOTHING: Final = _LENGTH.pack(0)  # neither absences nor children are watched so
+_NOTHING: Final = _LENGTH.pack(0)  # watches neither absences nor children
 
 Watcher = Callable[[Any], None]
 
 
 class SetWatches:
-    """Watches the data of the nodes of `watchers` (path -> who is called, once), as of the transaction `zxid`."""
+    """Watches the data of the nodes in `watchers` (path -> callback for one event), as of the transaction `zxid`."""
 
     type = SET_WATCHES
 

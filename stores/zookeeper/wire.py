@@ -1,11 +1,11 @@
 """`multiRead`, a request of ZooKeeper's protocol that kazoo lacks, as a class that kazoo can send.
 
 Rules
-* It gets data or children of hundreds of nodes in one request (22, servers since 3.6): 10 to 50 times as fast as a get
+* It reads data or children of hundreds of nodes in one request (22, servers since 3.6): 10 to 50 times as fast as a get
   per node.
-* kazoo writes what `serialize` gives and hands the reply to `deserialize`, both on its connection thread. Replies are
-  kept as they came and parsed by the thread that asked, so that the connection goes on reading.
-* Paths are ASCII (keys are, by the contract, and so is the chroot), so one character is one byte.
+* kazoo writes the result of `serialize` and passes the reply to `deserialize`, both on its connection thread. The reply
+  is kept as bytes and parsed by the calling thread, so that the connection keeps reading.
+* Paths are ASCII (keys are by the contract, and so is the chroot), so one character is one byte.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ MULTI_READ: Final = 22
 NO_NODE: Final = -101
 
 _INT: Final = struct.Struct("!i")
-_HEAD: Final = struct.Struct("!iBii")  # header of a result (type, done, error), and the length or code behind it
+_HEAD: Final = struct.Struct("!iBii")  # header of a result (type, done, error), and the following length or code
 # stat (czxid, version, cversion, owner, number of children) and the head of the next result
 _STAT_HEAD: Final = struct.Struct("!q24xii4xq4xi8xiBii")
-_VERSIONS_HEAD: Final = struct.Struct("!32xii28xiBii")  # of the stat only version and cversion
+_VERSIONS_HEAD: Final = struct.Struct("!32xii28xiBii")  # only version and cversion of the stat
 _MULTI_HEAD: Final = struct.Struct("!iBi")
 END: Final = _MULTI_HEAD.pack(-1, 1, -1)
-_PAD: Final = b"\0\0\0\0"  # behind the last header stands no length, but _HEAD reads one
+_PAD: Final = b"\0\0\0\0"  # _HEAD reads a length after the last header, which has none
 
 
 @attrs.frozen(weakref_slot=False)
 class Node:
-    """A node as it was read. `data` is None where the node holds none."""
+    """A node as it was read. `data` is None if the node holds none."""
 
     data: bytes | None
     version: int
@@ -44,7 +44,7 @@ class Node:
 
     @property
     def is_key(self) -> bool:
-        """Whether the contract calls it a key: a node without data that ever had children is only a parent."""
+        """Whether it is a key of the contract: a node without data that ever had children is only a parent."""
         return self.data is not None or self.cversion == 0
 
 
@@ -73,7 +73,7 @@ _LENGTHS: Final = [_INT.pack(length).decode("latin-1") for length in range(2048)
 
 
 class ReadFailed(Exception):
-    """One of many reads was refused; `place` says which, `code` is ZooKeeper's."""
+    """One of many reads was refused; `place`: its index, `code`: ZooKeeper's."""
 
     def __init__(self, place: int, code: int) -> None:
         super().__init__(place, code)
@@ -84,7 +84,7 @@ class ReadFailed(Exception):
 def parse_columns(
     reply: tuple[bytes, int], values: list[bytes | None], versions: list[int], generations: list[int]
 ) -> None:
-    """Append what a multiRead of data gave, as `stores.base.Columns` wants it."""
+    """Append the results of a multiRead of data, as in `stores.base.Columns`."""
     buffer, offset = reply[0] + _PAD, reply[1]
     kind, done, _, length = _HEAD.unpack_from(buffer, offset)
     offset += 13
@@ -112,7 +112,7 @@ def parse_columns(
 
 
 def parse_nodes(reply: tuple[bytes, int]) -> list[Node | None]:
-    """What a multiRead of data gave; None where there is no node."""
+    """The results of a multiRead of data; None if there is no node."""
     buffer, offset = reply[0] + _PAD, reply[1]
     kind, done, _, length = _HEAD.unpack_from(buffer, offset)
     offset += 13
@@ -133,7 +133,7 @@ def parse_nodes(reply: tuple[bytes, int]) -> list[Node | None]:
 
 
 def parse_children(reply: tuple[bytes, int]) -> list[list[str]]:
-    """What a multiRead of children gave; none where there is no node."""
+    """The results of a multiRead of children; empty if there is no node."""
     buffer, offset = reply[0] + _PAD, reply[1]
     kind, done, _, count = _HEAD.unpack_from(buffer, offset)
     offset += 13

@@ -158,7 +158,7 @@ def test_no_node_of_zookeeper_is_left(tmp_path: Path) -> None:
     "arguments,problem",
     [
         (("--store", "memory:some.json"), "--store: expected memory:, zookeeper:// or etcd://, got memory:"),
-        (("--store", "zoo:keeper"), "a store url begins with one of"),
+        (("--store", "zoo:keeper"), "a store url must begin with one of"),
         (("--store", "etcd://user:only-for-me@h"), "user and password are options"),
         (("--store", "etcd://127.0.0.1:1?connect_timeout=0.2", "--root", "no key"), "--root: not a key"),
         (

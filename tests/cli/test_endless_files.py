@@ -70,7 +70,7 @@ def test_a_device_without_an_end_is_one_line(place: str, tmp_path: Path) -> None
     code, out, said = ended(*arguments)
     assert (code, out) == (1 if arguments[0] in OF_KAFKA else 2, "")
     assert "/dev/zero" in said
-    assert "a device, expected a file or a pipe" in said
+    assert "expected a file or a pipe, not a device" in said
     assert "Errno" not in said
     assert len(said.splitlines()) == 1
 
@@ -95,7 +95,7 @@ PYTHON = ("recursion", "codec", "integer", "Exceeds", "sys.")
     [
         (b"[" * 100_000, "lists or objects are nested too deeply in it"),
         (b'{"version": ' + b"9" * 10_000 + b"}", "a number in it has too many digits"),
-        (b'{"version": "\xff"}', "no text in UTF-8 or UTF-16"),
+        (b'{"version": "\xff"}', "not text in UTF-8 or UTF-16"),
     ],
     ids=["deep", "long", "bytes"],
 )

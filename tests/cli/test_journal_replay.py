@@ -256,7 +256,7 @@ def test_many_rows_of_one_move_are_kept_at_its_ends(monkeypatch: pytest.MonkeyPa
     "arguments,problem",
     [
         (["missing"], "kedge: missing: No such file or directory\n"),
-        ([__file__], f"kedge: {__file__}:1: no line of a journal: "),
+        ([__file__], f"kedge: {__file__}:1: not a line of a journal: "),
         (["FOLDER", "--epoch", "9"], "kedge: --epoch: no whole commit of epoch 9; the journal has epochs 7, 8\n"),
         (["FOLDER", "--seq", "3"], "kedge: --seq: no commit up to 3\n"),
         (["FOLDER", "--partition", "0"], "kedge: --partition needs --topic\n"),

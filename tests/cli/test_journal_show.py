@@ -136,14 +136,14 @@ def test_a_torn_tail_is_reported_and_is_no_broken_chain(folder: Path) -> None:
     file.write_bytes(file.read_bytes()[:-1])
     result = show(folder, "--verify")
     assert result.exit_code == 0
-    assert f"kedge: {file}:2: torn tail: 1 lines after the last whole commit are not given\n" in result.stderr
+    assert f"kedge: {file}:2: torn tail: 1 lines after the last whole commit are left out\n" in result.stderr
 
 
 @pytest.mark.parametrize(
     "arguments,problem",
     [
         (["missing"], "kedge: missing: No such file or directory\n"),
-        ([__file__], f"kedge: {__file__}:1: no line of a journal: "),
+        ([__file__], f"kedge: {__file__}:1: not a line of a journal: "),
         ([], "Missing argument 'JOURNAL...'"),
         ([".", "--partition", "0"], "--partition needs --topic"),
         ([".", "--topic", "t", "--partition", "-1"], "-1 is not in the range x>=0"),

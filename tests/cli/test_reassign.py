@@ -157,7 +157,7 @@ def test_a_file_that_is_not_there_or_no_text_is_one_line(tmp_path: Path) -> None
     assert (done.exit_code, done.stderr) == (1, said)
     (tmp_path / "bytes").write_bytes(b"\xff{}")
     done = run(*NOWHERE, "--verify", "--reassignment-json-file", tmp_path / "bytes")
-    assert (done.exit_code, done.stderr) == (1, "Error: Failed to parse the JSON: no text in UTF-8 or UTF-16\n")
+    assert (done.exit_code, done.stderr) == (1, "Error: Failed to parse the JSON: not text in UTF-8 or UTF-16\n")
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_two_controllers_over_one_client_are_refused_until_the_first_is_closed()
     """Both would lead: the session decides who does."""
     store = MemoryStore()
     first = Controller(store, 1, Brokers())
-    with pytest.raises(ValueError, match="another controller's client"):
+    with pytest.raises(ValueError, match="used by another controller"):
         Controller(store, 2, Brokers())
     first.close()
     Controller(store, 2, Brokers()).close()

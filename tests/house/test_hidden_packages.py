@@ -42,8 +42,8 @@ def test_a_folder_that_hides_a_package_is_named(tmp_path: Path, name: str, use: 
     done = run(tmp_path, USES[use])
     assert done.returncode == 1
     assert done.stderr == (
-        f"kedge needs its own package '{name}', but {tmp_path / name} is found first: put your code into a package of "
-        "its own\n"
+        f"kedge needs its own package '{name}', but Python finds {tmp_path / name} first: move that code into a "
+        "package with another name\n"
     )
 
 
@@ -52,7 +52,9 @@ def test_a_file_hides_it_as_well_and_a_program_may_catch_it(tmp_path: Path) -> N
     program = "try:\n    import kedge\nexcept ImportError as error:\n    print('caught', error)"
     done = run(tmp_path, ["-c", program])
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(f"caught kedge needs its own package 'stores', but {tmp_path / 'stores.py'} is found")
+    assert done.stdout.startswith(
+        f"caught kedge needs its own package 'stores', but Python finds {tmp_path / 'stores.py'}"
+    )
 
 
 @pytest.mark.parametrize("use", USES)

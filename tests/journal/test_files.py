@@ -131,7 +131,7 @@ def test_a_strangers_file_in_the_place_of_ours_is_left_alone(tmp_path: Path) -> 
     file.write_text("a recipe for soup\n")
     told = Told(FolderSink(tmp_path))
     told.take_over()
-    assert told.journal.stopped == f"ValueError: {file} is no journal, its content is left alone"
+    assert told.journal.stopped == f"ValueError: {file} is not a journal; its content is left unchanged"
     assert file.read_text() == "a recipe for soup\n"
 
 

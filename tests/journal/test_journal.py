@@ -167,7 +167,7 @@ def test_a_full_disk_stops_the_journal_and_not_the_controller(caplog: pytest.Log
     assert (journal.commits_lost, journal.rows_lost, journal.lines_written) == (4, 13, 1)
     assert journal.stopped == "OSError: [Errno 28] No space left on device"
     assert [record.getMessage() for record in caplog.records] == [
-        "the journal stands still at epoch 7, seq 42: OSError: [Errno 28] No space left on device"
+        "the journal stopped at epoch 7, seq 42: OSError: [Errno 28] No space left on device"
     ]
 
 

@@ -178,12 +178,12 @@ def test_a_file_under_another_name_is_read_after_the_others(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "content,problem",
     [
-        (b"# notes\n", "notes.jsonl:1: no line of a journal: b'# notes"),
-        (b'{"epoch":7,"rows":1}\n', "notes.jsonl:1: no line of a journal"),
-        (b'{"epoch":true,"seq":1,"row":0,"ts":1,"event":"Takeover","rows":1}\n', ":1: no line of a journal"),
+        (b"# notes\n", "notes.jsonl:1: not a line of a journal: b'# notes"),
+        (b'{"epoch":7,"rows":1}\n', "notes.jsonl:1: not a line of a journal"),
+        (b'{"epoch":true,"seq":1,"row":0,"ts":1,"event":"Takeover","rows":1}\n', ":1: not a line of a journal"),
         (b'{"epoch":7,"seq":1,"row":0,\n{"epoch":7,"rows":1}\n', ":1: not JSON"),
         (b'{"epoch":' + b"[" * 100_000 + b',"rows":1}\n', ":1: not JSON"),
-        (b"\x00\xff\n", ":1: no line of a journal"),
+        (b"\x00\xff\n", ":1: not a line of a journal"),
     ],
     ids=["text", "other JSON", "bool", "broken JSON", "deep JSON", "bytes"],
 )

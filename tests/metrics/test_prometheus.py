@@ -100,7 +100,7 @@ def test_a_second_collector_in_a_registry_is_refused() -> None:
 
 @pytest.mark.parametrize("sources", [(), (3,)])
 def test_what_is_no_source_is_refused(sources: tuple[object, ...]) -> None:
-    with pytest.raises(TypeError, match="takes sources"):
+    with pytest.raises(TypeError, match="needs callable sources"):
         ControllerCollector(*sources)  # type: ignore[arg-type]
 
 

@@ -61,7 +61,7 @@ def test_a_move_may_be_aborted_wherever_it_died_before_the_fence(fault: Fault) -
         dies(moved, Death(at, fault))
         held = moved.other.get(LEADER_KEY, timeout_s=1)
         if held is not None and held.owner is None:  # fenced
-            with pytest.raises(MigrationRefused, match="it only goes forward"):
+            with pytest.raises(MigrationRefused, match="it can only be completed"):
                 moved.migration().abort()
             continue
         moved.migration().abort()

@@ -155,7 +155,7 @@ def test_of_two_runs_at_a_time_the_later_one_goes_on_and_the_earlier_one_ends() 
     moved = Moved()
     store = Overtaken(moved.to)
     store.overtake = lambda: moved.migration().run(0)
-    with pytest.raises(MigrationRefused, match="another run of this move has begun"):
+    with pytest.raises(MigrationRefused, match="another run of this migration has begun"):
         moved.migration(target=store).run(0)
     assert moved.migration().verify().differing == ()
     moved.take_over()

@@ -124,7 +124,7 @@ def test_a_run_asks_once_more_before_the_fence_whether_it_is_still_the_one_that_
         moved.there.commit([Put(keys.MIGRATION, json.dumps(said).encode(), entry.version)], timeout_s=1)
 
     store.deed = another
-    with pytest.raises(MigrationRefused, match="another run of this move"):
+    with pytest.raises(MigrationRefused, match="another run of this migration"):
         moved.migration(target=store).run(0)
     assert json.loads(moved.values(moved.to)[keys.MIGRATION])["run"] == "another"
     assert moved.get(EPOCH_KEY) == epoch
@@ -217,7 +217,7 @@ def test_a_store_that_stands_below_the_old_one_under_another_name_is_found_out()
     inner = f"/inner{keys.MIGRATION}"
     said = {"migration": "5f", "side": "to", "phase": "copying", "other": "x", "started_ms": 1}
     moved.put(inner, {"version": 1, **said})
-    with pytest.raises(MigrationRefused, match=f"{inner}: a store that is just moved to stands below FROM"):
+    with pytest.raises(MigrationRefused, match=f"{inner}: a cluster is being moved to a store below FROM"):
         moved.migration().run(0)
     assert moved.values(moved.to) == {}
     moved.put(inner, {"version": 1, **said, "phase": "complete"})
@@ -287,7 +287,7 @@ def test_where_others_win_every_election_it_gives_up_after_three() -> None:
                 assert elect(rivals[-1], b"rival", "n", 1) is not None
             return super().commit(ops, timeout_s=timeout_s)
 
-    with pytest.raises(MigrationRefused, match=r"3 times somebody else was elected.*nothing is fenced"):
+    with pytest.raises(MigrationRefused, match=r"another controller was elected 3 times.*nothing is fenced"):
         moved.migration(Lost(moved.server)).run(0)
     assert len(rivals) == 3
     held = moved.other.get(LEADER_KEY, timeout_s=1)

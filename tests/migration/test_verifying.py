@@ -56,7 +56,7 @@ def test_a_seal_that_somebody_removed_is_told() -> None:
     moved = Moved()
     moved.migration().run(0)
     moved.delete(keys.migration_seal(1))
-    with pytest.raises(MigrationRefused, match="is gone"):
+    with pytest.raises(MigrationRefused, match="is missing"):
         moved.migration().verify()
 
 

@@ -238,7 +238,7 @@ def test_a_field_that_is_not_of_its_kind_is_quarantined_and_named(field: str, va
     file.write_bytes(b"".join(lines))
     (held,) = audit(journal_files([tmp_path])).quarantine
     assert held.line == i + 1
-    assert field in held.reason or held.reason == "no line of a journal"
+    assert field in held.reason or held.reason == "not a line of a journal"
 
 
 def test_what_is_no_journal_is_refused(tmp_path: Path) -> None:

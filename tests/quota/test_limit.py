@@ -60,7 +60,7 @@ def test_a_clock_that_goes_back_counts_as_standing_still() -> None:
 
 def test_what_went_cannot_be_less_than_nothing() -> None:
     quota, _ = _quota(10)
-    with pytest.raises(ValueError, match="0 or more, not -1"):
+    with pytest.raises(ValueError, match="must not be negative: -1"):
         quota.record(-1)
     assert quota.rate() == 0
 

@@ -89,7 +89,7 @@ def test_a_value_that_is_no_rate_is_named_and_what_was_in_force_stays(wrong: str
     host.quotas.config_changed("brokers", "1", {LEADER: "5", FOLLOWER: "5"})
     refused = host.quotas.config_changed("brokers", "1", {LEADER: wrong, FOLLOWER: "6"})
     assert list(refused) == [LEADER]
-    assert "whole number of bytes a second" in refused[LEADER]
+    assert "whole number of bytes per second" in refused[LEADER]
     assert host.limits() == {LEADER: 5, FOLLOWER: 6}
     host.quotas.config_changed("brokers", "1", {LEADER: wrong})
     assert host.limits() == {LEADER: 5}

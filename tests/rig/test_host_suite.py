@@ -132,7 +132,7 @@ def test_a_failure_names_the_rule_and_both_values() -> None:
     name = "fences.an_older_controller_epoch_is_refused_with_11"
     report = check(lambda: SimulatedBrokers(broken.IgnoresControllerEpoch), [BY_NAME[name]])
     assert report.failed[name] == (
-        "A request of a controller that was deposed is answered with STALE_CONTROLLER_EPOCH and changes nothing.\n"
+        "A request of a deposed controller is answered with STALE_CONTROLLER_EPOCH and changes nothing.\n"
         "  the error of LeaderAndIsr with {'controller_epoch': 6, 'controller_id': 102}: "
         "expected <ErrorCode.STALE_CONTROLLER_EPOCH: 11>, got <ErrorCode.NONE: 0>"
     )

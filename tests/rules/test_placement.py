@@ -148,7 +148,7 @@ def test_a_replacement_keeps_the_rack_rule_where_one_can(racks: Racks, data: st.
     loads = Counter(broker for one in placed for broker in one)
     others = [broker for broker in racks if broker not in replicas]
     if not others:
-        with pytest.raises(ValueError, match="no broker left"):
+        with pytest.raises(ValueError, match="no broker is left"):
             replace_broker(replicas, leaving, racks, loads)
         return
     after = replace_broker(replicas, leaving, racks, loads)

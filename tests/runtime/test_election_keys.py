@@ -127,5 +127,5 @@ def test_a_format_that_is_raised_between_an_election_and_its_claim_is_heeded() -
     store.play(raise_it)
     cluster.wait(1000)
     assert not older.is_active
-    assert "version 3 is asked for" in cluster.findings()[FORMAT_KEY]
+    assert "needs a controller of version 3" in cluster.findings()[FORMAT_KEY]
     assert not cluster.has(LEADER_KEY)

@@ -344,5 +344,5 @@ def test_the_log_says_what_was_dropped_overwritten_or_not_read(caplog: pytest.Lo
     said = [record.getMessage() for record in caplog.records if "legacy key" in record.getMessage()]
     assert len(said) == 3
     assert "Unable to find partition t:9" in said[0]
-    assert "written by somebody else" in said[1]
+    assert "written by another program" in said[1]
     assert "cannot be read" in said[2]

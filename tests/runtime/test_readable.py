@@ -84,7 +84,7 @@ def test_the_reads_for_forbidden_keys_are_bounded_however_many_there_are() -> No
     assert found.values[1] is None  # it was asked for by itself, and is absent
     assert found.values[-1] is FORBIDDEN  # it was not
     assert guarded.reads < 5 * FORBIDDEN_MAX
-    assert "not asked for again by itself" in store.findings()["forbidden keys"]
+    assert "not checked one by one" in store.findings()["forbidden keys"]
     assert len(store.findings()) <= FORBIDDEN_MAX + 1
     guarded.reads = 0
     store.look_again(CALL_S)

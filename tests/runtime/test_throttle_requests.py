@@ -145,7 +145,7 @@ def test_a_throttle_that_is_set_while_nothing_moves_goes_with_the_next_move_and_
     cluster.wait(9_000)
     assert "while nothing moves" not in caplog.text
     cluster.wait(1_000)
-    assert "throttles of brokers 1 are set while nothing moves" in caplog.text
+    assert "throttles of brokers 1 are set while no move runs" in caplog.text
     assert broker_config(cluster, 1) == both(5_000)
     cluster.done(cluster.move([4, 5, 6]))
     ended(cluster)

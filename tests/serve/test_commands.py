@@ -239,7 +239,7 @@ def test_a_proposal_puts_no_two_replicas_into_a_rack_unless_that_is_asked_for(tm
 def test_a_setting_that_is_described_and_cannot_be_changed_is_said_to_be_read_only(run: Callable[..., Result]) -> None:
     assert "broker.id=1 " in run("configs", "--describe", "--all", "--broker", 1).stdout
     done = run("configs", "--alter", "--broker", 1, "--add-config", "broker.id=2")
-    said = "broker.id is read-only: it is set where the broker, or the controller, is started"
+    said = "broker.id is read-only: it is set when the broker or the controller is started"
     assert (done.exit_code, done.stderr) == (1, f"Error: brokers/1: {said}\n")
 
 

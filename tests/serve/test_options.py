@@ -75,7 +75,7 @@ def test_topics_have_1_partition_and_3_replicas_or_as_many_as_there_are_brokers(
         (["--brokers", "-1"], "--brokers: expected 0 to 1000, got -1"),
         (["--racks", "a,,b"], "--racks: expected names with commas between them"),
         (["--racks", "a,b,c,d"], "--racks: expected at most 3 racks, one per broker, got 4"),
-        (["--store", "nosuch:"], "a store url begins with"),
+        (["--store", "nosuch:"], "a store url must begin with"),
         (["--topic", "a b"], "--topic: expected NAME[:PARTITIONS[:REPLICATION_FACTOR]], got 'a b'"),
         (["--topic", "a", "--topic", "a:2"], "--topic: a is given twice"),
         (["--topic", "a:1:9"], "--topic a: "),
@@ -143,7 +143,7 @@ def test_a_file_that_is_nested_too_deeply_is_one_line(option: str, tmp_path: Pat
         (WHOLE.replace("salt=AAAA", "salt=AAA"), "salt is not base64"),
         (WHOLE.replace("4096", "x"), "iterations must be a number within 4096..100000"),
         (WHOLE.replace("4096", "1"), "iterations must be a number within 4096..100000"),
-        (WHOLE, "a short salt, or keys that do not fit"),
+        (WHOLE, "a short salt, or keys of different lengths"),
     ],
     ids=["password", "base64", "letters", "few", "short"],
 )

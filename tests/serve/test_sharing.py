@@ -147,7 +147,7 @@ def test_a_second_process_needs_an_id_of_its_own_and_no_brokers(
 ) -> None:
     said = refused(*store, "--node-id", "102", *NONE)
     where = leading.at["bootstrap"]
-    assert said.startswith(f"kedge: --node-id 102: controller 102 runs already, its gateway listens at {where}; ")
+    assert said.startswith(f"kedge: --node-id 102: controller 102 is already running, its gateway listens at {where}; ")
     said = refused(*store, "--node-id", "103")
     first = standing_by.at["brokers"]["1"]
     assert said.startswith(f"kedge: --brokers: broker 1 is already registered at {first}; ")

@@ -400,7 +400,7 @@ MUTANTS: tuple[tuple[Callable[[Patch], None], Callable[[Rig], None], str], ...] 
     (completes_early, _move_half_way, "invariant [34]"),
     (sends_before_the_commit, _move_half_way, "invariant 9"),
     (forgets_intents, _move_half_way, "invariant 7"),
-    (loads_no_intents, _intent_and_failover, "to be deleted|not its any more"),
+    (loads_no_intents, _intent_and_failover, "to be deleted|no longer a member"),
     (has_no_fence, _zombie, "invariant 5"),
     (elects_outside_the_isr, _last_of_the_isr_dies, "invariant 1"),
     (keeps_the_leader_epoch, _leader_dies, "invariant 5"),
@@ -414,13 +414,13 @@ MUTANTS: tuple[tuple[Callable[[Patch], None], Callable[[Rig], None], str], ...] 
     (deletes_keys_before_logs, _deleted_with_a_broker_down, "invariant 7"),
     (leaves_settings_behind, _deleted_with_a_broker_down, "invariant 8|is left of a topic"),
     (believes_every_isr, _some_seed, "invariant"),
-    (leaves_notifications, _key_put, "not worked off"),
+    (leaves_notifications, _key_put, "not handled"),
     (begins_the_time_anew, _reduced_with_a_failover, "not within"),
     (begins_ids_anew, _reduced_and_expanded, "invariant 8"),
     (drops_the_status, _isr_of_read_only, "invariant 8"),
     (purges_before_all_have_deleted, _reduced_with_a_broker_down, "invariant [78]"),
     (goes_offline_at_once, _read_only_for_long, "invariant 8"),
-    (leaves_the_reduction_key, _reduced_and_expanded, "names nothing that there is"),
+    (leaves_the_reduction_key, _reduced_and_expanded, "names no existing partition"),
 )
 
 

@@ -58,7 +58,7 @@ def test_a_file_and_the_environment_are_taken_and_the_url_counts_first(
     assert who(parse(f"{kind}://h")) == ("other", "another")
     assert who(parse(f"{kind}://h?credentials={file}")) == ("me", SECRET)
     assert who(parse(f"{kind}://h?{own}")) == ("own", "pw")
-    with pytest.raises(Invalid, match=r"not both|one of them alone"):
+    with pytest.raises(Invalid, match=r"not both|either user and password|only one of"):
         parse(f"{kind}://h?{own}&credentials={file}")
 
 
@@ -69,9 +69,9 @@ def test_a_url_of_zookeeper_may_say_the_scheme_alone(file: Path) -> None:
 
 
 def test_half_of_a_pair_is_named() -> None:
-    with pytest.raises(Invalid, match=rf"^{USERNAME} is set in the environment, and {PASSWORD} is not$"):
+    with pytest.raises(Invalid, match=rf"^{USERNAME} is set in the environment, but {PASSWORD} is not$"):
         found(None, {USERNAME: "me", PASSWORD: ""})
-    with pytest.raises(Invalid, match=rf"^{PASSWORD} is set in the environment, and {USERNAME} is not$") as raised:
+    with pytest.raises(Invalid, match=rf"^{PASSWORD} is set in the environment, but {USERNAME} is not$") as raised:
         found(None, {PASSWORD: SECRET})
     assert SECRET not in str(raised.value)
     assert found(None, {USERNAME: "", PASSWORD: ""}) is None
@@ -86,16 +86,16 @@ def test_the_group_may_read_the_file(file: Path, mode: int) -> None:
 @pytest.mark.parametrize("mode", [0o644, 0o604, 0o602, 0o660])
 def test_a_file_that_others_may_read_or_change_is_refused(file: Path, mode: int) -> None:
     file.chmod(mode)
-    with pytest.raises(Invalid, match=rf"{file}: has mode {mode:04o}, so others may read or change it; chmod 600$"):
+    with pytest.raises(Invalid, match=rf"{file}: mode {mode:04o} lets others read or change it; use chmod 600$"):
         found(str(file))
 
 
 @pytest.mark.parametrize("content", [b"", b"me", b"me:", f":{SECRET}".encode(), b"me:pw\nother:pw\n", b"me:\xff"])
 def test_a_file_that_holds_no_pair_is_refused_and_not_shown(file: Path, content: bytes) -> None:
     file.write_bytes(content)
-    with pytest.raises(Invalid, match=r"^credentials: .*: is (not one line USER:PASSWORD|no file of text in UTF-8)$"):
+    with pytest.raises(Invalid, match=r"^credentials: .*: (must be one line USER:PASSWORD|not a text file in UTF-8)$"):
         found(str(file))
-    with pytest.raises(Invalid, match="no file of text"):
+    with pytest.raises(Invalid, match="not a text file"):
         found("a\0b")
 
 

@@ -265,7 +265,7 @@ def test_a_store_that_cannot_be_broken_says_so() -> None:
     class Plain(FaultStore):
         disconnect = None  # type: ignore[assignment]
 
-    with pytest.raises(Invalid, match="cut off"):
+    with pytest.raises(Invalid, match="disconnected or expired"):
         FaultStore(Plain(MemoryStore())).expire()
 
 

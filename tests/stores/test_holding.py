@@ -132,7 +132,7 @@ def test_a_guard_that_does_not_hold_deposes_nobody() -> None:
 def test_what_somebody_else_holds_for_good_is_left_alone() -> None:
     _, store = _marked()
     _held(store)
-    with pytest.raises(Invalid, match="held for good by somebody else"):
+    with pytest.raises(Invalid, match="held permanently by another program"):
         _held(store, nonce=b"another")
 
 

@@ -59,7 +59,7 @@ def test_more_than_the_limit_is_refused(tmp_path: Path) -> None:
     [
         (b"[" * 100_000, "lists or objects are nested too deeply in it"),
         (b"9" * 10_000, "a number in it has too many digits"),
-        (b'{"a": "\xff"}', "no text in UTF-8 or UTF-16"),
+        (b'{"a": "\xff"}', "not text in UTF-8 or UTF-16"),
         (b"{", "Expecting property name enclosed in double quotes: line 1 column 2"),
     ],
     ids=["deep", "long", "bytes", "torn"],

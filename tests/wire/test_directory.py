@@ -44,7 +44,7 @@ def test_a_controller_has_one_gateway_that_listens() -> None:
         gone.commit([Put("/kedge/gateways/3", encode_gateway("127.0.0.1", port), ABSENT, ephemeral=True)], timeout_s=5)
         taken = Gateway(pair.standby.controller, port=free_port(), peers=Peers(store=finding))
         with pytest.raises(
-            AlreadyRunning, match=f"controller 2 runs already, .* at 127.0.0.1:{pair.standby.address.port}"
+            AlreadyRunning, match=f"controller 2 is already running, .* at 127.0.0.1:{pair.standby.address.port}"
         ):
             taken.start()
         with Controller(MemoryStore(pair.server), 3, Brokers()) as third:

@@ -161,13 +161,13 @@ def test_long_names_and_passwords_are_refused_before_they_are_looked_at(mechanis
 
 
 NO_NAMES = {
-    "": "a name of 1 to 512 bytes is asked for",
-    "a" * 513: "a name of 1 to 512 bytes is asked for",
-    "ü" * 257: "a name of 1 to 512 bytes is asked for",
+    "": "a name must have 1 to 512 bytes",
+    "a" * 513: "a name must have 1 to 512 bytes",
+    "ü" * 257: "a name must have 1 to 512 bytes",
     "a\0b": "control characters forbidden",
     "line\n": "control characters forbidden",
-    "of\ufb01ce": "who logs in has this name as 'office'",  # a ligature
-    "u\u0308": "who logs in has this name as 'ü'",  # two characters that are one
+    "of\ufb01ce": "clients log in under the normalised form of this name, 'office'",  # a ligature
+    "u\u0308": "clients log in under the normalised form of this name, 'ü'",  # two characters that are one
     "\ud800": "surrogate codes forbidden",
 }
 
@@ -193,7 +193,7 @@ def test_names_under_which_nobody_could_log_in_are_refused_where_they_are_read(t
 @pytest.mark.parametrize("password", ["", "a" * 513, "ü" * 257, "a\0b"], ids=ascii)
 def test_passwords_with_which_nobody_could_log_in_are_refused_and_not_told(password: str) -> None:
     for make in (salted, lambda said: Users({"alice": said})):
-        with pytest.raises(ValueError, match=r"bytes is asked for|control characters") as refused:
+        with pytest.raises(ValueError, match=r"must have 1 to 512 bytes|control characters") as refused:
             make(password)
         assert not password or password not in str(refused.value)
 

@@ -120,7 +120,7 @@ def test_a_broker_that_lacks_the_api_is_told_nothing_and_named(controlled: tuple
     controller, _ = controlled
     with Peer({6: (0, 8)}) as peer:
         register(controller, 1, peer)
-        until_not_delivered(controller, "speaks LeaderAndIsr in no version, we speak 0 to 7")
+        until_not_delivered(controller, "supports LeaderAndIsr in no version, this host 0 to 7")
     assert peer.asked == []
 
 
@@ -170,7 +170,7 @@ def test_a_broker_that_does_not_answer_in_time_is_given_up() -> None:
         (b"\x7f\xff\xff\xff", "announces 2147483647 bytes"),
         (SIZE.pack(3) + b"abc", "no LeaderAndIsr response"),
         (SIZE.pack(9) + b"\x00\x00\x00\x63\x00\x00\x00\x01\x00", "response to 99"),
-        (None, "hung up before it answered"),
+        (None, "closed the connection before it answered"),
     ],
 )
 def test_what_is_no_answer_is_not_delivered(answer: bytes | None, words: str) -> None:
@@ -184,7 +184,7 @@ def test_what_is_no_answer_is_not_delivered(answer: bytes | None, words: str) ->
 def test_who_is_not_there_is_not_reached() -> None:
     with Peer(LATEST) as peer:
         address = peer.address
-    with pytest.raises(NotDelivered, match="is not reached"):
+    with pytest.raises(NotDelivered, match="cannot be reached"):
         Link(address, 5.0)
 
 
@@ -259,7 +259,7 @@ def test_a_broker_whose_listener_asks_for_a_login_is_told_once_we_are_let_in(
         (Credentials("kedge", "wrong", "PLAIN"), "as 'kedge': error 58: Authentication failed: Invalid username"),
         (Credentials("kedge", "wrong"), "as 'kedge': error 58: Authentication failed during authentication"),
         (Credentials("nobody", "x", "SCRAM-SHA-256"), "as 'nobody': error 58"),
-        (Credentials("\n", "x"), "no login by SCRAM-SHA-512"),
+        (Credentials("\n", "x"), "the login by SCRAM-SHA-512 failed"),
     ],
     ids=["PLAIN", "SCRAM", "nobody", "no name"],
 )
@@ -285,10 +285,10 @@ def listening(peer: Peer, protocol: str) -> BrokerRegistration:
 @pytest.mark.parametrize(
     "protocol, words",
     [
-        ("SSL", "listens with SSL, without a context for TLS"),
-        ("SASL_PLAINTEXT", "listens with SASL_PLAINTEXT, without credentials to log in with"),
-        ("SASL_SSL", "listens with SASL_SSL, without a context for TLS"),
-        ("OTHER", "listens with OTHER, which this host does not speak"),
+        ("SSL", "listens with SSL, but this host has no TLS context"),
+        ("SASL_PLAINTEXT", "listens with SASL_PLAINTEXT, but this host has no credentials for a login"),
+        ("SASL_SSL", "listens with SASL_SSL, but this host has no TLS context"),
+        ("OTHER", "listens with OTHER, which this host does not support"),
     ],
 )
 def test_a_broker_that_cannot_be_spoken_to_is_named(

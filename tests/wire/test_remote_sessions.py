@@ -133,7 +133,7 @@ def test_a_second_process_under_the_id_of_one_that_beats_is_refused(
     epoch = register(client, 7, NOWHERE).broker_epoch
     assert register(client, 7, address).error_code == 101
     assert beat(client, 7, epoch).error_code == 0
-    assert "broker 7 is registered already at 127.0.0.1:1 by another process, heard of" in caplog.text
+    assert "broker 7 is registered already at 127.0.0.1:1 by another process, whose last heartbeat was" in caplog.text
 
 
 def test_the_id_of_a_broker_of_the_gateways_own_process_is_refused(

@@ -219,7 +219,7 @@ def test_a_replica_that_fails_harms_no_other(shared: Shared, caplog: pytest.LogC
     with shared.cluster.lock:
         del shared.broker(2).replicas[(broken.topic_id, -5)]
     assert [record.getMessage() for record in caplog.records if record.exc_info] == [
-        "broker 2: the replica of broken--5 failed; it is retried, and the other replicas go on"
+        "broker 2: the replica of broken--5 failed; it is retried, and the other replicas continue"
     ]
 
 
@@ -300,6 +300,6 @@ def test_brokers_are_not_ordered_by_who_has_another_secret() -> None:
         host.attach(shared.controller)
         broker = shared.broker(1)
         request = StopReplicaRequest(1, broker.epoch, 102, broker.controller_epoch, (_GONE,))
-        with pytest.raises(NotDelivered, match="does not let us in"):
+        with pytest.raises(NotDelivered, match="refuses the login"):
             host.stop_replica(request)
         host.close()

@@ -190,9 +190,9 @@ def test_others_than_this_machine_come_in_only_with_a_login_or_where_that_is_sai
     store = MemoryStore()
     with Controller(store, 1, Brokers()) as controller:
         for host in ("0.0.0.0", "::", "", "example.org", "192.0.2.1"):  # noqa: S104 - nothing listens
-            with pytest.raises(ValueError, match="beyond this machine"):
+            with pytest.raises(ValueError, match="is not only local"):
                 Gateway(controller, host)
-            with pytest.raises(ValueError, match="beyond this machine"):
+            with pytest.raises(ValueError, match="is not only local"):
                 Gateway(controller, host, tls=Tls(ours.certificate, ours.key))  # a cipher is no login
             Gateway(controller, host, allow_anonymous=True, advertised="kafka.example.org")
         for host in ("127.0.0.1", "127.0.0.9", "::1", "localhost"):

@@ -1,7 +1,7 @@
-"""Events: what the machine decides on. Small values that carry all that a rule needs from outside: the time, ids and
-random starts are drawn by the runtime and stand in the event, so that a rule asks nobody.
+"""Events: what the machine decides on. Each carries everything that a rule needs from outside. The runtime draws the
+time, ids and random numbers and puts them into the event, so rules are pure functions.
 
-One event is about one partition, one topic or one broker. What concerns many is an event that *expands* into those.
+An event is about one partition, topic or broker. An event about many *expands* into such events.
 """
 
 from controller.model.events.base import LATER, Decision, Event, Group, KeyRead, refuse

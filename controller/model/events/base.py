@@ -1,4 +1,4 @@
-"""The root of all events, and what a rule answers."""
+"""The root of all events, and the decision that a rule returns."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from controller.model.records import Record
 @frozen
 class Event:
     """Root of all events. `now_ms`: Unix milliseconds, by the runtime's clock. `takes_turns`: it may have to wait until
-    another large event has ended (`rules.throttling.turns`). `is_kept`: others wait for it, so that it is tried again
-    where it was refused, or its rule failed. `is_begun`: it is a step of what was begun, and done however late it is.
+    another large event has ended (`rules.throttling.turns`). `is_kept`: other events wait for it, so it is retried if
+    it was refused or its rule failed. `is_begun`: it continues something that has begun, and is decided however late it
+    is.
     """
 
     takes_turns: ClassVar[bool] = False
@@ -24,20 +25,21 @@ class Event:
     now_ms: int
 
     def dropped(self) -> Event | None:
-        """What follows where it was refused, or its rule failed."""
+        """The event that follows if this one was refused, or its rule failed."""
         return None
 
 
 @frozen
 class KeyRead(Event):
-    """Root of what tells what a key holds: news until our next commit, so it is decided before all that waits."""
+    """Root of the events that hold what was read from a key. Until our next commit this is news, so these events are
+    decided before all others."""
 
 
 @frozen
 class Group:
-    """The parts of a large event, and `then`, which is decided after each of them was decided or refused, also where
-    some have to wait for a key. An event that was named before, in this group or in another one of the same Decision,
-    is the same event: it is decided once, and all that name it wait for it."""
+    """The parts of a large event, and `then`, which is decided once each part was decided or refused, also if some had
+    to wait for a key. An event that appears again, in this group or another of the same Decision, is the same event: it
+    is decided once, and all groups with it wait for it."""
 
     events: tuple[Event, ...]
     then: Event | Group
@@ -45,8 +47,8 @@ class Group:
 
 @frozen
 class Decision:
-    """What a rule answers: the records, in order; the reply (a value, or an ApiError); the events that follow, which
-    are decided later, each in a Decision of its own."""
+    """What a rule returns: records, in order; the reply (a value or an ApiError); and the events that follow, each of
+    which gets a Decision of its own later."""
 
     records: tuple[Record, ...] = ()
     reply: object = None
@@ -58,9 +60,9 @@ class _Later(enum.Enum):
 
 
 LATER: Final = _Later.LATER
-"""As the reply of a Decision: whoever asked is answered by the end of its last Group."""
+"""The reply of a Decision whose caller is answered at the end of its last Group."""
 
 
 def refuse(error: ApiError) -> Decision:
-    """Nothing changes, the caller gets `error`."""
+    """A decision that changes nothing and answers with `error`."""
     return Decision(reply=error)

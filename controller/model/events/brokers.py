@@ -1,4 +1,4 @@
-"""Brokers come, go, leave and report."""
+"""Events about brokers: they register, leave, shut down and report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from controller.model.values import Broker, DeleteIntent
 
 @frozen
 class BrokerGone(Event):
-    """The registration `epoch` of a live broker is no more."""
+    """The registration `epoch` of a live broker has ended."""
 
     broker_id: int
     epoch: int
@@ -19,7 +19,7 @@ class BrokerGone(Event):
 
 @frozen
 class ReplicaDied(Event):
-    """One partition of a broker's death, or of its disk's."""
+    """One partition of a broker that died, or whose disk failed."""
 
     topic: str
     partition: int
@@ -28,8 +28,8 @@ class ReplicaDied(Event):
 
 @frozen
 class ReplicasDied(Event):
-    """One partition of all the deaths that a takeover found. `dead`: those of them that were in its ISR, which are not
-    born again before this is decided."""
+    """One partition of all brokers that a takeover found dead. `dead`: those of them that were in its ISR; they are not
+    admitted again before this event is decided."""
 
     topic: str
     partition: int
@@ -38,8 +38,8 @@ class ReplicasDied(Event):
 
 @frozen
 class DeathDone(Event):
-    """Every partition of a death was decided. `returned`: the broker as a takeover found it registered anew; it is live
-    again at once, before its registration is looked at again."""
+    """All partitions of a dead broker were decided. `returned`: the broker, if a takeover found it registered again. It
+    is live at once, before its registration is read again."""
 
     broker_id: int
     epoch: int
@@ -48,7 +48,7 @@ class DeathDone(Event):
 
 @frozen
 class ShutdownAsked(Event):
-    """A live broker asks for a controlled shutdown."""
+    """A live broker requests a controlled shutdown."""
 
     broker_id: int
     epoch: int
@@ -73,22 +73,22 @@ class ShutdownDecided(Event):
 
 @frozen
 class BrokerCame(Event):
-    """A broker is registered that is not live; nothing of its former death is left to do."""
+    """A broker that is not live has registered, and nothing of its former death is left to do."""
 
     broker: Broker
 
 
 @frozen
 class BrokerRedescribed(Event):
-    """A live broker says other endpoints or another rack under the same epoch, or was found live by a takeover and
-    has to be admitted."""
+    """A live broker registered other endpoints or another rack under the same epoch, or a takeover found it live and
+    has to admit it."""
 
     broker: Broker
 
 
 @frozen
 class BrokerUnread(Event):
-    """A broker that is not live is registered, and its registration cannot be read. `epoch`: its `created`."""
+    """A broker that is not live is registered, but its registration cannot be read. `epoch`: the key's `created`."""
 
     broker_id: int
     epoch: int
@@ -96,8 +96,8 @@ class BrokerUnread(Event):
 
 @frozen
 class BrokerKnown(Event):
-    """What could not be read of a broker's registration can be: `epoch` is what it is registered under, None where it
-    is not registered any more."""
+    """An unreadable registration of a broker can be read again, or is gone. `epoch`: the registered epoch, None if the
+    broker is no longer registered."""
 
     broker_id: int
     epoch: int | None
@@ -107,6 +107,7 @@ class BrokerKnown(Event):
 class DiskReported(Event):
     """A broker answered for a partition: its disk is gone (error 56), or it is there."""
 
+    """A broker's answer about a partition says that its disk failed (`gone`, error 56), or that it works."""
     topic: str
     partition: int
     broker: int
@@ -115,6 +116,6 @@ class DiskReported(Event):
 
 @frozen
 class DeletionAcknowledged(Event):
-    """A broker deleted replicas that it was told to."""
+    """A broker confirmed that it deleted replicas."""
 
     intents: tuple[DeleteIntent, ...]

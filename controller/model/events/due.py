@@ -1,4 +1,4 @@
-"""The machine's own: time has come, or something follows from what was decided."""
+"""Events that the machine raises itself: a time has come, or a decision has consequences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from controller.model.frozen import frozen
 
 @frozen
 class PartitionDue(Event):
-    """Look at this partition again: a first leader, a leader for a leaderless one, a move to go on with."""
+    """Check this partition: it may need a first leader, a new leader, or the next step of its move."""
 
     topic: str
     partition: int
@@ -24,19 +24,19 @@ class MoveDeadline(Event):
 
 @frozen
 class TopicKeyDue(Event):
-    """The topic's key is behind the R of its partitions for long enough."""
+    """The topic's key has lacked the current replicas of its partitions for long enough: write it."""
 
     topic: str
 
 
 @frozen
 class RebalanceDue(Event):
-    """Look how many of its preferred partitions each broker leads."""
+    """Check what share of its preferred partitions each broker leads."""
 
 
 @frozen
 class PreferredDue(Event):
-    """Nobody waits for the answer: the preferred leader leads, if it can."""
+    """Make the preferred leader the leader, if possible. No caller waits for the answer."""
 
     topic: str
     partition: int
@@ -44,14 +44,14 @@ class PreferredDue(Event):
 
 @frozen
 class TopicDeletionDue(Event):
-    """Begin, or after a takeover go on, to delete a topic whose deletion is written down."""
+    """Begin the recorded deletion of a topic, or continue it after a takeover."""
 
     topic: str
 
 
 @frozen
 class PartitionDeletionDue(Event):
-    """Stop a partition of a topic that is being deleted, and write down who has to delete it, or who else."""
+    """Stop a partition of a topic that is being deleted, and record the brokers that have to delete it."""
 
     topic: str
     partition: int
@@ -59,14 +59,14 @@ class PartitionDeletionDue(Event):
 
 @frozen
 class TopicLogsDue(Event):
-    """Look whether every log of a topic that is being deleted is gone."""
+    """Check whether all logs of a topic that is being deleted are deleted."""
 
     topic: str
 
 
 @frozen
 class StateKeyDue(Event):
-    """Every log of the topic is gone: remove the state key of this partition."""
+    """All logs of the topic are deleted: remove the state key of this partition."""
 
     topic: str
     partition: int
@@ -74,15 +74,16 @@ class StateKeyDue(Event):
 
 @frozen
 class TopicGoneDue(Event):
-    """Look whether every state key of a topic that is being deleted is gone."""
+    """Check whether all state keys of a topic that is being deleted are removed."""
 
     topic: str
 
 
 @frozen
 class LeaderEpochsDue(Event):
-    """The cluster was moved to this store, where generations and epochs of brokers begin again: raise the leader epochs
-    of some partitions of a topic. `partitions`: few enough for one commit."""
+    """Raise leader epochs after the cluster was migrated to this store, where generations and broker epochs begin
+    again.
+    `partitions`: some partitions of the topic, few enough for one commit."""
 
     is_kept: ClassVar[bool] = True
 
@@ -92,11 +93,11 @@ class LeaderEpochsDue(Event):
 
 @frozen
 class MigrationDone(Event):
-    """Every leader epoch is raised: the marker of the move goes."""
+    """All leader epochs are raised: remove the marker of the migration."""
 
 
 @frozen
 class ChangesDue(Event):
-    """These notifications of changed configs are old enough to go."""
+    """These notifications of changed configs are old enough to be deleted."""
 
     changes: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What was found in the store: keys that somebody else wrote, orders of others."""
+"""Events about what was read from the store: keys that other programs wrote, and requests in keys."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from controller.model.values import DeleteIntent, Move, Partition, Replicas, Top
 
 @frozen
 class DeletionKeyRead(KeyRead):
-    """A key under /admin/delete_topics was read; it stands at `version` (0: it is absent;
-    UNREAD: it is there and may not be read)."""
+    """A key under /admin/delete_topics was read at `version` (0: it is absent; UNREAD: it exists, and its content was
+    not readable)."""
 
     topic: str
     version: int
@@ -33,7 +33,7 @@ class KafkaMoveFound(Event):
 
 @frozen
 class ForeignTargetFound(Event):
-    """A move from before a controller led here that is none of Kedge's."""
+    """A move from before this term that Kedge did not begin."""
 
     topic: str
     partition: int
@@ -42,7 +42,7 @@ class ForeignTargetFound(Event):
 
 @frozen
 class StrayIsrFound(Event):
-    """I has members outside R and T."""
+    """The ISR has members outside R and T."""
 
     topic: str
     partition: int
@@ -50,7 +50,7 @@ class StrayIsrFound(Event):
 
 @frozen
 class TopicIdMissing(Event):
-    """A topic of an older Kafka has no id: it gets this one."""
+    """A topic of an older Kafka has no id and gets this one."""
 
     topic: str
     topic_id: str
@@ -58,21 +58,21 @@ class TopicIdMissing(Event):
 
 @frozen
 class IntentsDue(Event):
-    """Look at the open intents of a broker and at their keys: some may be void, some empty."""
+    """Check the open delete intents of a broker, and their keys: intents may be void, keys may be empty."""
 
     broker: int
 
 
 @frozen
 class IntentDue(Event):
-    """Look at one open intent: it may be void."""
+    """Check one open delete intent: it may be void."""
 
     intent: DeleteIntent
 
 
 @frozen
 class IntentsKeyDue(Event):
-    """Look at one key of intents: nothing in it may be open."""
+    """Check one key of delete intents: it may be empty."""
 
     broker: int
     seq: int
@@ -80,8 +80,8 @@ class IntentsKeyDue(Event):
 
 @frozen
 class StateKeyRead(KeyRead):
-    """A state key was read again, since somebody else wrote it. `found` None: it is absent (version 0), or `problem`
-    says why it cannot be read."""
+    """A state key was read again after another program wrote it. `found` None: it is absent (version 0), or unreadable
+    (`problem` says why)."""
 
     topic: str
     partition: int
@@ -92,9 +92,10 @@ class StateKeyRead(KeyRead):
 
 @frozen
 class TopicKeyRead(KeyRead):
-    """A topic's key was read, since somebody else wrote it. `found` None: it is absent (version 0), or `problem` says
-    why it cannot be read. `partitions` and `versions`: all that the store has of the topic; `state_problems`: why state
-    keys of partitions cannot be read; `id_is_new`: the key has no topic_id, `found` has one that was drawn for it."""
+    """A topic's key was read after another program wrote it. `found` None: it is absent (version 0), or unreadable
+    (`problem` says why). `partitions` and `versions`: everything in the store about the topic; `state_problems`: why
+    state keys of partitions cannot be read; `id_is_new`: the key has no topic_id, and `found` has one that was drawn
+    for it."""
 
     name: str
     found: Topic | None
@@ -112,19 +113,19 @@ class TopicKeyRead(KeyRead):
 
 @frozen
 class LegacyKeyRead(KeyRead):
-    """The legacy key was read, since it was written or deleted, by us or by somebody else."""
+    """The legacy key was read, since this controller or another program wrote or deleted it."""
 
     found: LegacyKey
 
 
 @frozen
 class LegacyPlanDue(Event):
-    """A takeover found a legacy key, and every broker that is registered is live: go on with its entries."""
+    """A takeover found a legacy key, and all registered brokers are live: continue with its entries."""
 
 
 @frozen
 class LegacyEntryDue(Event):
-    """Begin the move that an entry of the legacy key asks for."""
+    """Begin the move of an entry of the legacy key."""
 
     topic: str
     partition: int
@@ -132,12 +133,12 @@ class LegacyEntryDue(Event):
 
 @frozen
 class LegacyKeyDue(Event):
-    """The legacy key is behind its entries for long enough, or cannot be read and nothing runs any more."""
+    """The legacy key has differed from its entries for long enough, or it is unreadable and no move runs: write it."""
 
 
 @frozen
 class ConfigKeyRead(KeyRead):
-    """The config key of a topic was read: `version` 0 = it is absent."""
+    """The config key of a topic was read. `version` 0: it is absent."""
 
     topic: str
     configs: Mapping[str, str]
@@ -146,14 +147,14 @@ class ConfigKeyRead(KeyRead):
 
 @frozen
 class BrokerConfigRead(KeyRead):
-    """`/config/brokers/<name>` was read (a broker's id in decimal, or "<default>"): `version` 0 = it is absent."""
+    """`/config/brokers/<name>` was read (a broker's id in decimal, or "<default>"). `version` 0: it is absent."""
 
     name: str
     configs: Mapping[str, str]
     version: int
 
 
-# --- notifications: keys that others put for the controller to work off
+# --- notifications: keys that brokers and tools write for the controller
 
 
 @frozen
@@ -167,7 +168,7 @@ class PreferredElectionPut(Event):
 
 @frozen
 class LogDirNotified(Event):
-    """A notification was read at `version`: something happened to a disk of `broker`."""
+    """A notification was read at `version`: a disk of `broker` changed its state."""
 
     key: str
     version: int
@@ -176,7 +177,8 @@ class LogDirNotified(Event):
 
 @frozen
 class NotificationDone(Event):
-    """All that it asked for was decided. `notes`: what of it was passed over. `problem`: why it could not be read."""
+    """Everything that a notification requested was decided. `notes`: what was skipped. `problem`: why it is
+    unreadable."""
 
     key: str
     version: int

@@ -1,4 +1,4 @@
-"""Partitions are taken away from topics (KIP-694)."""
+"""Events about reductions: topics get fewer partitions (KIP-694)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from controller.model.values import Extra
 
 @frozen
 class DeletePartitions(Event):
-    """The topic is to have `total_count` partitions, or to lose just these `partitions` (one of the two is None).
-    `immediate`: they go offline now; otherwise they are read-only first."""
+    """Reduce the topic to `total_count` partitions, or by these `partitions` (one of the two is None). `immediate`:
+    they go offline now; otherwise they are read-only first."""
 
     topic: str
     total_count: int | None
@@ -21,8 +21,8 @@ class DeletePartitions(Event):
 
 @frozen
 class ReductionKeyRead(KeyRead):
-    """The key of a reduction was read; it stands at `version` (0: it is absent). `problem`:
-    why it cannot be read; `entries` and `extra`: what it says where it can."""
+    """The key of a reduction was read at `version` (0: it is absent). `problem`: why it is unreadable; otherwise
+    `entries` and `extra` hold its content."""
 
     topic: str
     version: int
@@ -33,8 +33,8 @@ class ReductionKeyRead(KeyRead):
 
 @frozen
 class ReductionDue(Event):
-    """Begin a reduction, or go on with it. `is_found`: a takeover found it, and whoever led before may not have told
-    what it had purged."""
+    """Begin a reduction, or continue it. `is_found`: a takeover found it, and the former controller may not have
+    notified its host of all purged partitions."""
 
     topic: str
     is_found: bool = False
@@ -42,7 +42,7 @@ class ReductionDue(Event):
 
 @frozen
 class RetirementDue(Event):
-    """Give a partition the status that its reduction wants, and those who hold logs of it their intents."""
+    """Give a partition the status that its reduction demands, and delete intents to the brokers that hold its logs."""
 
     topic: str
     partition: int
@@ -50,8 +50,8 @@ class RetirementDue(Event):
 
 @frozen
 class RetirementsDue(Event):
-    """Look at the clocks of all read-only partitions. `empty`: topic, partition and leader epoch of those whose leader
-    reports under that epoch that its log is empty."""
+    """Check whether read-only partitions may go offline. `empty`: topic, partition and leader epoch of those whose
+    leader reports, under that epoch, that its log is empty."""
 
     empty: frozenset[tuple[str, int, int]] = frozenset()
 
@@ -59,7 +59,7 @@ class RetirementsDue(Event):
 @frozen
 class RetirementOver(Event):
     """A read-only partition may go offline. `empty_epoch`: the leader epoch under which its leader reports an empty
-    log, None where its time has passed."""
+    log; None if its retention is over."""
 
     topic: str
     partition: int
@@ -68,14 +68,14 @@ class RetirementOver(Event):
 
 @frozen
 class PurgeDue(Event):
-    """Look whether the last partitions of a topic are offline, and every log of them gone."""
+    """Check whether the last partitions of a topic are offline and all their logs deleted."""
 
     topic: str
 
 
 @frozen
 class ReductionKeyDue(Event):
-    """The key of a reduction names partitions that are gone. `is_found`: as in ReductionDue."""
+    """The key of a reduction names partitions that no longer exist. `is_found`: as in ReductionDue."""
 
     topic: str
     is_found: bool = False

@@ -1,4 +1,4 @@
-"""What callers ask for."""
+"""Events for the requests of callers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from controller.model.values import ConfigEntity, DeleteIntent, Partition, Repli
 @frozen
 class AlterReassignment(Event):
     """Set, replace or cancel (target None) the reassignment of one partition. `to_origin`: the target is the origin of
-    the move that runs. `policy_message`: what the host's policy has against it."""
+    the running move. `policy_message`: why the host's policy refuses it."""
 
     topic: str
     partition: int
@@ -27,7 +27,7 @@ class AlterReassignment(Event):
 
 @frozen
 class ElectLeader(Event):
-    """Elect the preferred leader of a partition, or (`unclean`) one for a partition that has none."""
+    """Elect the preferred leader of a partition, or (`unclean`) any leader for a partition without one."""
 
     topic: str
     partition: int
@@ -36,7 +36,7 @@ class ElectLeader(Event):
 
 @frozen
 class CreateTopic(Event):
-    """`assignments` None: placed by rack from `start` and `shift`, drawn by the runtime, as `topic_id` is."""
+    """`assignments` None: placed by rack from `start` and `shift`. The runtime draws these two and `topic_id`."""
 
     name: str
     num_partitions: int
@@ -65,8 +65,8 @@ class DeleteTopic(Event):
 
 @frozen
 class AlterConfigs(Event):
-    """Alter the configs of a topic, a broker or all brokers. `replaces`: what `ops` set is all that there is then.
-    `policy_message`: what the host's policy has against it."""
+    """Alter the configs of a topic, a broker or all brokers. `replaces`: `ops` are all configs that remain.
+    `policy_message`: why the host's policy refuses it."""
 
     entity: ConfigEntity
     ops: tuple[AlterConfigOp, ...]
@@ -77,22 +77,22 @@ class AlterConfigs(Event):
 
 @frozen
 class ForgetBroker(Event):
-    """A broker will never come back. What waits for it is dropped one by one; the answer comes when all of it is."""
+    """A broker will never return. What waits for it is dropped one by one; the answer follows when all is dropped."""
 
     broker: int
 
 
 @frozen
 class ForgetIntent(Event):
-    """One open intent of a broker that is being forgotten."""
+    """Drop one open delete intent of a broker that is being forgotten."""
 
     intent: DeleteIntent
 
 
 @frozen
 class ForgettingDone(Event):
-    """All that waited for a broker when it was looked at last was decided. `left`: what that was, the intents and the
-    partitions of topics that are being deleted."""
+    """Everything that waited for a forgotten broker at the last check was decided. `left`: the intents, and the
+    partitions of topics under deletion, that were found then."""
 
     broker: int
     left: tuple[DeleteIntent | Partition, ...]
@@ -100,7 +100,7 @@ class ForgettingDone(Event):
 
 @frozen
 class AlterIsr(Event):
-    """A leader says who is in sync (KIP-497's shape)."""
+    """A leader requests a change of the ISR (in the form of KIP-497)."""
 
     topic: str
     partition: int

@@ -1,4 +1,4 @@
-"""Throttles: what callers ask for, its steps, and the removal (KIP-179)."""
+"""Events about throttles: requests, their steps, and the removal (KIP-179)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from controller.model.values import Replicas
 
 @frozen
 class NamedTarget:
-    """What one partition is to be moved to. `policy_message`: what the host's policy has against it."""
+    """The target of one partition. `policy_message`: why the host's policy refuses it."""
 
     topic: str
     partition: int
@@ -23,7 +23,7 @@ class NamedTarget:
 
 @frozen
 class ThrottleRequest(Event):
-    """Root of the requests that may set throttles. `room`: what a commit takes."""
+    """Root of the requests that may set throttles. `room`: the limits of a commit."""
 
     takes_turns: ClassVar[bool] = True
 
@@ -33,14 +33,14 @@ class ThrottleRequest(Event):
 
     @property
     def sets_throttles(self) -> bool:
-        """Whether it may change any."""
+        """Whether it may change throttles."""
         return not self.validate_only
 
 
 @frozen
 class ReassignPartitions(ThrottleRequest):
-    """Move these partitions, and nothing else at the same time, under a throttle (None: without one). `twice`: those
-    that the request names more than once."""
+    """Move these partitions while no others move, under a throttle (None: without one). `twice`: partitions that the
+    request names more than once."""
 
     targets: tuple[NamedTarget, ...]
     throttle: int | None
@@ -48,7 +48,7 @@ class ReassignPartitions(ThrottleRequest):
 
     @property
     def is_throttled(self) -> bool:
-        """Whether the moves are under a throttle at all."""
+        """Whether the moves have a throttle."""
         return self.throttle not in (None, UNLIMITED)
 
     @property
@@ -58,7 +58,7 @@ class ReassignPartitions(ThrottleRequest):
 
 @frozen
 class AlterThrottledRates(ThrottleRequest):
-    """Broker, rate as leader, rate as follower."""
+    """Broker, rate as leader, rate as follower; for each broker."""
 
     rates: tuple[tuple[int, int, int], ...]
     family: Family
@@ -66,14 +66,14 @@ class AlterThrottledRates(ThrottleRequest):
 
 @frozen
 class AlterThrottledReplicas(ThrottleRequest):
-    """Topic, partition, leaders, followers; None: every broker in the cluster."""
+    """Topic, partition, leaders, followers; None stands for all brokers of the cluster."""
 
     replicas: tuple[tuple[str, int, Replicas | None, Replicas | None], ...]
 
 
 @frozen
 class ThrottleStepDue(Event):
-    """The next step of the request that is under way."""
+    """The next step of the running request."""
 
     is_begun: ClassVar[bool] = True
 
@@ -86,19 +86,19 @@ class ThrottleStepDue(Event):
 
 @frozen
 class ThrottleRequestAborted(Event):
-    """A step could not be decided: the request ends here."""
+    """A step could not be decided: the request ends."""
 
 
 @frozen
 class ThrottleRemovalDue(Event):
-    """Look whether throttles are marked for removal, and nothing runs."""
+    """Check whether throttles are marked for removal and no reassignment runs."""
 
     takes_turns: ClassVar[bool] = True
 
 
 @frozen
 class ThrottleBackDue(Event):
-    """The throttles of one owner go, if nothing runs."""
+    """Remove the throttles of one owner, if no reassignment runs."""
 
     kind: MarkKind
     owner: str
@@ -106,8 +106,8 @@ class ThrottleBackDue(Event):
 
 @frozen
 class ThrottleMarkGoneDue(Event):
-    """The throttles of every owner of a kind are gone: so is the mark, if nothing runs. `is_last`: that was all of the
-    removal."""
+    """The throttles of all owners of a kind are removed: remove the mark, if no reassignment runs. `is_last`: the
+    removal is complete with it."""
 
     is_kept: ClassVar[bool] = True
 

@@ -1,8 +1,8 @@
-"""Records: small immutable values that say what changed. Nouns in the past tense, the journal's event names.
+"""Records: small immutable values that say what changed. Named in the past tense; the journal uses the same names.
 
-A record holds what stood before and what stands after, so that it can be undone without asking anyone. Most are about
-one partition and differ only in name: `PartitionRecord`. How a record is applied, undone and journalled, and which keys
-and brokers it makes dirty, stands in the tables of `controller.state.tables`.
+A record holds the value before and after the change, so that it can be undone. Most are about one partition and differ
+only in name: `PartitionRecord`. The tables of `controller.state.tables` say how a record is applied, undone and
+journalled, and which keys and brokers it makes dirty.
 """
 
 from controller.model.records.base import (

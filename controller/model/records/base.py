@@ -1,4 +1,4 @@
-"""The root of all records, what most of them are, and where keys stand."""
+"""The root of all records, the record of a partition, and versions of keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Record:
 
 @frozen
 class PartitionRecord(Record):
-    """A partition was `before` and is `after`. `cause`: why, where the name alone does not say it."""
+    """A partition changed from `before` to `after`. `cause`: the reason, where the name does not say it."""
 
     before: Partition
     after: Partition
@@ -24,12 +24,12 @@ class PartitionRecord(Record):
 
 
 UNREAD: Final = -1
-"""In the place of a version: the key is there, and may not be read. Versions begin at 1, and 0 is absence."""
+"""In place of a version: the key exists and cannot be read. Versions begin at 1, and 0 means absent."""
 
 
 @frozen
 class KeyVersion:
-    """Where a key stands: its version (0: it is absent; UNREAD) and its generation."""
+    """The version of a key (0: it is absent; UNREAD) and its generation."""
 
     version: int
     generation: int
@@ -37,8 +37,8 @@ class KeyVersion:
 
 @frozen
 class KeyVersions:
-    """Where the keys of a topic stand: its own, and the state key of each partition, as two columns. A key that is not
-    there stands at version 0 and generation -1."""
+    """The versions of the keys of a topic: its own key, and the state key of each partition as two columns. An absent
+    key has version 0 and generation -1."""
 
     topic: KeyVersion
     versions: Sequence[int]
@@ -47,5 +47,5 @@ class KeyVersions:
 
     @classmethod
     def of(cls, topic: KeyVersion, states: Sequence[KeyVersion], config: int) -> Self:
-        """From the pairs of the state keys."""
+        """From one KeyVersion per state key."""
         return cls(topic, tuple(at.version for at in states), tuple(at.generation for at in states), config)

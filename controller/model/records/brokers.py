@@ -1,4 +1,4 @@
-"""Brokers come and go; what they have to delete."""
+"""Records about brokers and their delete intents."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from controller.model.values import Broker, DeleteIntent
 
 @frozen
 class BrokerForgotten(Record):
-    """A broker will never come back: nothing is left that waits for it. Its key under /kedge/brokers goes, in a commit
-    that holds that it is not registered."""
+    """A broker will never return, and nothing waits for it. Its key under /kedge/brokers is deleted, in a commit that
+    fails if the broker is registered."""
 
     broker_id: int
 
 
 @frozen
 class BrokerRegistered(Record):
-    """A broker was admitted, or its endpoints or rack changed. `before`: what it was, None if it was not live."""
+    """A broker was admitted, or its endpoints or rack changed. `before`: its former registration, None if not live."""
 
     broker: Broker
     before: Broker | None = None
@@ -25,14 +25,14 @@ class BrokerRegistered(Record):
 
 @frozen
 class BrokerLeft(Record):
-    """A live broker's registration ended; its death is worked off partition by partition until DeathWorkedOff."""
+    """The registration of a live broker ended. Its partitions are decided one by one, until DeathWorkedOff."""
 
     broker: Broker
 
 
 @frozen
 class BrokerShutsDown(Record):
-    """A live broker is about to leave: nothing new is given to it. Kept in memory only; gone with its registration."""
+    """A live broker is about to leave and gets nothing new. Kept in memory only; ends with its registration."""
 
     broker_id: int
     epoch: int
@@ -40,7 +40,7 @@ class BrokerShutsDown(Record):
 
 @frozen
 class DeathWorkedOff(Record):
-    """Every partition of a dead broker was looked at: it may come again. Not in the journal."""
+    """All partitions of a dead broker were decided: it may register again. Not in the journal."""
 
     broker_id: int
     epoch: int
@@ -48,8 +48,8 @@ class DeathWorkedOff(Record):
 
 @frozen
 class RegistrationUnread(Record):
-    """A broker that is not live is registered, and its registration cannot be read. `epoch`: its `created`. Kept in
-    memory only."""
+    """A broker that is not live is registered, but its registration cannot be read. `epoch`: the key's `created`. Kept
+    in memory only."""
 
     broker_id: int
     epoch: int
@@ -57,8 +57,8 @@ class RegistrationUnread(Record):
 
 @frozen
 class RegistrationKnown(Record):
-    """It is known what became of the registration of such a broker. `epoch`: as in RegistrationUnread. `died`: the
-    epoch whose death is to be worked off, None where it is the broker that it was."""
+    """The registration of such a broker can be read, or is gone. `epoch`: as in RegistrationUnread. `died`: the epoch
+    whose partitions must be handled as those of a dead broker; None if the broker is unchanged."""
 
     broker_id: int
     epoch: int
@@ -67,7 +67,7 @@ class RegistrationKnown(Record):
 
 @frozen
 class DiskGone(Record):
-    """A broker reported the disk of a partition as gone, or back again. Kept in memory only."""
+    """A broker reported that its disk for a partition failed, or works again. Kept in memory only."""
 
     topic: str
     partition: int
@@ -77,7 +77,7 @@ class DiskGone(Record):
 
 @frozen
 class DeleteIntended(Record):
-    """A removed replica must be deleted on its broker; durable in the same commit."""
+    """A removed replica has to be deleted by its broker; durable in the same commit."""
 
     intent: DeleteIntent
 
@@ -91,8 +91,8 @@ class ReplicaDeleted(Record):
 
 @frozen
 class IntentDropped(Record):
-    """An intent became void: its broker is a member of the partition again; or its broker is being `forgotten`, which
-    holds only as long as it is not registered."""
+    """An intent became void, since its broker is a member of the partition again, or is being `forgotten`. The latter
+    commits only if the broker is not registered."""
 
     intent: DeleteIntent
     cause: str
@@ -101,7 +101,7 @@ class IntentDropped(Record):
 
 @frozen
 class IntentsKeyEmptied(Record):
-    """Nothing in a key of intents is open (any more): it goes. Not in the journal."""
+    """A key of intents has no open intent: it is deleted. Not in the journal."""
 
     broker: int
     seq: int
@@ -109,7 +109,7 @@ class IntentsKeyEmptied(Record):
 
 @frozen
 class BrokerAskedAgain(Record):
-    """A broker says that something happened to its disks: it is told all its partitions again, and answers for those
-    that are gone. Not in the journal."""
+    """A broker reports a change of its disks: it is sent all its partitions again, and its answer names those that
+    failed. Not in the journal."""
 
     broker_id: int

@@ -1,4 +1,4 @@
-"""Configs of topics and brokers: read anew from their keys, or altered here."""
+"""Records about configs of topics and brokers: read from their keys again, or altered by a request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from controller.model.values import ConfigEntity
 
 @frozen
 class ConfigChanged(Record):
-    """The config key of a topic was read and is another: `after` at `version` (0: it is absent)."""
+    """The config key of a topic was read and differs: `after` at `version` (0: it is absent)."""
 
     topic: str
     before: Mapping[str, str]
@@ -22,7 +22,7 @@ class ConfigChanged(Record):
 
 @frozen
 class BrokerConfigChanged(Record):
-    """`/config/brokers/<name>` was read and is another: `after` at `version` (0: it is absent). In the journal:
+    """`/config/brokers/<name>` was read and differs: `after` at `version` (0: it is absent). In the journal:
     ConfigChanged."""
 
     name: str
@@ -34,9 +34,8 @@ class BrokerConfigChanged(Record):
 
 @frozen
 class ConfigsAltered(Record):
-    """The configs of a topic, a broker or all brokers are `after`, by our own doing. Its key is written, and whoever
-    listens below `/config/changes` is told, in the same commit. In the journal: ConfigChanged. `cause`: who wanted
-    it."""
+    """The controller changed the configs of a topic, a broker or all brokers to `after`. The same commit writes its key
+    and a notification below `/config/changes`. In the journal: ConfigChanged. `cause`: the request behind it."""
 
     entity: ConfigEntity
     before: Mapping[str, str]
@@ -46,7 +45,7 @@ class ConfigsAltered(Record):
 
 @frozen
 class ChangePurged(Record):
-    """A notification of a change of configs goes, since everybody had the time to read it. `key`: its path. Not in
-    the journal."""
+    """A notification of changed configs is deleted, since its readers had enough time. `key`: its path. Not in the
+    journal."""
 
     key: str

@@ -1,4 +1,4 @@
-"""What was found in the store."""
+"""Records about what was found in the store."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from controller.model.records.base import KeyVersion, Record
 
 @frozen
 class KeyVersionFound(Record):
-    """The key of a partition (of a topic: partition None) was read again and stands at `found`. Not in the
-    journal."""
+    """The key of a partition (partition None: of a topic) was read again and is at `found`. Not in the journal."""
 
     topic: str
     partition: int | None
@@ -19,8 +18,8 @@ class KeyVersionFound(Record):
 
 @frozen
 class ForeignChange(Record):
-    """Somebody else wrote a key of ours; `detail` says what was taken over and what is overwritten. The key is
-    written again (`is_rewritten`), but for one of which another record says so."""
+    """Another program wrote a key of this controller; `detail` says what was accepted and what is overwritten. The key
+    is written again (`is_rewritten`), unless another record does so."""
 
     topic: str
     partition: int | None
@@ -30,8 +29,8 @@ class ForeignChange(Record):
 
 @frozen
 class BadKey(Record):
-    """The key of a partition (of a topic: partition None) cannot be read: `problem`. None: it can again; `before` is
-    the problem that it had."""
+    """The key of a partition (partition None: of a topic) cannot be read: `problem`. None: it can be read again, and
+    `before` is the former problem."""
 
     topic: str
     partition: int | None
@@ -41,6 +40,6 @@ class BadKey(Record):
 
 @frozen
 class MigrationWorkedOff(Record):
-    """The marker of a move to this store goes: every leader epoch is raised. `version`: where it stood."""
+    """The marker of a migration to this store is deleted: all leader epochs are raised. `version`: of the marker."""
 
     version: int

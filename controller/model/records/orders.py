@@ -1,4 +1,4 @@
-"""Keys in which others ask for something: the legacy key, and notifications."""
+"""Records about keys that hold requests: the legacy key, and notifications."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from controller.model.records.base import Record
 
 @frozen
 class LegacySubmitted(Record):
-    """Somebody wrote a plan to the legacy key, and it was read: from now on the controller owns its content. `before`:
-    the key was absent, or could not be read."""
+    """A client wrote a plan to the legacy key, and it was read: the controller owns its content from now on. `before`:
+    the key was absent or unreadable."""
 
     before: LegacyKey
     after: LegacyKey
@@ -18,8 +18,8 @@ class LegacySubmitted(Record):
 
 @frozen
 class LegacyEntryRemoved(Record):
-    """An entry of the legacy key is not in force any more: its move ended, a later request took its place, or it was
-    dropped (`reason`). `at_once`: the key is written in this commit; otherwise soon."""
+    """An entry of the legacy key is no longer in force: its move ended, a later request replaced it, or it was dropped
+    (`reason`). `at_once`: this commit writes the key; otherwise a later one does."""
 
     entry: LegacyEntry
     cause: str
@@ -29,18 +29,18 @@ class LegacyEntryRemoved(Record):
 
 @frozen
 class LegacyKeyRewritten(Record):
-    """The legacy key is written again with the entries that are in force. Not in the journal."""
+    """The legacy key is written again with the entries in force. Not in the journal."""
 
 
 @frozen
 class LegacyKeyRemoved(Record):
-    """The legacy key goes: with its last entry, or because it cannot be read."""
+    """The legacy key is deleted, with its last entry or because it cannot be read."""
 
 
 @frozen
 class LegacyKeyChanged(Record):
-    """Somebody else wrote or deleted the legacy key, which the controller owns: it is written again, or removed again.
-    In the journal: ForeignChange."""
+    """Another program wrote or deleted the legacy key, which the controller owns: it is written or deleted again. In
+    the journal: ForeignChange."""
 
     before: LegacyKey
     after: LegacyKey
@@ -49,7 +49,7 @@ class LegacyKeyChanged(Record):
 
 @frozen
 class LegacyKeyBroken(Record):
-    """The legacy key cannot be read, or (`after` is absent) somebody removed one that could not. In the journal:
+    """The legacy key cannot be read, or (`after` is absent) another program removed an unreadable one. In the journal:
     BadKey."""
 
     before: LegacyKey
@@ -58,8 +58,8 @@ class LegacyKeyBroken(Record):
 
 @frozen
 class NotificationWorkedOff(Record):
-    """A notification (a key that others put for the controller) was worked off, and is deleted if it is still
-    at the `version` that was read. `notes`: what was passed over, and why. `problem`: why it could not be read."""
+    """A notification was processed; its key is deleted if it is still at `version`. `notes`: what was skipped, and why.
+    `problem`: why it could not be read."""
 
     key: str
     version: int

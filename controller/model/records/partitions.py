@@ -1,4 +1,4 @@
-"""A partition is another than it was."""
+"""Records about changes of one partition."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from controller.model.records.base import PartitionRecord
 
 
 class LeaderElected(PartitionRecord):
-    """The leader changed or a partition got its first one; I may have shrunk with it."""
+    """The leader changed, or a partition got its first one; the ISR may have shrunk with it."""
 
 
 class IsrChanged(PartitionRecord):
-    """I changed: as the leader told (`alter_isr`), or a dead follower was taken out."""
+    """The ISR changed: the leader requested it (`alter_isr`), or a dead follower was removed."""
 
 
 class TargetSet(PartitionRecord):
@@ -22,11 +22,11 @@ class TargetReplaced(PartitionRecord):
 
 
 class ReplicasGrown(PartitionRecord):
-    """R grew by members of T that entered I. The topic key is rewritten later (KIP-455)."""
+    """R grew by members of T that joined the ISR. The topic key is rewritten later (KIP-455)."""
 
 
 class ReplicasChanged(PartitionRecord):
-    """R was replaced: a completing move (R := T), or what was found in the store."""
+    """R was replaced: by a completing move (R := T), or by what was found in the store."""
 
 
 class TargetCleared(PartitionRecord):
@@ -34,12 +34,12 @@ class TargetCleared(PartitionRecord):
 
 
 class IsrShrunk(PartitionRecord):
-    """I := I and T, the last row of a completed move."""
+    """ISR := ISR and T, the last change of a completed move."""
 
 
 class LeaderEpochRaised(PartitionRecord):
-    """The leader epoch alone rose, since the cluster was moved to this store."""
+    """Only the leader epoch rose, since the cluster was migrated to this store."""
 
 
 class StateFound(PartitionRecord):
-    """Somebody else wrote the state key; `cause` says what was taken over. In the journal: ForeignChange."""
+    """Another program wrote the state key; `cause` says what was accepted. In the journal: ForeignChange."""

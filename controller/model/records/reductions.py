@@ -1,4 +1,4 @@
-"""Partitions are taken away from a topic (KIP-694)."""
+"""Records about reductions: topics get fewer partitions (KIP-694)."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ class StatusChanged(PartitionRecord):
 
 
 class HoldersTold(PartitionRecord):
-    """More of those who may hold a log of an offline partition have an intent to delete it. Not in the journal, which
+    """More brokers that may hold a log of an offline partition have an intent to delete it. Not in the journal, which
     has a DeleteIntended for each."""
 
 
 @frozen
 class PartitionPurged(Record):
-    """Every log of an offline partition, the last of its topic, is gone, and so are its keys; it was `before`."""
+    """All logs of an offline partition, the last of its topic, are deleted, and so are its keys; it was `before`."""
 
     before: Partition
 
 
 @frozen
 class ReductionChanged(Record):
-    """What a reduction wants is `after` (nothing: its key goes). `is_written`: the key says so already. `gone`:
-    partitions that a former controller purged, perhaps without a word to its host. Not in the journal, which has a
-    StatusChanged and a PartitionPurged for each partition."""
+    """A reduction has the entries `after` (if empty, its key is deleted). `is_written`: the key has them already.
+    `gone`: partitions that a former controller purged, perhaps without notifying its host. Not in the journal, which
+    has a StatusChanged and a PartitionPurged for each partition."""
 
     topic: str
     before: Retirements
@@ -39,8 +39,8 @@ class ReductionChanged(Record):
 
 @frozen
 class ReductionKeyFound(Record):
-    """The key of a reduction stands at the version `found` (0: somebody removed it), with these fields that we do not
-    know. Not in the journal."""
+    """The key of a reduction is at version `found` (0: another program deleted it), with these unknown fields. Not in
+    the journal."""
 
     topic: str
     found: int
@@ -51,7 +51,7 @@ class ReductionKeyFound(Record):
 
 @frozen
 class ReductionRefused(Record):
-    """The key of a reduction is removed: what it asks for cannot be done, or it cannot be read. In the journal:
+    """The key of a reduction is deleted, because it asks for something impossible or cannot be read. In the journal:
     ForeignChange."""
 
     topic: str

@@ -1,4 +1,4 @@
-"""Throttles are marked, set, taken back (KIP-179)."""
+"""Records about throttles: marked, set, removed (KIP-179)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ class ThrottleSet(ConfigsAltered):
 
 
 class ThrottleRemoved(ConfigsAltered):
-    """They are gone again."""
+    """A topic's lists of throttled replicas, or a broker's rates, are removed."""
 
 
 class ThrottleRestored(ConfigsAltered):
-    """They are what an operator had set before."""
+    """The values that an operator had set before are restored."""
 
 
 @frozen
 class ThrottleReleased(Record):
-    """The owner has no throttle of ours, though none of its configs changed: somebody had changed or removed it. In the
-    journal: ThrottleRemoved, so that rows alone say when we were done with it."""
+    """The owner has no throttle of this controller, though no config changed: another program changed or removed it. In
+    the journal: ThrottleRemoved, so that the rows alone say when the removal ended."""
 
     entity: ConfigEntity
     cause: str
@@ -33,7 +33,7 @@ class ThrottleReleased(Record):
 
 @frozen
 class ThrottleStays(Record):
-    """The throttle that the owner has is to stay, though none of its configs changed. In the journal: ThrottleSet."""
+    """The owner's present throttle is to stay, though no config changed. In the journal: ThrottleSet."""
 
     entity: ConfigEntity
     cause: str
@@ -41,8 +41,8 @@ class ThrottleStays(Record):
 
 @frozen
 class ThrottleMarkChanged(Record):
-    """Which throttles are to be removed is written down; nobody's: the key goes. Not in the journal: what it is about
-    has rows of its own."""
+    """A mark, which lists the throttles to remove, changed; without owners its key is deleted. Not in the journal,
+    which has rows for the throttles themselves."""
 
     slot: MarkSlot
     before: ThrottleMark
@@ -51,27 +51,27 @@ class ThrottleMarkChanged(Record):
 
 @frozen
 class ThrottleRequestBegan(Record):
-    """A request that takes several commits is under way. Kept in memory only."""
+    """A request that takes several commits has begun. Kept in memory only."""
 
     plan: ThrottlePlan
 
 
 @frozen
 class ThrottleRequestEnded(Record):
-    """It is not any more. Kept in memory only."""
+    """That request has ended. Kept in memory only."""
 
     plan: ThrottlePlan
 
 
 @frozen
 class ThrottleRemovalBegan(Record):
-    """What is marked is being taken back. Kept in memory only."""
+    """The removal of marked throttles has begun. Kept in memory only."""
 
 
 @frozen
 class ThrottleRemovalEnded(Record):
-    """That is over. `is_left_over`: some could not be, since their configs cannot be read; `was_left_over`: before the
-    removal. Kept in memory only."""
+    """The removal has ended. `is_left_over`: some throttles remain, because their configs cannot be read;
+    `was_left_over`: the same before the removal. Kept in memory only."""
 
     is_left_over: bool
     was_left_over: bool
@@ -79,6 +79,6 @@ class ThrottleRemovalEnded(Record):
 
 @frozen
 class LegacyPlanWritten(Record):
-    """The moves of a request stand in the legacy key, which was absent. In the journal: LegacySubmitted."""
+    """The moves of a request are in the legacy key, which was absent. In the journal: LegacySubmitted."""
 
     entries: tuple[LegacyEntry, ...]

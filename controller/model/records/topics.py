@@ -1,4 +1,4 @@
-"""Topics are made, expanded, changed, deleted."""
+"""Records about topics: created, expanded, changed, deleted."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from controller.model.values import Partition, Replicas, Topic
 
 @frozen
 class TopicCreated(Record):
-    """A topic exists: its key, its config, and R of each partition. State keys follow. Its commit holds that nobody
-    asks for the deletion of a topic of this name."""
+    """A topic exists: its key, its configs, and R of each partition. State keys follow. Its commit fails if the
+    deletion of a topic of this name is requested."""
 
     topic: Topic
     assignments: tuple[Replicas, ...]
@@ -32,7 +32,7 @@ class PartitionsAdded(Record):
 
 @frozen
 class TopicFound(Record):
-    """A topic that was not known stands in the store, with these partitions (in the order of their ids)."""
+    """An unknown topic was found in the store, with these partitions (in the order of their ids)."""
 
     topic: Topic
     partitions: tuple[Partition, ...]
@@ -42,8 +42,8 @@ class TopicFound(Record):
 
 @frozen
 class TopicChanged(Record):
-    """What a topic's key says beside its partitions changed. `ours`: by ourselves (it got a topic_id, Kafka's move of a
-    partition was taken over); otherwise somebody else's fields were."""
+    """Fields of a topic's key other than its partitions changed. `ours`: this controller changed them (a topic_id, or a
+    move that Kafka began); otherwise another program did."""
 
     before: Topic
     after: Topic
@@ -53,22 +53,22 @@ class TopicChanged(Record):
 
 @frozen
 class TopicDeletionStarted(Record):
-    """A topic is being deleted from now on. `version`: of its key under /admin/delete_topics, which somebody else
-    wrote; 0: it is written with this."""
+    """The deletion of a topic began. `version`: of its key under /admin/delete_topics, which another program wrote; 0:
+    this commit writes it."""
 
     topic: Topic
     version: int
 
 
 class PartitionStopped(PartitionRecord):
-    """A partition of a topic that is being deleted has no leader any more (`LEADER_DURING_DELETE`), for good: whoever
-    may hold a log of it is told to delete, all at once or (`holders_left`) one part after the other. Not in the
-    journal, which has a DeleteIntended for each."""
+    """A partition of a topic that is being deleted has no leader for good (`LEADER_DURING_DELETE`). All brokers that
+    may hold a log of it get an intent to delete it, at once or (`holders_left`) in several parts. Not in the journal,
+    which has a DeleteIntended for each."""
 
 
 @frozen
 class StateKeyRemoved(Record):
-    """Every log of a topic that is being deleted is gone, and so is the state key of this partition. Not in the
+    """All logs of a topic that is being deleted are deleted, and the state key of this partition is removed. Not in the
     journal."""
 
     before: Partition
@@ -77,15 +77,15 @@ class StateKeyRemoved(Record):
 
 @frozen
 class TopicDeleted(Record):
-    """Nothing is left of a topic: its key goes, and its configs, and the key under /admin/delete_topics."""
+    """Nothing of a topic remains: its key, its configs and the key under /admin/delete_topics are deleted."""
 
     topic: Topic
 
 
 @frozen
 class DeletionKeyFound(Record):
-    """Somebody else wrote the key under /admin/delete_topics of a topic that is being deleted, which stands at the
-    version `found`; or removed it (0): it is written again."""
+    """Another program wrote the key under /admin/delete_topics of a topic that is being deleted (`found`: its version),
+    or removed it (0); a removed key is written again."""
 
     topic: str
     found: int
@@ -94,7 +94,7 @@ class DeletionKeyFound(Record):
 
 @frozen
 class DeletionRefused(Record):
-    """A key under /admin/delete_topics is removed, for there is no such topic, or topics may not be deleted. In the
+    """A key under /admin/delete_topics is removed, because the topic does not exist or may not be deleted. In the
     journal: ForeignChange."""
 
     topic: str
@@ -104,6 +104,6 @@ class DeletionRefused(Record):
 
 @frozen
 class KeysRewritten(Record):
-    """A topic's key is written again, with the R that grew since."""
+    """A topic's key is written again, with the R that has grown meanwhile."""
 
     topic: str

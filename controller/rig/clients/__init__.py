@@ -1,7 +1,7 @@
 """Clients of the rig's cluster: producers that choose partitions, consumers, groups with committed offsets.
 
-They see what brokers tell in their metadata, as real clients do, and go on by it until they ask again. `Clients` makes
-them, and lets their time pass with the rig's.
+They use the metadata of brokers, as real clients do, until they refresh it. `Clients` creates them, and lets their time
+pass with the rig's.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 
 @attrs.define(eq=False)
 class Clients:
-    """All clients of one cluster. Each has metadata of its own; `knows_status` False: from before KIP-694."""
+    """All clients of one cluster. Each has its own metadata; `knows_status` False: from before KIP-694."""
 
     brokers: Mapping[int, Broker]
     clock: VirtualClock
@@ -42,31 +42,31 @@ class Clients:
     _stepping: list[Producer | Group] = attrs.field(factory=list)
 
     def metadata(self, *, knows_status: bool = True) -> ClientMetadata:
-        """What one more client knows."""
+        """The metadata of a new client."""
         return ClientMetadata(self.brokers, self.clock, knows_status)
 
     def producer(self, partitioner: Partitioner | None = None, *, knows_status: bool = True) -> Producer:
-        """One more producer, whose streams flow as time passes."""
+        """A new producer, whose streams run as time passes."""
         made = Producer(self.metadata(knows_status=knows_status), self.producers, partitioner)
         self._stepping.append(made)
         return made
 
     def consumer(self, *, knows_status: bool = True) -> Consumer:
-        """One more consumer, that is assigned by hand and reads when it is polled."""
+        """A new consumer, which is assigned by hand and reads when it is polled."""
         return Consumer(self.metadata(knows_status=knows_status), self.brokers)
 
     def group(self, name: str, topics: Sequence[str], members: int = 1, *, knows_status: bool = True) -> Group:
-        """One more group, that reads as time passes."""
+        """A new group, which reads as time passes."""
         made = Group(name, tuple(topics), self.metadata(knows_status=knows_status), self.brokers, self.offsets)
         made.resize(members)
         self._stepping.append(made)
         return made
 
     def step(self, ms: int) -> None:
-        """Time passes for all of them."""
+        """Let time pass for all of them."""
         for client in self._stepping:
             client.step(ms)
 
     def purged(self, tp: TopicPartition) -> None:
-        """A partition is gone for good: whatever was committed of it goes."""
+        """A partition is gone for good: its committed offsets are deleted."""
         self.offsets.purged(tp)

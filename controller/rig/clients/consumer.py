@@ -1,7 +1,7 @@
-"""A consumer of partitions that it is told to read: from their leaders, up to the high watermark.
+"""A consumer of assigned partitions: it reads from their leaders, up to the high watermark.
 
-A partition that is read-only (KIP-694) is read as any other. One that is offline, or gone, is an error of that
-partition alone. An offset that a log does not reach any more begins anew at the log's start (earliest).
+A read-only partition (KIP-694) is read as any other. An offline or deleted one is an error of that partition alone. If
+a log does not reach an offset any more, reading begins anew at the log's start (earliest).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from controller.simulated.replica import Replica
 
 @attrs.define(eq=False)
 class Consumer:
-    """One consumer. `positions`: the next offset of each partition that is assigned. `errors`: why a partition could
-    not be read at the last poll."""
+    """One consumer. `positions`: the next offset of each assigned partition. `errors`: of the partitions that could not
+    be read at the last poll."""
 
     metadata: ClientMetadata
     brokers: Mapping[int, Broker]
@@ -29,12 +29,12 @@ class Consumer:
     errors: dict[TopicPartition, ErrorCode] = attrs.field(factory=dict)
 
     def assign(self, offsets: Mapping[TopicPartition, int] | Iterable[TopicPartition]) -> None:
-        """Just these partitions are read: from their offsets, or those that are new here from the beginning."""
+        """Read exactly these partitions: from the given offsets; otherwise new ones from the beginning."""
         found = offsets if isinstance(offsets, Mapping) else {tp: self.positions.get(tp, 0) for tp in offsets}
         self.positions, self.errors = dict(found), {}
 
     def poll(self) -> dict[TopicPartition, list[Run]]:
-        """What is new, by partition. Positions go on."""
+        """The new records, by partition; advances the positions."""
         self.errors = {}
         found = {tp: runs for tp in list(self.positions) if (runs := self._read(tp))}
         if self.errors:
@@ -55,7 +55,7 @@ class Consumer:
         return runs
 
     def _leader(self, tp: TopicPartition) -> Replica | ErrorCode:
-        """Who answers a fetch, or why nobody does."""
+        """The replica that answers a fetch, or the error."""
         info = self.metadata.partition(tp)
         if info is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -1,10 +1,9 @@
-"""A consumer group, and the offsets that groups committed: what a broker's coordinator does, as far as partitions go.
+"""A consumer group, and the committed offsets of groups: a broker's coordinator, as far as partitions are concerned.
 
-Rules
-* Every partition of the group's topics that is there (online or read-only) is assigned to one member, in turn. Where
-  partitions or members come or go, the group rebalances: `generation` counts it.
-* A member begins at the committed offset, or at the beginning. What was read is committed with the poll that read it.
-* The committed offsets of a partition that was purged go (KIP-694), so that one made anew under its id is read from its
+* Every visible partition of the group's topics (online or read-only) is assigned to one member, in turn. Where
+  partitions or members change, the group rebalances: `generation` counts it.
+* A member begins at the committed offset, or at the beginning. Records are committed with the poll that read them.
+* The committed offsets of a purged partition are deleted (KIP-694), so that a new one with its id is read from its
   beginning.
 """
 
@@ -23,18 +22,18 @@ from controller.simulated.log import Run
 
 @attrs.define(eq=False)
 class Offsets:
-    """What groups committed: group and partition -> the next offset."""
+    """Committed offsets: group and partition -> the next offset."""
 
     committed: dict[tuple[str, TopicPartition], int] = attrs.field(factory=dict)
 
     def purged(self, tp: TopicPartition) -> None:
-        """Nothing is committed of `tp` any more."""
+        """Delete all offsets of `tp`."""
         self.committed = {at: offset for at, offset in self.committed.items() if at[1] != tp}
 
 
 @attrs.define(eq=False)
 class Group:
-    """The members of a group, by number. `consumed`: how many records it read of each partition, ever."""
+    """The members of a group, by number. `consumed`: the number of records read from each partition in all."""
 
     name: str
     topics: tuple[str, ...]
@@ -47,22 +46,22 @@ class Group:
     _assigned: tuple[tuple[TopicPartition, ...], int] | None = None
 
     def resize(self, members: int) -> None:
-        """So many members; the next poll rebalances."""
+        """Set the number of members; the next poll rebalances."""
         while len(self.members) < members:
             self.members.append(Consumer(self.metadata, self.brokers))
         del self.members[members:]
 
     @property
     def assignment(self) -> Sequence[tuple[TopicPartition, ...]]:
-        """Who reads what."""
+        """The partitions of each member."""
         return [tuple(member.positions) for member in self.members]
 
     def committed(self, tp: TopicPartition) -> int | None:
-        """The next offset that the group will read of `tp`; None where nothing is committed."""
+        """The committed offset of `tp`; None where there is none."""
         return self.offsets.committed.get((self.name, tp))
 
     def poll(self) -> dict[TopicPartition, list[Run]]:
-        """Every member reads what is new, and commits it."""
+        """Every member reads the new records, and commits them."""
         self._rebalance()
         found: dict[TopicPartition, list[Run]] = {}
         for member in self.members:

@@ -1,10 +1,9 @@
-"""What a client knows of the cluster: the partitions of topics, as some live broker told it, until it asks again.
+"""A client's view of the cluster: the partitions of topics by the metadata of a live broker, until it is refreshed.
 
-Rules
-* It asks the live broker with the lowest id, when it is used first, when what it knows is older than `max_age_ms`, and
-  when a broker refused what it sent. In between it goes by what it knows, which may be out of date.
-* A partition that is offline (KIP-694: 1) is not there. A client that `knows_status` tells apart what is read-only
-  (-1); an older one takes all that it sees for online, and is refused by the leader.
+* It is read from the live broker with the lowest id: at the first use, when it is older than `max_age_ms`, and when a
+  broker refused a request. In between it may be out of date.
+* An offline partition (KIP-694: 1) is absent. A client that `knows_status` recognises read-only ones (-1); an older one
+  takes all visible ones for online, and is refused by the leader.
 """
 
 from __future__ import annotations
@@ -59,14 +58,14 @@ class ClientMetadata:
         return self._known.get(topic, ())
 
     def online(self, topic: str) -> tuple[PartitionInfo, ...]:
-        """Those that take records, for all that is known."""
+        """The partitions that take records, as far as is known."""
         return tuple(info for info in self.partitions(topic) if info.status == ONLINE)
 
     def partition(self, tp: TopicPartition) -> PartitionInfo | None:
         return next((info for info in self.partitions(tp.topic) if info.partition == tp.partition), None)
 
     def refresh(self) -> bool:
-        """Ask a live broker; whether there was one."""
+        """Read the metadata of a live broker; False if there is none."""
         broker = min((b for b in self.brokers.values() if b.is_up and b.metadata), key=_id_of, default=None)
         if broker is None:
             return False

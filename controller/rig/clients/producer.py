@@ -1,11 +1,11 @@
-"""A producer that chooses partitions: by key, in turn, by a partitioner of the caller's, or the one that it is told.
+"""A producer that chooses partitions: by key, in turn, by a partitioner of the caller's, or by the caller's choice.
 
-Rules (KIP-694)
-* Only partitions that are online are chosen from, so keyless records go to those that remain, and the records of a key
-  go to one of them: the hash of the key modulo their number. A partition that is named and is not online is an error.
-* A leader that refuses makes it ask for metadata anew, and choose anew, at once; what is refused again waits, and is
-  tried with every step. So a partition that is taken from under a producer costs it no record.
-* Which key a record had is kept in `keys`, by its partition and id: the rig's logs hold no keys.
+The rules are those of KIP-694:
+* Only online partitions are chosen, so records without a key go to the remaining ones, and the records of a key go to
+  one of them: the hash of the key modulo their number. Naming a partition that is not online is an error.
+* After a refusal by the leader it refreshes the metadata and chooses again, at once; after a second one the records
+  wait, and are tried with every step. So removing a partition costs the producer no record.
+* The keys of records are kept in `keys`, by partition and id: the rig's logs have no keys.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from controller.rig.clients.metadata import ClientMetadata, PartitionInfo
 from controller.rig.producers import Producers
 
 Partitioner = Callable[[str | None, Sequence[PartitionInfo]], int]
-"""The key, or None, and the partitions that are online -> the id of one of them."""
+"""The key, or None, and the online partitions -> the id of one of them."""
 
 
 @attrs.define
 class _Unsent:
-    """Records that no leader took so far. `partition`: the one that the caller named."""
+    """Records that no leader has taken yet. `partition`: the caller's choice."""
 
     topic: str
     count: int
@@ -47,7 +47,7 @@ class _Stream:
 
 @attrs.define(eq=False)
 class Producer:
-    """One producer. `sent_to`: how many records each partition took from it. `waiting`: what nobody took so far."""
+    """One producer. `sent_to`: the number of records taken by each partition. `waiting`: records not taken yet."""
 
     metadata: ClientMetadata
     producers: Producers
@@ -68,9 +68,9 @@ class Producer:
         partition: int | None = None,
         record_bytes: int = 1000,
     ) -> TopicPartition | None:
-        """`count` records of one key go to one partition: which; None: no leader takes them yet, they wait.
+        """`count` records of one key go to one partition, which is returned; None: no leader takes them yet, they wait.
 
-        UnknownTopicOrPartition, and InvalidRequest for a `partition` that is not online: nothing is sent.
+        Raises UnknownTopicOrPartition, and InvalidRequest for a `partition` that is not online: nothing is sent.
         """
         unsent = _Unsent(topic, count, key, partition, record_bytes)
         tp = self._try(unsent)
@@ -81,11 +81,11 @@ class Producer:
     def stream(
         self, topic: str, records_per_s: float, keys: Sequence[str | None] = (None,), record_bytes: int = 1000
     ) -> None:
-        """From now on `records_per_s` records a second, with `keys` in turn, as time passes."""
+        """Send `records_per_s` records a second from now on, with `keys` in turn, as time passes."""
         self._streams.append(_Stream(topic, records_per_s, tuple(keys), record_bytes))
 
     def stop(self) -> None:
-        """No stream goes on; what waits is still sent."""
+        """End all streams; waiting records are still sent."""
         self._streams.clear()
 
     @property
@@ -93,7 +93,7 @@ class Producer:
         return sum(unsent.count for unsent in self._unsent)
 
     def step(self, ms: int) -> None:
-        """What waits is tried again, and streams flow."""
+        """Try the waiting records again, and continue the streams."""
         self._unsent, waiting = [], self._unsent
         for unsent in waiting:
             self._again(unsent)
@@ -114,7 +114,7 @@ class Producer:
     # --- one attempt
 
     def _try(self, unsent: _Unsent) -> TopicPartition | None:
-        """By what is known; where that is refused, by what is asked anew."""
+        """By the known metadata; after a refusal, by refreshed metadata."""
         tp = self._give(unsent, self._choose(unsent))
         if tp is None and self.metadata.refresh():
             tp = self._give(unsent, self._choose(unsent))

@@ -1,18 +1,18 @@
-"""The conformance suite for hosts: what every host must do, as plain functions that take a host under test.
+"""The conformance suite for hosts: the rules for every host, as plain functions that take a host under test.
 
     from controller.rig.host_suite import CASES, HostUnderTest
 
     @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
     def test_my_host(case):
-        host = MyHost()                         # brokers without logs, and what looks into them
+        host = MyHost()                         # brokers without logs, and functions that inspect them
         if case.lacks(host):
             pytest.skip(...)                    # only for an ability that the host does not declare
         case.run(host)                          # closes it
 
-or, without a test runner, `report = check(MyHost)`: what passed, what failed, and what was left out for which ability.
-The docstring of a case is the rule in one sentence. A case fails by AssertionError, with that sentence, what was
-expected and what the host did, or by what the host raised, with the sentence as a note. `SimulatedBrokers` are the
-rig's own brokers as a host under test, to be read as an example.
+or, without a test runner, `report = check(MyHost)`: the cases that passed, failed, or were left out for an ability. The
+docstring of a case is the rule in one sentence. A case fails by AssertionError, with that sentence, the expected and
+the actual behaviour, or by an exception of the host, with the sentence as a note. `SimulatedBrokers` are the rig's own
+brokers as a host under test, and serve as an example.
 """
 
 from controller.rig.host_suite import disorder, failures, fences, isr, logs, loop, roles

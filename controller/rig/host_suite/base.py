@@ -1,12 +1,11 @@
-"""What an author brings to the suite, what a case is, and what a run of all of them says.
+"""The interface between a host and the suite, a case, and the report of a run.
 
-Rules
-* One `HostUnderTest` serves one case: it makes brokers without logs, and looks into them. What it tells is what the
-  brokers do, not what they were told.
-* A case that needs an ability which the host does not declare is left out, and counted as left out; nothing else is.
-* Brokers may do things later, on threads of their own: cases wait, with a deadline, in the host's own time
-  (`pass_time`). What must not happen is looked for after `quiet_ms` of it. Only a deletion that is acknowledged must
-  have been done before the answer.
+* One `HostUnderTest` serves one case: it creates brokers without logs, and inspects them. It reports the real state of
+  the brokers, not the requests that they got.
+* A case is left out, and counted as such, if it needs an ability that the host does not declare; for no other reason.
+* Brokers may act later, on their own threads: cases wait, with a deadline, in the host's own time (`pass_time`). That
+  something does not happen is checked after `quiet_ms` of it. Only an acknowledged deletion must be complete before the
+  answer.
 """
 
 from __future__ import annotations
@@ -31,21 +30,21 @@ GROUPS: Final = ("fences", "disorder", "logs", "roles", "isr", "failures", "loop
 class Ability(enum.Enum):
     """What a host can do, or lets the suite do to it; without one, the cases that need it are left out and counted."""
 
-    METADATA = "metadata"  # tells what its brokers know by UpdateMetadata: `known`
-    TARGETS = "targets"  # knows target_replicas: LeaderAndIsr version 3
-    STRICT = "strict"  # answers 56 wherever is_new is false and there is no log, also on a disk that it trusts
+    METADATA = "metadata"  # reports what its brokers know by UpdateMetadata: `known`
+    TARGETS = "targets"  # supports target_replicas: LeaderAndIsr version 3
+    STRICT = "strict"  # answers 56 wherever is_new is false and there is no log, even on a disk that never failed
     RECORDS = "records"  # its leaders take records: `append`
     COPIES = "copies"  # its followers copy from its leaders
-    ISR = "isr"  # its leaders ask for isr changes at the desk that `use` names
-    RESTART = "restart"  # the process of a broker can end and begin again: `restart`
+    ISR = "isr"  # its leaders request isr changes at the desk that `use` sets
+    RESTART = "restart"  # the process of a broker can end and start again: `restart`
     DISKS = "disks"  # a disk can fail and be replaced: `lose_disk`, `replace_disk`
     FAILURE = "failure"  # a callback can be made to raise: `fail_next`
 
 
 @attrs.frozen
 class Held:
-    """A replica as the broker that holds it has it. IDLE: it serves nobody. `isr` is looked at where it leads,
-    `end_offset` (records in the log) where the host declares RECORDS."""
+    """A replica as it is on its broker. IDLE: it serves no requests. `isr` is checked where it leads, `end_offset`
+    (records in the log) where the host declares RECORDS."""
 
     role: Role
     leader: int
@@ -55,22 +54,22 @@ class Held:
 
 
 class HostUnderTest(abc.ABC):
-    """A host, and what the suite needs to know of it. One object serves one case."""
+    """A host, with the functions that the suite needs. One object serves one case."""
 
     name: str = "unnamed"
     abilities: frozenset[Ability] = frozenset()
     leader_and_isr_version: int = TARGETS_SINCE
     clock: Clock = SystemClock()
     wait_ms: int = 20_000  # the deadline of all waiting
-    quiet_ms: int = 50  # how long what must not happen is waited for; for the isr cases ten times as long
+    quiet_ms: int = 50  # the wait before checking that something did not happen; ten times that for the isr cases
 
     @abc.abstractmethod
     def open(self, broker_ids: Sequence[int]) -> Host:
-        """Brokers with these ids, running, without logs; the callbacks of all of them."""
+        """Create running brokers with these ids, without logs; returns the callbacks for all of them."""
 
     @abc.abstractmethod
     def close(self) -> None:
-        """All that was opened is closed."""
+        """Close all that was opened."""
 
     @abc.abstractmethod
     def registered(self, broker_id: int, epoch: int) -> None:
@@ -81,24 +80,24 @@ class HostUnderTest(abc.ABC):
         """The replica of the topic with this id, serving or not; None where the broker has no log of it."""
 
     def pass_time(self, ms: int) -> None:
-        """So much of the host's time passes, in which it does what it does by itself. Here: the time of the machine."""
+        """Let `ms` of the host's time pass, in which it acts by itself. Here: the time of the machine."""
         time.sleep(ms / 1000)
 
     def known(self, broker_id: int, tp: TopicPartition) -> PartitionMetadata | None:
-        """Ability.METADATA: what the broker knows of a partition by UpdateMetadata, None for nothing."""
+        """Ability.METADATA: the broker's metadata of a partition, by UpdateMetadata; None if it has none."""
         raise NotImplementedError
 
     def append(self, broker_id: int, tp: TopicPartition, records: int) -> int:
-        """Ability.RECORDS: write so many records to the broker as the leader; how many it took (0: it does not
+        """Ability.RECORDS: write records to the broker as the leader; returns how many it took (0: it does not
         lead)."""
         raise NotImplementedError
 
     def use(self, desk: IsrDesk) -> None:
-        """Ability.ISR: leaders call `desk.alter_isr` from here on. Called before the first callback."""
+        """Ability.ISR: leaders call `desk.alter_isr` from now on. Called before the first callback."""
         raise NotImplementedError
 
     def restart(self, broker_id: int) -> None:
-        """Ability.RESTART: the process ends and begins again, with its logs; `registered` follows."""
+        """Ability.RESTART: the process ends and starts again, with its logs; `registered` follows."""
         raise NotImplementedError
 
     def lose_disk(self, broker_id: int, tp: TopicPartition) -> None:
@@ -106,8 +105,8 @@ class HostUnderTest(abc.ABC):
         raise NotImplementedError
 
     def replace_disk(self, broker_id: int) -> None:
-        """Ability.DISKS: in the place of what failed there is an empty disk. The broker may be restarted for it;
-        `registered` follows."""
+        """Ability.DISKS: an empty disk replaces the failed one. The broker may be restarted for it; `registered`
+        follows."""
         raise NotImplementedError
 
     def fail_next(self, broker_id: int) -> None:
@@ -129,17 +128,17 @@ class Case:
         return f"{self.group}.{self.check.__name__}"
 
     def lacks(self, host: HostUnderTest) -> frozenset[Ability]:
-        """The abilities for whose lack this case is left out; empty = it runs."""
+        """The missing abilities for which this case is left out; empty = it runs."""
         return self.needs - host.abilities
 
     @property
     def sentence(self) -> str:
-        """The rule that it holds a host to."""
+        """The rule that the case checks."""
         return " ".join((self.check.__doc__ or "").split())
 
     def run(self, host: HostUnderTest) -> None:
-        """The case holds on a fresh host, which is closed. Raises AssertionError with its sentence, what was expected
-        and what the host did instead; what the host raised gets the sentence as a note."""
+        """Run the case on a fresh host, and close that. Raises AssertionError with the rule, the expected and the
+        actual behaviour; an exception of the host gets the rule as a note."""
         try:
             self.check(host)
         except AssertionError as error:
@@ -153,7 +152,7 @@ class Case:
 
 
 def expect(what: str, got: object, expected: object) -> None:
-    """AssertionError with both values where they differ; unlike `assert`, also under `python -O`."""
+    """Raises AssertionError with both values where they differ; unlike `assert`, also under `python -O`."""
     if got != expected:
         raise AssertionError(f"{what}: expected {expected!r}, got {got!r}")
 
@@ -163,7 +162,7 @@ _Check = TypeVar("_Check", bound=Callable[[HostUnderTest], None])
 
 
 def case(group: str, *needs: Ability) -> Callable[[_Check], _Check]:
-    """Enter a function into the suite."""
+    """Add a function to the suite."""
 
     def enter(run: _Check) -> _Check:
         CASES.append(Case(group, run, frozenset(needs)))
@@ -174,8 +173,8 @@ def case(group: str, *needs: Ability) -> Callable[[_Check], _Check]:
 
 @attrs.frozen
 class Report:
-    """What came of a run: names of cases; with the sentence that does not hold and the values, and with the abilities
-    that are missing."""
+    """The result of a run: names of cases; failed ones with the rule and the values, left out ones with the missing
+    abilities."""
 
     passed: tuple[str, ...]
     failed: Mapping[str, str]
@@ -189,12 +188,12 @@ class Report:
 
 
 def _made(make: Callable[[], HostUnderTest]) -> HostUnderTest:
-    """A host under test whose words can be understood. TypeError, ValueError."""
+    """A host under test with valid attributes. Raises TypeError, ValueError."""
     if not callable(make):
         raise TypeError(f"check makes a host for each case: it takes a class or a function, not {make!r:.200}")
     host = make()
     if not isinstance(host, HostUnderTest):
-        raise TypeError(f"a HostUnderTest is asked for, not {host!r:.200}")
+        raise TypeError(f"make must return a HostUnderTest, not {host!r:.200}")
     if unknown := [ability for ability in host.abilities if not isinstance(ability, Ability)]:
         raise TypeError(f"abilities are members of Ability, not {unknown[0]!r:.80}")
     if host.wait_ms <= 0 or host.quiet_ms < 0:
@@ -203,9 +202,9 @@ def _made(make: Callable[[], HostUnderTest]) -> HostUnderTest:
 
 
 def check(make: Callable[[], HostUnderTest], cases: Sequence[Case] | None = None) -> Report:
-    """All cases, or `cases`, each on a host of its own that `make` makes; what came of them. Raises nothing that a case
-    or a callback raises; TypeError and ValueError where the host cannot be understood. A host that never does what is
-    waited for takes `wait_ms` for each such case: make it short while you write it."""
+    """Run all cases, or `cases`, each on a host of its own from `make`. Raises no exception of a case or a callback,
+    but TypeError and ValueError for an invalid host. A host that never does what a case waits for takes `wait_ms` for
+    each such case: make it short during development."""
     passed, failed, left_out = [], {}, {}
     for one in CASES if cases is None else cases:
         host = _made(make)
@@ -215,7 +214,7 @@ def check(make: Callable[[], HostUnderTest], cases: Sequence[Case] | None = None
             continue
         try:
             one.run(host)
-        except Exception as error:  # noqa: BLE001 - whatever a host raises is why the case does not hold
+        except Exception as error:  # noqa: BLE001 - an exception of the host fails the case
             raised = f"{one.sentence}\n  {type(error).__name__}: {error}"
             failed[one.name] = str(error) if isinstance(error, AssertionError) else raised
         else:

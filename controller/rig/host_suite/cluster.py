@@ -1,7 +1,7 @@
-"""Real controllers over a memory store that drive the host under test, and where the brokers and the store differ.
+"""Real controllers over a memory store that drive the host under test, and the differences of brokers and store.
 
-Brokers are registered over sessions of their own, so that no controller's end is theirs. Where leaders do not ask for
-isr changes themselves (no Ability.ISR) the cluster asks in their place, for every live replica and target.
+Brokers are registered over their own sessions, so that the end of a controller does not end them. Where leaders do not
+request isr changes themselves (no Ability.ISR) the cluster does so for them, for every live replica and target.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ PASSES_MAX: Final = 1000  # of a controller's loop, per ten milliseconds
 
 
 class Checking:
-    """The host as a controller calls it. `requests`: all that came; `illegal`: answers that no controller takes."""
+    """The host as a controller calls it. `requests`: all requests; `illegal`: answers that a controller does not
+    accept."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
@@ -39,19 +40,19 @@ class Checking:
         self.illegal: list[str] = []
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
-        """Handed on."""
+        """Passed on to the host."""
         return self._checked(request, self._stage.callbacks.leader_and_isr(request))
 
     def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
-        """Handed on."""
+        """Passed on to the host."""
         return self._checked(request, self._stage.callbacks.update_metadata(request))
 
     def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
-        """Handed on."""
+        """Passed on to the host."""
         return self._checked(request, self._stage.callbacks.stop_replica(request))
 
     def deliver(self, request: Request) -> HostResponse:
-        """Any of the three."""
+        """Pass on any of the three requests."""
         if isinstance(request, LeaderAndIsrRequest):
             return self.leader_and_isr(request)
         if isinstance(request, UpdateMetadataRequest):
@@ -88,21 +89,21 @@ class Cluster:
     # --- controllers
 
     def start(self, node_id: int) -> None:
-        """One more controller; the first one leads."""
+        """Start a new controller; the first one leads."""
         controller = Controller(
             self._store(), node_id, self.checking, clock=self.host.clock, seed=f"host_suite/{node_id}"
         )
         self.controllers[node_id] = controller
 
     def hand_over(self) -> None:
-        """The controller that leads ends; the other one takes over."""
+        """Stop the controller that leads; the other one takes over."""
         leading = self.leading
         del self.controllers[leading[0]]
         leading[1].close()
         self.stage.eventually("the other controller leads", lambda: self._active is not None)
 
     def close(self) -> None:
-        """All that was opened here."""
+        """Close all that was opened here."""
         for controller in self.controllers.values():
             controller.close()
         for registrar in self._registrars.values():
@@ -117,7 +118,7 @@ class Cluster:
 
     @property
     def leading(self) -> tuple[int, Controller]:
-        """Node id and controller of the one that leads; waits for it."""
+        """Node id and controller of the leader; waits for one."""
         self.stage.eventually("a controller leads", lambda: self._active is not None)
         assert self._active is not None
         return self._active
@@ -136,7 +137,7 @@ class Cluster:
     # --- brokers
 
     def register(self, broker: int) -> None:
-        """The broker is registered, by a new registration if it was before, and knows its epoch."""
+        """Register the broker, anew if it was registered before; the broker knows its epoch."""
         if broker in self._registrars:
             self._registrars[broker].close()
         self._registrars[broker] = registrar = Registrar(self._store(), self.host.clock, 5, 10.0)
@@ -146,7 +147,7 @@ class Cluster:
     def _pass_on(self, asked: Asked) -> Future[AcceptedIsr]:
         active = self._active
         if active is None:
-            asked.refuse(NotController("nobody leads", None))
+            asked.refuse(NotController("there is no active controller", None))
             return asked.future
         return active[1].alter_isr(asked.tp, asked.leader, *asked.epochs[:2], asked.isr, asked.broker_epoch)
 
@@ -168,27 +169,27 @@ class Cluster:
     # --- requests
 
     def wait(self, future: Future[T]) -> T:
-        """The result; raises what the future raises."""
+        """The result of the future; raises what the future raises."""
         self.stage.eventually("the controller answers", future.done)
         return future.result()
 
     def create(self, topic: str, replicas: Sequence[Sequence[int]]) -> list[TopicPartition]:
-        """A topic; its partitions."""
+        """Create a topic; returns its partitions."""
         self.wait(self.leading[1].admin.create_topics({topic: NewTopic(-1, -1, replicas)}).all())
         return [TopicPartition(topic, number) for number in range(len(replicas))]
 
     def reassign(self, tp: TopicPartition, target: Sequence[int]) -> None:
-        """A move is accepted."""
+        """Request a move, which is accepted."""
         self.wait(self.leading[1].admin.alter_partition_reassignments({tp: target}).all())
 
     def tree(self) -> CommittedTree:
-        """What is committed just now."""
+        """The present committed state."""
         tree = CommittedTree(Timeline(VirtualClock()))
         tree.load(self.server)
         return tree
 
     def topic_id(self, tp: TopicPartition) -> str:
-        """The id of a topic that there is."""
+        """The id of an existing topic."""
         topic = self.tree().topic(tp.topic)
         assert topic is not None
         return topic.topic_id
@@ -196,7 +197,7 @@ class Cluster:
     # --- the end
 
     def converges(self, also: Callable[[CommittedTree], object] = lambda _: True) -> None:
-        """What the brokers hold is what is committed, of which `also` holds; all answers were legal."""
+        """Wait until the brokers agree with the committed state, for which `also` is true; all answers were legal."""
         seen: list[str] = []
 
         def agree() -> bool:
@@ -206,10 +207,10 @@ class Cluster:
         def instead() -> str:
             active = self._active
             findings = {} if active is None else dict(active[1].describe().findings)
-            return f"{seen[:10]}; the controller sees {findings}"
+            return f"{seen[:10]}; the controller's findings are {findings}"
 
-        self.stage.eventually("the brokers hold what is committed", agree, instead)
-        expect("answers that no controller takes", self.checking.illegal, [])
+        self.stage.eventually("the brokers agree with the committed state", agree, instead)
+        expect("answers that a controller does not accept", self.checking.illegal, [])
 
     def differences(self, also: Callable[[CommittedTree], object]) -> list[str]:
         """Where store and brokers differ, one line each."""
@@ -223,7 +224,7 @@ class Cluster:
     def _differs(self, broker: int, p: Partition) -> str | None:
         held = self.host.held(broker, p.tp, self.topic_id(p.tp))
         if broker not in p.members:
-            return None if held is None else f"broker {broker} holds {p.tp}, which is not its: {held}"
+            return None if held is None else f"broker {broker} has {p.tp}, of which it is no member: {held}"
         if held is None:
             return f"broker {broker} has no log of {p.tp}"
         role = Role.LEADER if broker == p.leader else Role.FOLLOWER

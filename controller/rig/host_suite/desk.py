@@ -1,5 +1,5 @@
-"""Where leaders ask for isr changes while they are tested: the one call of `controller.Controller` that they need, kept
-in the order in which it came, and answered by the case."""
+"""The target of leaders' isr changes during a test: the one call of `controller.Controller` that they need, recorded in
+order, and answered by the case."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from controller.model.values import Replicas, TopicPartition
 
 
 class IsrDesk(Protocol):
-    """As `controller.Controller.alter_isr`. Any thread may call it; the future is completed from another one."""
+    """As `controller.Controller.alter_isr`. Any thread may call it; the future is completed by another one."""
 
     def alter_isr(  # noqa: PLR0917 - as Controller
         self,
@@ -49,16 +49,16 @@ class Asked:
         return (self.leader_epoch, self.partition_epoch, self.broker_epoch)
 
     def accept(self, partition_epoch: int) -> None:
-        """It is committed as asked."""
+        """Accept it: it is committed as requested."""
         self.future.set_result(AcceptedIsr(self.isr, partition_epoch))
 
     def refuse(self, error: ApiError) -> None:
-        """It is not."""
+        """Refuse it."""
         self.future.set_exception(error)
 
 
 class Desk:
-    """An `IsrDesk` that keeps what is asked. `pass_on`: asks somebody else meanwhile, whose answer counts."""
+    """An `IsrDesk` that records the calls. `pass_on`: forwards them meanwhile, and its answer counts."""
 
     def __init__(self) -> None:
         self.asked: list[Asked] = []
@@ -83,5 +83,5 @@ class Desk:
 
     @property
     def unanswered(self) -> list[Asked]:
-        """What waits for an answer, oldest first."""
+        """The calls without an answer, oldest first."""
         return [asked for asked in self.asked if not asked.future.done()]

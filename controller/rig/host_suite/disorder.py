@@ -1,4 +1,4 @@
-"""Requests may be repeated, come in another order, and get lost between: what is newest counts in the end."""
+"""Requests may be repeated, reordered and lost: the newest one counts in the end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from controller.simulated.replica import Role
 
 @case("disorder")
 def repeated_requests_do_no_harm(host: HostUnderTest) -> None:
-    """A request that comes three times has the effect of one, and is answered alike."""
+    """A request that comes three times has the effect of one, and gets the same answer."""
     stage = Stage(host)
     for _ in range(3):
         expect("errors in the answer", stage.tell(1, said()), {})
@@ -31,7 +31,7 @@ def repeated_requests_do_no_harm(host: HostUnderTest) -> None:
 
 @case("disorder", Ability.RECORDS)
 def repeated_requests_keep_the_records(host: HostUnderTest) -> None:
-    """A leader that is told again what it knows, new or not, goes on with the log it has."""
+    """A leader that gets its present role again, new or not, continues with its log."""
     stage = Stage(host)
     stage.tell(1, said())
     stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
@@ -44,7 +44,7 @@ def repeated_requests_keep_the_records(host: HostUnderTest) -> None:
 
 @case("disorder")
 def any_order_of_leader_epochs_ends_alike(host: HostUnderTest) -> None:
-    """Whatever the order in which three leader epochs come, the highest stands in the end."""
+    """Whatever the order of requests with three leader epochs, the highest epoch counts in the end."""
     stage = Stage(host)
     for number, order in enumerate(permutations((0, 1, 2))):
         tp = TopicPartition("orders", number)
@@ -67,7 +67,7 @@ def requests_that_are_lost_between_do_no_harm(host: HostUnderTest) -> None:
 
 @case("disorder")
 def a_late_deletion_spares_a_replica_that_came_back(host: HostUnderTest) -> None:
-    """A deletion of an older leader epoch than the replica has is not acknowledged, and the log stays and serves."""
+    """A deletion with an older leader epoch than the replica's is not acknowledged, and the log stays and serves."""
     stage = Stage(host)
     stage.tell(1, said(leader_epoch=LEADER_EPOCH + 2))
     before = stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
@@ -78,7 +78,7 @@ def a_late_deletion_spares_a_replica_that_came_back(host: HostUnderTest) -> None
 
 @case("disorder")
 def a_late_leader_and_isr_brings_no_deleted_replica_back(host: HostUnderTest) -> None:
-    """What was sent before a replica was deleted, and comes after, makes no log, and is no error of a disk."""
+    """A request from before a deletion that comes after it creates no log, and is no error of a disk."""
     stage = Stage(host)
     stage.tell(1, said())
     stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
@@ -91,7 +91,7 @@ def a_late_leader_and_isr_brings_no_deleted_replica_back(host: HostUnderTest) ->
 
 @case("disorder")
 def a_deletion_that_overtook_what_it_deletes_counts(host: HostUnderTest) -> None:
-    """A broker that is told to delete before it was told to begin has nothing in the end."""
+    """A broker that gets the deletion before the request to begin has nothing in the end."""
     stage = Stage(host)
     stage.delete(1, deletion())
     stage.tell(1, said())
@@ -101,7 +101,7 @@ def a_deletion_that_overtook_what_it_deletes_counts(host: HostUnderTest) -> None
 
 @case("disorder")
 def a_deleted_replica_comes_back_under_a_later_epoch(host: HostUnderTest) -> None:
-    """A replica that is asked for again after it was deleted begins with an empty log."""
+    """A replica that is requested again after its deletion begins with an empty log."""
     stage = Stage(host)
     stage.tell(1, said())
     stage.delete(1, deletion())

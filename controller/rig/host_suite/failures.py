@@ -1,4 +1,4 @@
-"""A callback that raises is not delivered: it comes again, and must find a broker that can obey it."""
+"""A callback that raises counts as not delivered: it comes again, and the broker must be able to obey it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def what_raised_goes_well_when_it_comes_again(host: HostUnderTest) -> None:
 
 @case("failures", Ability.FAILURE)
 def what_raises_on_one_broker_goes_well_on_another(host: HostUnderTest) -> None:
-    """A callback that fails on one broker leaves those of the others alone."""
+    """A callback that fails on one broker does not affect the callbacks of the others."""
     stage = Stage(host)
     host.fail_next(1)
     expect("errors in the answer", stage.tell(2, said(leader=2)), {})
@@ -44,7 +44,7 @@ def what_raises_on_one_broker_goes_well_on_another(host: HostUnderTest) -> None:
 
 @case("failures")
 def requests_without_partitions_are_answered(host: HostUnderTest) -> None:
-    """A request that names no partition is legal, `full` or not, and is answered."""
+    """A request without partitions is legal, `full` or not, and is answered."""
     stage = Stage(host)
     for full in (False, True):
         expect("errors in the answer", stage.tell(1, full=full), {})
@@ -54,7 +54,7 @@ def requests_without_partitions_are_answered(host: HostUnderTest) -> None:
 
 @case("failures")
 def answers_name_only_what_was_asked_for(host: HostUnderTest) -> None:
-    """Many partitions, good and passed over, new and known, are answered for under their own names or not at all."""
+    """Answers about many partitions, obeyed and ignored, new and known, have only names that the request had."""
     stage = Stage(host)
     many = [TopicPartition("orders", number) for number in range(10)]
     expect("errors in the answer", stage.tell(1, *(said(tp) for tp in many)), {})
@@ -64,7 +64,7 @@ def answers_name_only_what_was_asked_for(host: HostUnderTest) -> None:
 
 
 def _fails(host: HostUnderTest, call: Callable[[], object]) -> None:
-    """The call raises, as it was made to."""
+    """Check that the call raises, as `fail_next` requested."""
     host.fail_next(1)
     try:
         call()

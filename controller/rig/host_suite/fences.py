@@ -1,4 +1,4 @@
-"""What carries an older epoch, or another topic id, is dropped: sends may be late, repeated and lost."""
+"""Requests with an older epoch or another topic id are ignored: callbacks may be late, repeated and lost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from controller.simulated.replica import Role
 
 
 def _refuses_all(stage: Stage, code: ErrorCode, **header: Any) -> None:
-    """Each of the three callbacks is answered with `code`, and what broker 1 leads and knows stays as it is."""
+    """Each of the three callbacks is answered with `code`, and the state of broker 1 stays the same."""
     newer = {"leader": 2, "leader_epoch": LEADER_EPOCH + 1, "partition_epoch": PARTITION_EPOCH + 1}
     before = stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
     answers = {
@@ -34,16 +34,16 @@ def _refuses_all(stage: Stage, code: ErrorCode, **header: Any) -> None:
     }
     for name, answer in answers.items():
         expect(f"the error of {name} with {header}", answer.error, code)
-    expect("the replica after what was refused", stage.stays(1), before)
+    expect("the replica after the refused requests", stage.stays(1), before)
     if Ability.METADATA in stage.host.abilities:
         known = stage.host.known(1, TP)
         epoch = LEADER_EPOCH if known is None else known.leader_epoch
-        expect("the leader epoch of the metadata after what was refused", epoch, LEADER_EPOCH)
+        expect("the leader epoch of the metadata after the refused requests", epoch, LEADER_EPOCH)
 
 
 @case("fences")
 def an_older_controller_epoch_is_refused_with_11(host: HostUnderTest) -> None:
-    """A request of a controller that was deposed is answered with STALE_CONTROLLER_EPOCH and changes nothing."""
+    """A request of a deposed controller is answered with STALE_CONTROLLER_EPOCH and changes nothing."""
     stage = Stage(host)
     stage.tell(1, said())
     stage.inform(1, metadata())
@@ -52,12 +52,12 @@ def an_older_controller_epoch_is_refused_with_11(host: HostUnderTest) -> None:
 
 @case("fences")
 def a_newer_controller_epoch_fences_the_former(host: HostUnderTest) -> None:
-    """The highest controller epoch that any callback brought is the one that counts."""
+    """The highest controller epoch that came with any callback is the one that counts."""
     stage = Stage(host)
     stage.tell(1, said())
     stage.inform(1, metadata(), controller_epoch=CONTROLLER_EPOCH + 1, controller_id=102)
     _refuses_all(stage, ErrorCode.STALE_CONTROLLER_EPOCH)
-    stage.tell(2, said())  # another broker has not heard of the new one
+    stage.tell(2, said())  # another broker has had no request of the new one
 
 
 @case("fences")
@@ -73,7 +73,7 @@ def an_older_broker_epoch_is_refused_with_77(host: HostUnderTest) -> None:
 
 @case("fences")
 def a_newer_broker_epoch_is_its_own(host: HostUnderTest) -> None:
-    """A broker that was registered again without being asked obeys under the new epoch, and no more under the old."""
+    """A broker that the host registered again by itself obeys under the new epoch, and no longer under the old."""
     stage = Stage(host)
     stage.tell(1, said(leader=2))
     former = stage.broker_epochs[1]
@@ -86,7 +86,7 @@ def a_newer_broker_epoch_is_its_own(host: HostUnderTest) -> None:
 
 @case("fences")
 def an_older_leader_epoch_changes_nothing(host: HostUnderTest) -> None:
-    """A partition under an older leader epoch is passed over, the others of the request are obeyed."""
+    """A partition under an older leader epoch is ignored, the others of the request are obeyed."""
     stage = Stage(host)
     stage.tell(1, said())
     before = stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
@@ -120,7 +120,7 @@ def older_metadata_is_dropped(host: HostUnderTest) -> None:
 
 @case("fences")
 def another_topic_id_is_another_topic(host: HostUnderTest) -> None:
-    """A topic that was made anew under its name begins with a log of its own, under a leader epoch that begins anew."""
+    """A topic that was created anew under its name begins with a new log, under a leader epoch that begins anew."""
     stage = Stage(host)
     stage.tell(1, said())
     stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
@@ -130,7 +130,7 @@ def another_topic_id_is_another_topic(host: HostUnderTest) -> None:
 
 @case("fences")
 def a_deletion_of_another_topic_id_spares_this_one(host: HostUnderTest) -> None:
-    """What is to be deleted of a former topic of the same name is acknowledged, and the present log stays."""
+    """A deletion for a former topic of the same name is acknowledged, and the present log stays."""
     stage = Stage(host)
     stage.tell(1, said())
     before = stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)

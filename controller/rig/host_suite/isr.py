@@ -1,4 +1,4 @@
-"""What leaders ask of the controller: under the epochs that they were told, one change at a time, also when refused."""
+"""The isr changes of leaders: under the epochs that they got, one change at a time, also after a refusal."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from controller.rig.host_suite.stage import CONTROLLER_EPOCH, LEADER_EPOCH, PART
 from controller.simulated.replica import Role
 
 _NEEDS = (Ability.ISR, Ability.RECORDS, Ability.COPIES)
-TEN = 10  # so many times `quiet_ms` until a leader that wants to ask again would have asked
+TEN = 10  # this many times `quiet_ms`, after which a leader that repeats its call would have done so
 EPOCHS = "leader, partition and broker epoch of the call"
 NEXT = {"leader_epoch": LEADER_EPOCH + 1, "partition_epoch": PARTITION_EPOCH + 1}
 
 
 def _leader_alone_in_sync(host: HostUnderTest) -> Stage:
-    """1 leads `orders-0` on 1 and 2, with records; 2 is told to follow, and is not in the isr."""
+    """1 leads `orders-0` on 1 and 2, with records; 2 follows, and is not in the isr."""
     stage = Stage(host)
     stage.tell(1, said(replicas=(1, 2), isr=(1,)))
     stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
@@ -25,14 +25,14 @@ def _leader_alone_in_sync(host: HostUnderTest) -> Stage:
 
 
 def _next_call(stage: Stage, seen: int = 0) -> Asked:
-    """The first call after so many."""
+    """The first call after the first `seen` ones."""
     stage.eventually("a leader asks for an isr", lambda: len(stage.desk.asked) > seen, lambda: stage.desk.asked)
     return stage.desk.asked[seen]
 
 
 @case("isr", *_NEEDS)
 def a_leader_asks_with_the_epochs_that_it_was_told(host: HostUnderTest) -> None:
-    """The leader, and nobody else, asks for a follower that caught up, under its leader, partition and broker epoch."""
+    """Only the leader requests a follower that caught up, under its leader, partition and broker epoch."""
     stage = _leader_alone_in_sync(host)
     asked = _next_call(stage)
     expect("partition, leader and isr of the call", (asked.tp, asked.leader, set(asked.isr)), (TP, 1, {1, 2}))
@@ -43,7 +43,7 @@ def a_leader_asks_with_the_epochs_that_it_was_told(host: HostUnderTest) -> None:
 
 @case("isr", *_NEEDS)
 def what_was_accepted_is_its_isr(host: HostUnderTest) -> None:
-    """After the answer the leader has the isr that was committed, and asks no more."""
+    """After the answer the leader has the committed isr, and makes no further call."""
     stage = _leader_alone_in_sync(host)
     _next_call(stage).accept(PARTITION_EPOCH + 1)
     stage.becomes(1, "has the isr 1, 2", lambda held: set(held.isr) == {1, 2})
@@ -54,7 +54,7 @@ def what_was_accepted_is_its_isr(host: HostUnderTest) -> None:
 
 @case("isr", *_NEEDS)
 def one_change_of_a_partition_is_under_way_at_a_time(host: HostUnderTest) -> None:
-    """While a call waits for its answer the leader makes no other for the partition, whoever else catches up."""
+    """While a call waits for its answer the leader makes no other for the partition, whichever follower catches up."""
     stage = Stage(host)
     idle = said(replicas=(1, 2, 3), isr=(1,))
     stage.tell(1, idle)
@@ -74,8 +74,8 @@ def one_change_of_a_partition_is_under_way_at_a_time(host: HostUnderTest) -> Non
 
 @case("isr", *_NEEDS)
 def after_95_it_asks_again_with_what_it_is_told(host: HostUnderTest) -> None:
-    """INVALID_UPDATE_VERSION: somebody wrote meanwhile; once the leader is told, it asks under the new partition
-    epoch."""
+    """INVALID_UPDATE_VERSION: the state was changed meanwhile; when the leader knows that, it repeats the call under
+    the new partition epoch."""
     stage = _leader_alone_in_sync(host)
     _next_call(stage).refuse(InvalidUpdateVersion("the partition epoch is another"))
     newer = PARTITION_EPOCH + 1
@@ -94,7 +94,7 @@ def after_95_it_asks_again_with_what_it_is_told(host: HostUnderTest) -> None:
 
 @case("isr", *_NEEDS)
 def after_74_it_asks_no_more_until_it_is_told(host: HostUnderTest) -> None:
-    """FENCED_LEADER_EPOCH: the leader epoch is over; nothing is asked under it any more, and again under the next."""
+    """FENCED_LEADER_EPOCH: the leader epoch is over; the leader makes no call under it, and again under the next."""
     stage = _leader_alone_in_sync(host)
     _next_call(stage).refuse(FencedLeaderEpoch("there is a newer leader epoch"))
     stage.quiet(TEN)
@@ -107,7 +107,7 @@ def after_74_it_asks_no_more_until_it_is_told(host: HostUnderTest) -> None:
 
 @case("isr", *_NEEDS, Ability.TARGETS)
 def a_target_that_caught_up_is_asked_for(host: HostUnderTest) -> None:
-    """A leader asks for targets as for replicas."""
+    """A leader requests targets as well as replicas."""
     stage = Stage(host)
     moving = said(replicas=(1,), isr=(1,), target_replicas=(3,))
     stage.tell(1, moving)
@@ -119,7 +119,7 @@ def a_target_that_caught_up_is_asked_for(host: HostUnderTest) -> None:
 
 @case("isr", *_NEEDS, Ability.TARGETS)
 def without_targets_nobody_else_is_asked_for(host: HostUnderTest) -> None:
-    """Once target_replicas is None again, who is no replica is not asked for, though it has all records."""
+    """Once target_replicas is None again, a broker that is no replica is not requested, though it has all records."""
     stage = Stage(host)
     moving = said(replicas=(1,), isr=(1,), target_replicas=(3,))
     stage.tell(1, moving)
@@ -127,7 +127,7 @@ def without_targets_nobody_else_is_asked_for(host: HostUnderTest) -> None:
     asked = _next_call(stage)
     asked.refuse(FencedLeaderEpoch("the move was cancelled"))
     calls = len(stage.desk.asked)
-    for broker in (1, 3):  # 3 has not heard of its deletion
+    for broker in (1, 3):  # 3 has not got its deletion yet
         stage.tell(broker, said(replicas=(1,), isr=(1,), **NEXT))
     stage.becomes(1, "leads on", lambda held: held.leader_epoch == LEADER_EPOCH + 1)
     expect("records that broker 1 takes", host.append(1, TP, 1), 1)
@@ -144,7 +144,7 @@ def a_controller_that_names_no_targets_ends_them(host: HostUnderTest) -> None:
     stage.tell(1, moving)
     stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
     stage.tell(1, said(replicas=(1,), isr=(1,)), full=True, controller_id=102, controller_epoch=CONTROLLER_EPOCH + 1)
-    stage.tell(3, moving)  # 3 has not heard of it
+    stage.tell(3, moving)  # 3 has had no request of the new controller
     stage.becomes(1, "leads on", lambda held: held.role is Role.LEADER)
     expect("records that broker 1 takes", host.append(1, TP, 1), 1)
     stage.quiet(TEN)

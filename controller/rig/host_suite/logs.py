@@ -1,4 +1,4 @@
-"""When a log begins, when it stays, and when it goes; and what a broker says of one that is not there."""
+"""When a log begins, stays, and is deleted; and the broker's answer where there is none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GONE = {TP: ErrorCode.KAFKA_STORAGE_ERROR}
 
 @case("logs")
 def is_new_begins_a_log(host: HostUnderTest) -> None:
-    """A replica that is told that it is new has an empty log, whether it leads or follows."""
+    """A replica that is new by the request has an empty log, whether it leads or follows."""
     stage = Stage(host)
     for broker in (1, 2):
         expect(f"the log on broker {broker}", stage.held(broker), None)
@@ -23,7 +23,7 @@ def is_new_begins_a_log(host: HostUnderTest) -> None:
 
 @case("logs", Ability.STRICT)
 def without_a_log_is_new_false_is_answered_with_56(host: HostUnderTest) -> None:
-    """An empty log must not pass for the old one: KAFKA_STORAGE_ERROR, and none is begun; other partitions go well."""
+    """An empty log must not replace the old one: KAFKA_STORAGE_ERROR, and no new log; other partitions succeed."""
     stage = Stage(host)
     codes = stage.tell(1, said(is_new=False), said(SECOND))
     expect("errors in the answer", codes, GONE)
@@ -33,7 +33,7 @@ def without_a_log_is_new_false_is_answered_with_56(host: HostUnderTest) -> None:
 
 @case("logs")
 def with_a_log_is_new_false_goes_well(host: HostUnderTest) -> None:
-    """A replica that has its log is not new, and goes on under the next leader epoch."""
+    """A replica that has its log is not new, and continues under the next leader epoch."""
     stage = Stage(host)
     stage.tell(1, said())
     expect(
@@ -49,26 +49,26 @@ def with_a_log_is_new_false_goes_well(host: HostUnderTest) -> None:
 
 @case("logs")
 def full_stops_what_it_does_not_name_and_deletes_nothing(host: HostUnderTest) -> None:
-    """After a `full` request a partition that it does not name serves nobody, and its log is there; those that it names
+    """After a `full` request a partition that it does not name serves no requests, but has its log; named ones
     serve."""
     stage = Stage(host)
     stage.tell(1, said(), said(SECOND))
     stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
     expect("errors in the answer", stage.tell(1, said(SECOND), full=True), {})
-    stage.becomes(1, "serves nobody, and has its log", lambda held: held.role is Role.IDLE)
+    stage.becomes(1, "serves no requests, and has its log", lambda held: held.role is Role.IDLE)
     expect("the role of broker 1", stage.stays(1, SECOND).role, Role.LEADER)
     expect("the role of broker 1", stage.stays(1).role, Role.IDLE)
 
 
 @case("logs", Ability.RECORDS)
 def full_keeps_the_records_of_what_it_does_not_name(host: HostUnderTest) -> None:
-    """What a `full` request stopped takes no record, and serves again, with its records, when it is named again."""
+    """A replica that a `full` request stopped takes no record, and serves again, with its records, when named again."""
     stage = Stage(host)
     stage.tell(1, said())
     stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
     expect("records that broker 1 takes", host.append(1, TP, 5), 5)
     stage.tell(1, full=True)
-    stage.becomes(1, "serves nobody", lambda held: held.role is Role.IDLE)
+    stage.becomes(1, "serves no requests", lambda held: held.role is Role.IDLE)
     expect("records that broker 1 takes", host.append(1, TP, 1), 0)
     stage.tell(1, said(is_new=False), full=True)
     held = stage.becomes(1, "leads again", lambda held: held.role is Role.LEADER)
@@ -77,7 +77,7 @@ def full_keeps_the_records_of_what_it_does_not_name(host: HostUnderTest) -> None
 
 @case("logs")
 def what_is_not_full_leaves_the_others_alone(host: HostUnderTest) -> None:
-    """A request that is not `full` says nothing of the partitions that it does not name."""
+    """A request that is not `full` does not affect the partitions that it does not name."""
     stage = Stage(host)
     stage.tell(1, said())
     before = stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
@@ -91,14 +91,14 @@ def what_is_not_full_leaves_the_others_alone(host: HostUnderTest) -> None:
 
 @case("logs")
 def a_deletion_is_done_when_it_is_acknowledged(host: HostUnderTest) -> None:
-    """NONE to stop_replica with delete means that the log is gone already; other partitions keep theirs."""
+    """NONE to stop_replica with delete means that the log is already deleted; other partitions keep theirs."""
     stage = Stage(host)
     stage.tell(1, said(), said(SECOND))
     stage.becomes(1, "leads the other", lambda held: held.role is Role.LEADER, SECOND)
 
     def acknowledged() -> bool:
         if stage.stop(1, deletion()):
-            return False  # asked again, as the controller does
+            return False  # repeated, as the controller does
         expect("the log after its deletion was acknowledged", stage.held(1), None)
         return True
 
@@ -109,7 +109,7 @@ def a_deletion_is_done_when_it_is_acknowledged(host: HostUnderTest) -> None:
 
 @case("logs")
 def what_is_gone_is_acknowledged_again(host: HostUnderTest) -> None:
-    """A deletion that comes again, or of what never was there, is acknowledged: the first answer may have got lost."""
+    """A repeated deletion, or one of a missing log, is acknowledged: the first answer may have been lost."""
     stage = Stage(host)
     stage.tell(1, said())
     stage.delete(1, deletion())
@@ -124,7 +124,7 @@ def without_delete_the_log_stays(host: HostUnderTest) -> None:
     stage = Stage(host)
     stage.tell(1, said())
     expect("errors in the answer", stage.stop(1, deletion(delete=False)), {})
-    stage.becomes(1, "serves nobody, and has its log", lambda held: held.role is Role.IDLE)
+    stage.becomes(1, "serves no requests, and has its log", lambda held: held.role is Role.IDLE)
     expect("the role of broker 1", stage.stays(1).role, Role.IDLE)
 
 
@@ -133,7 +133,7 @@ def without_delete_the_log_stays(host: HostUnderTest) -> None:
 
 @case("logs", Ability.DISKS)
 def a_lost_disk_is_answered_with_56(host: HostUnderTest) -> None:
-    """While its disk is gone a replica is answered for with KAFKA_STORAGE_ERROR, new or not; others serve on."""
+    """While its disk is gone a replica is answered with KAFKA_STORAGE_ERROR, new or not; others continue to serve."""
     stage = Stage(host)
     stage.tell(1, said(), said(SECOND))
     stage.becomes(1, "leads the other", lambda held: held.role is Role.LEADER, SECOND)
@@ -148,8 +148,8 @@ def a_lost_disk_is_answered_with_56(host: HostUnderTest) -> None:
 
 @case("logs", Ability.DISKS)
 def a_replaced_disk_takes_a_new_replica_and_pretends_no_old_one(host: HostUnderTest) -> None:
-    """On the empty disk that came in place of a lost one, `is_new` false is answered with 56, and `is_new` true with
-    NONE and an empty log."""
+    """On the empty disk that replaced a lost one, `is_new` false is answered with 56, and `is_new` true with NONE and
+    an empty log."""
     stage = Stage(host)
     stage.tell(1, said())
     host.lose_disk(1, TP)
@@ -166,7 +166,7 @@ def a_replaced_disk_takes_a_new_replica_and_pretends_no_old_one(host: HostUnderT
 
 @case("logs", Ability.DISKS)
 def a_deletion_on_a_lost_disk_is_not_acknowledged_unless_it_is_done(host: HostUnderTest) -> None:
-    """Where the disk is gone a deletion is answered with an error, or has left nothing that could come back."""
+    """Where the disk is gone a deletion is answered with an error, or leaves nothing that could come back."""
     stage = Stage(host)
     stage.tell(1, said())
     host.lose_disk(1, TP)
@@ -181,7 +181,7 @@ def a_deletion_on_a_lost_disk_is_not_acknowledged_unless_it_is_done(host: HostUn
 
 @case("logs", Ability.RESTART, Ability.RECORDS)
 def a_restart_keeps_the_log_and_serves_when_it_is_told(host: HostUnderTest) -> None:
-    """A process that began again serves nobody until it is told, and then has the records that it had."""
+    """A restarted process serves no requests until it gets its role, and then has its former records."""
     stage = Stage(host)
     stage.tell(1, said())
     stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)

@@ -1,4 +1,4 @@
-"""The whole loop: a real controller drives the host through what happens to a cluster, and both agree in the end."""
+"""The whole loop: a real controller drives the host through the events of a cluster, and both agree in the end."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def a_created_topic_is_led_and_followed(host: HostUnderTest) -> None:
 
 @case("loop", Ability.TARGETS)
 def a_move_ends_on_its_targets(host: HostUnderTest) -> None:
-    """The targets have the partition, the former replicas have deleted it, and others are left alone."""
+    """The targets have the partition, the former replicas have deleted it, and others are not affected."""
     with _cluster(host) as cluster:
         tp, other = cluster.create("orders", [[1, 2], [1, 3]])
         cluster.converges(_all_in_sync)
@@ -57,7 +57,7 @@ def a_move_ends_on_its_targets(host: HostUnderTest) -> None:
 
 @case("loop", Ability.TARGETS, Ability.RECORDS, Ability.COPIES, Ability.ISR)
 def a_move_takes_the_records_along(host: HostUnderTest) -> None:
-    """What the leader took before the move is on the targets after it."""
+    """The records that the leader took before the move are on the targets after it."""
     with _cluster(host) as cluster:
         (tp,) = cluster.create("orders", [[1, 2]])
         cluster.converges(_all_in_sync)
@@ -82,7 +82,7 @@ def a_broker_that_is_registered_again_serves_again(host: HostUnderTest) -> None:
 
 @case("loop", Ability.RESTART)
 def a_broker_that_is_restarted_serves_again(host: HostUnderTest) -> None:
-    """The same for a process that ended and began again with its logs."""
+    """The same for a process that ended and started again with its logs."""
     with _cluster(host) as cluster:
         cluster.create("orders", [[1, 2, 3], [2, 3, 1]])
         cluster.converges(_all_in_sync)
@@ -94,7 +94,7 @@ def a_broker_that_is_restarted_serves_again(host: HostUnderTest) -> None:
 
 @case("loop", Ability.TARGETS)
 def a_move_goes_on_under_another_controller(host: HostUnderTest) -> None:
-    """A controller that takes over right after a move was accepted brings it to its end."""
+    """A controller that takes over right after a move was accepted completes it."""
     with _cluster(host) as cluster:
         (tp,) = cluster.create("orders", [[1, 2]])
         cluster.converges(_all_in_sync)
@@ -106,7 +106,7 @@ def a_move_goes_on_under_another_controller(host: HostUnderTest) -> None:
 
 @case("loop")
 def what_a_former_controller_sent_changes_nothing(host: HostUnderTest) -> None:
-    """All requests of a controller that was deposed, coming once more, the oldest last, are refused with 11."""
+    """All requests of a deposed controller, repeated with the oldest last, are refused with 11."""
     with _cluster(host) as cluster:
         cluster.create("orders", [[1, 2, 3], [2, 3, 1]])
         cluster.converges(_all_in_sync)
@@ -123,7 +123,7 @@ def what_a_former_controller_sent_changes_nothing(host: HostUnderTest) -> None:
 
 @case("loop", Ability.FAILURE, Ability.TARGETS)
 def callbacks_that_raise_only_take_longer(host: HostUnderTest) -> None:
-    """Whatever the callback in which a broker fails, it is told again and all agree in the end."""
+    """In whichever callback a broker fails, the callback is repeated and all agree in the end."""
     with _cluster(host) as cluster:
         (tp,) = cluster.create("orders", [[1, 2]])
         cluster.converges(_all_in_sync)

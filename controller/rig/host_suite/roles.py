@@ -1,4 +1,4 @@
-"""Who leads, who follows, who is a target; and what of it can be seen in the logs."""
+"""The roles of leader, follower and target, and their effects on the logs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NEXT = {"leader_epoch": LEADER_EPOCH + 1, "partition_epoch": PARTITION_EPOCH + 1
 
 @case("roles")
 def each_replica_takes_the_role_that_it_is_told(host: HostUnderTest) -> None:
-    """The leader leads with the isr that it was told, the others follow it, under the leader epoch of the request."""
+    """The leader leads with the isr of the request, the others follow it, under the leader epoch of the request."""
     stage = Stage(host)
     for broker in BROKERS:
         stage.tell(broker, said(leader=2))
@@ -42,7 +42,7 @@ def _becomes(stage: Stage, broker: int, role: Role, leader: int, leader_epoch: i
 
 @case("roles")
 def without_a_leader_nobody_leads(host: HostUnderTest) -> None:
-    """Leader -1: who led leads no more, and the log stays."""
+    """Leader -1: the former leader no longer leads, and the log stays."""
     stage = Stage(host)
     stage.tell(1, said())
     stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
@@ -52,7 +52,7 @@ def without_a_leader_nobody_leads(host: HostUnderTest) -> None:
 
 @case("roles", Ability.RECORDS)
 def only_the_leader_takes_records(host: HostUnderTest) -> None:
-    """Who follows, or led under a former epoch, takes none."""
+    """A follower, or a leader of a former epoch, takes none."""
     stage = Stage(host)
     for broker in (1, 2):
         stage.tell(broker, said())
@@ -67,7 +67,7 @@ def only_the_leader_takes_records(host: HostUnderTest) -> None:
 
 @case("roles", Ability.RECORDS, Ability.COPIES)
 def followers_copy_from_the_leader(host: HostUnderTest) -> None:
-    """What the leader took is on the followers in the end, and goes on from there under the next leader."""
+    """The leader's records are on the followers in the end, and the next leader continues from there."""
     stage = Stage(host)
     for broker in BROKERS:
         stage.tell(broker, said())
@@ -88,7 +88,7 @@ def followers_copy_from_the_leader(host: HostUnderTest) -> None:
 
 @case("roles", Ability.TARGETS)
 def a_target_follows_though_it_is_no_replica(host: HostUnderTest) -> None:
-    """A broker that stands in target_replicas and not in replicas begins a log and follows the leader."""
+    """A broker that is in target_replicas but not in replicas begins a log and follows the leader."""
     stage = Stage(host)
     moving = said(replicas=(1, 2), isr=(1, 2), target_replicas=(2, 3))
     expect("errors in the answer", stage.tell(3, moving), {})
@@ -98,7 +98,7 @@ def a_target_follows_though_it_is_no_replica(host: HostUnderTest) -> None:
 
 @case("roles", Ability.TARGETS, Ability.RECORDS, Ability.COPIES)
 def a_target_copies_the_whole_log(host: HostUnderTest) -> None:
-    """A target has in the end what the leader has, also what was written before it came."""
+    """A target has all the leader's records in the end, also those from before it joined."""
     stage = Stage(host)
     idle = said(replicas=(1, 2), isr=(1, 2))
     for broker in (1, 2):
@@ -117,7 +117,8 @@ def a_target_copies_the_whole_log(host: HostUnderTest) -> None:
 
 @case("roles", Ability.METADATA)
 def metadata_is_known_and_full_metadata_forgets(host: HostUnderTest) -> None:
-    """A broker knows of a partition what UpdateMetadata said last, and nothing of what a `full` one does not name."""
+    """A broker has the last UpdateMetadata of a partition, and nothing about partitions that a `full` one leaves
+    out."""
     stage = Stage(host)
     stage.inform(3, metadata())
     _knows(stage, metadata())
@@ -129,7 +130,7 @@ def metadata_is_known_and_full_metadata_forgets(host: HostUnderTest) -> None:
 
 
 def _knows(stage: Stage, wanted: PartitionMetadata | None) -> None:
-    """Broker 3 has this metadata in the end."""
+    """Wait until broker 3 has this metadata."""
     stage.eventually(
         f"broker 3 knows {wanted}", lambda: stage.host.known(3, TP) == wanted, lambda: stage.host.known(3, TP)
     )

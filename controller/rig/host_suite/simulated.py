@@ -1,5 +1,5 @@
-"""The rig's own brokers as a host under test: careful brokers that copy bytes, in virtual time. Nothing here but the
-binding is for the suite alone, so it can be read as an example of one."""
+"""The rig's own brokers as a host under test: careful brokers that copy bytes, in virtual time. Only the binding is for
+the suite, so it can be read as an example of one."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class SimulatedBrokers(HostUnderTest):
         return _Callbacks(self)
 
     def close(self) -> None:
-        """Nothing runs beside the caller."""
+        """As HostUnderTest; there are no threads to stop."""
         self._server.close()
 
     def registered(self, broker_id: int, epoch: int) -> None:
@@ -93,13 +93,13 @@ class SimulatedBrokers(HostUnderTest):
         self._brokers[broker_id].disk_failed(tp)
 
     def replace_disk(self, broker_id: int) -> None:
-        """As HostUnderTest: a broker finds its new disk when it starts."""
+        """As HostUnderTest: a broker finds its new disk at its start."""
         self.restart(broker_id)
 
-    # --- what it does by itself
+    # --- its own actions
 
     def pass_time(self, ms: int) -> None:
-        """Followers copy, leaders take answers and ask."""
+        """Followers copy, leaders take answers and request isr changes."""
         self.clock.advance(ms)
         self._copying.step(ms)
         for duties in self._duties.values():
@@ -122,7 +122,7 @@ class SimulatedBrokers(HostUnderTest):
         node.state = State.UP
         self._nodes[101] = node
 
-    # --- looking
+    # --- inspection
 
     def held(self, broker_id: int, tp: TopicPartition, topic_id: str) -> Held | None:
         """As HostUnderTest."""
@@ -140,16 +140,16 @@ class SimulatedBrokers(HostUnderTest):
         self._failing.add(broker_id)
 
     def broker_of(self, broker_id: int) -> Broker:
-        """The broker that a callback is for; raises where it was made to."""
+        """The broker of a callback; raises after `fail_next`."""
         if broker_id in self._failing:
             self._failing.remove(broker_id)
-            raise ConnectionError(f"broker {broker_id} fails as it was asked to")
+            raise ConnectionError(f"injected: a callback of broker {broker_id} fails")
         return self._brokers[broker_id]
 
 
 @attrs.frozen
 class _Callbacks:
-    """What the controller calls, for all brokers."""
+    """The callbacks of all brokers."""
 
     host: SimulatedBrokers
 

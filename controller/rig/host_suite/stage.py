@@ -1,7 +1,7 @@
-"""Three brokers of a host under test, and the words in which cases speak to them.
+"""Three brokers of a host under test, and the functions with which cases send requests and check answers.
 
-Every answer is held to what a controller accepts: a `HostResponse`; an error of the whole, or codes under the names of
-partitions that were asked for.
+Every answer must be one that a controller accepts: a `HostResponse`; an error of the whole, or codes with the names of
+partitions in the request.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LEADER_EPOCH: Final = 5
 PARTITION_EPOCH: Final = 9
 TP: Final = TopicPartition("orders", 0)
 SECOND: Final = TopicPartition("orders", 1)
-TOPIC_ID: Final = "AAAAAAAAQACAAAAAAAAAAQ"  # UUIDs as Kafka spells them
+TOPIC_ID: Final = "AAAAAAAAQACAAAAAAAAAAQ"  # UUIDs in Kafka's form
 OTHER_ID: Final = "AAAAAAAAQACAAAAAAAAAAg"
 PEERS: Final = tuple(LivePeer(broker, f"broker-{broker}", 9092, None) for broker in BROKERS)
 
@@ -52,16 +52,16 @@ SAID: Final = LeaderAndIsrPartition(
     status_code=0,
     leader_recovery_state=0,
 )
-"""`orders-0` on 1, 2 and 3, all in sync, led by 1: what brokers are told where a case does not say otherwise."""
+"""`orders-0` on 1, 2 and 3, all in sync, led by 1: the default of the requests."""
 
 
 def said(tp: TopicPartition = TP, /, **changes: Any) -> LeaderAndIsrPartition:
-    """`SAID`, with other values for what is named."""
+    """`SAID`, with these changes."""
     return attrs.evolve(SAID, topic=tp.topic, partition=tp.partition, **changes)
 
 
 def metadata(**changes: Any) -> PartitionMetadata:
-    """The metadata of `SAID`, with other values for what is named."""
+    """The metadata of `SAID`, with these changes."""
     told = PartitionMetadata(
         TP.topic, TOPIC_ID, TP.partition, 1, LEADER_EPOCH, BROKERS, PARTITION_EPOCH, BROKERS, (), 0
     )
@@ -69,7 +69,7 @@ def metadata(**changes: Any) -> PartitionMetadata:
 
 
 def deletion(leader_epoch: int = LEADER_EPOCH + 1, /, **changes: Any) -> StopReplicaPartition:
-    """`orders-0` is to be deleted, by default under the leader epoch that follows on that of `SAID`."""
+    """A deletion of `orders-0`, by default under the leader epoch after that of `SAID`."""
     return attrs.evolve(StopReplicaPartition(TP.topic, TOPIC_ID, TP.partition, leader_epoch, delete=True), **changes)
 
 
@@ -81,14 +81,14 @@ class Stage:
         self.callbacks = host.open(BROKERS)
         self.desk = Desk()
         self.broker_epochs: dict[int, int] = {}
-        self.steps: list[Callable[[], object]] = []  # what else happens while time passes
+        self.steps: list[Callable[[], object]] = []  # called as time passes
         if Ability.ISR in host.abilities:
             host.use(self.desk)
         for broker in BROKERS:
             self.register(broker, 10 + broker)
 
     def register(self, broker: int, epoch: int) -> None:
-        """The broker has this epoch."""
+        """Register the broker under this epoch."""
         self.broker_epochs[broker] = epoch
         self.host.registered(broker, epoch)
 
@@ -97,19 +97,19 @@ class Stage:
     def tell(
         self, broker: int, *partitions: LeaderAndIsrPartition, full: bool = False, **header: Any
     ) -> dict[TopicPartition, int]:
-        """A LeaderAndIsr that is obeyed; the codes of its partitions, without those that went well."""
+        """Send a LeaderAndIsr that must be obeyed; returns the errors of its partitions."""
         return self.obeyed(self.leader_and_isr(broker, *partitions, full=full, **header))
 
     def inform(self, broker: int, *partitions: PartitionMetadata, full: bool = False, **header: Any) -> None:
-        """An UpdateMetadata that is obeyed."""
+        """Send an UpdateMetadata that must be obeyed."""
         self.obeyed(self.update_metadata(broker, *partitions, full=full, **header))
 
     def stop(self, broker: int, *partitions: StopReplicaPartition, **header: Any) -> dict[TopicPartition, int]:
-        """A StopReplica that is obeyed; the codes of its partitions, without those that went well."""
+        """Send a StopReplica that must be obeyed; returns the errors of its partitions."""
         return self.obeyed(self.stop_replica(broker, *partitions, **header))
 
     def delete(self, broker: int, told: StopReplicaPartition) -> None:
-        """A deletion that is told until it is acknowledged, as the controller does."""
+        """Send a deletion until it is acknowledged, as the controller does."""
         codes: dict[TopicPartition, int] = {}
 
         def acknowledged() -> bool:
@@ -120,7 +120,7 @@ class Stage:
         self.eventually(f"broker {broker} acknowledges {told}", acknowledged, lambda: codes)
 
     def obeyed(self, response: HostResponse) -> dict[TopicPartition, int]:
-        """The request was not refused as a whole; what did not go well."""
+        """Check that the request was not refused as a whole; returns the errors of its partitions."""
         expect("the error of the whole request", response.error, ErrorCode.NONE)
         return {tp: code for tp, code in response.errors.items() if code != ErrorCode.NONE}
 
@@ -151,10 +151,10 @@ class Stage:
         )
         return legal(request, self.callbacks.stop_replica(request))
 
-    # --- looking
+    # --- inspection
 
     def held(self, broker: int, tp: TopicPartition = TP, topic_id: str = TOPIC_ID) -> Held | None:
-        """The replica of a broker as it is just now."""
+        """The present replica of a broker."""
         found = self.host.held(broker, tp, topic_id)
         assert found is None or isinstance(found, Held), f"held(): expected a Held or None, got {found!r:.200}"
         return found
@@ -166,7 +166,7 @@ class Stage:
         return found
 
     def eventually(self, what: str, holds: Callable[[], object], seen: Callable[[], object] | None = None) -> None:
-        """Wait until `holds()`; fail at the deadline with `what` was waited for, and what is `seen` instead."""
+        """Wait until `holds()`; fail at the deadline with the condition `what`, and what is `seen` instead."""
         passed_ms = 0
         while not holds():
             if passed_ms >= self.host.wait_ms:
@@ -175,7 +175,7 @@ class Stage:
             passed_ms += self.step()
 
     def becomes(self, broker: int, what: str, holds: Callable[[Held], object], tp: TopicPartition = TP) -> Held:
-        """Wait until the broker has a replica of which `holds`; the replica."""
+        """Wait until the broker has a replica for which `holds`; returns the replica."""
 
         def reached() -> bool:
             found = self.held(broker, tp)
@@ -185,26 +185,26 @@ class Stage:
         return self.holds(broker, tp)
 
     def quiet(self, times: int = 1) -> None:
-        """Whatever the host still does about what it was told, it has done."""
+        """Wait until the host has done all that its requests can still cause."""
         passed_ms = 0
         while passed_ms < self.host.quiet_ms * times:
             passed_ms += self.step()
 
     def step(self) -> int:
-        """Ten milliseconds pass; how many did."""
+        """Let ten milliseconds pass; returns their number."""
         for happens in self.steps:
             happens()
         self.host.pass_time(10)
         return 10
 
     def stays(self, broker: int, tp: TopicPartition = TP) -> Held:
-        """The replica once all is quiet, which must be there."""
+        """The replica once all is quiet, which must exist."""
         self.quiet()
         return self.holds(broker, tp)
 
 
 def legal(request: Request, response: HostResponse) -> HostResponse:
-    """The answer, if a controller takes it: what it does not, it counts as not delivered."""
+    """The answer, if a controller accepts it; others count as not delivered."""
     assert isinstance(response, HostResponse), (
         f"the answer to {request}: expected a HostResponse, got {response!r:.200}"
     )

@@ -1,4 +1,4 @@
-"""What a callback must keep: only what is committed is sent (9), no member is told to delete (4)."""
+"""The rules for callbacks: only what is committed is sent (9), no member gets a request to delete (4)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from controller.simulated.network import Sent
 
 
 class CallbackRules:
-    """Of all callbacks of controllers."""
+    """For all callbacks of controllers."""
 
     def __init__(self, case: Case) -> None:
         self._case = case
-        self._epoch_former = -1  # the last one of the store that the cluster was moved away from
+        self._epoch_former = -1  # the last controller epoch of the store that the cluster was moved away from
 
     def moved(self, epoch: int) -> None:
-        """Callbacks under a controller epoch up to `epoch` are not looked at."""
+        """Callbacks under a controller epoch up to `epoch` are not checked."""
         self._epoch_former = epoch
 
     def check(self, sent: Sent) -> None:
@@ -39,7 +39,7 @@ class CallbackRules:
             p = moment.partition
             if said.leader == LEADER_DURING_DELETE and p.is_offline and moment.revision <= sent.revision:
                 return said.leader_epoch == p.leader_epoch  # purged
-            # In the state key of a topic that is being deleted somebody else may write what he likes: it only goes.
+            # Another program may write anything to the state key of a topic under deletion: it is only deleted.
             same_epoch = moment.partition_epoch == said.partition_epoch or said.topic_id in self._case.committed.doomed
             if same_epoch and moment.revision <= sent.revision:
                 told = (said.leader, said.leader_epoch, said.isr, set(said.replicas))
@@ -53,7 +53,7 @@ class CallbackRules:
         return said.target_replicas == partition.target_replicas
 
     def _deletes(self, sent: Sent, request: StopReplicaRequest) -> None:
-        # A controller that was deposed meanwhile knows what stood when the next epoch began, no more.
+        # A controller that was deposed meanwhile knows the state before the next epoch began, no more.
         known = min(sent.revision, self._case.committed.epoch_ends.get(request.controller_epoch, sent.revision))
         for said in request.partitions:
             tp = TopicPartition(said.topic, said.partition)
@@ -66,8 +66,8 @@ class CallbackRules:
                 continue
             if said.topic_id in self._case.committed.doomed:
                 moves = member and moment.partition.move is not None
-                self._case.require(not moves, 4, f"{tp}: {sent.broker_id} is told to delete while it moves")
+                self._case.require(not moves, 4, f"{tp}: {sent.broker_id} gets a request to delete while it moves")
                 continue
             self._case.require(
-                not member, 4, f"{tp}: {sent.broker_id} is told to delete, member of {words(moment.partition)}"
+                not member, 4, f"{tp}: {sent.broker_id} gets a request to delete, member of {words(moment.partition)}"
             )

@@ -1,4 +1,4 @@
-"""What is judged: a rig, and what its controllers committed; and how a break is told."""
+"""The subject of the rules: a rig, and its committed state; and the error of a violation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from controller.rig.parts import Parts
 
 
 class InvariantBroken(AssertionError):
-    """Something happened that must never happen. `number`: which one of `controller.rig.invariants`."""
+    """An invariant was violated. `number`: which one of `controller.rig.invariants`."""
 
     def __init__(self, number: int, message: str) -> None:
         super().__init__(f"invariant {number}: {message}")
@@ -17,21 +17,21 @@ class InvariantBroken(AssertionError):
 
 
 class Case:
-    """What all rules look at. `committed` is another one once the cluster was moved to another store."""
+    """The state that all rules read. `committed` is replaced once the cluster was moved to another store."""
 
     def __init__(self, committed: CommittedTree, rig: Parts) -> None:
         self.committed = committed
         self.rig = rig
 
     def require(self, holds: object, number: int, what: str) -> None:
-        """Raises InvariantBroken where it does not hold."""
+        """Raises InvariantBroken unless `holds`."""
         if not holds:
             where = f"seed {self.rig.seed}, at {self.rig.clock.elapsed_ms} ms"
             raise InvariantBroken(number, f"{what} ({where})")
 
 
 def topic_of_state(key: str) -> str | None:
-    """Whose partition's state key it is."""
+    """The topic of a state key; None for any other key."""
     of = keys.partition_of(key)
     return None if of is None else of[0]
 

@@ -1,4 +1,4 @@
-"""What a commit must keep: who may commit (5), what cannot be read (10), intents (7), the legacy key (3), marks (6)."""
+"""The rules for commits: fences (5), what cannot be read (10), intents (7), the legacy key (3), marks (6)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token
 
 
 class CommitRules:
-    """Of all commits of controllers; remembers under which epoch which of them commits."""
+    """For all commits of controllers; remembers the sender of each controller epoch."""
 
     def __init__(self, case: Case) -> None:
         self._case = case
-        self._leaders: dict[int, str] = {}  # controller epoch -> who commits under it
+        self._leaders: dict[int, str] = {}  # controller epoch -> its sender
 
-    # --- 5: who may commit
+    # --- 5: the sender and its fence
 
     def fenced(self, commit: Committed, before: Token | None, epoch_before: int) -> None:
         ops = {op.key: op for op in commit.ops}
@@ -79,7 +79,7 @@ class CommitRules:
                 self._case.require(known, 7, f"{change.tp}: {broker} leaves {words(change.before)} without an intent")
 
     def fresh_intents(self, commit: Committed) -> None:
-        """What a commit writes down to be deleted is on nobody who is a member by it, sent or not."""
+        """No intent in a commit is for a broker that is a member by that commit, sent or not."""
         for op in commit.ops:
             for intent in self._case.committed.intents.get(op.key, ()) if isinstance(op, Put) else ():
                 tp, topic = TopicPartition(intent.topic, intent.partition), self._case.committed.topic(intent.topic)
@@ -89,27 +89,27 @@ class CommitRules:
                 if partition is not None and topic is not None and topic.topic_id == intent.topic_id and not is_doomed:
                     stays = intent.broker in partition.members
                     self._case.require(
-                        not stays, 4, f"{tp}: {intent.broker} is to delete, and a member: {words(partition)}"
+                        not stays, 4, f"{tp}: {intent.broker} must delete, but is a member: {words(partition)}"
                     )
 
     # --- 3: the legacy key
 
     def legacy_key(self, commit: Committed) -> None:
-        """A controller takes entries out of the key, and puts none in."""
+        """A controller removes entries from the key, and adds none."""
         for op in commit.ops:
             if isinstance(op, Put) and op.key == keys.REASSIGN_PARTITIONS:
                 for entry in legacy.decode(op.value, 0).entries:
                     asked = self._case.rig.asked_targets.get(TopicPartition(*entry.name), set())
-                    self._case.require(entry.target in asked, 3, f"the legacy key says what nobody asked for: {entry}")
+                    self._case.require(entry.target in asked, 3, f"the legacy key has what was not requested: {entry}")
 
     # --- 6: throttles
 
     def marks(
         self, commit: Committed, marked: dict[str, tuple[str, ...]], changes: list[Change], *, was_news: bool
     ) -> None:
-        """Whom a mark names stays in it while something moves, or while the legacy key is there, unless he is deleted,
-        or a request replaces. What begins in the same commit was decided after it, and so was what this commit, as the
-        first of a controller's, makes of a key that somebody else wrote (`was_news`)."""
+        """An owner in a mark stays there while something moves, or while the legacy key exists, unless it is deleted or
+        a request replaces the mark. Moves that begin in the same commit were decided after it; so is the first handling
+        of a legacy key that another program wrote (`was_news`)."""
         now = self._case.committed.marked
         gone = {key: [one for one in owners if one not in now.get(key, ())] for key, owners in marked.items()}
         topics = gone.get(keys.REPLICAS_REMOVAL, [])
@@ -120,11 +120,11 @@ class CommitRules:
             return
         begun = {c.tp for c in changes if c.before is not None and c.before.move is None}
         known = [p.tp for p in self._case.committed.partitions.values() if p.move is not None and p.tp not in begun]
-        # What the controller could not read when it took over may move, and it does not know.
+        # What the controller could not read when it took over may move without its knowledge.
         blind = self._case.committed.found_blind
         moving = [str(p) for p in known if not blind & {keys.topic(p.topic), keys.state(p.topic, p.partition)}]
         self._case.require(not moving, 6, f"the marks lose {gone} while {moving[:5]} move")
         is_there = keys.REASSIGN_PARTITIONS in self._case.rig.server.table.rows and not was_news
         made = {op.key for op in commit.ops if isinstance(op, Put) and op.expect == ABSENT}
         is_kept = is_there and keys.REASSIGN_PARTITIONS not in made
-        self._case.require(not is_kept, 6, f"the marks lose {gone} while the legacy key is there")
+        self._case.require(not is_kept, 6, f"the marks lose {gone} while the legacy key exists")

@@ -1,4 +1,4 @@
-"""The guard of a rig: takes in what is committed and sent, and holds it against the rules."""
+"""The guard of a rig: takes in all commits and callbacks, and checks them against the rules."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BROKER: Final = "broker "
 
 
 class Invariants:
-    """The guard of a rig. `enabled`: False only follows what is committed, and breaks nothing."""
+    """The guard of a rig. `enabled` False: it only follows the commits, and raises nothing."""
 
     def __init__(self, committed: CommittedTree, rig: Parts, *, enabled: bool) -> None:
         self._case = Case(committed, rig)
@@ -34,18 +34,18 @@ class Invariants:
         self._commits = CommitRules(self._case)
         self._callbacks = CallbackRules(self._case)
         self._broken: InvariantBroken | None = (
-            None  # by a callback: the dispatcher would take it for the host's failure
+            None  # by a callback: raised there, the dispatcher would take it for the host's failure
         )
 
     def moved(self, committed: CommittedTree) -> None:
-        """The cluster goes on in another store; callbacks of whoever led in the former one are not looked at."""
+        """The cluster continues in another store; callbacks of the former store's controllers are not checked."""
         self._case.committed = committed
         self._callbacks.moved(committed.controller_epoch)
 
-    # --- what is committed
+    # --- commits
 
     def step(self) -> bool:
-        """Take in what was committed; whether anything was. Raises InvariantBroken, also for what a callback broke
+        """Take in the commits; returns whether there were any. Raises InvariantBroken, also for what a callback broke
         since the last call."""
         if self._broken is not None:
             raise self._broken
@@ -82,7 +82,7 @@ class Invariants:
         return bool(commits)
 
     def _deleted(self, name: str) -> None:
-        """What was known of a topic says nothing of the next one with its name."""
+        """Forget a topic: the next one with its name has nothing to do with it."""
         self._case.rig.producers.forget(name)
         self._case.rig.operators.forget("topics", name)
         for tp in [tp for tp in self.partitions.named if tp.topic == name]:
@@ -94,10 +94,10 @@ class Invariants:
         for tp in [tp for tp in self._case.rig.asked_targets if tp.topic == name]:
             self._case.rig.asked_targets[tp] &= targets_by_key(
                 self._case.rig, tp
-            )  # whoever has that name when it is read
+            )  # a key is for the topic that has the name when it is read
 
     def _purged(self, tp: TopicPartition) -> None:
-        """What was known of a partition says nothing of the next one with its id."""
+        """Forget a partition: the next one with its id has nothing to do with it."""
         self._case.rig.producers.forget(tp.topic, tp.partition)
         self.partitions.named.pop(tp, None)
         self._case.rig.foreign_fields.pop(keys.state(tp.topic, tp.partition), None)
@@ -105,10 +105,10 @@ class Invariants:
         if tp in self._case.rig.asked_targets:
             self._case.rig.asked_targets[tp] &= targets_by_key(self._case.rig, tp)
 
-    # --- what is sent
+    # --- callbacks
 
     def sent(self, sent: Sent) -> None:
-        """A callback goes out, or arrives late."""
+        """A callback is sent, or arrives late."""
         if not self._enabled or self._broken is not None:
             return
         try:
@@ -118,7 +118,7 @@ class Invariants:
             self._broken = broken
 
     def allows(self, request: Request, revision: int) -> bool:
-        """Whether a callback whose round went out at `revision` might arrive just now without breaking anything."""
+        """Whether a callback whose round was sent at `revision` could arrive now without a violation."""
         try:
             self._callbacks.check(Sent(0, request.controller_id, request.broker_id, request, revision, ""))
         except InvariantBroken:
@@ -137,14 +137,14 @@ class Invariants:
         wrong = rig.operators.wrong(self._case.committed.topics, rig.brokers)
         self._case.require(not wrong, 6, f"throttles in the end: {wrong[:5]}")
         remains = left_over(rig)
-        self._case.require(not remains, 8, f"left of topics that there are not: {remains}")
+        self._case.require(not remains, 8, f"left of topics that do not exist: {remains}")
         found = inspect(entry(key, row) for key, row in rig.server.table.rows.items()).at_least("warning")
         self._case.require(
             not found, 11, f"the tree is not as it should be: {found[:5]}\n{describe(rig)}" if found else ""
         )
         for key, names in rig.foreign_fields.items():
             lost = names - set(json.loads(rig.server.table.rows[key][0]))
-            self._case.require(not lost, 10, f"{key} has lost fields of somebody else's: {sorted(lost)}")
+            self._case.require(not lost, 10, f"{key} has lost fields of another program: {sorted(lost)}")
         for tp in rig.producers.partitions:
             leader = rig.leader(tp)
             log = None if leader is None else leader.log(tp)

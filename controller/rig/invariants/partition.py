@@ -1,4 +1,4 @@
-"""What one change of one partition must keep: numbers 1 to 4 and 8, and 5 of its leader epoch."""
+"""The rules for one change of one partition: numbers 1 to 4 and 8, and 5 for its leader epoch."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from controller.rules.reduction.configs import RETENTION_MS
 from controller.simulated.replica import IsrAsked
 
 _STATUS: Final = (ONLINE, READ_ONLY, OFFLINE)  # in the order in which a partition may have them
-_SKEW_MS_MAX: Final = 7_200_000  # of the clocks of controllers, which write the times down, among each other
+_SKEW_MS_MAX: Final = 7_200_000  # between the clocks of controllers, which write the times
 
 
 class PartitionRules:
-    """Of all partitions; remembers whom their leaders named."""
+    """For all partitions; remembers the brokers that their leaders named."""
 
     def __init__(self, case: Case) -> None:
         self._case = case
-        self.named: dict[TopicPartition, dict[int, set[int]]] = {}  # leader epoch -> whom its leader named
+        self.named: dict[TopicPartition, dict[int, set[int]]] = {}  # leader epoch -> the brokers that its leader named
 
     def proposed(self, tp: TopicPartition, asked: IsrAsked) -> None:
-        """A leader asked for an isr."""
+        """A leader requested an isr."""
         self.named.setdefault(tp, {}).setdefault(asked.leader_epoch, set()).update(asked.isr)
 
     def is_unclean(self, tp: TopicPartition) -> bool:
-        """Whether a leader may be elected there who is not in sync."""
+        """Whether a leader that is not in sync may be elected there."""
         own = self._case.committed.configs.get(f"/config/topics/{tp.topic}", {}).get(UNCLEAN)
         default = self._case.rig.settings.unclean_leader_election_enable or self._case.committed.unclean_default
         allowed = default if own is None else own == "true"
         return allowed or tp in self._case.rig.unclean_asked
 
     def check(self, change: Change) -> None:
-        """A change that a controller committed; raises InvariantBroken."""
+        """A change that a controller committed. Raises InvariantBroken."""
         tp, before, after = change.tp, change.before, change.after
         said = f"{tp}: {words(before)} -> {words(after)} by {change.by.sender}"
         self._case.require(after.isr, 1, f"an empty isr: {said}")
@@ -46,7 +46,7 @@ class PartitionRules:
         if before is None:
             topic = self._case.committed.topic(tp.topic)
             created = NO_EPOCH + 1 if topic is None else topic.created_epoch(tp.partition)
-            # What befell it in the commit that it was created by, as a death, shows in what it is.
+            # A later change in the same commit, such as a death, shows in its values.
             is_led = after.leader == after.replicas[0] and after.isr == after.replicas
             is_as_made = is_led and after.move is None and after.status_code == ONLINE
             fits = after.leader_epoch == created or (after.leader_epoch > created and not is_as_made)
@@ -59,7 +59,7 @@ class PartitionRules:
             after.leader == LEADER_DURING_DELETE
             and keys.state(tp.topic, tp.partition) in self._case.committed.found_blind
         ):
-            named |= set(after.replicas)  # what its deletion writes over what it could not read: R, led by nobody
+            named |= set(after.replicas)  # the deletion of an unreadable key writes R without a leader
         else:
             self._status(before, after, said)
         self._leadership(before, after, named, said)
@@ -77,7 +77,7 @@ class PartitionRules:
         self._case.require(
             _STATUS.index(now) > _STATUS.index(was), 8, f"the status goes back from {was} to {now}: {said}"
         )
-        self._case.require(entry is not None, 8, f"status {now}, and nobody asked for it: {said}")
+        self._case.require(entry is not None, 8, f"status {now} without a request: {said}")
         self._case.require(
             after.leader_epoch > before.leader_epoch, 8, f"status {now} under an old leader epoch: {said}"
         )
@@ -89,19 +89,19 @@ class PartitionRules:
             )
 
     def _retention_ms(self, topic: str) -> int:
-        """Whatever it was lately: a setting that somebody writes is heard of late."""
+        """The shortest recent one: a controller learns of a changed setting late."""
         own = self._case.committed.retentions.get(topic, set())
         return min(own | self._case.committed.retention_defaults | (set() if own else {RETENTION_MS}))
 
     def _is_empty(self, tp: TopicPartition) -> bool:
-        """Whether nothing that was acknowledged is lost with it."""
+        """Whether no acknowledged record is lost with it."""
         return self._case.rig.producers.acknowledged(tp) == 0
 
     def _leadership(self, before: Partition, after: Partition, named: set[int], said: str) -> None:
         self._case.require(after.leader_epoch >= before.leader_epoch, 5, f"the leader epoch goes back: {said}")
         if after.leader != before.leader:
             self._case.require(after.leader_epoch > before.leader_epoch, 5, f"a new leader under an old epoch: {said}")
-        self._case.require(set(after.isr) <= named, 1, f"the isr gains whom no leader named: {said}")
+        self._case.require(set(after.isr) <= named, 1, f"the isr gains brokers that no leader named: {said}")
         nobody = (NO_LEADER, LEADER_DURING_DELETE)
         self._case.require(after.leader in (*named, *nobody), 1, f"a leader from outside the isr: {said}")
 
@@ -121,7 +121,7 @@ class PartitionRules:
             self._case.require(fits, 4, f"R loses {sorted(lost)} before the targets are in sync: {said}")
 
     def _targets(self, before: Partition) -> set[Replicas]:
-        """What the partition may move to: what was asked for, and back."""
+        """The possible targets of the partition: what was requested, and the way back."""
         targets = set(self._case.rig.asked_targets.get(before.tp, ()))
         targets |= {before.replicas}
         if before.move is not None:
@@ -131,7 +131,7 @@ class PartitionRules:
     def _target(self, before: Partition, after: Partition, named: set[int], said: str) -> None:
         was, now = before.target_replicas, after.target_replicas
         if now is not None and now != was:
-            self._case.require(now in self._targets(before), 3, f"nobody asked for T {list(now)}: {said}")
+            self._case.require(now in self._targets(before), 3, f"T {list(now)} without a request: {said}")
             self._case.require(
                 after.leader_epoch > before.leader_epoch, 3, f"a new T under an old leader epoch: {said}"
             )
@@ -139,6 +139,6 @@ class PartitionRules:
             self._case.require(
                 after.leader_epoch > before.leader_epoch, 3, f"T cleared under an old leader epoch: {said}"
             )
-            grown = (*before.replicas, *(b for b in after.isr if b not in before.replicas))  # a cancel leaves that, too
+            grown = (*before.replicas, *(b for b in after.isr if b not in before.replicas))  # possible after a cancel
             if after.replicas == was not in {before.replicas, grown}:
                 self._case.require(set(was) <= named, 3, f"completed before all of T were in sync: {said}")

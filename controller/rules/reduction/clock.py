@@ -1,7 +1,7 @@
-"""Which read-only partitions go offline now: their time has passed, or their leader reports an empty log.
+"""Which read-only partitions go offline now: their retention is over, or their leader reports an empty log.
 
-A report counts under the leader epoch that the partition has now: read-only raised it, so that the log that it tells of
-takes no records any more.
+A report counts if it is under the present leader epoch: read-only raised it, so the reported log takes no records any
+more.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from controller.rules.reduction.partitions import is_over
 
 
 def retirements_due(view: ClusterView, event: RetirementsDue) -> Decision:
-    """An event for each."""
+    """An event for each of them."""
     due: list[Event] = []
     for name in view.reductions():
         for number, entry in sorted(view.reduction(name).items()):

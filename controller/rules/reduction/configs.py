@@ -1,5 +1,5 @@
-"""The configs that a reduction asks for: of the controller, of all brokers, of the topic. Those that cannot be read
-permit nothing: what they say may be a reason to keep records."""
+"""The configs that a reduction needs: of the controller, of all brokers, of the topic. Unreadable ones permit nothing,
+since they may be a reason to keep records."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def disabled(view: ClusterView) -> str | None:
 
 
 def interval_ms(view: ClusterView) -> int:
-    """How often the clocks of read-only partitions are looked at."""
+    """How often read-only partitions are checked."""
     said = _number(view.broker_defaults, INTERVAL)
     return view.settings.delete_topic_partition_interval_delay_ms if said is None or said < 1 else said
 
 
 def retention_ms(view: ClusterView, topic: str) -> int | None:
-    """For how long a read-only partition of the topic stays; None: until it is empty."""
+    """How long a read-only partition of the topic stays; None: until it is empty."""
     own, defaults = view.topic_config(topic), view.broker_defaults
     if isinstance(own, UnreadConfigs) or (RETENTION not in own and isinstance(defaults, UnreadConfigs)):
         return None
@@ -51,6 +51,6 @@ def retention_ms(view: ClusterView, topic: str) -> int | None:
 
 
 def _number(settings: Mapping[str, str], name: str) -> int | None:
-    """The whole number that a setting is; None where it is none, or not set."""
+    """A config as a whole number; None if it is not one, or not set."""
     said = settings.get(name, "").strip()
     return int(said) if _WHOLE.fullmatch(said) else None

@@ -1,8 +1,8 @@
-"""The key of a reduction as it stands in the store: found by a takeover, put, changed or removed by somebody else.
+"""The key of a reduction in the store: found by a takeover, written, changed or removed by another program.
 
-A key that names what may go is a request like any other. One that does not, that is for no topic or an internal one, or
-that cannot be read, is removed, and the journal says why. Of one that is changed while it is worked off more
-partitions, and that they go at once, are taken over; the rest is written again.
+A valid key is a request like any other. A key that names other partitions than the last ones, is for no topic or an
+internal one, or cannot be read, is removed, and the journal says why. If it is changed during the reduction, additional
+partitions and `immediate` flags are accepted; the rest is written again.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ _KEY = "/admin/delete_topic_partitions"
 
 
 def reduction_key_read(view: ClusterView, event: ReductionKeyRead) -> Decision:
-    """Another tool asks for a reduction, or wrote or removed a key of ours."""
+    """Another tool requests a reduction, or wrote or removed a key of ours."""
     name, known = event.topic, view.reduction_version(event.topic)
     if event.version == known:
         return Decision()
-    if view.is_deleting(name):  # it goes with its topic
+    if view.is_deleting(name):  # the key is removed with its topic
         return Decision((ReductionKeyFound(name, event.version, known, event.extra),))
     if view.reduction(name):
         return _changed(view, event)
     if not event.version or view.unreadable(name):
-        return Decision()  # of an unreadable topic: until it is known what it has
+        return Decision()  # for an unreadable topic: wait until its partitions are known
     return _put(view, event)
 
 
 def refusal(view: ClusterView, event: ReductionKeyRead) -> str | None:
-    """Why a key that was not known is not worked off; None if it is."""
+    """Why an unknown key is refused; None if it is accepted."""
     name, count = event.topic, view.partition_count(event.topic)
     if event.problem is not None:
         return f"it cannot be read: {event.problem}"
@@ -56,7 +56,7 @@ def refusal(view: ClusterView, event: ReductionKeyRead) -> str | None:
         return "there is no such topic"
     left = [p for p in event.entries if not _is_gone(view, name, p)]
     if not left:
-        return None  # all is done but to remove it
+        return None  # everything is done except removing the key
     if problem := check_tail(name, left, count):
         return problem
     if any(p.status_code for p in view.partitions_of(name)):
@@ -89,8 +89,7 @@ def _put(view: ClusterView, event: ReductionKeyRead) -> Decision:
 
 
 def _begun(view: ClusterView, name: str, now_ms: int, said: Retirements) -> dict[int, Retirement]:
-    """The partitions that are not online, as the key says them; those that it does not name as if it was asked for
-    now."""
+    """The partitions that are not online, with their entries in the key; without an entry, as if requested now."""
     going = (p for p in view.partitions_of(name) if p.status_code and p.partition)
     return {p.partition: said.get(p.partition, Retirement(now_ms, p.is_offline)) for p in going}
 
@@ -100,11 +99,11 @@ def _due(event: ReductionKeyRead) -> tuple[Event, ...]:
 
 
 def _changed(view: ClusterView, event: ReductionKeyRead) -> Decision:
-    """Somebody wrote or removed the key of a reduction that runs."""
+    """Another program wrote or removed the key of a running reduction."""
     name, ours = event.topic, view.reduction(event.topic)
     found = ReductionKeyFound(name, event.version, view.reduction_version(name), event.extra)
     merged = ours if event.problem is not None or not event.version else _merged(view, event, ours)
-    what = "removed by somebody else" if not event.version else "written by somebody else"
+    what = "removed by another program" if not event.version else "written by another program"
     said = f"{_KEY}: {event.problem or what}; the reduction goes on"
     changed = ReductionChanged(name, ours, merged, is_written=bool(event.version) and merged == event.entries)
     foreign = ForeignChange(name, None, said, is_rewritten=False)
@@ -112,7 +111,7 @@ def _changed(view: ClusterView, event: ReductionKeyRead) -> Decision:
 
 
 def _merged(view: ClusterView, event: ReductionKeyRead, ours: Retirements) -> Retirements:
-    """Ours, with what may go more, and what goes sooner."""
+    """Our entries, with the additional partitions and `immediate` flags that are accepted."""
     at_once = {p for p, one in event.entries.items() if one.immediate}
     kept = {p: attrs.evolve(one, immediate=one.immediate or p in at_once) for p, one in ours.items()}
     count = view.partition_count(event.topic)
@@ -122,13 +121,13 @@ def _merged(view: ClusterView, event: ReductionKeyRead, ours: Retirements) -> Re
 
 
 def _missing(view: ClusterView, name: str, now_ms: int) -> dict[int, Retirement]:
-    """Partitions whose status nobody asked for, as far as the store says: as if it was asked for now."""
+    """Partitions that are not online without an entry, as if their reduction was requested now."""
     return {p: one for p, one in _begun(view, name, now_ms, {}).items() if p not in view.reduction(name)}
 
 
 def reduction_due(view: ClusterView, event: ReductionDue) -> Decision:
-    """An event for every partition that goes. A status without a word in the key is one that somebody took out of it:
-    the key says so again, if the partitions are the tail."""
+    """An event for each partition to remove. If a partition is not online without an entry, its entry was removed: the
+    key is written with it again, if the partitions are the last ones."""
     name, known = event.topic, view.reduction(event.topic)
     if view.topic(name) is None or view.is_deleting(name):
         return Decision()
@@ -147,8 +146,8 @@ def reduction_due(view: ClusterView, event: ReductionDue) -> Decision:
 
 
 def reduction_key_due(view: ClusterView, event: ReductionKeyDue) -> Decision:
-    """The entries of partitions that are gone, as committed, leave the key; it goes with the last. So whoever takes
-    over before the host was told finds them."""
+    """The entries of purged partitions, as committed, leave the key; with the last, the key is removed. So a takeover
+    before the host was notified finds them."""
     name, entries = event.topic, view.reduction(event.topic)
     purged = view.purged(name)
     gone = tuple(p for p in entries if p >= view.partition_count(name) and p not in purged)

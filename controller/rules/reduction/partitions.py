@@ -1,8 +1,8 @@
-"""A partition gets the status that its reduction wants: read-only, or offline with its move cancelled and an intent for
-everyone who may hold a log of it, a few by each Decision (`deletion`). Who is left stands in the state key, also when
-it is nobody: so a takeover knows whether everyone has been told.
+"""A partition gets the status that its reduction demands: read-only, or offline with its move cancelled and intents for
+all brokers that may hold a log of it, a few by each Decision (`deletion`). The remaining brokers are kept in the state
+key, also as an empty list, so that a takeover knows whether all have an intent.
 
-A partition without a state key was never led: nothing is to be read there, so it goes as if it was offline.
+A partition without a state key was never led. There is nothing to read in it, so it counts as offline.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from controller.rules.reduction.configs import retention_ms
 
 
 def retirement_due(view: ClusterView, event: RetirementDue) -> Decision:
-    """Read-only or offline, as the key says; of one that is offline whoever has not been told to delete is."""
+    """Read-only or offline, as the key says; for an offline one, the remaining brokers get an intent."""
     found = _retiring(view, event.topic, event.partition)
     if found is None:
         return Decision()
@@ -36,7 +36,7 @@ def retirement_due(view: ClusterView, event: RetirementDue) -> Decision:
 
 
 def retirement_over(view: ClusterView, event: RetirementOver) -> Decision:
-    """A read-only partition goes offline, if its time has passed or its log is empty still."""
+    """A read-only partition goes offline, if its retention is over or its log is still empty."""
     found = _retiring(view, event.topic, event.partition)
     if found is None or found[0].status_code != READ_ONLY:
         return Decision()
@@ -50,13 +50,13 @@ def retirement_over(view: ClusterView, event: RetirementOver) -> Decision:
 
 
 def is_over(view: ClusterView, topic: str, entry: Retirement, now_ms: int) -> bool:
-    """Whether the time of a read-only partition has passed."""
+    """Whether the retention of a read-only partition is over."""
     retention = retention_ms(view, topic)
     return retention is not None and now_ms - entry.timestamp_ms >= retention
 
 
 def _retiring(view: ClusterView, name: str, number: int) -> tuple[Partition, Retirement] | None:
-    """A partition that goes, and what the key says of it; None where nothing can be done to it just now."""
+    """A partition to remove with its entry; None if nothing can be done to it now."""
     partition, entry, topic = view.partition(name, number), view.reduction(name).get(number), view.topic(name)
     if partition is None or entry is None or topic is None or not topic.topic_id or view.is_deleting(name):
         return None
@@ -72,7 +72,7 @@ def _take_offline(view: ClusterView, partition: Partition, cause: str, event: Re
         cleared = partition.but(move=None, leader_epoch=partition.leader_epoch + 1)
         records.append(TargetCleared(partition, cleared, "offline"))
         partition = cleared
-        # Who was a target only is a member of nothing now: its intent should not wait.
+        # A broker that was only a target is not a member now: its intent goes first.
         holders = tuple(sorted(holders, key=lambda b: b in cleared.members))
     told, left = _split(view, partition, holders)
     after = partition.but(

@@ -1,8 +1,8 @@
-"""The end of a partition: from the highest id down, as many by one Decision as a commit takes, since the topic's key,
-which holds a whole topic, is written by each.
+"""The end of partitions: from the highest id down. One Decision takes as many as fit into a commit, since each writes
+the topic's key, which holds the whole topic.
 
-Every intent of the partition must be closed, also that of a broker that is no member any more: the id may come back
-with new replicas, and nothing that was asked of the old ones may reach those.
+All intents of a partition must be closed, also those of former members: a new partition may get the id with new
+replicas, which no old request may reach.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from controller.model.records import PartitionPurged, TopicChanged
 from controller.model.values import NO_EPOCH, DeleteIntent, Partition, Topic
 from controller.model.view import ClusterView
 
-_KEYS_EACH = 2  # the state key, and its parent where the store has such
-_CHUNK_MAX = 60  # their keys take room in a commit beside that of a large topic
+_KEYS_EACH = 2  # the state key, and its parent in stores that have parents
+_CHUNK_MAX = 60  # limits their bytes beside the key of a large topic
 
 
 def purge_due(view: ClusterView, event: PurgeDue) -> Decision:
-    """The last partitions go, if their logs are gone; the key of the reduction follows when no more can go now."""
+    """Purge the last partitions whose logs are deleted. When no more can be purged now, the key of the reduction
+    follows."""
     topic = view.topic(event.topic)
     if topic is None or view.is_deleting(event.topic):
         return Decision()
@@ -60,6 +61,6 @@ def _is_gone(view: ClusterView, topic: Topic, p: Partition) -> bool:
 
 
 def purges_due(view: ClusterView, closed: Iterable[DeleteIntent], now_ms: int) -> tuple[Event, ...]:
-    """What follows when these open intents are closed: partitions that waited for that may go."""
+    """Events when these open intents are closed: partitions that waited for them may be purged."""
     names = dict.fromkeys(intent.topic for intent in closed if view.reduction(intent.topic))
     return tuple(PurgeDue(now_ms, name) for name in names)

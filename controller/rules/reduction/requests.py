@@ -1,4 +1,4 @@
-"""What is asked for: which partitions may go, and what is answered. All of a topic's or none."""
+"""Requests for reductions: which partitions may be removed, and the answer. For all of a topic's partitions or none."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FRAME_BYTES: Final = 64  # of the key, around its entries
 
 
 def delete_partitions(view: ClusterView, event: DeletePartitions) -> Decision:
-    """Reply: the status that each partition of the tail gets, or has, by its id; or the error."""
+    """Reply: the status that each of the last partitions gets, or has, by id; or the error."""
     name = event.topic
     if error := _check_topic(view, name):
         return refuse(error)
@@ -68,7 +68,7 @@ def _tail(event: DeletePartitions, count: int) -> tuple[int, ...] | ApiError:
         if 1 <= event.total_count < count:
             return tuple(range(event.total_count, count))
         return InvalidPartitions(
-            f"topic {name} has {count} partitions, {event.total_count} asked for; fewer, and 1 or more"
+            f"topic {name} has {count} partitions; total_count must be at least 1 and fewer, not {event.total_count}"
         )
     named = event.partitions if event.partitions is not None else ()
     if unknown := [p for p in named if not 0 <= p < count]:
@@ -81,7 +81,7 @@ def _tail(event: DeletePartitions, count: int) -> tuple[int, ...] | ApiError:
 
 
 def check_tail(name: str, named: Collection[int], count: int) -> str | None:
-    """Why just these partitions of a topic cannot go; None if they can."""
+    """Why exactly these partitions of a topic cannot be removed; None if they can."""
     if named and set(named) == set(range(count - len(named), count)) and len(named) < count:
         return None
     said = sorted(named)[:_NAMED_MAX]
@@ -105,13 +105,13 @@ def _check_partitions(view: ClusterView, event: DeletePartitions, tail: Iterable
 
 
 def check_size(name: str, entries: Retirements) -> ApiError | None:
-    """Why so many entries cannot be written; None if they can."""
+    """Why these entries do not fit into a key; None if they do."""
     size = entries_bytes_max(entries) + _FRAME_BYTES
     if size <= VALUE_BYTES_MAX:
         return None
     return InvalidPartitions(
-        f"topic {name}: {len(entries)} partitions may take {size} bytes in the key of the reduction, which holds "
-        f"{VALUE_BYTES_MAX} at most; take away fewer at once"
+        f"topic {name}: {len(entries)} partitions may take {size} bytes in the reduction's key, which holds at most "
+        f"{VALUE_BYTES_MAX}; remove fewer at once"
     )
 
 

@@ -1,2 +1,2 @@
-"""Throttles that remove themselves (KIP-179): set before a move begins, taken back when the last one has ended, and
-what an operator had set given back."""
+"""Throttles that are removed automatically (KIP-179): set before a move begins, and removed when the last one has
+ended, restoring what an operator had set before."""

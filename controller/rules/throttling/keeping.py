@@ -1,14 +1,14 @@
-"""Whose a value is: the algebra of `was` and `set`, of one config of one owner.
+"""Who set a value: the algebra of `was` and `set`, for one config of one owner.
 
-* A present value that is in `set` is ours. One that is not is an operator's: it stays until we set anew over it, and
-  then it is `was`.
-* A value joins `set` in a commit not later than its config's, so that a crash in between leaves nothing that nobody
-  knows to be ours; it is trimmed only once the config holds another.
-* A list of replicas is not one value: an operator's elements and ours stand beside each other, and `set` holds ours.
-  One that both want is the operator's. `*` names every replica, so nothing is added to it.
-* Giving back is idempotent: what is given back is not in `set`, or is what it would be given back to.
+* A present value that is in `set` is ours. Any other is an operator's: it stays until we set another value over it, and
+  becomes `was` then.
+* A value joins `set` in a commit not later than its config's, so that a crash in between leaves no value of ours that
+  is not recorded. It is removed from `set` only once the config has another value.
+* A list of replicas is not one value: elements of an operator and ours are in it together, and `set` holds ours. An
+  element that both want is the operator's. `*` names every replica, so nothing is added to it.
+* Restoring is idempotent: a restored value is not in `set`, or equals the value to restore.
 
-A list has an element for each replica of a topic, so what is looked up in it again and again is a set.
+A list has an element for each replica of a topic, so a set is used for repeated lookups.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def elements(value: str | None) -> tuple[str, ...]:
 
 
 def values_in(config: str, value: str | None) -> tuple[str, ...]:
-    """What of a present value may be ours: itself, or its elements."""
+    """The parts of a present value that may be ours: the value itself, or its elements."""
     if is_list(config):
         return elements(value)
     return () if value is None else (value,)
@@ -57,7 +57,7 @@ def joined(config: str, kept: Kept | None, present: str | None, wanted: Sequence
 
 
 def _as_text(parts: Sequence[str], present: str | None) -> str | None:
-    """`present` where it says the same."""
+    """The elements as text; `present` itself if it has the same elements."""
     if tuple(parts) == elements(present):
         return present
     return ",".join(parts) if parts else None
@@ -66,7 +66,8 @@ def _as_text(parts: Sequence[str], present: str | None) -> str | None:
 def written(
     config: str, kept: Kept | None, present: str | None, wanted: Sequence[str], *, replaces: bool
 ) -> str | None:
-    """The value that the config gets. A list keeps what is an operator's, and of ours (`kept`) what is not replaced."""
+    """The new value of the config. A list keeps the operator's elements, and those of ours (`kept`) not being
+    replaced."""
     if not is_list(config):
         return wanted[0]
     ours, asked = frozenset(() if kept is None else kept.set), frozenset(wanted)
@@ -78,13 +79,13 @@ def written(
 
 
 def trimmed(config: str, kept: Kept, present: str | None) -> Kept:
-    """What is kept once the config holds `present`: of `set` what is there."""
+    """What is kept once the config holds `present`: `set` without the values that are gone."""
     there = frozenset(values_in(config, present))
     return attrs.evolve(kept, set=tuple(value for value in kept.set if value in there))
 
 
 def released(config: str, kept: Kept, wanted: Sequence[str]) -> Kept | None:
-    """What is kept once `wanted` was set to stay: that is not ours to remove any more. None: nothing is."""
+    """What is kept once `wanted` is to stay: these values are no longer ours to remove. None: nothing is kept."""
     if not is_list(config):
         return None
     left = tuple(value for value in kept.set if value not in wanted)
@@ -92,7 +93,7 @@ def released(config: str, kept: Kept, wanted: Sequence[str]) -> Kept | None:
 
 
 def given_back(config: str, kept: Kept, present: str | None) -> str | None:
-    """What the config is to hold once our throttle is gone; None: nothing."""
+    """The value of the config after the removal of our throttle; None: no value."""
     if not is_list(config):
         return kept.was if present in kept.set else present
     there, ours = elements(present), frozenset(kept.set)

@@ -1,8 +1,8 @@
-"""Marks, and the configs that they are about: each function gives values or records, and changes nothing.
+"""Marks, and the configs that they are about. Functions return values or records, and change nothing.
 
-A mark is written before, or with, what it marks. The key under the KIP's other name is taken into ours by the first
-mark that we write: what it lists has no `previous`, so whatever stands there counts as set by a throttle, as the KIP
-has it; what an operator sets from then on is his.
+A mark is written before, or together with, what it marks. The key under the KIP's other name is merged into ours by the
+first mark that we write: it has no `previous`, so all present values count as set by a throttle, as the KIP says;
+values that an operator sets later are the operator's.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from controller.rules.throttling.keeping import given_back, joined, released, tr
 REMOVAL: Final = "throttle removal"
 REPLACED: Final = "replaced"
 STAYS: Final = "to stay"
-"""Causes. A throttle that is to stay is marked by nobody: its row says so, for whoever reads only rows."""
+"""Causes. A throttle that is to stay has no mark; its row has this cause, for readers of rows alone."""
 
 After = Callable[[str], Mapping[str, str]]
-"""By owner: its configs as they are to be."""
+"""By owner: its future configs."""
 
 
 def configs_of(view: ClusterView, kind: MarkKind, owner: str) -> Mapping[str, str]:
@@ -53,22 +53,22 @@ def configs_of(view: ClusterView, kind: MarkKind, owner: str) -> Mapping[str, st
 
 
 def is_there(view: ClusterView, kind: MarkKind, owner: str) -> bool:
-    """Whether the owner has configs at all: a topic that was deleted has none."""
+    """Whether the owner can have configs: a deleted topic cannot."""
     return kind == "brokers" or view.topic(owner) is not None
 
 
 def is_unread(view: ClusterView, kind: MarkKind, owner: str) -> bool:
-    """Whether its configs cannot be read; or nobody knows a topic, since its key cannot."""
+    """Whether its configs cannot be read, or the topic is unknown because its key cannot be read."""
     if kind == "topics" and view.topic(owner) is None:
         return view.unreadable(owner) is not None
     return isinstance(configs_of(view, kind, owner), UnreadConfigs)
 
 
-# --- what is kept
+# --- what marks keep
 
 
 def kept_of(view: ClusterView, kind: MarkKind, owner: str) -> Mapping[str, Kept]:
-    """What the marks keep of an owner, by config; of one that is marked without a word: all that is there is ours."""
+    """What the marks keep of an owner, by config. Without a record in the mark, all its values count as ours."""
     mark = view.throttles.mark(kind)
     if owner in mark.previous:
         return mark.previous[owner]
@@ -79,7 +79,7 @@ def kept_of(view: ClusterView, kind: MarkKind, owner: str) -> Mapping[str, Kept]
 
 
 def absorbed(view: ClusterView, kind: MarkKind) -> ThrottleMark:
-    """Our mark, with all that both keys say."""
+    """Our mark, with the content of both keys."""
     mark = view.throttles.mark(kind)
     owners = view.throttles.owners(kind)
     new = [owner for owner in owners if owner not in mark.previous and not is_unread(view, kind, owner)]
@@ -88,7 +88,7 @@ def absorbed(view: ClusterView, kind: MarkKind) -> ThrottleMark:
 
 
 def joined_mark(view: ClusterView, kind: MarkKind, plan: ThrottlePlan) -> ThrottleMark:
-    """The mark that is written before what the plan wants is set."""
+    """The mark that is written before the plan's throttles are set."""
     mark = absorbed(view, kind)
     there = [owner for owner in plan.wanted[kind] if is_there(view, kind, owner)]
     previous = {**mark.previous, **{owner: _joined(view, kind, owner, plan) for owner in there}}
@@ -104,7 +104,8 @@ def _joined(view: ClusterView, kind: MarkKind, owner: str, plan: ThrottlePlan) -
 
 
 def rejoined_records(view: ClusterView, kind: MarkKind, owner: str, plan: ThrottlePlan) -> list[Record]:
-    """An operator set something else since the mark was written: it says so in the commit that sets over it."""
+    """An operator set another value since the mark was written: the mark records it in the commit that overwrites
+    it."""
     kept = _joined(view, kind, owner, plan)
     if kept == kept_of(view, kind, owner):
         return []
@@ -113,8 +114,8 @@ def rejoined_records(view: ClusterView, kind: MarkKind, owner: str, plan: Thrott
 
 
 def final_mark(view: ClusterView, kind: MarkKind, mark: ThrottleMark, plan: ThrottlePlan, after: After) -> ThrottleMark:
-    """The mark once a plan is done: what was asked for; or, where that is to stay, the rest. Of whose configs cannot
-    be read it says what it said: nobody knows what stands there, so nothing of it was given back."""
+    """The mark once a plan is done: the requested throttles, or, if these are to stay, the rest. For unreadable configs
+    it stays unchanged, since they could not be restored."""
     kept = _asked_for(mark, kind, plan) if plan.auto_remove else _not_released(mark, plan.wanted[kind])
     unread = frozenset(owner for owner in mark.owners if is_unread(view, kind, owner))
     owners = tuple(owner for owner in mark.owners if owner in kept or owner in unread)
@@ -132,7 +133,7 @@ def _asked_for(mark: ThrottleMark, kind: MarkKind, plan: ThrottlePlan) -> Previo
 
 
 def _not_released(mark: ThrottleMark, wanted: Wanted) -> Previous:
-    """What was asked for stays; of whom it names, other configs that are marked go with the last move all the same."""
+    """Requested throttles stay; other marked configs of the same owners are still removed with the last move."""
     previous = dict(mark.previous)
     for owner in wanted.keys() & previous.keys():
         kept = {
@@ -145,7 +146,7 @@ def _not_released(mark: ThrottleMark, wanted: Wanted) -> Previous:
 
 
 def without_owner(view: ClusterView, kind: MarkKind, owner: str) -> list[Record]:
-    """The marks do not name the owner any more."""
+    """The marks no longer name the owner."""
     if owner not in view.throttles.owners(kind):
         return []
     mark = absorbed(view, kind)
@@ -159,12 +160,12 @@ def _cut_down(kept: Mapping[str, Kept], after: Mapping[str, str]) -> dict[str, K
 
 
 def mark_records(view: ClusterView, kind: MarkKind, mark: ThrottleMark) -> list[Record]:
-    """Our key says `mark`, the other one goes."""
+    """Write `mark` to our key, and delete the other one."""
     found: list[Record] = []
     slots: tuple[tuple[MarkSlot, ThrottleMark], ...] = ((kind, mark), (OLD[kind], NO_MARK))
     for slot, after in slots:
         before = view.throttles.marks[slot]
-        after = attrs.evolve(after, version=before.version)  # noqa: PLW2901 - where it stands is not what it says
+        after = attrs.evolve(after, version=before.version)  # noqa: PLW2901 - the version is not part of the content
         if before != after and not (before.version == 0 and not before.owners and not after.owners):
             found.append(ThrottleMarkChanged(slot, before, after))
     return found
@@ -174,7 +175,7 @@ def mark_records(view: ClusterView, kind: MarkKind, mark: ThrottleMark) -> list[
 
 
 def set_record(view: ClusterView, kind: MarkKind, owner: str, plan: ThrottlePlan) -> ThrottleSet | None:
-    """The owner has the throttle that is wanted; None: it has."""
+    """The owner gets the wanted throttle; None: it has it."""
     before, kept = configs_of(view, kind, owner), kept_of(view, kind, owner)
     values = {
         config: written(config, kept.get(config), before.get(config), wanted, replaces=kind in plan.replaces)
@@ -185,7 +186,7 @@ def set_record(view: ClusterView, kind: MarkKind, owner: str, plan: ThrottlePlan
 
 
 def back_record(view: ClusterView, kind: MarkKind, owner: str, cause: str) -> ConfigsAltered | None:
-    """The owner has what it had before its throttle; None: there is nothing to give back."""
+    """The owner gets back what it had before its throttle; None: there is nothing to restore."""
     if not is_there(view, kind, owner) or is_unread(view, kind, owner):
         return None
     before = configs_of(view, kind, owner)
@@ -205,8 +206,8 @@ def back_record(view: ClusterView, kind: MarkKind, owner: str, cause: str) -> Co
 
 
 def released_record(view: ClusterView, kind: MarkKind, owner: str, cause: str) -> ThrottleReleased | None:
-    """An owner that leaves the mark as it is: for who reads only rows, this is its end. None: its configs change and
-    say so, or nobody knows what they are."""
+    """A row that ends the throttle of an owner that leaves the mark without a change of its configs. None: its configs
+    change and have a row, or they are unknown."""
     is_known = is_there(view, kind, owner) and not is_unread(view, kind, owner)
     if not is_known or back_record(view, kind, owner, cause) is not None:
         return None
@@ -214,7 +215,7 @@ def released_record(view: ClusterView, kind: MarkKind, owner: str, cause: str) -
 
 
 def stays_record(view: ClusterView, kind: MarkKind, owner: str, plan: ThrottlePlan) -> ThrottleStays | None:
-    """The same for an owner whose throttle is to stay, and is what is asked for."""
+    """The same for an owner whose throttle is to stay and is as requested."""
     is_marked = owner in view.throttles.owners(kind)
     if plan.auto_remove or not is_marked or set_record(view, kind, owner, plan) is not None:
         return None
@@ -222,7 +223,7 @@ def stays_record(view: ClusterView, kind: MarkKind, owner: str, plan: ThrottlePl
 
 
 def with_values(before: Mapping[str, str], values: Mapping[str, str | None]) -> Mapping[str, str]:
-    """The configs with these values; None: without it."""
+    """The configs with these values; None removes one."""
     after = {**before, **{name: value for name, value in values.items() if value is not None}}
     left = {name: value for name, value in after.items() if name not in values or values[name] is not None}
     return configs_after(before, left)

@@ -1,7 +1,7 @@
-"""Whether what must come before a step of a throttled request is so, and what is answered where it is not.
+"""Whether the preconditions of a step of a throttled request hold, and the error if not.
 
-What somebody set over a throttle of the request is his will, before its last step as after it. A throttle that was
-never set, since the store refused the step, must not be taken for that: nothing would hold the moves back.
+A value that an operator set over a throttle of the request is respected, before its last step as after it. A throttle
+that was never set, because the store refused the step, must not be mistaken for that: the moves would be unlimited.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from controller.rules.throttling.marks import is_there, is_unread, kept_of, set_
 
 
 def missing(view: ClusterView, plan: ThrottlePlan, step: ThrottleStep) -> ApiError | None:
-    """What must come before the step and is not so: a throttle is marked, and set before anything moves. Over what
-    cannot be read nothing is set."""
+    """The precondition of the step that does not hold: a throttle must be marked, and set before anything moves.
+    Nothing is set over unreadable configs."""
     if step.do == "set":
         if is_going(view, step.kind, step.owner):
             return None
@@ -36,7 +36,7 @@ def _unread(view: ClusterView, step: ThrottleStep, kind: MarkKind, owner: str) -
 
 
 def _unset(view: ClusterView, plan: ThrottlePlan, step: ThrottleStep, kind: MarkKind, owner: str) -> ApiError | None:
-    """Why the owner has neither its throttle nor what somebody set over that."""
+    """Why the owner has neither its throttle nor a value that was set over it."""
     if error := _unread(view, step, kind, owner):
         return error
     record = set_record(view, kind, owner, plan)
@@ -50,14 +50,14 @@ def _unset(view: ClusterView, plan: ThrottlePlan, step: ThrottleStep, kind: Mark
 
 
 def _is_set_over(view: ClusterView, kind: MarkKind, owner: str, config: str, present: str | None) -> bool:
-    """Whether somebody set another value since the mark was written. What stood there before, or is an earlier throttle
-    of ours, may as well say that the step which sets was dropped."""
+    """Whether another value was set since the mark was written. A value from before, or an earlier throttle of ours,
+    may also mean that the step which sets it was dropped."""
     kept = kept_of(view, kind, owner).get(config)
     return kept is not None and present != kept.was and not set(values_in(config, present)) & set(kept.set)
 
 
 def is_going(view: ClusterView, kind: MarkKind, owner: str) -> bool:
-    """A topic that is deleted meanwhile loses its mark, and is passed over: the others are throttled and moved."""
+    """A topic that is deleted meanwhile loses its mark, and is skipped: the others are throttled and moved."""
     return not is_there(view, kind, owner) or (kind == "topics" and view.is_deleting(owner))
 
 
@@ -67,10 +67,10 @@ def _is_marked(view: ClusterView, plan: ThrottlePlan, kind: MarkKind, owner: str
 
 
 def ended_before(view: ClusterView, step: ThrottleStep) -> ApiError:
-    """For whoever asked: an earlier step ended the request. What cannot be read stays marked, so it is known still."""
+    """The answer if an earlier step ended the request. Unreadable configs stay marked, so they are still known."""
     marked = ((kind, owner) for kind in KINDS for owner in view.throttles.owners(kind))
     found = (_unread(view, step, *one) for one in marked)
-    reason = "a step before it could not be done"
+    reason = "an earlier step could not be done"
     return next((error for error in found if error is not None), _given_up(step, reason))
 
 

@@ -1,8 +1,9 @@
-"""Removal: once nothing is being reassigned, whoever is marked gets back what he had (KIP-179).
+"""Removal: once no reassignment runs, marked owners get back their former values (KIP-179).
 
-It is due when the last move has ended or the legacy key is gone, and when a controller takes over. Each of its
-Decisions looks again whether something runs: if so the rest stays marked, and the end of that makes it due again.
-Topics first, then their mark; brokers, then theirs. Nothing is asked of a broker: one that is down holds nothing up.
+It is due when the last move has ended or the legacy key is removed, and when a controller takes over. Each of its
+Decisions checks again whether a reassignment runs: if so, the rest stays marked, and the end of that makes it due
+again. Topics come first, then their mark; brokers, then theirs. Brokers are not involved: one that is down delays
+nothing.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ def _is_held_up(view: ClusterView) -> bool:
 
 
 def removal_due(view: ClusterView, event: ThrottleRemovalDue) -> Decision:
-    """Begin, if something is marked and nothing runs."""
+    """Begin, if throttles are marked and nothing runs."""
     if _is_held_up(view) or view.throttles.is_removing or not view.throttles.is_marked:
         return Decision()
-    back: list[Event] = []  # of this kind and those before it: the last mark goes after all owners
+    back: list[Event] = []  # of this kind and those before it: the last mark is removed after all owners
     due: list[Event | Group] = []
     for kind in KINDS:
         back += [ThrottleBackDue(event.now_ms, kind, owner) for owner in view.throttles.owners(kind)]
@@ -51,7 +52,7 @@ def removal_due(view: ClusterView, event: ThrottleRemovalDue) -> Decision:
 
 
 def back_due(view: ClusterView, event: ThrottleBackDue) -> Decision:
-    """One owner, in one Decision."""
+    """Restore one owner in one Decision."""
     if _is_held_up(view) or not view.throttles.has_marked(event.kind, event.owner):
         return Decision()
     record: Record | None = back_record(view, event.kind, event.owner, REMOVAL)
@@ -61,7 +62,7 @@ def back_due(view: ClusterView, event: ThrottleBackDue) -> Decision:
 
 
 def mark_gone_due(view: ClusterView, event: ThrottleMarkGoneDue) -> Decision:
-    """The mark goes; who could not be given back what he had stays marked."""
+    """Remove the mark; owners that could not be restored stay marked."""
     records: list[Record] = []
     if not _is_held_up(view):
         mark = absorbed(view, event.kind)
@@ -81,7 +82,7 @@ def _is_left(view: ClusterView, event: ThrottleMarkGoneDue, owner: str) -> bool:
 
 
 def follow(view: ClusterView, event: Event, decision: Decision, *, was_reassigning: bool) -> Decision:
-    """What follows for throttles, once the records of `decision` are applied."""
+    """The consequences of `decision` for throttles, once its records are applied."""
     has_ended = was_reassigning and not view.is_reassigning
     may_be_read = view.throttles.is_left_over and isinstance(event, ConfigKeyRead | BrokerConfigRead | TopicKeyRead)
     if not (has_ended or may_be_read) or not view.throttles.is_marked:

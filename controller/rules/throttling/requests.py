@@ -1,8 +1,8 @@
-"""What callers ask for about throttles (KIP-179, KIP-542): checked, one by one, and made a plan.
+"""Requests about throttles (KIP-179, KIP-542): checked one by one, and made a plan.
 
-Bad partitions and brokers get errors, the good ones are done. `reassign_partitions` is exclusive: while anything is
-being reassigned all of it is refused. What is asked for replaces, in the other two, what is marked so far: a broker or
-topic that the request does not name gets back what it had; one that it names wrongly stays as it is.
+Invalid partitions and brokers get errors, the valid ones are done. `reassign_partitions` is exclusive: while a move
+runs, it is refused as a whole. The other two replace what is marked so far: a broker or topic that the request does not
+name gets back its former values; one with an error stays unchanged.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ BYTES_MAX: Final = 950_000  # of any key: ZooKeeper takes 1 MB
 
 
 def reassign_partitions(view: ClusterView, event: ReassignPartitions) -> Decision:
-    """Reply: per partition None (its move is started) or the error."""
+    """Reply: per partition None (its move has begun) or the error."""
     names = [TopicPartition(one.topic, one.partition) for one in event.targets]
     error = _refusal(view, event)
     if error is not None:
@@ -68,7 +68,7 @@ def reassign_partitions(view: ClusterView, event: ReassignPartitions) -> Decisio
 
 
 def _refusal(view: ClusterView, event: ReassignPartitions) -> ApiError | None:
-    """What is wrong with the request as a whole."""
+    """What is wrong with the request as a whole; None if nothing is."""
     if event.throttle is not None and (error := _check_rate(event.throttle, "the throttle")):
         return error
     if view.is_reassigning or (view.throttles.request is not None and view.throttles.request.is_reassignment):
@@ -106,18 +106,18 @@ def _check_target(view: ClusterView, event: ReassignPartitions, one: NamedTarget
 
 
 def _is_known(view: ClusterView, broker: int) -> bool:
-    """Whether the broker is one of the cluster, alive or not."""
+    """Whether the broker belongs to the cluster, alive or not."""
     return broker in view.brokers or broker in view.unread or view.admitted_epoch(broker) is not None
 
 
 def _check_readable(view: ClusterView, kind: MarkKind, owner: str) -> ApiError | None:
     if not is_unread(view, kind, owner):
         return None
-    return StorageError(f"the configs of {kind} {owner} cannot be read, so no throttle can be put beside them")
+    return StorageError(f"the configs of {kind} {owner} cannot be read, so no throttle can be added to them")
 
 
 def _wanted(view: ClusterView, event: ReassignPartitions, good: list[NamedTarget]) -> Mapping[MarkKind, Wanted]:
-    """Which throttles the moves need. A request that copies nothing needs none."""
+    """The throttles that the moves need. A request that copies nothing needs none."""
     if not event.is_throttled:
         return {}
     topics: dict[str, dict[str, list[str]]] = {one.topic: {} for one in good}
@@ -137,7 +137,7 @@ def _wanted(view: ClusterView, event: ReassignPartitions, good: list[NamedTarget
 
 
 def _fixed(lists: Mapping[str, Mapping[str, list[str]]]) -> Wanted:
-    """What was gathered; by appending, since a topic may have thousands of partitions."""
+    """The gathered lists as tuples."""
     return {topic: {config: tuple(pairs) for config, pairs in found.items()} for topic, found in lists.items()}
 
 
@@ -145,7 +145,7 @@ def _pairs(partition: int, brokers: Iterable[int]) -> list[str]:
     return [f"{partition}:{broker}" for broker in brokers]
 
 
-# --- what a throttle is altered to
+# --- requests that alter throttles
 
 
 def alter_rates(view: ClusterView, event: AlterThrottledRates) -> Decision:
@@ -198,7 +198,7 @@ def _check_replicas(view: ClusterView, topic: str, partition: int, sides: Iterab
     return _check_readable(view, "topics", topic)
 
 
-def _altered(  # noqa: PLR0917 - what both have
+def _altered(  # noqa: PLR0917 - what both requests have
     view: ClusterView,
     event: AlterThrottledRates | AlterThrottledReplicas,
     kind: MarkKind,
@@ -206,18 +206,18 @@ def _altered(  # noqa: PLR0917 - what both have
     spared: frozenset[str],
     answer: Mapping[object, ApiError | None],
 ) -> Decision:
-    """What is good of the request replaces what is marked; nothing changes where nothing of it is good."""
+    """The valid part of the request replaces what is marked; if nothing is valid, nothing changes."""
     if answer and not wanted:
         return Decision(reply=answer)
     plan = ThrottlePlan({kind: wanted}, frozenset({kind}), spared, event.auto_remove, answer=answer)
     return _checked(view, plan, event)
 
 
-# --- all of them
+# --- all requests
 
 
 def _checked(view: ClusterView, plan: ThrottlePlan, event: ThrottleRequest) -> Decision:
-    """The plan is carried out, unless it is too large for a key."""
+    """Carry out the plan, unless it is too large for a key."""
     error = _obstacle(view, plan)
     if error is not None:
         good = {name: error if found is None else found for name, found in plan.answer.items()}
@@ -239,5 +239,5 @@ def _obstacle(view: ClusterView, plan: ThrottlePlan) -> ApiError | None:
                 sizes[f"the configs of {kind} {owner}"] = sum(len(v) for v in record.after.values())
     for name, size in sizes.items():
         if size > BYTES_MAX:
-            return InvalidRequest(f"{name} would take {size} bytes; a key takes {BYTES_MAX} at most")
+            return InvalidRequest(f"{name} would take {size} bytes; a key holds at most {BYTES_MAX}")
     return None

@@ -1,12 +1,12 @@
-"""How a request that was checked is done: in one Decision if that fits into a commit, else step by step.
+"""How a checked request is carried out: in one Decision if that fits into a commit, otherwise step by step.
 
-The order (KIP-179): the mark of topics, their lists; the mark of brokers, their rates; the moves. What is replaced is
-given back after the mark and before what is set, and the mark is cut down last. So a crash anywhere leaves nothing that
-is not marked, and before the moves there is nothing that runs: whoever takes over takes it all back.
+The order (KIP-179): the mark of topics, their lists; the mark of brokers, their rates; the moves. Replaced throttles
+are removed after the mark and before the new ones are set, and the mark is reduced last. So a crash at any point leaves
+nothing unmarked, and before the moves nothing runs: a takeover removes everything again.
 
-Between its first and last Decision a request counts as running. A step that finds what should be done before it
-undone ends the request with an error, and what it marked is taken back unless something runs. What somebody set over a
-throttle of the request is his will, before its last step as after it.
+Between its first and last Decision a request counts as running. A step whose precondition does not hold ends the
+request with an error, and what it marked is removed unless something runs. A value that an operator set over a throttle
+of the request is respected, before its last step as after it.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ from controller.rules.throttling.marks import (
 )
 from controller.rules.throttling.prepared import ended_before, is_going, missing
 
-AT_ONCE_MAX: Final = 2_000  # moves in one Decision: it is decided without a pause
-_KEYS_OF_CONFIG: Final = 2  # itself and its notification
+AT_ONCE_MAX: Final = 2_000  # moves in one Decision, which is decided without a pause
+_KEYS_OF_CONFIG: Final = 2  # the config and its notification
 _KEYS_OF_MOVE: Final = 2
 _KEY_BYTES: Final = 400  # a path, and what the store adds
 
 
 def carry_out(view: ClusterView, plan: ThrottlePlan, now_ms: int, room: CommitLimits) -> Decision:
-    """Do what the plan says, or begin to."""
+    """Carry out the plan, or begin to."""
     records = _at_once(view, plan, now_ms, room)
     if records is not None:
         return Decision(tuple(records), plan.answer)
@@ -73,7 +73,7 @@ def carry_out(view: ClusterView, plan: ThrottlePlan, now_ms: int, room: CommitLi
 
 
 def _in_order(steps: Sequence[ThrottleStep], now_ms: int) -> Event | Group:
-    """Those of one order in any order, each order after the one before; the last step ends the request."""
+    """Steps with the same order in any order, each order after the one before; the last step ends the request."""
     due: Event | Group = ThrottleStepDue(now_ms, steps[-1], is_last=True)
     stages = [tuple(stage) for _, stage in groupby(steps[:-1], lambda step: step.order)]
     for stage in reversed(stages):
@@ -85,7 +85,7 @@ def _in_order(steps: Sequence[ThrottleStep], now_ms: int) -> Event | Group:
 
 
 def _at_once(view: ClusterView, plan: ThrottlePlan, now_ms: int, room: CommitLimits) -> list[Record] | None:
-    """All records of the plan; None if they may be more than a commit takes."""
+    """All records of the plan; None if they may exceed a commit."""
     if len(plan.moves) > AT_ONCE_MAX or len(plan.moves) * _KEYS_OF_MOVE > room.keys:
         return None
     records: list[Record] = []
@@ -110,27 +110,27 @@ def _throttles(view: ClusterView, kind: MarkKind, plan: ThrottlePlan) -> list[Re
 
 
 def _as_they_were(view: ClusterView, kind: MarkKind, plan: ThrottlePlan) -> Iterator[Record]:
-    """Rows of those that leave the mark, and of whom no config changes."""
+    """Rows for owners that leave the mark without a change of their configs."""
     found: list[Record | None] = [released_record(view, kind, o, REPLACED) for o in _replaced(view, kind, plan)]
     found += [stays_record(view, kind, owner, plan) for owner in plan.wanted[kind]]
     yield from (record for record in found if record is not None)
 
 
 def _is_cut_down(view: ClusterView, kind: MarkKind, plan: ThrottlePlan) -> bool:
-    """Whether the mark names less once the plan is done: what is replaced, or is to stay from now on."""
+    """Whether the mark names fewer owners once the plan is done: because some are replaced, or stay from now on."""
     is_released = not plan.auto_remove and not plan.wanted[kind].keys().isdisjoint(view.throttles.owners(kind))
     return kind in plan.replaces or is_released
 
 
 def _replaced(view: ClusterView, kind: MarkKind, plan: ThrottlePlan) -> list[str]:
-    """Whose throttles are given back, since the request does not name them."""
+    """The owners whose throttles are removed because the request does not name them."""
     if kind not in plan.replaces:
         return []
     return [o for o in view.throttles.owners(kind) if o not in plan.wanted[kind] and o not in plan.spared]
 
 
 def _moves(view: ClusterView, plan: ThrottlePlan, now_ms: int) -> list[Record]:
-    """Each partition gets its target; the legacy key names those whose moves run then."""
+    """Each partition gets its target; the legacy key names those whose moves then run."""
     records: list[Record] = []
     running: list[LegacyEntry] = []
     for entry in plan.moves:
@@ -143,12 +143,12 @@ def _moves(view: ClusterView, plan: ThrottlePlan, now_ms: int) -> list[Record]:
 
 
 def request_of(now_ms: int, entry: LegacyEntry) -> AlterReassignment:
-    """The move that an entry asks for."""
+    """The move of an entry as a request."""
     return AlterReassignment(now_ms, entry.topic, entry.partition, entry.target)
 
 
 def _fits(view: ClusterView, records: list[Record], room: CommitLimits) -> bool:
-    """Whether the records are within a commit, by upper bounds."""
+    """Whether the records fit into a commit, by upper bounds."""
     keys = size = 0
     for record in records:
         if isinstance(record, ConfigsAltered):
@@ -170,7 +170,7 @@ def _config_bytes(configs: Mapping[str, str]) -> int:
 
 
 def mark_bytes(mark: ThrottleMark) -> int:
-    """An upper bound of what a mark that we wrote takes."""
+    """An upper bound of the bytes of a mark of ours."""
     size = _KEY_BYTES + sum(len(owner) + 4 for owner in mark.owners)
     for owner, configs in mark.previous.items():
         size += len(owner) + 8
@@ -180,7 +180,7 @@ def mark_bytes(mark: ThrottleMark) -> int:
 
 
 def plan_bytes(entries: tuple[LegacyEntry, ...]) -> int:
-    """An upper bound of what the legacy key takes."""
+    """An upper bound of the bytes of the legacy key."""
     return _KEY_BYTES + sum(64 + len(entry.topic) + 11 * len(entry.target) for entry in entries)
 
 
@@ -206,7 +206,7 @@ def _steps(view: ClusterView, plan: ThrottlePlan) -> Iterator[ThrottleStep]:
 
 
 def step_due(view: ClusterView, event: ThrottleStepDue) -> Decision:
-    """The next step; the last one ends the request, and answers it."""
+    """The next step; the last one ends and answers the request."""
     plan, step = view.throttles.request, event.step
     if plan is None:
         return Decision(reply=ended_before(view, step))
@@ -214,7 +214,7 @@ def step_due(view: ClusterView, event: ThrottleStepDue) -> Decision:
         return _abort(plan, event, error)
     if step.do == "begin":
         if view.is_reassigning:
-            return _abort(plan, event, ReassignmentInProgress("a reassignment was begun meanwhile by somebody else"))
+            return _abort(plan, event, ReassignmentInProgress("another reassignment has begun meanwhile"))
         begun = _begin(view, plan, event.now_ms)
         return Decision((*begun.records, ThrottleRequestEnded(plan)), begun.reply, begun.expand)
     records = _records(view, plan, step)
@@ -243,7 +243,7 @@ def _records(view: ClusterView, plan: ThrottlePlan, step: ThrottleStep) -> list[
 
 
 def _begin(view: ClusterView, plan: ThrottlePlan, now_ms: int) -> Decision:
-    """The plan stands in the legacy key, and each of its entries is due: as if somebody else had written it."""
+    """Write the plan to the legacy key; each of its entries is due, as if a client had written it."""
     due = tuple(LegacyEntryDue(now_ms, entry.topic, entry.partition) for entry in plan.moves)
     return Decision((LegacyPlanWritten(plan.moves),), plan.answer, due)
 
@@ -253,6 +253,6 @@ def _abort(plan: ThrottlePlan, event: Event, error: ApiError) -> Decision:
 
 
 def request_aborted(view: ClusterView, event: ThrottleRequestAborted) -> Decision:
-    """A step was dropped: what was done so far is taken back, if nothing runs."""
+    """A step was dropped: what was done so far is removed, if nothing runs."""
     plan = view.throttles.request
     return Decision() if plan is None else _abort(plan, event, ApiError("given up"))

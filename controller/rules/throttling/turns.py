@@ -1,5 +1,5 @@
-"""Whose turn it is: requests for throttles are done one after the other, and none while throttles are removed; nor are
-throttles removed in the middle of a request, or of another removal.
+"""Turns: requests for throttles are carried out one after the other, and not during a removal of throttles; a removal
+does not run during a request or another removal.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from controller.model.view import ClusterView
 
 
 def must_wait(view: ClusterView, event: Event) -> bool:
-    """Whether `event` is to be decided later: another one has its turn."""
+    """Whether `event` must be decided later, because another request or removal is running."""
     request = view.throttles.request
     if isinstance(event, ThrottleRemovalDue):
-        return view.throttles.is_removing or request is not None  # what runs may have passed over somebody
+        return view.throttles.is_removing or request is not None  # the running one may have skipped an owner
     if not isinstance(event, ThrottleRequest) or not event.sets_throttles:
         return False
     if isinstance(event, ReassignPartitions) and request is not None:
-        return not request.is_reassignment  # else it is refused
+        return not request.is_reassignment  # otherwise it is refused
     return view.throttles.is_removing or request is not None

@@ -1,6 +1,6 @@
-"""The journal: what the controller did, line by line. For people, the audit and replay; never the truth (the store is).
+"""The journal: the decisions of a controller, line by line, for people, audits and replay. The store is the truth.
 
-`Journal` writes the lines of a term to a sink, `Reading` gives them back and checks them. The fields stand in `lines`.
+`Journal` writes the lines of a term to a sink; `Reading` reads and checks them. `lines` has the fields.
 """
 
 from controller.runtime.journal.files import FolderSink, Fsync

@@ -1,10 +1,10 @@
-"""The files of a journal: how they are named, where the last whole commit of one ends, and the sink that writes them.
+"""The files of a journal: their names, the end of the last whole commit, and the sink that writes them.
 
-* `<cluster>-<controller_epoch>-<n>.jsonl`, n from 0. A commit stands whole in one file, so one that is larger than the
-  limit makes a larger file. The chain of a term goes on from file to file.
-* A commit is one write. Its last line carries `rows`: a commit is whole if and only if that line is there, with its
-  line end. What follows the last such line is torn and is cut off when the file is opened again.
-* A write that failed is cut off at once. Where that fails, too, the file is closed, and cut when it is opened again.
+* `<cluster>-<controller_epoch>-<n>.jsonl`, n from 0. A commit is whole in one file, so one that exceeds the limit makes
+  a larger file. The chain of a term continues from file to file.
+* A commit is one write. Its last line has `rows`: a commit is whole if and only if that line is there with its line
+  end. Everything after the last such line is torn, and is cut off when the file is opened again.
+* A failed write is cut off at once. If that fails too, the file is closed, and cut when it is opened again.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ FILE_BYTES_MAX: Final = 64 * 2**20
 FILES_KEPT_MAX: Final = 64
 
 Fsync: TypeAlias = Literal["off", "commit"] | float
-"""off: when the system likes; commit: each one; a number: with the first commit that comes so many seconds after the
-last one that was synced. A file that is closed is synced, unless off."""
+"""off: when the system does it; commit: for each commit; a number: with the first commit that comes this many seconds
+after the last synced one. A file is synced when it is closed, unless off."""
 
 _CLUSTER: Final = re.compile(r"[A-Za-z0-9._-]{1,200}")
 
 
 class Named(NamedTuple):
-    """A file by its name. Sorted: by cluster, then in the order in which they were written."""
+    """A file name. Sorted by cluster, then in the order of writing."""
 
     cluster: str
     controller_epoch: int
@@ -41,7 +41,7 @@ class Named(NamedTuple):
 
 
 def named(path: Path) -> Named | None:
-    """What the name of a journal file says, None for any other file."""
+    """The parts of the name of a journal file, None for any other file."""
     said = file_name(path.name)
     return None if said is None else Named(*said, path)
 
@@ -52,7 +52,7 @@ def files_in(folder: Path) -> list[Named]:
 
 
 def whole_bytes_of(path: Path) -> int:
-    """Where the last whole commit of a file ends; 0 where there is none. Raises OSError."""
+    """Where the last whole commit of a file ends; 0 if there is none. Raises OSError."""
     with path.open("rb") as file:
         if not file.seek(0, os.SEEK_END):
             return 0
@@ -61,11 +61,11 @@ def whole_bytes_of(path: Path) -> int:
 
 
 class FolderSink:
-    """Writes files into `folder`, which is made if it is not there; the oldest go when there are more than `files_max`
-    of this cluster. ValueError for an argument out of its range.
+    """Writes files into `folder`, which is created if necessary; if it has more than `files_max` of this cluster, the
+    oldest are deleted. ValueError for an argument out of range.
 
-    A term opens its own file with its first commit. If a file of that term is there already (a store that was wiped
-    begins its epochs anew), the last one is gone on with, without its torn tail.
+    A term opens its own file with its first commit. If there is a file of that term already (epochs begin again in a
+    store that was wiped), the sink appends to the last one, without its torn tail.
     """
 
     def __init__(
@@ -79,12 +79,12 @@ class FolderSink:
         monotonic_s: Callable[[], float] = time.monotonic,
     ) -> None:
         if _CLUSTER.fullmatch(cluster) is None:
-            raise ValueError(f"cluster names files: expected 1-200 of A-Z a-z 0-9 . _ -, got {cluster!r:.220}")
+            raise ValueError(f"cluster must be 1-200 of A-Z a-z 0-9 . _ -, as in file names, not {cluster!r:.220}")
         if file_bytes_max < 1 or files_max < 1:
             raise ValueError(f"file_bytes_max and files_max must be at least 1: {file_bytes_max}, {files_max}")
         is_seconds = isinstance(fsync, int | float) and not isinstance(fsync, bool) and fsync >= 0
         if fsync not in {"off", "commit"} and not is_seconds:
-            raise ValueError(f"fsync is 'off', 'commit' or a number of seconds, not {fsync!r:.80}")
+            raise ValueError(f"fsync must be 'off', 'commit' or a number of seconds, not {fsync!r:.80}")
         self._folder = Path(folder)
         self._cluster = cluster
         self._file_bytes_max = file_bytes_max
@@ -101,8 +101,8 @@ class FolderSink:
         self._controller_epoch = controller_epoch
 
     def write(self, lines: Sequence[bytes]) -> None:
-        """All lines in one write. Raises OSError, and ValueError where something else stands in the file's place; then
-        none of them is there."""
+        """Write all lines in one write. Raises OSError, and ValueError if the file is not a journal; then none is
+        written."""
         data = b"".join([part for line in lines for part in (line, b"\n")])
         if self._file is not None and self._whole_bytes + len(data) > self._file_bytes_max and self._whole_bytes:
             self.close()
@@ -113,7 +113,7 @@ class FolderSink:
         except BaseException as error:
             self._cut(file)
             if isinstance(error, OSError):
-                error.filename = str(file.name)  # of a disk that is full the system names no file
+                error.filename = str(file.name)  # on a full disk, the system names no file
             raise
         self._whole_bytes += len(data)
 
@@ -121,14 +121,14 @@ class FolderSink:
         file, self._file = self._file, None
         if file is None:
             return
-        with suppress(OSError):  # what was written is there or not; nobody is left to be told
+        with suppress(OSError):  # an error has no caller any more that could handle it
             if self._fsync_after_s is not None:
                 os.fsync(file.fileno())
         with suppress(OSError):
             file.close()
 
     def _open(self, needed_bytes: int) -> FileIO:
-        """The last file of the term if there is room in it, else the next."""
+        """The last file of the term if it has room, otherwise a new one."""
         self._folder.mkdir(parents=True, exist_ok=True)
         ours = [found for found in files_in(self._folder) if found.cluster == self._cluster]
         last = max((found for found in ours if found.controller_epoch == self._controller_epoch), default=None)
@@ -145,16 +145,16 @@ class FolderSink:
         return self._file
 
     def _torn_off(self, path: Path) -> int:
-        """The size of a file, whose torn tail is cut off."""
+        """Cut off the torn tail of a file; return its size."""
         size, whole = path.stat().st_size, whole_bytes_of(path)
         if whole < size:
             if not whole and not begins_like_a_line(path):
-                raise ValueError(f"{path} is no journal, its content is left alone")
+                raise ValueError(f"{path} is not a journal; its content is left unchanged")
             os.truncate(path, whole)
         return whole
 
     def _forget(self, others: Iterable[Path]) -> None:
-        """The oldest files go; one that cannot be removed is tried again with the next file."""
+        """Delete the oldest files. One that cannot be deleted is tried again with the next file."""
         paths = list(others)
         for path in paths[: max(0, len(paths) + 1 - self._files_max)]:
             with suppress(OSError):
@@ -176,7 +176,7 @@ class FolderSink:
 
 
 def _write_all(file: FileIO, data: bytes) -> None:
-    """A raw file may take less than it is given, a full disk the first half."""
+    """Write all data: a raw file may write only a part, as on a full disk."""
     left = memoryview(data)
     while left:
         left = left[file.write(left) :]

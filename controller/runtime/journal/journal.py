@@ -1,12 +1,12 @@
-"""The writer: rows become lines, numbered and chained, and go to a sink commit by commit.
+"""The writer: turns rows into numbered and chained lines, and passes them to a sink, commit by commit.
 
-* Lines of one commit go out together: all are there or none. The last of them carries `rows`, their number, so that a
-  file alone tells where its last whole commit ends.
-* `prev` is the sha256 of the line before it (its bytes, without the line end). The first line of a term, its Takeover,
-  has none: there the chain begins anew.
-* Whatever a sink raises ends here. The journal then stands still: the commits that it missed are counted, the log says
-  it once, every further commit tries again, and the first that gets through begins with a Gap row.
-* No locks: one thread calls, the one that drives the loop.
+* The lines of one commit are written together, all or none. The last has `rows`, their number, so that a file alone
+  shows where its last whole commit ends.
+* `prev` is the sha256 of the line before (its bytes without the line end). The first line of a term, its Takeover, has
+  none: the chain begins again there.
+* Errors of a sink end here. The journal then stops: it counts the lost commits, logs the error once, and tries again
+  with every commit; the first that succeeds begins with a Gap row.
+* No locks: only the thread that drives the loop calls it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from controller.state import ClusterState
 
 _log = logging.getLogger(__name__)
 
-CONFLICTS_MAX: Final = 1000  # keys in conflict that are remembered until the next commit
+CONFLICTS_MAX: Final = 1000  # keys with conflicts that are kept until the next commit
 
 
 @attrs.define
 class _Gap:
-    """What the sink did not take since it first refused."""
+    """What the sink has not written since its first error."""
 
     controller_epoch: int
     seq: int
@@ -45,38 +45,38 @@ class _Gap:
 
 
 class Journal:
-    """The journal of one controller, over all its terms. `sink` None: nothing is written, and nothing is built.
+    """The journal of one controller over all its terms. Without a `sink`, nothing is built or written.
 
-    `lines_written`, `commits_lost` and `rows_lost` only grow; `stopped`: why it stands still, None while it writes.
+    `lines_written`, `commits_lost` and `rows_lost` only grow. `stopped`: why nothing is written, None while it writes.
     """
 
     def __init__(self, sink: Sink | None = None) -> None:
         if sink is not None and not isinstance(sink, Sink):
-            raise TypeError(f"a sink has begin, write and close (FolderSink, CallableSink, ...): {sink!r:.200} has not")
+            raise TypeError(f"sink must have begin, write and close (FolderSink, CallableSink, ...), not {sink!r:.200}")
         self.lines_written = 0
         self.commits_lost = 0
         self.rows_lost = 0
         self._sink = sink
-        self._state: ClusterState | None = None  # of the term that runs
+        self._state: ClusterState | None = None  # of the running term
         self._epoch = 0
         self._seq = 0
-        self._next_row = 0  # within the seq
+        self._next_row = 0  # within the commit `seq`
         self._prev: str | None = None
         self._conflicts: dict[str, int] = {}
         self._gap: _Gap | None = None
 
     @property
     def is_kept(self) -> bool:
-        """Whether there is a sink: without one nobody need make rows."""
+        """Whether there is a sink; without one no rows are needed."""
         return self._sink is not None
 
     @property
     def stopped(self) -> str | None:
-        gap = self._gap  # read once: other threads may ask
+        gap = self._gap  # read once: other threads may call this
         return None if gap is None else gap.why
 
     def takeover(self, state: ClusterState, seq: int, ts_ms: int) -> None:
-        """A term begins; `seq` is that of the commit that claimed the token. `state`, as loaded, gives the topics' ids
+        """A term begins. `seq`: of the commit that claimed the token. `state`: as loaded; it gives the ids of topics
         until the term ends."""
         if self._sink is None:
             return
@@ -90,8 +90,8 @@ class Journal:
     def commit(
         self, seq: int, ts_ms: int, decided: Iterable[Decided], partition_epoch: Callable[[Partition], int]
     ) -> None:
-        """The rows of a commit that the store has taken, in the order of the decisions. `partition_epoch`: what a
-        partition has after the commit. Conflicts that were met on the way stand before them."""
+        """Write the rows of a commit, in the order of its decisions. `partition_epoch`: of a partition after the
+        commit. Rows of earlier conflicts come first."""
         if self._sink is None or self._state is None:
             return
         rows = rows_of(decided, LineContext(ts_ms, partition_epoch, self._topic_id))
@@ -104,12 +104,13 @@ class Journal:
         self._append(ts_ms, rows)
 
     def conflict(self, key: str, count: int) -> None:
-        """Somebody else was faster at `key`, for the `count`th time: a row of the next commit, or of the term's end."""
+        """Another program changed `key` first, for the `count`th time: a row of the next commit, or of the term's
+        end."""
         if self._state is not None and (key in self._conflicts or len(self._conflicts) < CONFLICTS_MAX):
             self._conflicts[key] = count
 
     def resigned(self, ts_ms: int, why: str) -> None:
-        """The term is over. Without a term nothing is written."""
+        """The term has ended. Outside a term nothing is written."""
         if self._sink is None or self._state is None:
             return
         rows = [unrecorded.conflict(key, count) for key, count in self._conflicts.items()]
@@ -118,7 +119,7 @@ class Journal:
         self._sink.close()
 
     def close(self) -> None:
-        """What was written is as safe as the sink makes it, and the sink holds nothing open. May be repeated."""
+        """Close the sink, which makes its content as safe as it can. May be repeated."""
         self._state = None
         if self._sink is not None:
             self._sink.close()
@@ -130,11 +131,11 @@ class Journal:
         self._seq, self._next_row = seq, 0
 
     def _append(self, ts_ms: int, rows: list[str]) -> None:
-        """Write in a term that has begun: what was missed stands before what goes on."""
+        """Write within a term; a Gap row comes first if rows were lost."""
         self._write(ts_ms, rows if self._gap is None else [self._gap.row(), *rows])
 
     def _write(self, ts_ms: int, rows: list[str]) -> None:
-        """Chain the rows and hand them to the sink; the chain moves only if it took them."""
+        """Chain the rows and pass them to the sink; the chain advances only if it took them."""
         assert self._sink is not None
         prev, built = self._prev, []
         head = f'{{"epoch":{self._epoch},"seq":{self._seq},"row":'
@@ -147,7 +148,7 @@ class Journal:
             built.append(line)
         try:
             self._sink.write(built)
-        except Exception as error:  # noqa: BLE001 - a full disk, or a callable of the host's: never the controller's end
+        except Exception as error:  # noqa: BLE001 - a full disk, or a host's function, must not end the controller
             self._missed(error, len(rows))
         else:
             self._prev = prev
@@ -159,9 +160,9 @@ class Journal:
         gap = self._gap
         if gap is None:
             gap = self._gap = _Gap(self._epoch, self._seq, why[:500])
-            _log.error("the journal stands still at epoch %d, seq %d: %s", self._epoch, self._seq, why)
+            _log.error("the journal stopped at epoch %d, seq %d: %s", self._epoch, self._seq, why)
         else:
-            rows -= 1  # the Gap row that was to mark the place is no loss
+            rows -= 1  # the Gap row itself is not lost content
         gap.commits += 1
         gap.rows += rows
         self.commits_lost += 1
@@ -170,5 +171,5 @@ class Journal:
     def _goes_on(self, rows: int) -> None:
         self.lines_written += rows
         if self._gap is not None:
-            _log.warning("the journal goes on; %d commits are missing", self._gap.commits)
+            _log.warning("the journal continues; %d commits are missing", self._gap.commits)
             self._gap = None

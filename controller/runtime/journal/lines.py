@@ -1,13 +1,13 @@
 """A table keyed by record type: how a record is journalled, as the text of a line from `"event"` on.
 
 * Values are those after the record; a field that does not apply is left out. Ids of brokers are lists of ints.
-* `cause` is the record's own where it has one, else the decision's. `detail` is an object; its members depend on the
+* `cause` is the record's own if it has one, otherwise the decision's. `detail` is an object; its members depend on the
   event.
-* Every record type stands in the table or among those that are not journalled (a test holds it to that). One that
-  stands in neither is passed over: a journal must not stop the controller.
+* Every record type is in the table or in NOT_JOURNALLED (a test checks this). Any other type is skipped: a journal must
+  not stop the controller.
 """
 
-# ruff: noqa: ARG001 - functions that stand in one table take the same arguments
+# ruff: noqa: ARG001 - the functions of the table take the same arguments
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from controller.runtime.journal.pieces import dump, ids, lists, moves, replica, 
 
 @frozen
 class Decided:
-    """The records of one Decision, and what they do not say themselves: why it was decided, whose request it was, and
-    how many bytes the move that ends here copied (None: nobody knows)."""
+    """The records of one Decision, and what they do not contain: its cause, its request, and how many bytes the move
+    that ends here copied (None: unknown)."""
 
     records: Sequence[r.Record]
     cause: str | None = None
@@ -36,8 +36,7 @@ class Decided:
 
 @frozen
 class LineContext:
-    """What rows need to know of the commit that they belong to. `topic_id`: of a topic by its name, None where there is
-    none such any more."""
+    """What rows need from their commit. `topic_id`: of a topic by its name, None if it no longer exists."""
 
     ts_ms: int
     partition_epoch: Callable[[Partition], int]
@@ -52,7 +51,7 @@ Row: TypeAlias = Callable[[str, Any, Decided, LineContext], str]
 
 def _partition(event: str, record: r.PartitionRecord, decided: Decided, commit: LineContext) -> str:
     after = record.after
-    # A row without a move after it may be the one that ends it: it carries where the move came from.
+    # A row without a move may be the one that ends it: it has the origin of the move.
     move = after.move or record.before.move
     origin = None if move is None else move.origin
     now = values(after, commit.topic_id(after.topic), commit.partition_epoch(after), origin)
@@ -70,7 +69,7 @@ def _cleared(event: str, record: r.TargetCleared, decided: Decided, commit: Line
     move = record.before.move
     started_ms = commit.ts_ms if move is None else move.started_ms
     copied = "" if decided.bytes_copied is None else f'"bytes_copied":{decided.bytes_copied},'
-    # The move may have been started by another controller, whose clock was ahead of this one's.
+    # Another controller, whose clock was ahead of this one's, may have started the move.
     detail = f'{{{copied}"duration_ms":{max(0, commit.ts_ms - started_ms)}}}'
     return f'{_partition(event, record, decided, commit)},"detail":{detail}'
 
@@ -94,7 +93,7 @@ def _added(event: str, record: r.PartitionsAdded, decided: Decided, commit: Line
 
 
 def _found(event: str, record: r.TopicFound, decided: Decided, commit: LineContext) -> str:
-    """A foreign topic: what each partition has as R, and the moves that it brought along."""
+    """A foreign topic: R of each partition, and its running moves."""
     replicas = lists(p.replicas for p in record.partitions)
     moving = [p for p in record.partitions if p.move is not None]
     epochs = {p.partition: at for p, at in zip(record.partitions, record.versions.generations, strict=True)}
@@ -105,7 +104,7 @@ def _found(event: str, record: r.TopicFound, decided: Decided, commit: LineConte
 
 
 def _changed(event: str, record: r.TopicChanged, decided: Decided, commit: LineContext) -> str:
-    """What we changed ourselves is a key written again, and nobody else's change."""
+    """Our own change is a key written again, not another program's change."""
     event = "KeysRewritten" if record.ours else event
     return _topic_row(event, topic(record.after.name, record.after.topic_id), attrs.evolve(decided, cause=record.cause))
 
@@ -127,7 +126,7 @@ def _reduction_refused(event: str, record: r.ReductionRefused, decided: Decided,
 
 
 def _purged(event: str, record: r.PartitionPurged, decided: Decided, commit: LineContext) -> str:
-    """What the partition was; it has no epoch as a key any more."""
+    """The partition before its purge; as a key it has no epoch any more."""
     before = record.before
     now = f'{topic(before.topic, commit.topic_id(before.topic))},"partition":{before.partition}'
     return f'"event":"{event}",{now},"leader_epoch":{before.leader_epoch}{why(decided.cause, decided.request)}'
@@ -138,7 +137,7 @@ def _rewritten(event: str, record: r.KeysRewritten, decided: Decided, commit: Li
 
 
 def _key(record: r.ForeignChange | r.BadKey, decided: Decided, commit: LineContext) -> str:
-    """Whose key it is, a partition's or a topic's, and why it is spoken of."""
+    """The key, a partition's or a topic's, and the cause."""
     named = topic(record.topic, commit.topic_id(record.topic))
     of = "" if record.partition is None else f',"partition":{record.partition}'
     return f"{named}{of}{why(decided.cause, decided.request)}"
@@ -234,7 +233,7 @@ def _altered(event: str, record: r.ConfigsAltered, decided: Decided, commit: Lin
 
 
 def _throttle(event: str, record: r.ConfigsAltered, decided: Decided, commit: LineContext) -> str:
-    """As other configs, but only those that are not as they were."""
+    """As other configs, but only those that changed."""
     before, after = record.before, record.after
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     changed = attrs.evolve(
@@ -246,7 +245,7 @@ def _throttle(event: str, record: r.ConfigsAltered, decided: Decided, commit: Li
 def _throttle_as_it_was(
     event: str, record: r.ThrottleReleased | r.ThrottleStays, decided: Decided, commit: LineContext
 ) -> str:
-    """No config changed: what changed is whose it is."""
+    """No config changed, only its owner."""
     return _altered(event, r.ConfigsAltered(record.entity, {}, {}, record.cause), decided, commit)
 
 
@@ -255,7 +254,7 @@ def _plan_written(event: str, record: r.LegacyPlanWritten, decided: Decided, com
 
 
 def _notification(event: str, record: r.NotificationWorkedOff, decided: Decided, commit: LineContext) -> str:
-    """A notification was worked off; one that could not be read is a bad key."""
+    """A notification was processed; one that could not be read is a bad key."""
     said: dict[str, object] = {"removed": record.key}
     if record.notes:
         said["passed_over"] = list(record.notes)
@@ -312,7 +311,7 @@ TABLE: Final[dict[type[r.Record], tuple[str, Row]]] = {
 }
 
 EVENTS: Final = frozenset({name for name, _ in TABLE.values()} | {"Takeover", "Resigned", "Conflict", "Gap"})
-"""Every event that a line can have: those of records, and those without one (`unrecorded`)."""
+"""All events of lines: those of records, and those without one (`unrecorded`)."""
 
 NOT_JOURNALLED: Final = frozenset(
     {
@@ -340,13 +339,13 @@ NOT_JOURNALLED: Final = frozenset(
         r.ThrottleRequestEnded,
     }
 )
-"""Bookkeeping of the loop. DiskGone and BrokerShutsDown are a broker's word and kept in memory only: what follows from
-them has its rows."""
+"""Bookkeeping of the loop. DiskGone and BrokerShutsDown are reports of brokers, kept in memory only: their consequences
+have rows."""
 
 
 def rows_of(decided: Iterable[Decided], commit: LineContext) -> list[str]:
     """A text per row of a commit, in the order of the records. Records without any row give one KeysRewritten, so that
-    a seq is missing only where nothing happened or lines were lost."""
+    a missing seq means that nothing happened or lines were lost."""
     texts: list[str] = []
     first: Decided | None = None
     for one in decided:

@@ -1,7 +1,7 @@
-"""Pieces of a line as text: lists of brokers, topics, causes, a partition as it stands, the moves in flight.
+"""Parts of a line as text: lists of brokers, topics, causes, a partition, the running moves.
 
-Format strings, not `json.dumps`, which takes several times as long, and a full move has about 12 lines. Whatever a
-stranger may have written (names, causes, details) goes through `dump`, most of it once, by a cache. All text is ASCII.
+Format strings are used instead of `json.dumps`, which takes several times as long; a complete move has about 12 lines.
+Texts of other programs (names, causes, details) go through `dump`, most of them once, thanks to a cache. All is ASCII.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def lists(assignments: Iterable[Replicas]) -> str:
 
 @lru_cache(maxsize=4096)
 def topic(name: str, topic_id: str | None) -> str:
-    """The members that name a topic; one without an id (None, "") has only its name."""
+    """The members that name a topic; without an id (None, "") only its name."""
     return f'"topic":{dump(name)},"topic_id":{dump(topic_id)}' if topic_id else f'"topic":{dump(name)}'
 
 
@@ -41,8 +41,8 @@ def why(cause: str | None, request: str | None) -> str:
 
 
 def values(p: Partition, topic_id: str | None, epoch: int, origin: Replicas | None) -> str:
-    """A partition as it stands: from its topic to `origin`, R before the first request of its move. `epoch`: its
-    partition epoch, -1 where it has none."""
+    """A partition, from its topic to `origin`, R before the first request of its move. `epoch`: its partition epoch, -1
+    if it has none."""
     move = p.move
     target = "" if move is None else f'"target":{ids(move.target)},'
     came_from = "" if origin is None else f',"origin":{ids(origin)}'
@@ -55,7 +55,7 @@ def values(p: Partition, topic_id: str | None, epoch: int, origin: Replicas | No
 
 
 def _without_state_key(p: Partition, topic_id: str | None, target: str, came_from: str) -> str:
-    """No partition epoch; and where nobody was ever elected, no isr and no leader either."""
+    """Without a partition epoch; before the first election, without isr and leader too."""
     led = f'"leader":{p.leader},"leader_epoch":{p.leader_epoch},'
     isr, led = ("", "") if p.leader_epoch < 0 and not p.isr else (f'"isr":{ids(p.isr)},', led)
     return (
@@ -67,7 +67,7 @@ def _without_state_key(p: Partition, topic_id: str | None, target: str, came_fro
 def moves(
     moving: Iterable[Partition], topic_id: Callable[[str], str | None], partition_epoch: Callable[[Partition], int]
 ) -> str:
-    """A list of running moves: each partition as it stands, since when, and until when it may go on."""
+    """A list of running moves: each partition, when its move started, and its deadline."""
     texts = []
     for p in moving:
         assert p.move is not None

@@ -1,11 +1,11 @@
-"""The reader: files of a journal back as rows, in the order in which they were written, and what is wrong with them.
+"""The reader: the rows of journal files in the order in which they were written, and problems of the files.
 
-* Only whole commits are given. What a file has after its last one is a torn tail: a crash, or a writer at work.
-* Findings say what is missing or was changed, and do not stop the reading: a link that does not hold or a commit that
-  lacks lines (the first of each term), a torn tail, a Gap of the writer's own, a term whose first files were removed or
-  one of whose files is missing.
-* What is no journal at all, or has something else than lines between whole commits, raises JournalError.
-* The chain cannot tell that a whole end is missing, nor that the very last line was changed: nothing comes after it.
+* Only whole commits are returned. What follows the last one of a file is a torn tail: after a crash, or while it is
+  written.
+* Findings do not stop the reading: a broken link or a commit with missing lines (the first of each term), a torn tail,
+  a Gap row of the writer, a term whose first files were deleted or one of whose files is missing.
+* A file that is not a journal, or has other content between whole commits, raises JournalError.
+* The chain cannot show that the whole end is missing, nor that the very last line was changed: no line follows it.
 """
 
 from __future__ import annotations
@@ -26,13 +26,12 @@ FINDINGS_MAX: Final = 1000
 
 
 class JournalError(ValueError):
-    """What was given cannot be read as a journal. The message names the file and the line."""
+    """The given path cannot be read as a journal. The message names the file and the line."""
 
 
 @attrs.frozen
 class JournalProblem:
-    """`line`: number of the line in `path`, from 1; 0 for the file as a whole. `epoch`: the term that it is about, None
-    where that is not known."""
+    """`line`: number of the line in `path`, from 1; 0 for the whole file. `epoch`: the term, None if unknown."""
 
     kind: Kind
     path: Path
@@ -46,11 +45,11 @@ class JournalProblem:
 
 
 class Reading:
-    """The rows of all journal files in `paths` (files, and folders of them), once, as dicts; `findings` fills
-    meanwhile, `at` is the file and the line of the row that was given last.
+    """The rows of all journal files in `paths` (files and folders), as dicts; can be iterated once. Meanwhile
+    `findings` fills, and `at` is the file and line of the latest row.
 
-    Files are taken by controller epoch, then n; files with other names come after them, in the order given. Raises
-    JournalError where there is nothing to read, or a path cannot be read.
+    Files are read by controller epoch, then n; files with other names follow in the given order. Raises JournalError if
+    there is nothing to read, or a path cannot be read.
     """
 
     def __init__(self, paths: Iterable[Path]) -> None:
@@ -63,7 +62,7 @@ class Reading:
 
     @property
     def broken_link(self) -> JournalProblem | None:
-        """The first place where the chain does not hold, as far as it was read."""
+        """The first broken link of the chain, among the lines read so far."""
         return next((finding for finding in self.findings if finding.kind == "broken link"), None)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -78,7 +77,7 @@ class Reading:
                 raise JournalError(f"{path}: {error.strerror or error}") from error
 
     def _between(self, before: Named | None, file: Named | None) -> None:
-        """Whether the names of two files in a row leave room for one that is missing."""
+        """Check by the names of two consecutive files whether one is missing between them."""
         if file is None:
             return
         same_term = before is not None and before[:2] == file[:2]
@@ -96,11 +95,11 @@ class Reading:
 
     def _rows(self, path: Path) -> Iterator[dict[str, Any]]:
         """The whole commits of a file."""
-        held: list[tuple[int, bytes]] = []  # lines of which it is not known yet whether their commit is whole
+        held: list[tuple[int, bytes]] = []  # lines of a commit that may not be whole
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 if number == 1 and not FIRST_BYTES.startswith(line[: len(FIRST_BYTES)]):
-                    raise JournalError(f"{path}:1: no line of a journal: {line[:60]!r}")
+                    raise JournalError(f"{path}:1: not a line of a journal: {line[:60]!r}")
                 held.append((number, line.removesuffix(b"\n")))
                 size = ends_commit(held[-1][1]) if line.endswith(b"\n") else None
                 if size is not None:
@@ -109,10 +108,10 @@ class Reading:
                         yield row
                     held = []
         if held:
-            self._note("torn tail", path, held[0][0], f"{len(held)} lines after the last whole commit are not given")
+            self._note("torn tail", path, held[0][0], f"{len(held)} lines after the last whole commit are left out")
 
     def _commit(self, path: Path, held: list[tuple[int, bytes]], size: int) -> list[dict[str, Any]]:
-        """The rows of the commit that the last of `held` ends, which has `size` of them; none if they are not there."""
+        """The `size` rows of the commit that the last of `held` ends; none if lines are missing."""
         rows = [self._row(path, number, line) for number, line in held]
         commit = rows[-size:] if size else []
         first = commit[0]["row"] if commit else 0
@@ -139,11 +138,9 @@ class Reading:
         same_term, self._epoch = epoch == self._epoch, epoch
         if "prev" not in row:
             if row["event"] not in STARTS_CHAIN:
-                self._broken(
-                    path, number, epoch, f"{row['event']} without prev, which only the first line of a term is"
-                )
+                self._broken(path, number, epoch, f"{row['event']} has no prev, as only the first line of a term may")
         elif before is None or not same_term:
-            # Nothing to compare with: the files before it are gone, which was said, or its first line is.
+            # Nothing to compare with: earlier files or the first line are missing, and the former was reported.
             file = named(path)
             if file is None or file.n == 0 or number > 1:
                 self._broken(path, number, epoch, f"{row['event']} begins epoch {epoch}, expected its Takeover")

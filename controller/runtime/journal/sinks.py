@@ -1,6 +1,6 @@
-"""Where lines go: nowhere (no sink), into memory, to a callable of the host's; a folder of files stands in `files`.
+"""Sinks: where lines are written. In memory, or to a function of the host; `files` has the folder of files.
 
-A sink is called by one thread, and may raise whatever it likes: the journal counts what was lost and goes on.
+A sink is called by one thread, and may raise anything: the journal counts what was lost and continues.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ LINES_KEPT_MAX = 1_000_000
 
 @runtime_checkable
 class Sink(Protocol):
-    """What a journal writes to."""
+    """The target of a journal."""
 
     def begin(self, controller_epoch: int) -> None:
-        """A term begins: what is written from now on belongs to it. Does no I/O and raises nothing."""
+        """A term begins, to which the following lines belong. Does no I/O and raises nothing."""
 
     def write(self, lines: Sequence[bytes]) -> None:
-        """The lines of one commit, without line ends: afterwards all are there, or it raises and none is."""
+        """Write the lines of one commit, without line ends: all of them, or raise and write none."""
 
     def close(self) -> None:
-        """Nothing is held open any more; a later `begin` opens again. Raises nothing."""
+        """Close what is open; a later `begin` opens it again. Raises nothing."""
 
 
 class MemorySink:
@@ -33,7 +33,7 @@ class MemorySink:
         self.lines: deque[str] = deque(maxlen=lines_max)
 
     def begin(self, controller_epoch: int) -> None:
-        """Nothing to do: a line says its term."""
+        """Does nothing: each line has its term."""
 
     def write(self, lines: Sequence[bytes]) -> None:
         self.lines.extend(line.decode("ascii") for line in lines)
@@ -44,18 +44,18 @@ class MemorySink:
 
 class CallableSink:
     """Calls `take` once per commit, with its lines as text without line ends. If `take` raises, the journal counts the
-    commit as lost; what `take` kept of it is its own affair."""
+    commit as lost, whether or not `take` kept a part of it."""
 
     def __init__(self, take: Callable[[Sequence[str]], object]) -> None:
         if not callable(take):
-            raise TypeError(f"take is called with the lines of each commit: {take!r:.200} cannot be")
+            raise TypeError(f"take must be callable with the lines of each commit, not {take!r:.200}")
         self._take = take
 
     def begin(self, controller_epoch: int) -> None:
-        """Nothing to do: a line says its term."""
+        """Does nothing: each line has its term."""
 
     def write(self, lines: Sequence[bytes]) -> None:
         self._take([line.decode("ascii") for line in lines])
 
     def close(self) -> None:
-        """The callable is the host's."""
+        """Does nothing: the function belongs to the host."""

@@ -1,4 +1,4 @@
-"""Rows without a record: a term begins and ends, somebody else was faster, lines are missing."""
+"""Rows without a record: a term begins or ends, another program changed a key first, lines are missing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from controller.state import ClusterState
 
 
 def takeover(state: ClusterState) -> str:
-    """The first line of a term: who, counts, and the present state of everything in flight."""
+    """The first line of a term: the controller, counts, and the present state of everything in progress."""
     in_flight = moves(state.moving(), lambda name: topic_id(state, name), state.partition_epoch)
     intents = ",".join(f"{{{replica(i)}}}" for broker in state.intents.brokers() for i in state.intents.of(broker))
     counts = (
@@ -26,7 +26,7 @@ def takeover(state: ClusterState) -> str:
 
 
 def _reductions(state: ClusterState) -> str:
-    """The partitions that go, each with its status, and since when."""
+    """The partitions that reductions remove, each with its status and time."""
     found: dict[str, dict[str, dict[str, object]]] = {}
     for name in sorted(state.reductions()):
         for number, entry in sorted(state.reduction(name).items()):
@@ -47,7 +47,7 @@ def resigned(cause: str) -> str:
 
 
 def conflict(key: str, count: int) -> str:
-    """`count`: how often in a row somebody else was faster at this key."""
+    """`count`: how often in a row another program changed this key first."""
     return f'"event":"Conflict","detail":{dump({"key": key, "count": count})}'
 
 

@@ -1,4 +1,5 @@
-"""A move of a cluster to another store: what reads and writes both. What is pure of it: `controller.migration`."""
+"""The migration of a cluster to another store: the code that reads and writes both. `controller.migration` is the pure
+part."""
 
 from controller.runtime.migration.moving import Migration, TimedOut, Verification
 

@@ -1,13 +1,13 @@
-"""The copy of one store in another: scanned, compared by value, written by many commits under the marker of this run.
+"""Copies one store to another: scans, compares values, and writes many commits under the marker of this run.
 
 Rules
-* What stands in the new store is known from what this run read and wrote there; after anything that went wrong it is
-  read again. Each op holds its key to stand where it was seen, each commit holds the marker of this run.
-* What is new of a scan is asked for obstacles before it is copied: all of the first one, then what changed. So what
-  stands in the new store can always be led.
-* What somebody else writes to the new store meanwhile is looked for once more before it is given free, and named.
-* What is put goes first, in any order, several commits in flight; then what goes, deepest first and one commit at a
-  time, since a store may refuse to delete what has something below it.
+* The content of the new store is known from what this run read and wrote there; after any error it is read again. Each
+  op expects its key as it was seen, each commit the marker of this run.
+* New content of a scan is checked for obstacles before it is copied: the first scan as a whole, then the changes. So a
+  controller could always lead over the new store.
+* Before the new store is released, it is checked once more for writes of other programs, which are named.
+* Puts go first, in any order, several commits in flight. Deletions follow, deepest first and one commit at a time,
+  since a store may refuse to delete a key with keys below it.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ from controller.runtime.migration.rescan import Rescan
 from stores.base import Check, Conflict, Delete, Entry, MetadataStore, Op, Put, StoreError, Version
 from stores.transfer import BrokenOff, write_all
 
-LITTLE_KEYS: Final = 100  # that changed between two scans
+LITTLE_KEYS: Final = 100  # changed between two scans
 LITTLE_SHARE: Final = 0.001
 ROUNDS_MAX: Final = 10
 NAMED_MAX: Final = 5
 
 
 class Copying:
-    """What one run does to the new store. `told` hears how many of how many keys of a scan are copied."""
+    """The writes of one run to the new store. `told` is called with the number of copied keys and of all keys of a
+    scan."""
 
-    def __init__(  # noqa: PLR0917 - what the run was given, handed on
+    def __init__(  # noqa: PLR0917 - the arguments of the run
         self,
         source: MetadataStore,
         target: MetadataStore,
@@ -53,20 +54,20 @@ class Copying:
         self._told = told
         self._rescan, self._there = Rescan(source), Rescan(target)
         self._scans = 0
-        self._first: Sequence[Entry] | None = None  # what was read and asked for obstacles, still to be copied
-        self._stands: dict[str, Item] | None = None  # in the new store, as far as this run knows
-        self._guard: tuple[Check, ...] = ()  # the marker of the new store is still that of this run
-        self.commits = 0  # that were applied
+        self._first: Sequence[Entry] | None = None  # read and checked for obstacles, still to be copied
+        self._stands: dict[str, Item] | None = None  # the known content of the new store
+        self._guard: tuple[Check, ...] = ()  # the new store still has the marker of this run
+        self.commits = 0  # applied ones
 
     def forget(self) -> None:
-        """Something went wrong: what stands is read again, and the marker taken anew."""
+        """After an error: read the content again, and write the marker again."""
         self._first, self._stands, self._guard = None, None, ()
         self._rescan.forget()
         self._there.forget()
 
     def own(self, sides: Sides) -> None:
-        """From now on it is this run that copies: what an older one does, or has on its way, or this one before
-        something went wrong, arrives no more."""
+        """Make this run the one that copies: commits of an older run, or of this one before an error, are refused from
+        now on."""
         assert sides.target is not None
         if any(check.expect == sides.target_at for check in self._guard):
             return
@@ -77,11 +78,11 @@ class Copying:
         self._guard, self._stands = (Check(keys.MIGRATION, version),), None
 
     def looked_at(self, entries: Sequence[Entry]) -> None:
-        """These were just read of the old store, and nothing stands against them: the first scan need not read."""
+        """`entries` were just read from the old store and have no obstacles: the first scan need not read."""
         self._first = entries
 
     def until_little(self) -> None:
-        """Copy, until little changed between two scans."""
+        """Copy until little changed between two scans."""
         for _ in range(ROUNDS_MAX):
             first, self._first = self._first, None
             source = self._rescan.taken(entries_of(self._source) if first is None else first)
@@ -90,14 +91,15 @@ class Copying:
             self._say(f"scan {self._scans}: {len(source)} keys, {changed} copied")
             if changed <= max(LITTLE_KEYS, len(source) * LITTLE_SHARE):
                 return
-        self._say(f"{ROUNDS_MAX} scans, and much changes all the same: the last scan will take longer")
+        self._say(f"still many changes after {ROUNDS_MAX} scans: the last scan will take longer")
 
     def confirm(self) -> None:
-        """It is still this run that copies. Raises MigrationRefused."""
+        """Check that this run is still the one that copies. Raises MigrationRefused."""
         self._guarded(lambda: self._target.commit(self._guard, timeout_s=CALL_TIMEOUT_S))
 
     def last(self) -> dict[str, Item]:
-        """What the old store holds, once nobody leads there; it is copied. Raises Touched. Both are read at once."""
+        """Copy and return the content of the old store, which has no leader any more. Raises Touched. Reads both stores
+        at once."""
         with ThreadPoolExecutor(1, thread_name_prefix="kedge-transfer") as threads:
             touched = threads.submit(self.demand_untouched)
             source = scan(self._rescan.entries())
@@ -106,8 +108,8 @@ class Copying:
         return source
 
     def demand_untouched(self) -> None:
-        """The new store holds what this run put there, and nothing else. Raises Touched. What was not read or written
-        by this run is not asked for: it is read, and made what it must be, before it counts."""
+        """Check that the new store has only what this run put there. Raises Touched. Keys that this run neither read
+        nor wrote are not checked: they are read and made right before they count."""
         self.demand_free()
         if self._stands is not None:
             self._there.remember(self._stands)
@@ -115,18 +117,18 @@ class Copying:
             self._demand_none([c.key for c in differences(there, self._stands)], "run it again, which overwrites that")
 
     def demand_free(self) -> None:
-        """What the new store gets with the commit that gives it free is not there yet. Raises Touched."""
+        """Check that the new store does not have the keys of its releasing commit yet. Raises Touched."""
         found = self._target.get_many(GIVEN_WITH, timeout_s=CALL_TIMEOUT_S)
-        self._demand_none([e.key for e in found if e is not None], "nobody but the move may put that there: remove it")
+        self._demand_none([e.key for e in found if e is not None], "only the migration may write that: remove it")
 
     def _demand_none(self, found: Sequence[str], again: str) -> None:
         if found:
-            self.confirm()  # else it is another run that wrote there, or took back what was there
+            self.confirm()  # otherwise another run wrote or deleted there
             raise Touched(found, again)
 
     def make(self, source: dict[str, Item], *, is_asked: bool = False) -> int:
-        """The new store holds what `source` says; how much of that it did not. Raises Obstacles, unless that was asked
-        already."""
+        """Make the new store hold `source`; return the number of changes. Raises Obstacles, unless `is_asked`: they
+        were checked already."""
         if self._stands is None:
             self._stands = scan(entries_of(self._target))
         changes = list(differences(source, self._stands))
@@ -136,7 +138,7 @@ class Copying:
         return len(changes)
 
     def put(self, changes: Sequence[Change]) -> None:
-        """These are made. Raises what the store raises, the first of it; what was applied is known all the same."""
+        """Apply `changes`. Raises the store's first error; applied changes are recorded all the same."""
         puts = [change.op() for change in changes if change.value is not None]
         goes = [change.op() for change in changes if change.value is None]
         self._guarded(lambda: self._write(puts, self._in_flight, lambda done: self._told(done, len(changes))))
@@ -148,7 +150,7 @@ class Copying:
         except Conflict as conflict:
             if conflict.key == keys.MIGRATION:
                 raise MigrationRefused(
-                    "another run of this move has begun meanwhile, or aborted it: this one ends"
+                    "another run of this migration has begun meanwhile, or aborted it: this one ends"
                 ) from None
             raise
 
@@ -174,7 +176,7 @@ class Copying:
             return
         for op, version in zip(ops, versions, strict=True):
             if op.key.startswith(keys.ADMITTED):
-                continue  # no scan sees those
+                continue  # scans leave these out
             if isinstance(op, Put) and version is not None:
                 known = self._stands.get(op.key)
                 self._stands[op.key] = Item(op.value, version, 0 if known is None else known.created)
@@ -183,7 +185,7 @@ class Copying:
 
 
 class Touched(MigrationRefused):
-    """Somebody else writes to the new store: it is in use, or not what it was thought to be."""
+    """Another program writes to the new store: it is in use, or not the intended one."""
 
     def __init__(self, found: Sequence[str], again: str) -> None:
         named, more = sorted(found)[:NAMED_MAX], len(found) - NAMED_MAX
@@ -192,4 +194,4 @@ class Touched(MigrationRefused):
 
 
 class Obstacles(MigrationRefused):
-    """There is something in the old store that cannot be moved."""
+    """The old store has content that cannot be migrated."""

@@ -1,6 +1,7 @@
-"""From the fence on: the old store is taken away from everybody, and the new one is given free once it is whole.
+"""The steps from the fence on: the old store is closed for controllers, and the new one is released once it is
+complete.
 
-Each of these may be done again after a crash in it: what is there already is not written again.
+Each step may be repeated after a crash: what is done already is not written again.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from controller.runtime.migration.reading import (
 from stores.base import ABSENT, Check, Delete, Entry, Expect, MetadataStore, Op, Put
 from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Contested, ElectedTerm, Fence, Token, decode_epoch, hold
 
-MARKER_KNOWN: Final = 2  # the first version of a controller that works off the marker of a move
+MARKER_KNOWN: Final = 2  # the first version of controllers that handles the marker of a migration
 
 
 def write(store: MetadataStore, *ops: Op) -> None:
@@ -48,12 +49,12 @@ def write(store: MetadataStore, *ops: Op) -> None:
 
 
 def admissions(source: MetadataStore, target: MetadataStore) -> dict[int, int] | None:
-    """Under which epoch each live broker counts as admitted in the new store: that of its registration there, or 0,
-    which no registration has, so that a bounce whose death is not worked off yet is a death there, too. None where one
-    is not registered there (any more).
+    """The epoch under which each live broker counts as admitted in the new store: that of its registration there, or 0,
+    which no registration has. With 0, a restart whose consequences are not decided yet is handled as a death in the new
+    store too. None if a live broker is not registered in the new store.
 
-    The new store is read first: a broker that comes again registers with the old one first (`docs/migrating.md`), so
-    its new registration there cannot be missed while the one in the new store is seen.
+    The new store is read first: a restarted broker registers in the old store first (`docs/migrating.md`), so its new
+    registration there cannot be missed while the one in the new store is seen.
     """
     catch_up(target)
     created = created_epochs(target)
@@ -65,7 +66,7 @@ def admissions(source: MetadataStore, target: MetadataStore) -> dict[int, int] |
 
 
 def fence(source: MetadataStore, sides: Sides, brokers: Mapping[int, int], now_ms: int) -> int:
-    """The old store is led by nobody any more, and its marker says so, in one commit; the epoch under which."""
+    """End the leadership in the old store and record that in its marker, in one commit; return the epoch."""
     marker, at = sides.source, sides.source_at
     assert marker is not None
 
@@ -78,14 +79,14 @@ def fence(source: MetadataStore, sides: Sides, brokers: Mapping[int, int], now_m
         return hold(source, holder, guard, fenced, CALL_TIMEOUT_S)
     except Contested as error:
         raise MigrationRefused(
-            f"{error}; nothing is fenced, and FROM is led by whoever was elected last: run it again when fewer "
-            "controllers stand by there"
+            f"{error}; nothing is fenced, and the last elected controller leads in FROM: run it again with fewer "
+            "controllers on stand-by there"
         ) from None
 
 
 def unfence(source: MetadataStore, sides: Sides) -> None:
-    """The old store may be led again, and its marker says so, in one commit. Nobody has led over the new one, whose
-    `/controller` is held, so this is what a failover is."""
+    """Allow leadership in the old store again and record that in its marker, in one commit. No controller has led over
+    the new store, whose `/controller` is held, so this equals a failover."""
     marker, leader = sides.source, read(source, LEADER_KEY)
     assert marker is not None
     said = attrs.evolve(marker, phase=COPYING, controller_epoch=None, brokers={})
@@ -98,7 +99,7 @@ def unfence(source: MetadataStore, sides: Sides) -> None:
 
 
 def clear(store: MetadataStore, parent: str) -> None:
-    """No key stands directly below `parent`: those that a move puts there."""
+    """Delete the keys directly below `parent` that a migration puts there."""
     for _, entry in read_children(store, parent, CALL_TIMEOUT_S):
         write(store, Delete(entry.key, entry.version))
 
@@ -116,8 +117,8 @@ def claim(source: MetadataStore, marker: Marker, nonce: str) -> None:
 
 
 def admitted_changes(source: MetadataStore, target: MetadataStore, marker: Marker) -> list[Change]:
-    """Whoever the old store knew is known in the new one: a live broker by its registration there, any other as one
-    that died."""
+    """Make the new store know all brokers of the old one: a live broker by its registration there, any other as
+    dead."""
     catch_up(source, target)
     wanted = {**dict.fromkeys(admitted_epochs(source), 0), **marker.brokers}
     there = dict(read_children(target, keys.ADMITTED, CALL_TIMEOUT_S))
@@ -130,7 +131,7 @@ def admitted_changes(source: MetadataStore, target: MetadataStore, marker: Marke
 
 
 def put_seal(source: MetadataStore, stamps: Mapping[str, Stamp]) -> int:
-    """Where every key of the old store stands is written there; in how many keys."""
+    """Write the version of every key of the old store into it; return in how many keys."""
     values = tuple(encode_seals(stamps))
     for number, value in enumerate(values, 1):
         entry = read(source, keys.migration_seal(number))
@@ -140,12 +141,12 @@ def put_seal(source: MetadataStore, stamps: Mapping[str, Stamp]) -> int:
 
 
 def read_seal(source: MetadataStore, marker: Marker) -> dict[str, Stamp]:
-    """What `put_seal` wrote. Raises MigrationRefused where it is gone or broken."""
+    """The content that `put_seal` wrote. Raises MigrationRefused if it is missing or broken."""
     paths = [keys.migration_seal(number) for number in range(1, marker.seals + 1)]
     entries = source.get_many(paths, timeout_s=CALL_TIMEOUT_S)
     gone = [path for path, entry in zip(paths, entries, strict=True) if entry is None]
     if gone:
-        raise MigrationRefused(f"{gone[0]} of FROM is gone: what others wrote there cannot be told")
+        raise MigrationRefused(f"{gone[0]} of FROM is missing: later writes there cannot be found")
     try:
         return decode_seals(entry.value for entry in entries if entry is not None)
     except BadValue as error:
@@ -153,12 +154,12 @@ def read_seal(source: MetadataStore, marker: Marker) -> dict[str, Stamp]:
 
 
 def give(source: MetadataStore, target: MetadataStore, sides: Sides) -> None:
-    """The new store is whole: whoever stands for election there may win."""
+    """Release the complete new store: from now on, a controller can win the election there."""
     before, marker = sides.source, sides.target
     assert before is not None and marker is not None and before.controller_epoch is not None
     token, tree_format, leader = read(source, TOKEN_KEY), read(source, FORMAT_KEY), read(target, LEADER_KEY)
     if token is None:
-        raise MigrationRefused(f"{TOKEN_KEY} of FROM is gone")
+        raise MigrationRefused(f"{TOKEN_KEY} of FROM is missing")
     complete = attrs.evolve(marker, phase=COMPLETE, controller_epoch=before.controller_epoch)
     write(
         target,
@@ -172,8 +173,8 @@ def give(source: MetadataStore, target: MetadataStore, sides: Sides) -> None:
 
 
 def _format(entry: Entry | None) -> bytes:
-    """The format of the new store: a controller that is too old to know the marker there, and would lead without
-    raising any epoch, stands by. One that cannot be read keeps everybody off; it was refused before the fence."""
+    """The format of the new store. With it, controllers that do not know the marker, and would lead without raising any
+    epoch, stand by. An unreadable format keeps all controllers off; it was refused before the fence."""
     try:
         least = 0 if entry is None else decode_format(entry.value)
     except BadValue:

@@ -1,12 +1,12 @@
-"""A move, step by step: each step begins with what the markers of both sides say, and ends with a marker.
+"""A migration, step by step: each step begins with the markers of both sides, and ends with a marker.
 
 Rules
-* Running again is the one way to go on: after a crash, after a lost reply, after a conflict, the stage is read anew and
-  its step begins anew. No step needs to know what a former run did; each writes only what is not there yet.
-* Nobody may lead over the new store before it is whole: from the first write to the last the move holds its
-  `/controller` for good, so that Kafka's own controllers keep off, too. The commit that says "complete" gives it free.
-* A run knows which move it began or took up. Once that is aborted it ends, and begins no other one.
-* Until the fence the old store is as it was but for the marker. From the fence on it is led by nobody any more.
+* To continue after a crash, a lost reply or a conflict, run it again: the stage is read and its step begins again. No
+  step needs to know what a former run did; each writes only what is missing.
+* No controller may lead over the new store before it is complete: from the first write to the last, the migration holds
+  its `/controller` permanently, which also keeps Kafka's controllers off. The commit that says "complete" releases it.
+* A run knows which migration it began or took over. If that is aborted, the run ends and begins no other one.
+* Until the fence, the old store is unchanged except for the marker. From the fence on it has no leader.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ from stores.base import (
 )
 from stores.recipes import LEADER_KEY
 
-FAILURES_MAX: Final = 10  # in a row, without anything being written in between
+FAILURES_MAX: Final = 10  # in a row, without any commit in between
 PAUSE_S: Final = 0.5
 _AGAIN: Final = (Unavailable, OutcomeUnknown, SessionExpired, Conflict)
 
@@ -92,8 +92,8 @@ class TimedOut(Exception):
 
 @attrs.frozen
 class Verification:
-    """`compared`: keys that were compared, none once a controller leads over the new store. `differing`: key and what
-    is wrong. `foreign`: what others did to the old store after its fence, by key."""
+    """`compared`: the number of compared keys, 0 once a controller leads over the new store. `differing`: each key with
+    its difference. `foreign`: changes of other programs in the old store after its fence, by key."""
 
     stage: Stage
     compared: int
@@ -102,9 +102,10 @@ class Verification:
 
 
 class Migration:
-    """A move of the cluster in `source` to the store `target`. `names`: what the stores are called in markers, without
-    secrets. `pause` waits so many seconds, `say` tells people how far it is, `told` how many of how many keys of a scan
-    are copied. The stores are the caller's to close."""
+    """The migration of the cluster in `source` to the store `target`. `names`: of the stores in markers, without
+    secrets.
+    `pause` waits for a number of seconds, `say` prints progress, `told` is called with the number of copied keys and of
+    all keys of a scan. The caller closes the stores."""
 
     def __init__(
         self,
@@ -127,32 +128,32 @@ class Migration:
         self._pause = pause
         self._say = say
         self._copying = Copying(source, target, chance, in_flight, say, told)
-        self._migration: str | None = None  # that this run began or took up
+        self._migration: str | None = None  # the one that this run began or took over
         self._without_brokers = self._took_back = False
 
-    # --- what is asked
+    # --- operations
 
     def plan(self) -> Plan:
-        """What a run would do. Nothing is written. Raises MigrationRefused, and what the stores raise."""
+        """What a run would do. Writes nothing. Raises MigrationRefused and the stores' errors."""
         with collector_off():
             entries, target_entries = entries_of(self._source), entries_of(self._target)
             stage = sides_of(self._source, self._target, target_entries).stage
             return make_plan(stage, entries, target_entries, self._target.capabilities)
 
     def run(self, timeout_s: float, *, without_brokers: bool = False) -> tuple[tuple[str, str], ...]:
-        """The cluster is moved; what others did to the old store after its fence, by key. `timeout_s`: how long brokers
-        are waited for. `without_brokers`: that none is registered in the old store is as it should be. Raises
-        MigrationRefused, TimedOut, and what the stores raise; running again goes on."""
+        """Migrate the cluster. Returns changes of other programs in the old store after its fence, by key. `timeout_s`:
+        how long to wait for brokers. `without_brokers`: the old store may have no registered broker. Raises
+        MigrationRefused, TimedOut and the stores' errors; run it again to continue."""
         until_s, self._without_brokers = self._clock.monotonic_s() + timeout_s, without_brokers
-        with collector_off():  # nearly all that is made stays until the end
+        with collector_off():  # nearly all objects live until the end
             while (stage := self._again(lambda: self._step(until_s))) not in (Stage.GIVEN, Stage.DONE):
                 self._say(f"stage {stage.value} is done")
-            self._say("TO is given free: whoever stands for election there may lead")
+            self._say("TO is released: a controller there may now lead")
             return self._again(lambda: self._strangers(self._sides().source))
 
     def abort(self) -> bool:
-        """Neither store holds anything of the move; whether one did. Raises MigrationRefused once the old store is
-        fenced."""
+        """Remove everything of the migration from both stores; return whether there was anything. Raises
+        MigrationRefused once the old store is fenced."""
         self._again(self._abort)
         return self._took_back
 
@@ -160,7 +161,7 @@ class Migration:
         """Compare key by key, and the old store with its seal. Writes nothing."""
         sides = sides_of(self._source, self._target)
         if sides.source is None:
-            raise MigrationRefused("no move of FROM has begun: there is nothing to verify")
+            raise MigrationRefused("no migration of FROM has begun: there is nothing to verify")
         with collector_off():
             source = scan(entries_of(self._source))
             strangers = self._strangers(sides.source, source)
@@ -172,7 +173,7 @@ class Migration:
             return Verification(sides.stage, len({*source, *target}), tuple(sorted(differing)), strangers)
 
     def _strangers(self, marker: Marker | None, source: dict[str, Item] | None = None) -> tuple[tuple[str, str], ...]:
-        """What others did to the old store after its fence. `source`: what stands there, if that was read just now."""
+        """Changes of other programs in the old store after its fence. `source`: its content, if it was just read."""
         if marker is None or marker.phase != MOVED:
             return ()
         found = scan(entries_of(self._source)) if source is None else source
@@ -181,7 +182,7 @@ class Migration:
     # --- one step
 
     def _again(self, step: Callable[[], T]) -> T:
-        """`step`, and again after what may pass; not for ever, unless something is written each time."""
+        """Run `step`, and repeat it after temporary errors; only a few times, unless each attempt writes something."""
         failures, commits = 0, self._copying.commits
         while True:
             try:
@@ -192,11 +193,11 @@ class Migration:
                 commits = self._copying.commits
                 if failures >= FAILURES_MAX:
                     raise
-                self._say(f"tried again: {error}")
+                self._say(f"retrying after: {error}")
                 self._pause(PAUSE_S)
 
     def _step(self, until_s: float) -> Stage:
-        """Do what is next; the stage that it led to."""
+        """Do the next step; return the stage that it led to."""
         sides = self._sides()
         if sides.stage is Stage.NEW:
             self._begin(sides)
@@ -209,13 +210,13 @@ class Migration:
         return self._sides().stage
 
     def _sides(self) -> Sides:
-        """Of the move that this run began or took up. Raises MigrationRefused where that is gone."""
+        """The markers of this run's migration. Raises MigrationRefused if it was aborted."""
         sides = sides_of(self._source, self._target, migration=self._migration)
         self._migration = None if sides.source is None else sides.source.migration
         return sides
 
     def _begin(self, sides: Sides) -> None:
-        """The marker of the new store first: it is the one that is worth nothing alone."""
+        """Write the markers. That of the new store goes first, since alone it has no effect."""
         entries = entries_of(self._source)
         unknown = () if self._without_brokers or registered(self._source) else (NO_BROKERS,)
         self._demand((*no_cluster(entries), *unknown, *obstacles(entries, self._target.capabilities)))
@@ -225,7 +226,7 @@ class Migration:
             holder = Put(LEADER_KEY, encode_holder(target.migration, now_ms), ABSENT)
             write(self._target, Put(keys.MIGRATION, encode_marker(target), ABSENT), holder)
         else:
-            self._copying.own(sides)  # so that an abort that is about to remove it looks again
+            self._copying.own(sides)  # so that a concurrent abort, about to remove it, has a conflict
         source = Marker(target.migration, FROM, COPYING, self._names[1], now_ms)
         write(self._source, Put(keys.MIGRATION, encode_marker(source), ABSENT))
         self._migration = target.migration
@@ -250,11 +251,11 @@ class Migration:
         self._copying.demand_free()
         self._copying.confirm()
         epoch = fence(self._source, sides, brokers, self._clock.now_ms())
-        self._say(f"FROM is fenced under controller epoch {epoch}; from here it only goes forward")
+        self._say(f"FROM is fenced under controller epoch {epoch}; from here on the migration can only be completed")
 
     def _await_brokers(self, until_s: float) -> bool:
-        """Every live broker of the old store is registered in the new one; whether that was waited for. Raises
-        TimedOut."""
+        """Wait until every live broker of the old store is registered in the new one; return whether it had to wait.
+        Raises TimedOut."""
         said: set[int] = set()
         while missing := set(registered(self._source)) - set(registered(self._target)):
             if self._clock.monotonic_s() >= until_s:
@@ -263,12 +264,12 @@ class Migration:
                 self._say(f"waiting for brokers {sorted(missing)} to be registered in TO")
                 said = missing
             self._pause(PAUSE_S)
-            self._sides()  # somebody may abort it meanwhile
+            self._sides()  # another command may have aborted the migration
         return bool(said)
 
     def _finish(self, sides: Sides) -> None:
-        """The last scan, who was live, and the seal. What cannot be moved takes the fence back: what stopped here would
-        leave the cluster without any leader until somebody mends it."""
+        """The last scan, the admitted brokers, and the seal. Content that cannot be migrated undoes the fence:
+        otherwise the cluster would have no leader until an operator has repaired it."""
         marker = sides.source
         assert marker is not None
         self._copying.own(sides)
@@ -277,7 +278,7 @@ class Migration:
             source = self._copying.last()
         except (Obstacles, Touched) as error:
             unfence(self._source, sides)
-            mend = "" if isinstance(error, Touched) else ": mend it and run again"
+            mend = "" if isinstance(error, Touched) else ": repair it and run again"
             raise MigrationRefused(f"{error}; FROM is led again, as after a failover{mend}") from None
         self._copying.put(admitted_changes(self._source, self._target, marker))
         moved = attrs.evolve(marker, phase=MOVED, seals=put_seal(self._source, seal_of(source)))
@@ -289,7 +290,7 @@ class Migration:
         sides = sides_of(self._source, self._target)
         if sides.stage not in (Stage.NEW, Stage.COPYING):
             raise MigrationRefused(
-                "FROM is fenced, and its brokers may have been told by the new side: it only goes forward, run it again"
+                "FROM is fenced, and its brokers may have got requests from TO: it can only be completed, run it again"
             )
         self._took_back |= sides.source is not None or sides.target is not None
         if sides.stage is Stage.COPYING:
@@ -308,7 +309,7 @@ class Migration:
 
 
 def _there(at: Expect) -> Expect:
-    assert at is not ABSENT, "the stage says that the marker is there"
+    assert at is not ABSENT, "the stage implies that the marker exists"
     return at
 
 

@@ -1,4 +1,4 @@
-"""What a move reads of both stores: how far it has come, and who is registered."""
+"""The reads of a migration in both stores: its stage, and the registered brokers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CALL_TIMEOUT_S: Final = 120.0
 
 @attrs.frozen
 class Sides:
-    """Both markers as they stand, and where."""
+    """Both markers and their versions."""
 
     stage: Stage
     source: Marker | None
@@ -36,14 +36,14 @@ def sides_of(
     *,
     migration: str | None = None,
 ) -> Sides:
-    """How far the move from `source` to `target` has come. `target_entries`: all that stands there, if that was read
-    just now. `migration`: the one that is under way here; it is refused where another one is, or none any more. Raises
-    MigrationRefused, and what the stores raise."""
+    """The stage of the migration from `source` to `target`. `target_entries`: the content of the target, if it was just
+    read. `migration`: the one of this run; refused if there is another one, or none any more. Raises MigrationRefused
+    and the stores' errors."""
     here, there = read(source, keys.MIGRATION), read(target, keys.MIGRATION)
     markers = _marker(here, "FROM"), _marker(there, "TO")
     if migration is not None and (markers[0] is None or markers[0].migration != migration):
-        raise MigrationRefused("this move was aborted meanwhile, by another command: this run ends")
-    # Only a move that has not begun on the old side asks whether the new one is in use.
+        raise MigrationRefused("another command aborted this migration: this run ends")
+    # Whether the new store is in use matters only before the migration has begun on the old side.
     is_empty = here is None and not any(
         map(_is_in_use, entries_of(target) if target_entries is None else target_entries)
     )
@@ -57,7 +57,7 @@ def sides_of(
 
 
 def _origin(target: MetadataStore, source: Marker | None) -> str | None:
-    """The move that the new store was given by. Only of one that was finished it is asked."""
+    """The migration that released the new store. Read only for a finished one."""
     entry = None if source is None or source.phase != MOVED else read(target, keys.ORIGIN)
     return None if entry is None else decode_origin(entry.value)
 
@@ -72,7 +72,8 @@ def _marker(entry: Entry | None, side: str) -> Marker | None:
 
 
 def _is_in_use(entry: Entry) -> bool:
-    """Whether a key says that the new store is in use: not what hosts register, nor what a move puts first."""
+    """Whether a key shows that the new store is in use: not a host's registration, nor the first keys of a
+    migration."""
     if entry.owner is not None or entry.key == keys.MIGRATION:
         return False
     return entry.key != LEADER_KEY or decode_holder(entry.value) is None
@@ -88,18 +89,18 @@ def is_taken_over(sides: Sides, target: MetadataStore) -> bool:
 
 
 def entries_of(store: MetadataStore) -> tuple[Entry, ...]:
-    """All that stands in the store."""
+    """The whole content of the store."""
     return store.snapshot("/", timeout_s=CALL_TIMEOUT_S).entries
 
 
 def read(store: MetadataStore, key: str) -> Entry | None:
-    """A key as it stands for everybody."""
+    """A key by a linearizable read."""
     return store.get(key, sync=True, timeout_s=CALL_TIMEOUT_S)
 
 
 def catch_up(*stores: MetadataStore) -> None:
-    """What is read of these from now on holds all that was written before. Reads that are not `sync` may be answered by
-    a server that is behind (ZooKeeper's followers)."""
+    """Make all later reads include everything written before. Reads without `sync` may be answered by a server that
+    lags (ZooKeeper's followers)."""
     for store in stores:
         read(store, EPOCH_KEY)
 
@@ -108,18 +109,18 @@ def catch_up(*stores: MetadataStore) -> None:
 
 
 def registered(store: MetadataStore) -> frozenset[int]:
-    """The brokers that are registered."""
+    """The registered brokers."""
     return frozenset(map(int, filter(_is_id, store.children(keys.BROKER_IDS, timeout_s=CALL_TIMEOUT_S))))
 
 
 def created_epochs(store: MetadataStore) -> dict[int, int]:
-    """Under which epoch each registered broker is registered."""
+    """The epoch of each registered broker."""
     found = read_children(store, keys.BROKER_IDS, CALL_TIMEOUT_S)
     return {int(name): entry.created for name, entry in found if _is_id(name)}
 
 
 def admitted_epochs(store: MetadataStore) -> dict[int, int]:
-    """Under which epoch each broker was admitted last; -1, which no registration has, where that cannot be read."""
+    """The latest admitted epoch of each broker; -1, which no registration has, if it cannot be read."""
     found: dict[int, int] = {}
     for name, entry in read_children(store, keys.ADMITTED, CALL_TIMEOUT_S):
         if _is_id(name):

@@ -1,13 +1,13 @@
-"""Reading a store again under the fence, while nobody leads: by the keys that are known, where that is the faster way.
+"""Reads a store again under the fence, without a leader: by known keys, where that is faster.
 
 Rules
-* A store whose snapshot is one instant reads it in one go. One that walks its tree level by level (ZooKeeper) asks for
-  the children of each of 200,000 partitions: there, topics and their configs are read by their paths, and only what
-  may have come since is walked.
-* What is known: every key of the last scan, and the state keys that its topic keys name, also those that were not there
-  yet. What may have come: topics, configs, keys below a topic whose own key changed, and everything elsewhere.
-* What comes to be below a topic that is known, and is none of its states, is written by somebody else at all events. It
-  is not seen here; it is no part of the seal, so that it is told as a foreign write.
+* A store with atomic snapshots is read by one. A store that walks its tree level by level (ZooKeeper) would read the
+  children of each of 200,000 partitions: there, topics and their configs are read by their paths, and only places where
+  keys may have been created are walked.
+* Known keys: all keys of the last scan, and the state keys that its topic keys name, including missing ones. Possible
+  new keys: topics, configs, keys below a topic whose own key changed, and everything elsewhere.
+* A new key below a known topic that is not one of its states was written by another program. It is not seen here, and
+  so not part of the seal; it is later reported as a foreign write.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BELOW: Final = tuple(parent + "/" for parent in _BY_PATH)
 
 
 class Rescan:
-    """Of one store."""
+    """Reads one store again."""
 
     def __init__(self, store: MetadataStore) -> None:
         self._store = store
@@ -35,23 +35,23 @@ class Rescan:
         self._paths: tuple[str, ...] = ()
 
     def forget(self) -> None:
-        """The next reading begins anew."""
+        """Make the next read a full one."""
         self._known, self._paths = {}, ()
 
     def taken(self, entries: Sequence[Entry]) -> dict[str, Item]:
-        """What of `entries`, which are all, is copied; remembered for `entries`."""
+        """The content to copy from `entries`, which are all; remembered for `entries`."""
         known = scan(entries)
         self.remember(known)
         return known
 
     def remember(self, known: dict[str, Item]) -> None:
-        """Take this for what is known, in `entries`."""
+        """Use `known` as the known keys in `entries`."""
         if not self._store.capabilities.atomic_snapshot:
             self._known = known
             self._paths = tuple({**{key: None for key in known if key.startswith(_BELOW)}, **dict(_states(known))})
 
     def entries(self) -> Sequence[Entry]:
-        """All that stands, but for what the head of this module names."""
+        """The content of the store, except for what the module describes."""
         if not self._paths:
             return entries_of(self._store)
         found = {key: entry for key, entry in self._many(self._paths) if entry is not None}
@@ -71,7 +71,7 @@ class Rescan:
         return [key for name in names if (key := f"{parent}/{name}") not in found]
 
     def _elsewhere(self, parent: str) -> Iterator[str]:
-        """The keys next to those that are read by their paths, and next to what leads there."""
+        """The keys beside those that are read by their paths, and beside their parents."""
         for name in self._store.children(parent, timeout_s=CALL_TIMEOUT_S):
             key = below(parent) + name
             if any(path.startswith(key + "/") for path in _BY_PATH):
@@ -80,7 +80,7 @@ class Rescan:
                 yield key
 
     def _below(self, key: str) -> dict[str, Entry]:
-        """The key itself, and all below it."""
+        """The key itself, and all keys below it."""
         (_, itself), *_ = self._many([key])
         found = {entry.key: entry for entry in self._store.snapshot(key, timeout_s=CALL_TIMEOUT_S).entries}
         return found if itself is None else {key: itself, **found}

@@ -1,9 +1,8 @@
 """A table keyed by record type: how a record is applied, and which keys it makes dirty.
 
-Applying changes the state by the methods of the batch, which know how that is undone, and gives a token: what else its
-dirty keys, or whoever is told of it, need. What a record makes dirty is read after it was applied; of one that
-puts a row (`kinds.Table`) that is what it dirties besides the state key.
-Every record type stands in the table (a test holds it to that).
+Applying changes the state by methods of the batch, which make it undoable, and returns a token: what its dirty keys and
+its publication need besides. Dirty keys are computed after applying; for a record that puts a row (`kinds.Table`) they
+are those besides the state key. Every record type is in the table (a test checks it).
 """
 
 from __future__ import annotations
@@ -34,15 +33,15 @@ _NO_RUN: Final[DirtyKey] = ("state", None)
 
 
 def apply(state: ClusterState, record: r.Record) -> None:
-    """The state is as `record` says; the batch knows it."""
+    """Apply one record to the state and add it to the batch."""
     apply_all(state, (record,))
 
 
 def apply_all(state: ClusterState, records: Sequence[r.Record]) -> None:
-    """The state is as the records of one Decision say, in their order; the batch knows each.
+    """Apply the records of one Decision to the state, in order, and add them to the batch.
 
-    A completing move has five records of one partition: its row and indexes are put once, as the last of them leaves
-    it. Each is undone alone all the same.
+    A completing move has five records of one partition: its row and indexes are updated once, after the last of them.
+    Each can be undone alone all the same.
     """
     log, dirty_keys = state.batch.log, state.batch.dirty_keys
     first: Partition | None = None
@@ -87,6 +86,6 @@ def undo_to(state: ClusterState, length: int) -> None:
 
 
 def start_batch(state: ClusterState) -> Batch:
-    """The batch so far, done with; a new one begins."""
+    """Begin a new batch; return the former one."""
     done, state.batch = state.batch, Batch()
     return done

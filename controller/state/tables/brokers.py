@@ -1,4 +1,4 @@
-"""Brokers: admitted, gone, forgotten, their disks, and what they have to delete."""
+"""Records about brokers, their disks, and their delete intents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from controller.state.tables.kinds import Table, no_keys, nothing
 
 
 def _register(state: ClusterState, record: r.BrokerRegistered) -> None:
-    """A broker that comes anew has told nothing of its disks yet."""
+    """A newly registered broker has not reported failed disks yet."""
     broker_id = record.broker.broker_id
     state.batch.put(state.brokers, broker_id, record.broker)
     if record.before is None:
@@ -71,7 +71,7 @@ def _intent_key(state: ClusterState, record: r.DeleteIntended, token: object) ->
 
 
 def _close(state: ClusterState, record: r.ReplicaDeleted | r.IntentDropped) -> KeyId | None:
-    """The key that has nothing open any more by this."""
+    """Returns the key if it has no open intent any more."""
     seq, finished = state.intents.close(record.intent)
     state.batch.undone_by(state.intents.reopen, record.intent, seq)
     return finished
@@ -93,7 +93,7 @@ def _forgotten_keys(state: ClusterState, record: r.BrokerForgotten, token: objec
 
 
 def _unregistered(broker: int) -> DirtyKey:
-    """A broker that came back just now, unseen yet, is waited for as before."""
+    """If the broker has just registered again, unseen, its intents stay."""
     return ("unregistered", broker)
 
 

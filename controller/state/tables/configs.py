@@ -1,4 +1,4 @@
-"""Settings: read anew, altered. What other records alter as well may use ALTERED."""
+"""Records about configs: read again, altered. Records that alter configs among other things may use ALTERED."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was found in the store: versions, foreign changes, keys that cannot be read."""
+"""Records about what was found in the store: versions, foreign changes, unreadable keys."""
 
 from __future__ import annotations
 

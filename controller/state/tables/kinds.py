@@ -1,4 +1,4 @@
-"""The words of the tables: what applying and dirtying are, and those that do nothing."""
+"""The types of the tables, and functions that do nothing."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from controller.state.cluster import ClusterState
 Apply: TypeAlias = Callable[[ClusterState, Any], object]
 Dirty: TypeAlias = Callable[[ClusterState, Any, Any], Sequence[DirtyKey]]
 Table: TypeAlias = dict[type[r.Record], tuple[Apply | None, Dirty]]
-"""Without an Apply a record puts the row of a partition, `after` in the place of `before`; its token is the number."""
+"""If the Apply is None, the record replaces the row of a partition, `before` by `after`; its token is the number."""
 
 
 def nothing(state: ClusterState, record: r.Record) -> None:
-    """For the journal only."""
+    """For records that only concern the journal or keys."""
 
 
 def no_keys(state: ClusterState, record: r.Record, token: object) -> Sequence[DirtyKey]:

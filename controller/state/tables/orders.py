@@ -1,4 +1,4 @@
-"""Keys in which others ask for something: the legacy key, and notifications."""
+"""Records about keys that hold requests: the legacy key, and notifications."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partitions: their row is put as the record says, and put back."""
+"""Records that replace the row of a partition."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from controller.state.tables.kinds import Table
 
 
 def put_back(state: ClusterState, before: Partition, number: object) -> None:
-    """In the place of what stands, which is what the record left, or not yet: where a later record of its Decision
-    could not be applied, the row of the run was never put."""
+    """Restore the row. If a later record of the Decision failed, the row of the run was never put."""
     assert isinstance(number, int)
     row = state.rows[number]
     assert row is not None
@@ -27,7 +26,7 @@ def number_of(state: ClusterState, partition: Partition) -> int:
     return number
 
 
-# --- what is dirty besides the state key
+# --- dirty keys besides the state key
 
 
 def state_key(_: ClusterState, __: r.PartitionRecord, ___: int) -> Sequence[DirtyKey]:
@@ -36,7 +35,7 @@ def state_key(_: ClusterState, __: r.PartitionRecord, ___: int) -> Sequence[Dirt
 
 
 def _topic_key(_: ClusterState, record: r.PartitionRecord, __: int) -> Sequence[DirtyKey]:
-    """Of a target that is set or cleared, and of R that is another."""
+    """For a target that is set or cleared, and for changes of R."""
     after = record.after
     if after.move is None or record.before.replicas != after.replicas:
         return (("topic", after.topic),)
@@ -44,8 +43,8 @@ def _topic_key(_: ClusterState, record: r.PartitionRecord, __: int) -> Sequence[
 
 
 def _topic_of_isr(_: ClusterState, record: r.PartitionRecord, __: int) -> Sequence[DirtyKey]:
-    """A member that R grew by and that leaves I again must stand in the topic key: the loader would lose it from R,
-    which it grows by T and I only."""
+    """A member by which R grew and that leaves the ISR must be in the topic key: the loader derives the growth of R
+    only from T and the ISR, and would lose it."""
     after, move = record.after, record.after.move
     if move is not None:
         for broker in record.before.isr:
@@ -55,16 +54,16 @@ def _topic_of_isr(_: ClusterState, record: r.PartitionRecord, __: int) -> Sequen
 
 
 def _topic_of_override(_: ClusterState, record: r.PartitionRecord, __: int) -> Sequence[DirtyKey]:
-    """What R grew by under the old T cannot be derived from the new one: the topic key says it. A new deadline alone
-    changes nothing of that."""
+    """The growth of R under the old T cannot be derived from the new one, so the topic key must have it. A new deadline
+    alone does not matter."""
     if record.before.target_replicas != record.after.target_replicas:
         return (("topic", record.after.topic),)
     return ()
 
 
 def late_topic_key(state: ClusterState, record: r.PartitionRecord, _: int) -> Sequence[DirtyKey]:
-    """Not even the state key: R of a moving partition can be derived from T and I, and the topic key, which holds a
-    whole topic, is written later."""
+    """Not even the state key: R of a moving partition can be derived from T and the ISR, and the topic key, which holds
+    the whole topic, is written later."""
     state.batch.grew(record.after.topic)
     return ()
 

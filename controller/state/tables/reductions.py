@@ -1,4 +1,4 @@
-"""Partitions that go: their status, their end, and the key that asks for it."""
+"""Records about reductions: the status and end of partitions, and the key with the request."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from controller.state.tables.partitions import state_key
 
 
 def _purge(state: ClusterState, record: r.PartitionPurged) -> int:
-    """The number that the partition had."""
-    assert record.before.partition == state.partition_count(record.before.topic) - 1, "the last one goes first"
+    """Returns the number that the partition had."""
+    assert record.before.partition == state.partition_count(record.before.topic) - 1, "only the last one can be purged"
     purged = state.purge_last_partition(record.before.topic)
     state.batch.undone_by(state.unpurge, record.before.topic, purged)
     return purged.number
@@ -37,12 +37,14 @@ def _changed_key(state: ClusterState, record: r.ReductionChanged, token: object)
 def _find(state: ClusterState, record: r.ReductionKeyFound) -> None:
     known = state.reducing.known(record.topic)
     _stands(state, record.topic, Reduction(record.found, known.entries, record.extra))
+    """Without entries the key is deleted."""
 
 
 def _refuse(state: ClusterState, record: r.ReductionRefused) -> None:
     """Without entries the key goes."""
     known = state.reducing.known(record.topic)
     state.batch.put(state.reducing.of, record.topic, Reduction(record.version, known.entries, known.extra))
+    """Without a key and entries there is no reduction."""
 
 
 def _stands(state: ClusterState, topic: str, reduction: Reduction) -> None:

@@ -1,4 +1,4 @@
-"""Throttles: marked, set and taken back; the moves that are asked for with them."""
+"""Records about throttles: marked, set and removed; and the moves that are requested with them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _removed(state: ClusterState, record: r.ThrottleRemovalEnded) -> None:
 
 
 def _write_plan(state: ClusterState, record: r.LegacyPlanWritten) -> None:
-    assert not state.legacy.is_there, "a plan is written only where there is none"
+    assert not state.legacy.is_there, "a plan is written only if there is none"
     state.batch.set(state.legacy, "entries", {entry.name: entry for entry in record.entries})
     state.batch.set(state.legacy, "is_there", value=True)
 

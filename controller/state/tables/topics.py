@@ -1,4 +1,4 @@
-"""Topics: made, expanded, found, changed, deleted."""
+"""Records about topics: created, expanded, found, changed, deleted."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def _drop_topic(state: ClusterState, name: str) -> None:
 
 
 def _created_keys(state: ClusterState, record: r.TopicCreated, token: object) -> list[DirtyKey]:
-    """The keys that ask for a deletion or a reduction among them: they are held to be absent, or go, so that what was
-    asked of a former topic is never done to this one."""
+    """Includes the keys that request a deletion or a reduction: they are checked to be absent, or deleted, so that a
+    request about a former topic never applies to this one."""
     name = record.topic.name
     return [("config", name), ("topic", name), ("deletion", name), ("reduction", name)]
 
@@ -71,7 +71,7 @@ def _started_key(state: ClusterState, record: r.TopicDeletionStarted, token: obj
 
 
 def _stopped_keys(state: ClusterState, record: r.PartitionStopped, token: object) -> list[DirtyKey]:
-    """One without a state key is held to have none; the empty parent that it may have left goes."""
+    """A partition without a state key is checked to have none; its empty parent, if any, is deleted."""
     return [] if record.after.has_state else [_parent(record.after)]
 
 
@@ -88,7 +88,7 @@ def _delete_topic(state: ClusterState, record: r.TopicDeleted) -> None:
 
 
 def _deleted_keys(state: ClusterState, record: r.TopicDeleted, token: object) -> list[DirtyKey]:
-    """In the order in which they go."""
+    """In the order in which they are deleted."""
     name = record.topic.name
     reduction: list[DirtyKey] = [("reduction", name)] if state.reducing.version(name) else []
     return [("parent", (name, None)), ("topic", name), ("config", name), *reduction, ("deletion", name)]

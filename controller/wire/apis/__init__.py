@@ -1,10 +1,10 @@
 """One handler per API, and the table of them.
 
-A handler is `async def name(call: Call, request) -> Answer`: a mapping of the response's fields by their names. What is
-wrong with what was asked is an error code in the answer. An ApiError that is raised closes the connection: the whole
-cannot be answered here and now, and clients ask again.
+A handler is `async def name(call: Call, request) -> Answer`: a mapping of the response's fields by their names. Errors
+of the request are error codes in the answer. An ApiError that is raised closes the connection: the request cannot be
+answered here and now, and clients repeat it.
 
-A new API: its handler in a file beside this one, and a row in the `TABLE` of that file, which is named here.
+A new API needs a handler in a file of this package, and a row in the `TABLE` of that file, which is named here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What many handlers need: the outcome of a future as codes and words of the protocol."""
+"""Shared by many handlers: the outcome of a future as codes and messages of the protocol."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ TOPIC_OPERATIONS: Final = frozenset({3, 4, 5, 6, 7, 8, 10, 11})
 CLUSTER_OPERATIONS: Final = frozenset({5, 7, 8, 9, 10, 11, 12})
 
 TIMEOUT_MS_MAX: Final = 120_000
-"""A request that waits holds a turn of its API. Kafka's clients ask for 60 s, unless they are told otherwise."""
-_FEW: Final = 500  # partitions, which take milliseconds
+"""A waiting request holds a turn of its API. Kafka's clients send 60 s by default."""
+_FEW: Final = 500  # partitions that take a few milliseconds
 _OF_ALL: Final = frozenset({ErrorCode.NOT_CONTROLLER, ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
 
 
 @attrs.frozen
 class Outcome:
-    """What became of one thing that was asked for: a value, or an error's number and message."""
+    """The result of one item of a request: a value, or an error's number and message."""
 
     value: Any = None
     error_code: int = 0
@@ -43,7 +43,7 @@ class Outcome:
 
 
 async def outcome(future: Future[Any]) -> Outcome:
-    """The outcome of one future; an error that the API does not know is a defect, and is raised."""
+    """The outcome of one future; an error without an API code is a defect, and is raised."""
     try:
         return Outcome(await asyncio.wrap_future(future))
     except ApiError as error:
@@ -51,7 +51,7 @@ async def outcome(future: Future[Any]) -> Outcome:
 
 
 async def outcomes(results: Results[K, Any]) -> dict[K, Outcome]:
-    """As `outcome`, of each; the loop is woken once, when all are there."""
+    """As `outcome`, for each item; the loop is woken once, when all are complete."""
     with contextlib.suppress(ApiError):
         await asyncio.wrap_future(results.all())
     return {key: _there(reply) for key, reply in results.replies.items()}
@@ -71,24 +71,24 @@ def failed(error: ApiError) -> Outcome:
 
 
 def of_all(each: Iterable[Outcome]) -> Outcome:
-    """What is said of a whole request, above what is said of its parts: an error that is not about any of them
-    (this controller does not lead, the caller may not do this), else that all went well."""
+    """The outcome of a whole request, beside those of its parts: an error that is not about any part (this controller
+    does not lead, the caller lacks the right), else success."""
     return next((one for one in each if one.error_code in _OF_ALL), Outcome())
 
 
 async def beside(work: Callable[[], T], size: int) -> T:
-    """What `work` makes, beside the loop where it is about many: the loop has other clients."""
+    """The result of `work`, in a thread where it is about many items, because the loop has other clients."""
     return work() if size <= _FEW else await asyncio.to_thread(work)
 
 
 def timeout_s(request: Request) -> float:
-    """How long the caller waits, in seconds as the admin API takes it; there is no time before now, and nobody keeps
-    others waiting for longer than that."""
+    """How long the caller waits, in seconds for the admin API: at least 0, and at most the limit above, so that it does
+    not keep others waiting for longer."""
     return min(max(0, int(request.timeout_ms)), TIMEOUT_MS_MAX) / 1000
 
 
 def by_topic(rows: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
-    """Pairs of a topic and what is said of a partition of it, by topic."""
+    """Pairs of a topic and a row about one of its partitions, by topic."""
     topics: dict[str, list[T]] = {}
     for topic, row in rows:
         topics.setdefault(topic, []).append(row)

@@ -1,4 +1,4 @@
-"""What a client asks first: who is there, and what leads what. Also who coordinates groups: nobody."""
+"""The first requests of a client: the brokers, topics and leaders. Also FindCoordinator, which finds none."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ COORDINATOR_NOT_AVAILABLE: Final = 15
 
 
 async def metadata(call: Call, request: Request) -> Answer:
-    """Brokers with racks, and topics: all, none, or those named. Nothing is created by asking. Of all those are told
-    that may be described; of one that is named and may not, that it may not, and nothing else."""
+    """Brokers with racks, and topics: all, none, or the named ones. A request creates nothing. "All" means all topics
+    that the client may describe; for a named one that it may not describe, the answer says only that."""
     asked = request.topics
     everything = asked is None or (call.version == 0 and not asked)
     names = None if everything else [topic.name for topic in asked if topic.name is not None]
@@ -62,7 +62,7 @@ def _may_describe(call: Call, name: str) -> bool:
 
 
 def _missing(call: Call, name: str) -> dict[str, Any]:
-    """A topic that was named and is not told of: nobody learns more of it than that they may not."""
+    """A named topic that is not in the answer: a client without the right learns only that it has none."""
     return {"error_code": UNKNOWN_TOPIC if _may_describe(call, name) else TOPIC_REFUSED, "name": name}
 
 
@@ -123,7 +123,7 @@ async def describe_cluster(call: Call, request: Request) -> Answer:
 
 
 async def describe_topic_partitions(call: Call, request: Request) -> Answer:
-    """The named topics (none named: all) by name, from the cursor on, at most as many partitions as asked for."""
+    """The named topics (none named: all) by name, from the cursor on, with at most as many partitions as requested."""
     names = sorted({topic.name for topic in request.topics}) or None
     row = await asyncio.wrap_future(call.controller.query(cluster(names)))
     found = {topic.name: topic for topic in row.topics if _may_describe(call, topic.name)}
@@ -147,9 +147,9 @@ async def describe_topic_partitions(call: Call, request: Request) -> Answer:
 
 
 def _page(call: Call, topic: TopicRow, partitions: list[PartitionRow]) -> dict[str, Any]:
-    """Eligible leader replicas are an invention of KRaft's: here there are none, which is an empty list."""
+    """Eligible leader replicas exist in KRaft only, so their lists are empty."""
     fields = _topic(call, topic, rights=False)
-    del fields["authorized_operations"]  # the codec takes the number itself here
+    del fields["authorized_operations"]  # the codec expects the number itself here
     no_elr: dict[str, Any] = {"eligible_leader_replicas": [], "last_known_elr": []}
     return fields | {
         "topic_authorized_operations": sum(1 << code for code in call.rights(TOPIC_OPERATIONS, TOPIC + topic.name)),

@@ -1,7 +1,7 @@
-"""What is wrong with a setting, in Kafka's words: tools print them as they come.
+"""Error messages about settings in Kafka's wording, because tools print them unchanged.
 
-The rules decide and say it in words of their own; here the same is said anew, from what was asked. What Kafka has no
-words for stays as the rule said it.
+The rules decide, with messages of their own; here Kafka's message is built from the request. Errors for which Kafka has
+no message keep that of the rule.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PAIRS: Final = (
 
 
 def as_kafka(said: Outcome, resource: ConfigResource, ops: Sequence[AlterConfigOp] = (), what: str = "Node") -> Outcome:
-    """An outcome of a request about settings, its message as Kafka words it. `what`: a broker's id is to be."""
+    """The outcome of a request about settings, with Kafka's message. `what`: Kafka's noun for a bad broker id."""
     words: str | None = None
     if said.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         if problem := misspelt(resource.name):
@@ -40,12 +40,12 @@ def as_kafka(said: Outcome, resource: ConfigResource, ops: Sequence[AlterConfigO
 
 
 def unknown_topic_config(name: str) -> str:
-    """Of a name that no setting of topics has."""
+    """The message for a name that no topic config has."""
     return f"Unknown topic config name: {name}"
 
 
 def invalid_value(definition: Definition, value: str) -> str | None:
-    """Why a setting may not get a value; None where it may."""
+    """Why a setting may not have a value; None where it may."""
     if definition.check(value) is None:
         return None
     shown, why = _wrong(definition, value)
@@ -53,7 +53,7 @@ def invalid_value(definition: Definition, value: str) -> str | None:
 
 
 def _refused(resource: ConfigResource, op: AlterConfigOp) -> str | None:
-    """What is wrong with one change, if that can be seen by itself."""
+    """The error of one change, if it does not depend on the present settings."""
     is_topic = resource.type is ConfigResourceType.TOPIC
     definition = (TOPIC_CONFIGS if is_topic else BROKER_CONFIGS).get(op.name)
     if definition is None:
@@ -68,7 +68,7 @@ def _refused(resource: ConfigResource, op: AlterConfigOp) -> str | None:
 
 
 def _wrong(definition: Definition, value: str) -> tuple[str, str]:
-    """The value, or the element of it, that is wrong, and why."""
+    """The invalid value, or the invalid element of it, and the reason."""
     kind, check = definition.kind, definition.check
     if kind is ConfigKind.BOOLEAN:
         return value, "Expected value to be either true or false"
@@ -93,7 +93,7 @@ def _out_of_bounds(kind: ConfigKind, number: int | None, bounds: Whole) -> str:
 
 
 def _no_share(value: str) -> tuple[str, str]:
-    """What is none is shown as it came, a number as a number."""
+    """An invalid number is shown as it came, a valid one as a number."""
     try:
         number = float(value)
     except ValueError:

@@ -1,8 +1,8 @@
 """Settings of topics and brokers, described and altered.
 
-Brokers are named by their id, all of them by an empty name. Whichever address was called: a broker of Kafka's answers
-for itself alone, here every address answers for all. Every setting that there may be is listed, also where nobody set
-it: kafka-python refuses to alter what is not, and Kafka's own tool of 3.9 sends back what it finds.
+A broker is named by its id, all brokers by an empty name. One of Kafka's brokers answers for itself alone; here every
+address answers for all. Every possible setting is listed, also where it is not set: kafka-python refuses to alter
+others, and Kafka's own tool of 3.9 sends back what it finds.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from controller.wire.errors import Garbage
 from controller.wire.protocol import Answer, Messages, Request
 from controller.wire.security.acls import TOPIC
 
-# Kafka's numbers of what has settings, where a value comes from, what kind it is, and what is to be done with it.
+# Kafka's numbers of resource types, of sources of a value, of types of a value, and of operations.
 TYPES: Final = {2: ConfigResourceType.TOPIC, 4: ConfigResourceType.BROKER}
 UNSUPPORTED_VERSION: Final = 35
 _METRICS: Final = 16
 LISTED: Final = (*TYPES, 8, _METRICS, 32)
-"""The types that Kafka lists: loggers of brokers, subscriptions to metrics of clients, and groups besides."""
+"""The types that Kafka lists: besides these, loggers of brokers, subscriptions to metrics of clients, and groups."""
 SOURCES: Final = {
     ConfigSource.DYNAMIC_TOPIC_CONFIG: 1,
     ConfigSource.DYNAMIC_BROKER_CONFIG: 2,
@@ -77,7 +77,7 @@ def _refuse(message: str) -> Outcome:
 
 
 async def describe_configs(call: Call, request: Request) -> Answer:
-    """Each resource's settings: all, or those that are named and there."""
+    """The settings of each resource: all, or those that are named and exist."""
     asked = {_key(one): one for one in request.resources}
     resources = _resources(asked)
     found = await outcomes(call.admin.describe_configs(resources.values()))
@@ -111,8 +111,8 @@ def _entry(request: Request, entry: ConfigEntry) -> dict[str, Any]:
 
 
 async def list_config_resources(call: Call, request: Request) -> Answer:
-    """What there is that may have settings: topics that who asks may see those of, and live brokers. Version 0 asks for
-    subscriptions to clients' metrics alone; of these, of loggers and groups there are none."""
+    """The resources that may have settings: topics whose settings the client may see, and live brokers. Version 0 is
+    only about subscriptions to clients' metrics; of these, of loggers and of groups there are none."""
     asked = set(request.resource_types or LISTED) if call.version else {_METRICS}
     if not asked <= set(LISTED):
         return {"error_code": UNSUPPORTED_VERSION, "config_resources": []}
@@ -138,7 +138,7 @@ def _there(view: ClusterView) -> dict[ConfigResourceType, list[str]]:
 
 
 async def alter_configs(call: Call, request: Request) -> Answer:
-    """Each resource has the settings that are named, and no others."""
+    """Each resource then has the named settings, and no others."""
     said = {
         _key(one): [AlterConfigOp(_text(each.name), each.value) for each in one.configs] for one in request.resources
     }
@@ -151,7 +151,7 @@ async def alter_configs(call: Call, request: Request) -> Answer:
 
 
 async def incremental_alter_configs(call: Call, request: Request) -> Answer:
-    """Single settings are altered. Whatever value stands beside a DELETE: tools send none, an empty one, or the old."""
+    """Single settings are altered. The value of a DELETE is ignored: tools send none, an empty one, or the old one."""
     said: dict[Key, list[AlterConfigOp]] = {}
     unknown: dict[Key, Outcome] = {}
     for one in request.resources:
@@ -173,7 +173,7 @@ async def incremental_alter_configs(call: Call, request: Request) -> Answer:
 async def _altered(
     request: Request, said: Mapping[Key, Sequence[AlterConfigOp]], refused: Mapping[Key, Outcome], alter: Any
 ) -> Answer:
-    """`refused`: what is not to be tried."""
+    """`refused`: resources that must not be tried."""
     times = Counter(_key(one) for one in request.resources)
     outcome: dict[Key, Outcome] = dict(refused)
     for key, ops in said.items():
@@ -188,7 +188,7 @@ async def _altered(
 
 
 def _problem(times: int, ops: Sequence[AlterConfigOp]) -> str | None:
-    """What is wrong with a request by itself, in Kafka's words."""
+    """The flaw of a request, without regard to the cluster, with Kafka's message."""
     if times > 1:
         return "Each resource must appear at most once."
     if len({op.name for op in ops}) < len(ops):
@@ -201,7 +201,7 @@ def _problem(times: int, ops: Sequence[AlterConfigOp]) -> str | None:
 
 
 def _resources(keys: Any) -> dict[Key, ConfigResource]:
-    """Those that have settings here."""
+    """The resources whose type has settings here."""
     return {key: ConfigResource(TYPES[key[0]], key[1]) for key in keys if key[0] in TYPES}
 
 
@@ -214,7 +214,7 @@ def _named(key: Key) -> dict[str, Any]:
 
 
 def _text(value: str | None) -> str:
-    """The codec lets null pass where Kafka's schemas have none."""
+    """A name; the codec accepts null where Kafka's schemas do not."""
     if value is None:
         raise Garbage("null in the place of a name")
     return value

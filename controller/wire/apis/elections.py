@@ -1,4 +1,4 @@
-"""Leaders are elected: the preferred ones, or unclean ones for partitions that have none."""
+"""ElectLeaders: preferred leaders, or unclean ones for partitions without a leader."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _TYPES: Final = {0: ElectionType.PREFERRED, 1: ElectionType.UNCLEAN}
 
 
 async def elect_leaders(call: Call, request: Request) -> Answer:
-    """Each partition by itself. Null is all of them; the answer then names those alone where something was to be
-    done. Version 0 knows preferred leaders only."""
+    """Each partition separately. Null means all; the answer then has only those that needed an election. Version 0 has
+    preferred elections only."""
     wanted = None if request.topic_partitions is None else _named(request.topic_partitions)
     kind = _TYPES.get(request.election_type if call.version >= 1 else 0)
     if kind is None:
@@ -31,7 +31,7 @@ async def elect_leaders(call: Call, request: Request) -> Answer:
         done = await asyncio.wrap_future(future)
     except ApiError as error:
         if call.version == 0 and wanted is None:
-            raise  # this version has no place for an error of the whole
+            raise  # this version has no field for an error of the whole request
         return _answer(failed(error), wanted or [])
     return _rows({tp: Outcome() if error is None else failed(error) for tp, error in done.items()})
 
@@ -41,7 +41,7 @@ def _named(topics: Any) -> list[TopicPartition]:
 
 
 def _answer(whole: Outcome, named: list[TopicPartition]) -> Answer:
-    """One error for all, said of each as well: version 0 has no other place for it."""
+    """One error for all, repeated for each partition: version 0 has no other field for it."""
     return _rows(dict.fromkeys(named, whole)) | {"error_code": whole.error_code}
 
 

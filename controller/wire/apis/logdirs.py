@@ -1,8 +1,8 @@
 """Where replicas lie, how large they are and how far behind, as brokers reported it (`Controller.report_log`).
 
-Each broker has one directory, which is named for it. A request carries no broker id: at the address of a broker its own
-directory is told; at the address that everybody may begin at, those of all live brokers. What nobody reported is -1,
-as Kafka says of what it does not know.
+Each broker has one directory, which is named after it. A request has no broker id: a broker's address answers with its
+own directory, the common address with those of all live brokers. A value without a report is -1, which is Kafka's
+unknown value.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ class _Replica:
 
 
 def directory(broker_id: int) -> str:
-    """The one of a broker."""
+    """The directory of a broker."""
     return f"{_DIRECTORY}{broker_id}"
 
 
 async def describe_log_dirs(call: Call, request: Request) -> Answer:
-    """A directory with those of the wanted partitions that have a replica there, also one that is being added."""
+    """Each directory with those wanted partitions that have a replica there, also one that is being added."""
     wanted = None if request.topics is None else {each.topic: frozenset(each.partitions) for each in request.topics}
     if call.broker_id is None and call.addresses.controller is not None:
         return {"error_code": 0, "results": []}  # the address of the controller, which is a node without a disk
     found = await asyncio.wrap_future(call.controller.query(_placed(call.broker_id, wanted)))
-    # Beside the loop, which serves everybody else meanwhile: a broker may have many replicas.
+    # In a thread, because a broker may have many replicas and the loop serves other clients.
     return {"error_code": 0, "results": await asyncio.to_thread(_told, call.controller, found)}
 
 
@@ -64,7 +64,7 @@ def _told(controller: Controller, found: Mapping[int, list[_Replica]]) -> list[d
 
 
 def _placed(broker_id: int | None, wanted: Wanted) -> Callable[[ClusterView], dict[int, list[_Replica]]]:
-    """The question for `Controller.query`: what each broker has."""
+    """The question for `Controller.query`: the replicas of each broker."""
 
     def ask(view: ClusterView) -> dict[int, list[_Replica]]:
         brokers = sorted(view.brokers) if broker_id is None else [broker_id]
@@ -90,7 +90,7 @@ def _topics(controller: Controller, broker: int, replicas: Iterable[_Replica]) -
 
 
 def _partition(controller: Controller, broker: int, replica: _Replica) -> dict[str, Any]:
-    """What the host reported of the replica."""
+    """The reported values of the replica."""
     own = controller.reported_log(replica.tp, broker)
     size = None if own is None else own.size_bytes
     lag = UNKNOWN if own is None else own.lag_behind(controller.reported_log(replica.tp, replica.leader))
@@ -103,7 +103,7 @@ def _partition(controller: Controller, broker: int, replica: _Replica) -> dict[s
 
 
 async def alter_replica_log_dirs(call: Call, request: Request) -> Answer:
-    """Nothing moves: a replica lies where it is told to go, or there is no such directory."""
+    """Moves nothing: the path is already the replica's directory, or it is an error."""
     found = await asyncio.wrap_future(call.controller.query(_placed(call.broker_id, None)))
     there = {
         directory(broker): {(each.tp.topic, each.tp.partition) for each in replicas}

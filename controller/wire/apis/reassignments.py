@@ -1,9 +1,9 @@
-"""Moves are asked for, cancelled and listed (KIP-455).
+"""Moves are requested, cancelled and listed (KIP-455).
 
-Null replicas cancel the move of a partition. An empty list is none: it is refused as in Kafka (39), though some clients
-cannot send null; whoever means a cancel and whoever forgot the brokers send the same. Null partitions cancel all moves
-of a topic, null topics all there are; in a listing null partitions are all that move. KIP-455 has these, Kafka has
-only null topics of a listing; no client of Kafka's sends the others.
+Null replicas cancel the move of a partition. An empty list is refused as in Kafka (39), though some clients cannot send
+null: it could mean a cancel, or that the brokers were forgotten. Null partitions cancel all moves of a topic, null
+topics all moves; in a listing null partitions mean all that move. All of this is in KIP-455; Kafka itself has only null
+topics of a listing, and no client of Kafka's sends the others.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _nullable(json: dict[str, Any], partitions: str) -> dict[str, Any]:
 
 
 class AlterPartitionReassignmentsRequest(kafka_admin.AlterPartitionReassignmentsRequest):  # type: ignore[misc]
-    """Kafka's, and its lists of topics and of partitions may be null."""
+    """Kafka's request, with nullable lists of topics and of partitions."""
 
     @classmethod
     def json_patch(cls, json: dict[str, Any]) -> dict[str, Any]:
@@ -41,7 +41,7 @@ class AlterPartitionReassignmentsRequest(kafka_admin.AlterPartitionReassignments
 
 
 class ListPartitionReassignmentsRequest(kafka_admin.ListPartitionReassignmentsRequest):  # type: ignore[misc]
-    """Kafka's, and its lists of partitions may be null."""
+    """Kafka's request, with nullable lists of partitions."""
 
     @classmethod
     def json_patch(cls, json: dict[str, Any]) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class ListPartitionReassignmentsRequest(kafka_admin.ListPartitionReassignmentsRe
 
 
 async def alter(call: Call, request: Request) -> Answer:
-    """Each partition by itself; what was accepted is written down, not ended."""
+    """Each partition separately; an accepted move is written to the store, not completed."""
     options = AlterReassignmentsOptions(
         timeout_s=timeout_s(request),
         allow_replication_factor_change=call.version < 1 or request.allow_replication_factor_change,
@@ -76,7 +76,7 @@ async def alter(call: Call, request: Request) -> Answer:
 
 
 def _again(topics: Any) -> Iterator[str]:
-    """Topics that are named again."""
+    """Names of topics that were named before in the list."""
     seen: set[str] = set()
     for topic in topics:
         if topic.name in seen:
@@ -85,7 +85,7 @@ def _again(topics: Any) -> Iterator[str]:
 
 
 def _targets(topics: Any) -> tuple[dict[TopicPartition, Replicas | None], set[TopicPartition]]:
-    """What is asked for, and what is asked for twice, which is in nothing of the former."""
+    """The requested targets, and the partitions that are named twice, which are not among the former."""
     targets: dict[TopicPartition, Replicas | None] = {}
     twice: set[TopicPartition] = set()
     for topic in topics:
@@ -99,7 +99,7 @@ def _targets(topics: Any) -> tuple[dict[TopicPartition, Replicas | None], set[To
 async def _cancelled(
     call: Call, topic: Any, options: AlterReassignmentsOptions
 ) -> tuple[Outcome, dict[TopicPartition, Outcome]]:
-    """What became of the request, and of each move."""
+    """The outcome of the whole request, and of each cancelled move."""
     whole = await outcome(call.admin.cancel_partition_reassignments(topic, options))
     answers = whole.value or {}
     moves = {tp: failed(said) if isinstance(said, ApiError) else Outcome(said) for tp, said in answers.items()}
@@ -116,7 +116,7 @@ def _answer(options: AlterReassignmentsOptions, whole: Outcome, done: dict[Topic
 
 
 async def list_moves(call: Call, request: Request) -> Answer:
-    """The moves of those named that run, or all (null topics); null partitions are all of the topic."""
+    """The running moves of the named partitions, or all (null topics); null partitions mean all of the topic."""
     topics = request.topics if request.topics is not None else ()
     whole = [topic.name for topic in topics if topic.partition_indexes is None]
     named = [TopicPartition(topic.name, partition) for topic in topics for partition in topic.partition_indexes or ()]
@@ -132,14 +132,14 @@ async def list_moves(call: Call, request: Request) -> Answer:
 
 
 def _listed(listings: Iterable[Mapping[TopicPartition, PartitionReassignment]]) -> dict[str, list[dict[str, Any]]]:
-    """By topic, in order. What a listing gives is described when it is looked at."""
+    """The moves by topic, in order. A listing builds each description only when it is read."""
     moves = {(tp.topic, tp.partition): move for listing in listings for tp, move in listing.items()}
     return by_topic((name, _move(partition, moves[name, partition])) for name, partition in sorted(moves))
 
 
 def _move(partition: int, move: PartitionReassignment) -> dict[str, Any]:
-    """As tools compute with it: what is being added counts from before the move, so that `replicas` without it is as
-    many as the partition had, however much of the move is done."""
+    """As tools calculate: brokers that were not in the replicas before the move count as being added until its end, so
+    that `replicas` without them has the former length at any time."""
     removing = tuple(broker for broker in move.replicas if broker not in move.target_replicas)
     return {
         "partition_index": partition,

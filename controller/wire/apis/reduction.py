@@ -1,4 +1,4 @@
-"""Partitions are taken from the end of a topic (KIP-694), under a private key."""
+"""Partitions are removed from the end of a topic (KIP-694), under a private API key."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Named = Mapping[str, list[int]]
 
 
 async def delete_partitions(call: Call, request: Request) -> Answer:
-    """Each topic by itself, all of its partitions that are named or none. The status of a partition is what it is now,
-    also where it may not go. A topic of which no partition is named has no place for its error but the whole's."""
+    """Each topic separately, all of its named partitions or none. The status of a partition is the present one, also
+    where the removal is refused. The error of a topic without named partitions is returned as that of the request."""
     times = Counter(topic.name for topic in request.topics)
     named = {topic.name: list(dict.fromkeys(topic.partitions)) for topic in request.topics}
     wanted = {
@@ -40,7 +40,7 @@ async def delete_partitions(call: Call, request: Request) -> Answer:
 
 
 def _statuses(named: Named) -> Callable[[ClusterView], dict[tuple[str, int], int]]:
-    """The question for `Controller.query`: the status of those that there are."""
+    """The question for `Controller.query`: the status of the partitions that exist."""
 
     def ask(view: ClusterView) -> dict[tuple[str, int], int]:
         found = ((name, number, view.partition(name, number)) for name, each in named.items() for number in each)

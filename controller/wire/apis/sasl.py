@@ -1,4 +1,4 @@
-"""SaslHandshake and SaslAuthenticate: what a client asks before anything else where it has to say who it is."""
+"""SaslHandshake and SaslAuthenticate: the first requests of a client where logins are required."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def handshake(call: Call, request: Request) -> Answer:
 async def authenticate(call: Call, request: Request) -> Answer:
     """A session lasts as long as its connection (`session_lifetime_ms` 0)."""
     if call.login is None or call.login.principal is not None:
-        return {"error_code": ILLEGAL_STATE, "error_message": "nobody has to log in, here or any more"}
+        return {"error_code": ILLEGAL_STATE, "error_message": "a login is not required here, or was completed before"}
     try:
         return {"error_code": 0, "auth_bytes": await call.login.step(bytes(request.auth_bytes))}
     except LoginFailed as failed:

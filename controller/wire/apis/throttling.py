@@ -1,8 +1,8 @@
-"""Throttled moves, and throttles by themselves (KIP-179), under private keys.
+"""Throttled moves, and throttles alone (KIP-179), under private API keys.
 
-What is altered replaces what was set by earlier requests, so that leaving out a name that is written twice would take
-back what that has: such a request is refused as a whole. An answer has a place for errors of parts only: where a
-request names nothing and fails, its connection is closed.
+A request replaces what earlier ones set, so leaving out a name that occurs twice would remove its throttle: such a
+request is refused as a whole. An answer has errors of its parts only: if a request without parts fails, its connection
+is closed.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def _refuse(message: str) -> Outcome:
 
 
 def _twice(names: Iterable[K]) -> K | None:
-    """The first of what is named more than once."""
+    """The first name that occurs more than once."""
     return next((name for name, times in Counter(names).items() if times > 1), None)
 
 
 async def _done(results: Results[K, Any]) -> dict[K, Outcome]:
-    """The outcome of each. Raises the error of a request that names nothing."""
+    """The outcome of each part. Raises the error of a request without parts."""
     if not results:
         await asyncio.wrap_future(results.all())
     return await outcomes(results)
@@ -53,7 +53,7 @@ async def _done(results: Results[K, Any]) -> dict[K, Outcome]:
 
 
 async def reassign_partitions(call: Call, request: Request) -> Answer:
-    """All of it, or, while anything else moves, nothing. A topic that is named twice is not moved."""
+    """All of the moves, or none while anything else moves. A topic that is named twice is not moved."""
     times = Counter(topic.topic for topic in request.topics)
     named = [(topic.topic, partition) for topic in request.topics for partition in topic.partitions]
     refused = {
@@ -85,7 +85,7 @@ def _rows(done: dict[TopicPartition, Outcome]) -> list[dict[str, Any]]:
 
 
 async def alter_rates(call: Call, request: Request) -> Answer:
-    """Each broker by itself; those that are not named get back what they had."""
+    """Each broker separately; brokers that are not named get their former rates back."""
     ids = [broker.broker_id for broker in request.brokers]
     family = request.family if call.version >= 1 else 0
     if (twice := _twice(ids)) is not None:
@@ -122,7 +122,7 @@ def _brokers(done: dict[int, Outcome]) -> Answer:
 
 
 async def alter_replicas(call: Call, request: Request) -> Answer:
-    """Each partition by itself; topics that are not named lose what was added to their lists."""
+    """Each partition separately; topics that are not named lose what was added to their lists."""
     named = [(topic.topic, partition) for topic in request.topics for partition in topic.partitions]
     replicas = {
         TopicPartition(name, partition.partition_id): ThrottledReplicas(partition.leaders, partition.followers)

@@ -1,9 +1,9 @@
 """Topics are created, deleted, and given more partitions.
 
-A topic that is named twice in one request is refused, and nothing is done to it, as in Kafka. What is wrong with a
-request by itself, such as partitions that are not numbered from 0 on, is found here, since it cannot be said in the
-admin API; everything else is found by the rules. So is how many partitions one request may ask for: some bytes of a
-number would have us make any number of keys.
+A topic that is named twice in one request is refused, and nothing is done to it, as in Kafka. Flaws that the admin API
+cannot express, such as partitions that are not numbered from 0 on, are found here; all others are found by the rules.
+The number of partitions of one request is limited here as well, because a few bytes of a number could otherwise create
+any number of keys.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ TOPIC_AUTHORIZATION_FAILED: Final = 29
 NEW_PARTITIONS_MAX: Final = 10_000
 """Of all topics of one request, as in Kafka."""
 TOO_MANY: Final = Outcome(None, ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
-WITH_CONFIGS: Final = 5  # the first version of CreateTopics that tells of settings
+WITH_CONFIGS: Final = 5  # the first version of CreateTopics whose answer has settings
 
 
 async def create_topics(call: Call, request: Request) -> Answer:
-    """Each topic by itself. The answer tells how it was made, or, with `validate_only`, how it would be."""
+    """Each topic separately. The answer describes it as created, or, with `validate_only`, as it would be created."""
     if sum(_size(topic, call.controller.settings.num_partitions) for topic in request.topics) > NEW_PARTITIONS_MAX:
         return {"topics": [{"name": name, **TOO_MANY.fields} for name in dict.fromkeys(t.name for t in request.topics)]}
     asked = {topic.name: topic for topic in request.topics}
@@ -62,7 +62,7 @@ async def create_topics(call: Call, request: Request) -> Answer:
 
 
 def _size(topic: Any, by_default: int) -> int:
-    """How many partitions a topic is to get."""
+    """The number of partitions that a topic would get."""
     if topic.assignments:
         return len(topic.assignments)
     return by_default if topic.num_partitions == -1 else max(0, int(topic.num_partitions))
@@ -73,7 +73,7 @@ def _twice(names: Iterable[str]) -> set[str]:
 
 
 def _flaw(topic: Any) -> Outcome | None:
-    """What is wrong with a topic as it is asked for."""
+    """The flaw of a requested topic, without regard to the cluster."""
     ids = [assignment.partition_index for assignment in topic.assignments]
     for partition, times in Counter(ids).items():
         if times > 1:
@@ -98,7 +98,7 @@ def _new_topic(topic: Any) -> NewTopic:
 
 
 def _worded(said: Outcome, name: str, new: NewTopic) -> Outcome:
-    """What is wrong with a setting is said in the words of the requests that alter them."""
+    """An error about a setting, with the message of the requests that alter settings."""
     if said.error_code != ErrorCode.INVALID_CONFIG:
         return said
     ops = [AlterConfigOp(key, value) for key, value in new.configs.items()]
@@ -106,7 +106,7 @@ def _worded(said: Outcome, name: str, new: NewTopic) -> Outcome:
 
 
 async def _settings(call: Call, made: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, Any]]:
-    """The fields that tell of the settings of each topic; who may not see them gets the topic nevertheless."""
+    """The fields with the settings of each topic; a client that may not see them gets the topic without them."""
     seen = {name: configs for name, configs in made.items() if call.may("DESCRIBE_CONFIGS", f"{TOPIC}{name}")}
     told = await outcome(call.admin.describe_new_topics(seen))
     is_about_rights = told.error_code in {0, ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
@@ -137,7 +137,7 @@ def _created(name: str, done: Outcome, settings: Mapping[str, dict[str, Any]], *
 
 
 async def create_partitions(call: Call, request: Request) -> Answer:
-    """Each topic by itself; new partitions as assigned, or as the rotation goes on."""
+    """Each topic separately; new partitions as assigned, or by the continued rotation."""
     asked = {topic.name: topic for topic in request.topics}
     grown = await outcome(call.controller.query(_grown({name: topic.count for name, topic in asked.items()})))
     refused = grown if grown.error_code else TOO_MANY if grown.value > NEW_PARTITIONS_MAX else None
@@ -151,7 +151,7 @@ async def create_partitions(call: Call, request: Request) -> Answer:
 
 
 def _grown(counts: Mapping[str, int]) -> Callable[[ClusterView], int]:
-    """The question for `Controller.query`: how many partitions topics would get that are to have so many."""
+    """The question for `Controller.query`: how many partitions the topics would gain by growing to these counts."""
 
     def ask(view: ClusterView) -> int:
         present = {name: len(tuple(view.partitions_of(name))) for name in counts if view.topic(name) is not None}
@@ -166,7 +166,7 @@ def _new_partitions(topic: Any) -> NewPartitions:
 
 
 async def delete_topics(call: Call, request: Request) -> Answer:
-    """By name, or by id (version 6). What is named twice, by whichever of them, is not deleted."""
+    """By name, or by id (version 6). A topic that is named twice, in either way, is not deleted."""
     asked: list[Named] = [(topic.name, topic.topic_id) for topic in request.topics] if call.version >= 6 else []
     asked += [(name, None) for name in request.topic_names] if call.version < 6 else []
     by_name, by_id = [n for n, _ in asked if n is not None], [i for _, i in asked if i is not None]
@@ -184,7 +184,7 @@ async def delete_topics(call: Call, request: Request) -> Answer:
 
 
 def _which(name: str | None, topic_id: UUID | None, names: Mapping[UUID | None, str]) -> Outcome:
-    """The name of the topic that is meant, or what is wrong."""
+    """The name of the topic, or the error."""
     if topic_id is None:
         missing = "Neither topic name nor id were specified."
         return Outcome(name) if name is not None else Outcome(None, ErrorCode.INVALID_REQUEST, missing)

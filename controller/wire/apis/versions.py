@@ -1,8 +1,8 @@
-"""ApiVersions: which APIs are offered, in which versions.
+"""ApiVersions: the offered APIs and their versions.
 
-* Of private APIs only those hear who ask as Kedge does, by the name of the client's software (from version 3 on): stock
-  clients may know no such keys, and kafka-python ends its own list of versions at the first one.
-* Of orders to brokers only gateways hear that logged in as such.
+* Private APIs are listed only for clients with Kedge's software name (from version 3 on): stock clients may not know
+  such keys, and kafka-python ends its own list of versions at the first one.
+* The controller's requests to brokers are listed only for gateways that logged in as such.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from controller.wire.protocol import Answer, Messages, Request
 
 UNSUPPORTED_VERSION: Final = 35
 PRIVATE_KEYS: Final = 20_000
-"""From here on up keys are ours."""
+"""The lowest key of Kedge's private APIs."""
 
 
 def table(apis: Mapping[int, Api]) -> Iterator[Api]:
-    """The row of ApiVersions itself, over the table that it tells of, itself included."""
+    """The row of ApiVersions itself, for the table that it describes, including itself."""
 
     async def api_versions(call: Call, request: Request) -> Answer:
         asks = request.client_software_name == KEDGE  # empty before version 3
@@ -38,7 +38,8 @@ def table(apis: Mapping[int, Api]) -> Iterator[Api]:
 
 
 def unsupported(apis: Mapping[int, Api]) -> Answer:
-    """To an ApiVersions that is newer than ours: in the form of version 0, so that the client can ask again."""
+    """The answer to an ApiVersions of an unknown newer version: in the form of version 0, so that the client repeats
+    it."""
     return {"error_code": UNSUPPORTED_VERSION, **_offered(apis)}
 
 

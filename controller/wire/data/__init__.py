@@ -1,12 +1,12 @@
 """Produce, Fetch and ListOffsets, for a gateway whose brokers keep logs.
 
-    logs       what keeps the logs: a protocol that a host implements (the rig's live cluster does)
-    batches    headers of record batches: what of them is read, and what is written into them
+    logs       the logs: a protocol that a host implements (the rig's live cluster does)
+    batches    headers of record batches: the fields that are read and written here
     produce    Produce, and the ids of idempotent producers
     fetch      Fetch
     offsets    ListOffsets
 
-`with_logs(logs)` is what `Gateway(apis=...)` takes: all other APIs, and these. Groups and transactions there are none.
+`with_logs(logs)` is the value for `Gateway(apis=...)`: all other APIs, and these. There are no groups or transactions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Logs", "with_logs"]
 
 
 def with_logs(logs: Logs, base: Mapping[int, Api] = APIS) -> dict[int, Api]:
-    """The APIs of `base`, and those of the data, by API key."""
+    """The APIs of `base`, and those about records, by API key."""
     rows = (*produce.table(logs), *fetch.table(logs), *offsets.table(logs))
     apis = {**base, **{api.messages.api_key: api for api in rows}}
     apis.update((api.messages.api_key, api) for api in versions.table(apis))

@@ -1,10 +1,10 @@
-"""Headers of record batches (format 2, since Kafka 0.11), and the little that is read and written in them.
+"""Headers of record batches (format 2, since Kafka 0.11): the fields that are read and written here.
 
     base offset i64, length i32 (of what follows), leader epoch i32, magic i8, crc u32, attributes i16, last offset
     delta i32, first timestamp i64, highest timestamp i64, producer id i64, its epoch i16, base sequence i32, count i32
 
-The crc covers what follows it, so offset and leader epoch are written without touching it. It is not verified: records
-are handed on as they came, and who reads them verifies it.
+The crc covers what follows it, so offset and leader epoch are written without changing it. It is not verified: records
+are passed on as they came, and their readers verify it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from controller.model.logs import Batch, LogError, StoredBatch
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _PLACE: Final = struct.Struct(">qii")
-_BEFORE_LENGTH: Final = 12  # what the length does not count
+_BEFORE_LENGTH: Final = 12  # bytes that the length field does not count
 _MAGIC: Final = 2
 _TRANSACTIONAL: Final = 0x10
 _CONTROL: Final = 0x20
 
 
 def read_batch(payload: bytes | None) -> Batch | LogError:
-    """What a producer sent for one partition: one batch. INVALID_RECORD for several, CORRUPT_MESSAGE for none."""
+    """The one batch of a producer for a partition. INVALID_RECORD for several batches, CORRUPT_MESSAGE for none."""
     if payload is None or len(payload) < _HEADER.size:
         return LogError.CORRUPT_MESSAGE
     _, length, _, magic, _, attributes, last, _, newest_ms, producer, epoch, sequence, count = _HEADER.unpack_from(
@@ -50,9 +50,9 @@ def written(stored: StoredBatch) -> bytes:
 
 
 def first_since(stored: StoredBatch, timestamp_ms: int) -> tuple[int, int]:
-    """Offset and timestamp of the first record of that time or later. Of a batch that cannot be read here, since it is
-    compressed by what is not installed: its first offset, and the highest time in it."""
-    with suppress(Exception):  # whatever the codec makes of a stranger's bytes
+    """Offset and timestamp of the first record of that time or later. For a batch that cannot be read here, because the
+    library for its compression is not installed: its first offset, and its highest time."""
+    with suppress(Exception):  # whatever the codec raises for arbitrary bytes
         for batch in iter(MemoryRecords(written(stored)).next_batch, None):
             for record in batch:
                 if record.timestamp >= timestamp_ms:

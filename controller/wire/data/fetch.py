@@ -1,5 +1,5 @@
-"""Fetch: whole batches below the high watermark, from the leader. There are no sessions: each request names what it
-wants, and clients that offer to begin one go on without."""
+"""Fetch: whole batches below the high watermark, from the leader. There are no fetch sessions: each request names its
+partitions, and clients that offer to begin a session continue without."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from controller.wire.data.batches import written
 from controller.wire.data.logs import Logs
 from controller.wire.protocol import Answer, Messages, Request
 
-WAIT_MS_MAX: Final = 30_000  # a client may ask for more; it hears of nothing sooner, and asks again
-BYTES_MAX: Final = 8 * 1024 * 1024  # of one answer, whatever was asked for: clients ask for 50 MiB, and take what comes
+WAIT_MS_MAX: Final = 30_000  # a client may send more; it then gets an empty answer, and repeats the request
+BYTES_MAX: Final = 8 * 1024 * 1024  # of one answer: clients request up to 50 MiB, and accept less
 
 
 def table(logs: Logs) -> Iterator[Api]:

@@ -1,4 +1,4 @@
-"""What keeps logs for clients: what `Produce`, `Fetch` and `ListOffsets` ask for."""
+"""The logs that answer `Produce`, `Fetch` and `ListOffsets`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from controller.model.values import TopicPartition
 
 
 class Logs(Protocol):
-    """Every call returns at once; the future has the answer, whose error is the client's. `broker_id`: whose address
-    the client called; None: the common one, where the leader answers."""
+    """Every call returns at once; the future has the answer, with an error for the client. `broker_id`: the broker
+    whose address the client called; None: the common address, where the leader answers."""
 
     def append(
         self, broker_id: int | None, tp: TopicPartition, batch: Batch, *, acks: int, timeout_ms: int
     ) -> Future[Appended]:
-        """The batch is at the end of the log: with acks 0 and 1 of the leader's, with -1 of all that are in sync, or an
-        error after `timeout_ms`. A batch that its producer sent before is there once."""
+        """The batch is at the end of the log: with acks 0 and 1 of the leader's, with -1 of all that are in sync; or an
+        error after `timeout_ms`. A batch that its producer sent before is in the log once."""
 
     def fetch(
         self,
@@ -29,8 +29,8 @@ class Logs(Protocol):
         bytes_min: int,
         wait_ms: int,
     ) -> Future[dict[TopicPartition, Fetched]]:
-        """Whole batches below the high watermark, of each partition from the one on that holds the offset, in about
-        `bytes_max`; once there are `bytes_min`, after an error, or after `wait_ms`."""
+        """Whole batches below the high watermark, of each partition from the one with the offset on, in about
+        `bytes_max`; as soon as there are `bytes_min` or an error, or after `wait_ms`."""
 
     def bounds(
         self,
@@ -41,14 +41,14 @@ class Logs(Protocol):
         since_ms: int | None = None,
         is_debugging: bool = False,
     ) -> Future[LogBounds]:
-        """Where the log begins and ends; in `batches` the first one with a record of `since_ms` or later (-1: the one
-        with the record of the highest time). `is_debugging`: a follower answers as well, for its own log."""
+        """Begin and end of the log; in `batches` the first one with a record of `since_ms` or later (-1: the one with
+        the record of the highest time). `is_debugging`: a follower answers as well, for its own log."""
 
     def end_of_epoch(
         self, broker_id: int | None, tp: TopicPartition, asked: int, leader_epoch: int = NO_EPOCH
     ) -> Future[EpochEnd]:
-        """Where the records of the leader epoch `asked` end: by it a consumer finds out whether what it read was given
-        up by a new leader. `leader_epoch`: the present one, as far as the client knows."""
+        """Where the records of the leader epoch `asked` end: by it a consumer finds out whether records that it read
+        were discarded by a new leader. `leader_epoch`: the present one, as far as the client knows."""
 
     def new_producer_id(self) -> Future[int]:
         """An id that no other producer has."""

@@ -1,5 +1,5 @@
-"""ListOffsets: where a log begins and ends, and where the records of a time begin. OffsetForLeaderEpoch: where those of
-a leader epoch end, by which consumers go on after a change of leaders."""
+"""ListOffsets: begin and end of a log, and the offset of a time. OffsetForLeaderEpoch: the end of a leader epoch, which
+consumers need after a change of leaders."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ NEWEST_TIMESTAMP: Final = -3
 EARLIEST_LOCAL: Final = -4
 LATEST_TIERED: Final = -5
 DEBUGGING_REPLICA: Final = -2
-"""Kafka's id of a client that is neither consumer nor replica: a follower answers it as well, and the latest offset is
-the end of the broker's own log, not the high watermark."""
+"""Kafka's replica id of a client that is neither consumer nor replica: a follower answers it as well, and the latest
+offset is the end of the broker's own log, not the high watermark."""
 _NOTHING: Final = (-1, -1)
 
 
@@ -98,13 +98,13 @@ def _answer(bounds: LogBounds, asked: int) -> tuple[int, int]:
         return bounds.high_watermark, -1
     if asked in {EARLIEST, EARLIEST_LOCAL}:
         return bounds.start_offset, -1
-    if not bounds.batches:  # no such record; and nothing is ever tiered
+    if not bounds.batches:  # no such record, and no storage is tiered
         return _NOTHING
     stored = bounds.batches[0]
     return first_since(stored, stored.batch.max_timestamp_ms if asked == NEWEST_TIMESTAMP else asked)
 
 
 def _code(error: LogError, version: int) -> int:
-    """Clients of before version 5 do not know that an offset may be there a moment later."""
+    """The code of an error; clients before version 5 do not know OFFSET_NOT_AVAILABLE, which they should retry."""
     is_new = error is LogError.OFFSET_NOT_AVAILABLE and version < 5
     return int(LogError.LEADER_NOT_AVAILABLE if is_new else error)

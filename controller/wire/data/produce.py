@@ -1,4 +1,4 @@
-"""Produce, and InitProducerId: records go to the leader, once, also where their producer sends them again."""
+"""Produce, and InitProducerId: records go to the leader, once, even if their producer sends them again."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from controller.wire.data.batches import read_batch
 from controller.wire.data.logs import Logs
 from controller.wire.protocol import Answer, Messages, Request
 
-# 0-2 are told and refused, as by Kafka 4: librdkafka compresses for nobody who does not tell of them (KAFKA-18659).
+# 0-2 are listed but refused, as by Kafka 4: librdkafka compresses only if they are listed (KAFKA-18659).
 OLDEST: Final = 3
-TIMEOUT_MS_MAX: Final = 30_000  # a client may ask for more; it hears of no end sooner (7), and sends again
+TIMEOUT_MS_MAX: Final = 30_000  # a client may send more; it then gets error 7, and repeats the request
 _ACKS: Final = frozenset({-1, 0, 1})
 
 
@@ -41,7 +41,7 @@ def table(logs: Logs) -> Iterator[Api]:
         return {"responses": [{"name": name, "partition_responses": parts} for name, parts in rows.items()]}
 
     async def init_producer_id(_: Call, request: Request) -> Answer:
-        if request.transactional_id is not None:  # as FindCoordinator says: there are no transactions
+        if request.transactional_id is not None:  # there are no transactions, as FindCoordinator answers, too
             return {"error_code": LogError.INVALID_REQUEST, "producer_id": -1, "producer_epoch": -1}
         if getattr(request, "producer_id", -1) >= 0:
             return {"error_code": 0, **_next_epoch(request, await asyncio.wrap_future(logs.new_producer_id()))}
@@ -79,9 +79,9 @@ async def _append(logs: Logs, call: Call, request: Request, name: str, part: Any
 
 
 def _ends_with_it(call: Call, batch: Batch) -> bool:
-    """Whether the producer would stop for good. kafka-python's idempotent producer does after most errors that it does
-    not retry; after INVALID_PRODUCER_EPOCH it takes a new epoch and goes on. Other clients do not get that error:
-    franz-go's producer would retry the batch for ever."""
+    """Whether the producer would stop for good. kafka-python's idempotent producer does so after most errors that it
+    does not retry; after INVALID_PRODUCER_EPOCH it takes a new epoch and continues. Other clients do not get that
+    error: franz-go's producer would retry the batch for ever."""
     return call.software == "kafka-python" and batch.producer_id != NO_PRODUCER
 
 
@@ -96,7 +96,7 @@ def _row(index: int, answer: Appended) -> dict[str, Any]:
 
 
 def _next_epoch(request: Request, fresh_id: int) -> dict[str, int]:
-    """A producer that goes on after an error gets its next epoch; one whose epochs are used up, another id."""
+    """A producer that continues after an error gets its next epoch, or a new id when its epochs are used up."""
     if request.producer_epoch >= 2**15 - 2:
         return {"producer_id": fresh_id, "producer_epoch": 0}
     return {"producer_id": request.producer_id, "producer_epoch": request.producer_epoch + 1}

@@ -1,13 +1,13 @@
 """Messages that kafka-python's `kafka.protocol` lacks, declared to the same codec.
 
-Importing this package makes them known to the codec's own registry of responses, so that `kafka.protocol.parser` reads
-the answers to them, too. A gateway takes from here:
+Importing this package adds them to the codec's own registry of responses, so that `kafka.protocol.parser` reads their
+answers, too. A gateway takes from here:
 
 * `requests()`: API key to request class;
 * `RESPONSES`: API key to response class; besides those of `requests()` it has Metadata's, with status of partitions;
 * `VERSIONS`: API key to (lowest, highest) version that is offered.
 
-A client that wants to be told of the private ones has `KEDGE` as `client_software_name` in its ApiVersions.
+The private APIs are listed for a client with `KEDGE` as `client_software_name` in its ApiVersions.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ _PAIRS: Final = (
     (ReportLogsRequest, ReportLogsResponse),
 )
 
-# The header of version 0 has no client id, and readers of headers know of no such thing.
+# The header of version 0 has no client id, and readers of headers do not support that.
 _LOWEST: Final = {ControlledShutdownRequest.API_KEY: 1}
 
 
 def requests() -> dict[int, Any]:
-    """API key to request class, of every API that is declared here as a whole; a new dict with each call."""
+    """API key to request class, of every API that is declared here completely; a new dict with each call."""
     return {request.API_KEY: request for request, _ in _PAIRS}
 
 

@@ -1,8 +1,8 @@
-"""What a broker tells a controller: BrokerRegistration (62), BrokerHeartbeat (63), AlterPartition (56),
-ControlledShutdown (7) and AllocateProducerIds (67), as brokers of Kafka 3.9 send them; nothing of ours is in them.
+"""Requests from a broker to a controller: BrokerRegistration (62), BrokerHeartbeat (63), AlterPartition (56),
+ControlledShutdown (7) and AllocateProducerIds (67), as brokers of Kafka 3.9 send them, without additions.
 
-Version 0 of ControlledShutdown has a request header of its own, without a client id. Its body is declared here; no
-broker since 0.9 sends it, and it is not offered (`VERSIONS`).
+Version 0 of ControlledShutdown has a special request header without a client id. Its body is declared here; no broker
+since 0.9 sends it, and it is not offered (`VERSIONS`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Kafka's MetadataResponse with the status of partitions (KIP-694).
 
 The KIP adds an INT8 to version 10, which Kafka has used for something else since. So `status_code` is a tagged field
-(number 20000) of the partition in the flexible versions, from 9 up: 0 (online) where it is not sent, -1 read-only. A
-client that does not know it passes over it, and an answer in which all is online has the bytes of Kafka's.
+(number 20000) of the partition in the flexible versions, from 9 up: 0 (online) where it is absent, -1 read-only. A
+client that does not know it ignores it, and an answer with only online partitions has the same bytes as Kafka's.
 """
 
 from __future__ import annotations
@@ -33,6 +33,6 @@ class MetadataResponse(kafka_metadata.MetadataResponse):
         return patched
 
 
-# A response class enters the registry that kafka-python's clients read with when it is made. Theirs stays in it: what a
-# client in the same process understands must not depend on whether a gateway was imported.
+# A new response class replaces the one that kafka-python's clients read with. Theirs is put back: what a client in the
+# same process understands must not depend on whether a gateway was imported.
 ResponseClassRegistry.register_response_class(weakref.proxy(kafka_metadata.MetadataResponse))

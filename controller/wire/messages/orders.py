@@ -1,14 +1,13 @@
-"""What a controller tells a broker: LeaderAndIsr (4), StopReplica (5), UpdateMetadata (6), as brokers of Kafka 3.9 read
-them.
+"""Requests from a controller to a broker: LeaderAndIsr (4), StopReplica (5), UpdateMetadata (6), as brokers of Kafka
+3.9 read them.
 
-Rules
 * Untagged fields are Kafka's, in every version. KIP-455 gives version 3 of LeaderAndIsr a nullable TargetReplicas;
-  Kafka's version 3 has AddingReplicas and RemovingReplicas in its place. So version 3 is Kafka's, and `target_replicas`
-  is a tagged field of the flexible versions (from 4 up), None where nothing moves: a tag that is not sent.
+  Kafka's version 3 has AddingReplicas and RemovingReplicas instead. So version 3 is Kafka's, and `target_replicas` is a
+  tagged field of the flexible versions (from 4 up), None where nothing moves: an absent tag.
 * `status_code` (KIP-694) is a tagged field of the flexible versions of LeaderAndIsr and UpdateMetadata, 0 (online)
-  where it is not sent. `topic_id` is one of StopReplica's topics from version 3 up: Kafka's StopReplica goes by names,
-  and a late one must not hit a topic that has the name of a deleted one.
-* `request_type` of LeaderAndIsr (from 5 up) and UpdateMetadata (from 8 up): 1 incremental, 2 full, 0 not said.
+  where it is absent. `topic_id` is one of StopReplica's topics from version 3 up: Kafka's StopReplica has names only,
+  and a late one must not affect a new topic with the name of a deleted one.
+* `request_type` of LeaderAndIsr (from 5 up) and UpdateMetadata (from 8 up): 1 incremental, 2 full, 0 unknown.
 """
 
 from __future__ import annotations

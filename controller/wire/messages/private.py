@@ -1,10 +1,10 @@
-"""Requests that no release of Kafka has, under keys of our own from 20000 up: ReassignPartitions (20000),
+"""Requests that no release of Kafka has, under private keys from 20000 up: ReassignPartitions (20000),
 AlterInterbrokerThrottledRates (20001) and AlterInterbrokerThrottledReplicas (20002) of KIP-179, DeletePartitions
-(20003) of KIP-694, and ReportLogs (20004), by which a broker tells what its logs hold.
+(20003) of KIP-694, and ReportLogs (20004), by which a broker reports the state of its logs.
 
 Those of KIP-179 are older than flexible versions and have none. `throttle`, `leader_rate` and `follower_rate` are bytes
-per second. Version 1 of AlterInterbrokerThrottledRates adds `family`: 0 `replication.throttled` (KIP-73, what version 0
-means), 1 `reassignment.throttled` (KIP-542). `leaders` and `followers` None: every broker of the cluster.
+per second. Version 1 of AlterInterbrokerThrottledRates adds `family`: 0 `replication.throttled` (KIP-73, the meaning of
+version 0), 1 `reassignment.throttled` (KIP-542). `leaders` and `followers` None: every broker of the cluster.
 """
 
 from __future__ import annotations

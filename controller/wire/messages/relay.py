@@ -1,9 +1,9 @@
-"""Relay (20010): what a client asked, passed on from the gateway of a stand-by to that of the active controller
-(`controller.wire.peers`). Not told to clients: it is no part of what a gateway offers.
+"""Relay (20010): a client's request, forwarded from the gateway of a standby to that of the active controller
+(`controller.wire.peers`). It is not listed for clients.
 
-`principal`: who asked. `broker_id`: whose address was called, -1 for the common one. `frame`: the request as it came,
-`answer`: the answer as it goes, with its size, null where there is none. Errors: NOT_CONTROLLER (nothing was done),
-INVALID_REQUEST (the client is to be hung up on, `answer` being its last words), UNKNOWN_SERVER_ERROR (the same).
+`principal`: the client. `broker_id`: the broker whose address was called, -1 for the common one. `frame`: the request
+as it came; `answer`: the answer to send, with its size, null where there is none. Errors: NOT_CONTROLLER (nothing was
+done), INVALID_REQUEST (the client's connection must be closed, after `answer`), UNKNOWN_SERVER_ERROR (the same).
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""What brokers of this process ask of the active controller in another one, and tell it: AlterPartition and ReportLogs,
-through the gateway beside them, which passes them on as it does for clients.
+"""Requests of this process' brokers to an active controller in another process: AlterPartition and ReportLogs, through
+the gateway beside them, which forwards them as it does for clients.
 
-Rules
-* The changes of a broker go one request after the other; what comes meanwhile goes together with the next one.
-* What is not answered ends with an error: whoever asked asks again. NotController where this process has the active
-  controller, by now.
-* Of logs is told what was not told before, and everything again when another controller is active or `TOLD_S` are
-  over. What gets lost is told with the next report.
+* The isr changes of a broker are sent one request after the other; changes that come meanwhile go into the next one.
+* What is not answered ends with an error: the caller repeats it. The error is NotController where this process has the
+  active controller by now.
+* Log reports contain what changed since the last one, and everything when the active controller changes or after
+  `TOLD_S`. Lost reports are made up for by the next one.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ log = logging.getLogger(__name__)
 
 @attrs.frozen(eq=False)
 class _Change:
-    """An isr that a leader asks for."""
+    """A change of the isr, requested by a leader."""
 
     tp: TopicPartition
     broker_id: int
@@ -56,7 +55,7 @@ class _Change:
 
 @attrs.define(eq=False)
 class _Line:
-    """Of one broker: the connection for one kind of request, and the task that asks."""
+    """Of one broker: the connection for one kind of request, and the task that sends them."""
 
     way: Way = attrs.field(factory=Way)
     task: asyncio.Task[None] | None = None
@@ -64,14 +63,14 @@ class _Line:
 
 @attrs.define(eq=False)
 class _Changes(_Line):
-    """Those that wait."""
+    """The changes that wait."""
 
     waiting: list[_Change] = attrs.field(factory=list)
 
 
 @attrs.define(eq=False)
 class _Reports(_Line):
-    """What is to be told, and what was, until when, and to whom."""
+    """The reports that are due, and those that were sent, to which controller, and until when they count."""
 
     due: dict[TopicPartition, LogReport] = attrs.field(factory=dict)
     told: dict[TopicPartition, LogReport] = attrs.field(factory=dict)
@@ -80,7 +79,7 @@ class _Reports(_Line):
 
 
 class Asking:
-    """Of one gateway, on its loop; its methods may be called by any thread, and return at once."""
+    """Of one gateway, on its loop; any thread may call its methods, and they return at once."""
 
     def __init__(self, forwarding: Forwarding) -> None:
         self._forwarding = forwarding
@@ -90,11 +89,11 @@ class Asking:
         self._numbers = count(1)
 
     def open(self) -> None:
-        """On the loop that runs."""
+        """Begin, on the running loop."""
         self._loop = asyncio.get_running_loop()
 
     async def close(self) -> None:
-        """Whoever waits hears that nobody answers."""
+        """All that wait get NotController."""
         self._loop = None
         lines: list[_Line] = [*self._changes.values(), *self._reports.values()]
         tasks = [line.task for line in lines if line.task is not None]
@@ -115,7 +114,7 @@ class Asking:
         new_isr: Sequence[int],
         broker_epoch: int,
     ) -> Future[AcceptedIsr]:
-        """As `Controller.alter_isr`. Errors as there, and 41 where nobody is found who leads."""
+        """As `Controller.alter_isr`. Errors as there, and 41 where no active controller is found."""
         future: Future[AcceptedIsr] = Future()
         row = {
             "partition_index": tp.partition,
@@ -124,20 +123,20 @@ class Asking:
             "partition_epoch": partition_epoch,
         }
         if not self._soon(self._changed, _Change(tp, leader, broker_epoch, row, future)):
-            future.set_exception(_nobody())
+            future.set_exception(_no_leader())
         return future
 
     def report_log(self, reports: Iterable[LogReport]) -> None:
-        """As `Controller.report_log`: all that a broker has."""
+        """As `Controller.report_log`, with all reports of one broker."""
         found = list(reports)
         if found:
             self._soon(self._reported, found)
 
     def ask(self, api_key: int, version: int, fields: dict[str, Any]) -> Future[Any]:
-        """The answer of the active controller's gateway to any request of a client. NotController as above."""
+        """The answer of the active controller's gateway to any request of a client. Raises NotController as above."""
         loop = self._loop
         if loop is None:
-            raise _nobody()
+            raise _no_leader()
         return asyncio.run_coroutine_threadsafe(self._once(APIS[api_key].messages, version, fields), loop)
 
     def _soon(self, call: Callable[[T], None], argument: T) -> bool:
@@ -147,7 +146,7 @@ class Asking:
             return False
         try:
             loop.call_soon_threadsafe(call, argument)
-        except RuntimeError:  # it was closed just now
+        except RuntimeError:  # the loop was closed meanwhile
             return False
         return True
 
@@ -165,14 +164,14 @@ class Asking:
         frame = write_request(api, header, fields)[SIZE.size :]
         answer = await self._forwarding.forward(way, frame, _PRINCIPAL, None)
         if answer is None:
-            raise _nobody()
+            raise _no_leader()
         return read_answer(api, header, answer[SIZE.size :])
 
     # --- changes of an isr
 
     def _changed(self, change: _Change) -> None:
         if self._loop is None:
-            change.future.set_exception(_nobody())
+            change.future.set_exception(_no_leader())
             return
         line = self._changes.setdefault(change.broker_id, _Changes())
         line.waiting.append(change)
@@ -188,7 +187,7 @@ class Asking:
         finally:
             line.task = None
             for change in line.waiting:
-                change.future.set_exception(_nobody())
+                change.future.set_exception(_no_leader())
 
     async def _altered(self, way: Way, broker_epoch: int, changes: list[_Change]) -> None:
         topics: dict[str, list[dict[str, Any]]] = {}
@@ -198,13 +197,13 @@ class Asking:
         fields = {"broker_id": changes[0].broker_id, "broker_epoch": broker_epoch, "topics": rows}
         try:
             answer = await self._answer(way, _ALTER, _BY_NAME, fields)
-        except Exception as error:  # noqa: BLE001 - it goes to whoever asked
+        except Exception as error:  # noqa: BLE001 - it is raised to the callers, by their futures
             for change in changes:
                 change.future.set_exception(error)
             return
         except asyncio.CancelledError:
             for change in changes:
-                change.future.set_exception(_nobody())
+                change.future.set_exception(_no_leader())
             raise
         found = {(topic.topic_name, p.partition_index): p for topic in answer.topics for p in topic.partitions}
         for change in changes:
@@ -215,7 +214,7 @@ class Asking:
             else:
                 change.future.set_result(AcceptedIsr(tuple(row.isr), row.partition_epoch))
 
-    # --- what logs hold
+    # --- reports of logs
 
     def _reported(self, reports: list[LogReport]) -> None:
         if self._loop is None:
@@ -240,16 +239,16 @@ class Asking:
                 if not answer.error_code:
                     line.told |= part
         except (ApiError, Refused) as error:
-            log.debug("what logs hold is told later: %r", error)
+            log.debug("the state of the logs will be reported later: %r", error)
         finally:
             line.task = None
 
 
-def _nobody() -> NotController:
+def _no_leader() -> NotController:
     return NotController("no active controller is reached through this gateway")
 
 
 def _error(code: int) -> ApiError:
-    """With the class of its number, by which whoever asked knows what to do."""
+    """An error with the class of its number, which callers distinguish."""
     kind = _ERRORS.get(ErrorCode(code), ApiError) if code in set(ErrorCode) else ApiError
     return kind(f"the active controller answered with error {code}")

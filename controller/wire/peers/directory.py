@@ -1,5 +1,5 @@
-"""Where gateways are found: `/kedge/gateways/<controller id>`, an ephemeral key with an address; and where brokers
-registered that they listen."""
+"""The addresses of gateways: `/kedge/gateways/<controller id>`, an ephemeral key with an address; and the listeners
+that brokers registered."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _TRIES: Final = 3
 
 
 class AlreadyRunning(ControllerError):
-    """Another process has a gateway under this controller's id, which listens."""
+    """Another process has a listening gateway under this controller's id."""
 
 
 class Directory:
-    """Of the gateway of one controller. Its calls wait for the store, and raise what that raises."""
+    """Of the gateway of one controller. Its calls wait for the store, and raise its errors."""
 
     def __init__(self, store: MetadataStore, controller_id: int) -> None:
         self._store = store
@@ -38,12 +38,12 @@ class Directory:
 
     @property
     def is_published(self) -> bool:
-        """Whether others find this gateway, as far as is known without asking."""
+        """Whether other gateways find this one, as far as is known without a request."""
         return self._published == self._store.session.session_id
 
     def publish(self, address: Address) -> None:
-        """Others find this gateway there, as long as this session lives. A key of an earlier session goes where nobody
-        listens any more: a controller has one gateway. AlreadyRunning where somebody does."""
+        """Other gateways find this one there, as long as this session lives. The key of an earlier session is deleted
+        if its address no longer listens; if it does, AlreadyRunning is raised, because a controller has one gateway."""
         value = encode_gateway(address.host, address.port)
         for _ in range(_TRIES):
             session_id = self._store.session.session_id
@@ -55,17 +55,17 @@ class Directory:
             try:
                 self._store.commit([Put(self._key, value, expected, ephemeral=True)], timeout_s=_TIMEOUT_S)
             except Conflict:
-                continue  # somebody was faster: look who
-            except SessionExpired:  # this process stood still for longer than a session lives: the next one begins
+                continue  # another process was faster: look again
+            except SessionExpired:  # this process was paused for longer than a session lives: the next session begins
                 if not self._has_begun_another(session_id):
                     raise
                 continue
             self._published = session_id
             return
-        raise AlreadyRunning(f"{self._key} is written by others all the time")
+        raise AlreadyRunning(f"other processes keep writing {self._key}")
 
     def _has_begun_another(self, session_id: int) -> bool:
-        """Whether the store has another session than this one, within the time of a call."""
+        """Whether the store gets another session than this one, within the time of a call."""
         until_s = time.monotonic() + _TIMEOUT_S
         with closing(self._store.subscribe(self._key, Depth.SELF)) as events:
             while self._store.session.session_id == session_id:
@@ -74,27 +74,27 @@ class Directory:
         return True
 
     def require_alone(self) -> None:
-        """AlreadyRunning where another process has a gateway under this id just now."""
+        """Raises AlreadyRunning where another process has a gateway under this id at present."""
         entry = self._store.get(self._key, sync=True, timeout_s=_TIMEOUT_S)
         if entry is not None and entry.owner != self._store.session.session_id and _is_running(entry, None):
             raise AlreadyRunning(self._said(entry))
 
     def withdraw(self) -> None:
-        """Nobody finds it any more."""
+        """Other gateways no longer find this one."""
         entry = self._store.get(self._key, sync=True, timeout_s=_TIMEOUT_S)
         if entry is not None and entry.owner == self._store.session.session_id:
-            with suppress(Conflict):  # somebody put it anew, and so it is not ours
+            with suppress(Conflict):  # another process wrote it anew, so it is no longer this gateway's
                 self._store.commit([Delete(self._key, entry.version)], timeout_s=_TIMEOUT_S)
         self._published = None
 
     def find(self, controller_id: int) -> Address | None:
-        """Where the gateway of that controller is; None where it has none, or none that can be read."""
+        """The address of that controller's gateway; None where there is none, or it cannot be read."""
         entry = self._store.get(keys.gateway(controller_id), timeout_s=_TIMEOUT_S)
         return None if entry is None else _address(entry)
 
     def endpoints(self, broker_ids: Collection[int]) -> dict[int, tuple[Endpoint, ...]]:
-        """Where these brokers registered that they listen; what was known last of those that are not registered now,
-        and of all where the store does not answer."""
+        """The listeners that these brokers registered; the last known ones of brokers that are not registered now, and
+        of all where the store does not answer."""
         ordered = sorted(broker_ids)
         with suppress(StoreError):
             entries = self._store.get_many([keys.broker(each) for each in ordered], timeout_s=_TIMEOUT_S)
@@ -110,7 +110,7 @@ class Directory:
     def _said(self, entry: Entry) -> str:
         at = _address(entry)
         where = "" if at is None else f", its gateway listens at {at.host}:{at.port}"
-        return f"controller {self._controller_id} runs already{where}"
+        return f"controller {self._controller_id} is already running{where}"
 
 
 def _address(entry: Entry) -> Address | None:
@@ -126,7 +126,7 @@ def _is_running(entry: Entry, own: Address | None) -> bool:
 
 
 def listens(address: Address) -> bool:
-    """Whether anybody does, as far as can be seen from here."""
+    """Whether a process listens there, as far as can be found out from here."""
     try:
         socket.create_connection((address.host, address.port), _LISTENS_S).close()
     except OSError:

@@ -1,4 +1,4 @@
-"""A client's frames to whoever leads just now, until somebody has answered."""
+"""A client's frames to the active controller's gateway, until one has answered."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from controller.wire.peers.relay import Broken, Link, Lost, NotActive, NotReache
 from stores.base import StoreError
 
 LOOKING_S: Final = 15.0
-"""How long somebody is looked for who leads: a failover takes a session's time."""
+"""How long an active controller is looked for: a failover takes a session's time."""
 _PAUSE_S: Final = 0.05
 _KEEPING_S: Final = 1.0
 log = logging.getLogger(__name__)
@@ -51,13 +51,13 @@ class Forwarding:
         self._leading = Leading(controller)
         self._tasks: tuple[asyncio.Task[None], ...] = ()
         if tls is not None and peers.tls is None:
-            raise ValueError("gateways speak TLS: how others are reached is to be said (Peers.tls)")
+            raise ValueError("Peers.tls is required, because the gateways use TLS")
 
-    # --- being found
+    # --- the own address
 
     async def open(self, address: Address) -> None:
-        """Others find this gateway from now on, also in later sessions of its store. Where the store cannot be reached
-        now it is tried again. AlreadyRunning where another process has a gateway under the same id."""
+        """Other gateways find this one from now on, also in later sessions of its store. Where the store cannot be
+        reached it is tried again. Raises AlreadyRunning where another process has a gateway under the same id."""
         found = Address(self._peers.host or address.host, address.port)
         await self._publish(found)
         self._tasks = (asyncio.create_task(self._keep(found)), asyncio.create_task(self._leading.watch()))
@@ -69,7 +69,7 @@ class Forwarding:
             try:
                 await asyncio.to_thread(self._directory.withdraw)
             except StoreError as error:
-                log.info("the key of this gateway goes with its session: %r", error)
+                log.info("the key of this gateway will be deleted with its session: %r", error)
 
     async def _keep(self, address: Address) -> None:
         while True:
@@ -78,31 +78,31 @@ class Forwarding:
                 try:
                     await self._publish(address)
                 except AlreadyRunning as error:
-                    log.warning("other gateways do not find this one, it is tried again: %s", error)
+                    log.warning("other gateways do not find this one; it will try again: %s", error)
 
     async def _publish(self, address: Address) -> None:
         try:
             await asyncio.to_thread(self._directory.publish, address)
         except StoreError as error:
-            log.warning("other gateways do not find this one, it is tried again: %r", error)
+            log.warning("other gateways do not find this one; it will try again: %r", error)
 
-    # --- finding
+    # --- the active controller
 
     @property
     def active_id(self) -> int | None:
-        """Who leads, as far as is known here."""
+        """The active controller, as far as is known here."""
         return self._controller.active_id
 
     async def endpoints(self, broker_ids: Collection[int]) -> dict[int, tuple[Endpoint, ...]]:
-        """Where brokers registered that they listen, as far as is known."""
+        """The listeners that brokers registered, as far as is known."""
         return await asyncio.to_thread(self._directory.endpoints, broker_ids)
 
     async def forward(
         self, way: Way, frame: bytes, principal: str, broker_id: int | None, *, reads: bool = False
     ) -> bytes | None:
-        """The answer of whoever leads. `reads`: the request changes nothing, so it may be sent twice. NotController
-        where that is this one, by now, or nobody was found in time: in both cases nothing was done. Refused where the
-        client is to be hung up on."""
+        """The answer of the active controller. `reads`: the request changes nothing, so it may be sent twice. Raises
+        NotController where that is this one by now, or none was found in time: in both cases nothing was done. Raises
+        Refused where the client's connection must be closed."""
         now = asyncio.get_running_loop().time
         over = now() + self._peers.answer_s
         end = now() + LOOKING_S
@@ -119,7 +119,7 @@ class Forwarding:
                 if isinstance(error, Lost) and not is_again:
                     raise
                 was_broken = was_broken or isinstance(error, Broken)
-                if not is_still:  # another failover, which has its own time
+                if not is_still:  # another failover, with its own time limit
                     end = now() + LOOKING_S
             except Refused:
                 way.close()
@@ -127,23 +127,23 @@ class Forwarding:
             if now() > min(end, over):
                 break
             await asyncio.sleep(_PAUSE_S)
-        raise NotController("nobody leads, or nobody who leads is reached")
+        raise NotController("there is no active controller, or its gateway is not reached")
 
     async def _in_time(
         self, active_id: int | None, link: Link, answer: Awaitable[bytes | None], over: float
     ) -> bytes | None:
-        """The answer that comes while that controller leads, until `over` at most: then NotReached where it cannot have
-        done anything, else Lost."""
+        """The answer, awaited while that controller leads, until `over` at most. Then raises NotReached where it cannot
+        have done anything, else Lost."""
         try:
             async with self._leading.while_still(active_id, over):
                 return await answer
         except TimeoutError as error:
             if link.is_unsent:
-                raise NotReached(f"controller {active_id} took no more") from error
-            raise Lost(f"controller {active_id} leads no more, or does not answer") from error
+                raise NotReached(f"controller {active_id} did not take the whole request") from error
+            raise Lost(f"controller {active_id} no longer leads, or does not answer") from error
 
     async def _link(self, way: Way, end: float) -> Link:
-        """To whoever leads, as far as the controller knows. NotReached, also where that one ceases to lead."""
+        """To the active controller, as far as is known. Raises NotReached, also where it stops leading."""
         active = self._controller.active_id
         if way.link is not None and way.controller_id == active and way.link.is_open:
             return way.link
@@ -155,6 +155,6 @@ class Forwarding:
                     raise NotReached(f"controller {active} has no gateway")
                 link = await Link.to(address, self._peers.secret, self._peers.tls)
         except (StoreError, TimeoutError) as error:
-            raise NotReached(f"where controller {active} is was not learned, or not in time: {error!r}") from error
+            raise NotReached(f"the address of controller {active} was not found in time: {error!r}") from error
         way.link, way.controller_id = link, active
         return link

@@ -1,5 +1,5 @@
-"""Who leads, as the own controller knows it, looked at for all who wait for another gateway: once in a while for them
-together, since a controller tells nobody when that changes, and hundreds may wait."""
+"""The active controller, as the own controller knows it, polled for all requests that wait for another gateway: once
+for all of them, because a controller does not report such a change, and hundreds may wait."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Leading:
         self._waiting: dict[asyncio.Timeout, int | None] = {}
 
     def is_still(self, active_id: int | None) -> bool:
-        """Whether that controller leads, and not this one. None: nobody whom this one knows."""
+        """Whether that controller leads, and not this one. None: no controller that this one knows."""
         return not self._controller.is_active and self._controller.active_id == active_id
 
     @asynccontextmanager
     async def while_still(self, active_id: int | None, until: float) -> AsyncIterator[None]:
-        """TimeoutError when that is so no more, or at `until`, of the loop's clock; what is within was then cancelled.
-        It is noticed while `watch` runs."""
+        """Raises TimeoutError when that is no longer so, or at `until`, of the loop's clock; the work in the block is
+        then cancelled. It is noticed while `watch` runs."""
         async with asyncio.timeout_at(until) as timeout:
             self._waiting[timeout] = active_id
             try:
@@ -36,7 +36,7 @@ class Leading:
                 self._waiting.pop(timeout, None)
 
     async def watch(self) -> None:
-        """Until it is cancelled."""
+        """Runs until it is cancelled."""
         while True:
             await asyncio.sleep(LOOK_S)
             self._look()

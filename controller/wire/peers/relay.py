@@ -1,5 +1,5 @@
-"""From gateway to gateway: Relay, a message of our own, over a connection as any client's. Where people log in, so do
-gateways, by SCRAM-SHA-256 under a name that nobody else can have."""
+"""From gateway to gateway: Relay, a message of Kedge, over an ordinary client connection. Where clients log in,
+gateways do so, too, by SCRAM-SHA-256 under a name that no user can have."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from controller.wire.security.client import Credentials, NotLetIn, logging_in
 from controller.wire.security.users import GATEWAY
 
 NOBODYS: Final = -1
-"""The broker id of the address that everybody may begin at."""
+"""The broker id that stands for the common address."""
 
 
 RELAY: Final = Messages(RelayRequest, RelayResponse, range(1))
 _LOGIN: Final = "SCRAM-SHA-256"
-_LARGEST: Final = {17: 4096, 36: 4096}  # bytes of an answer about a login: what speaks another protocol says more
+_LARGEST: Final = {17: 4096, 36: 4096}  # bytes of an answer about a login; a larger one is of another protocol
 _CONNECT_S: Final = 5.0
 
 
 class NotReached(Exception):
-    """The other gateway was not reached, or does not take us for one: it did nothing."""
+    """The other gateway was not reached, or did not accept the login: it did nothing."""
 
 
 class NotActive(Exception):
-    """The other gateway does not lead: it did nothing."""
+    """The other controller does not lead: its gateway did nothing."""
 
 
 class Lost(Refused):
-    """The answer was lost: nobody knows what was done."""
+    """The answer was lost: it is unknown what was done."""
 
     kind = "forward_lost"
 
 
 class Broken(Lost):
-    """As the connection ended, or came to carry what is no answer: it may serve to ask again."""
+    """Lost because the connection ended, or carried an invalid answer: a new connection may help."""
 
 
 class RefusedThere(Refused):
-    """The other gateway refused the frame, and counted why."""
+    """The other gateway refused the frame, and counted the reason."""
 
     kind = "forward_refused"
 
@@ -57,11 +57,11 @@ class Link:
         self._writer = writer
         self._correlation_id = 0
         self.is_unsent = False
-        """Whether a frame was broken off before all of it had left us: then nobody can have done it."""
+        """Whether a frame was cut off before it had been sent completely: then it cannot have been carried out."""
 
     @classmethod
     async def to(cls, address: Address, secret: str | None, tls: ssl.SSLContext | None) -> Self:
-        """Connected, and logged in where there is a secret. NotReached."""
+        """Connected, and logged in where there is a secret. Raises NotReached."""
         try:
             async with asyncio.timeout(_CONNECT_S):
                 link = cls(*await asyncio.open_connection(address.host, address.port, ssl=tls))
@@ -77,16 +77,16 @@ class Link:
 
     @property
     def is_open(self) -> bool:
-        """Whether the other has not hung up, as far as is known."""
+        """Whether the other side has not closed the connection, as far as is known."""
         return not (self._reader.at_eof() or self._writer.is_closing())
 
     def close(self) -> None:
-        """At once: what the other did not take yet it is not to get, and one that takes nothing would be waited for."""
+        """Close at once: bytes that are not sent yet must not arrive, and a peer that does not read would delay it."""
         self._writer.transport.abort()
 
     async def ask(self, frame: bytes, principal: str, broker_id: int | None) -> bytes | None:
-        """The answer to a client's frame, with its size; None: there is none to be given. NotActive; Refused for what
-        ends the client's connection: Lost, RefusedThere. It waits as long as it takes: who cancels it looks at
+        """The answer to a client's frame, with its size; None: the client gets none. Raises NotActive; Refused for what
+        ends the client's connection: Lost, RefusedThere. It has no time limit: a caller that cancels it must look at
         `is_unsent`."""
         number = NOBODYS if broker_id is None else broker_id
         answer = await self._call(RELAY, 0, principal=principal, broker_id=number, frame=frame)
@@ -107,7 +107,7 @@ class Link:
         except StopIteration:
             return
         except NotLetIn as error:
-            raise NotReached("it does not know our secret, or we not its own") from error
+            raise NotReached("the two gateways do not have the same secret") from error
 
     async def _call(self, messages: Messages, version: int, **fields: Any) -> Any:
         self._correlation_id += 1
@@ -118,14 +118,14 @@ class Link:
             return read_answer(messages, header, await self._frame(_LARGEST.get(messages.api_key, 2**31)))
         except (OSError, EOFError, Garbage) as error:
             self.close()
-            raise Broken(f"the other gateway hung up, or is none: {error!r}") from error
+            raise Broken(f"the other gateway closed the connection, or sent no answer: {error!r}") from error
         except asyncio.CancelledError:
             self.is_unsent = self._writer.transport.get_write_buffer_size() > 0
-            self.close()  # what comes on it now is the answer to nobody
+            self.close()  # a late answer must not be taken for that of another request
             raise
 
     async def _frame(self, most: int) -> bytes:
-        """Garbage where its size cannot be that of an answer."""
+        """The next frame. Raises Garbage where its size cannot be that of an answer."""
         size = SIZE.unpack(await self._reader.readexactly(SIZE.size))[0]
         if not 0 <= size <= most:
             raise Garbage(f"an answer of {size} bytes")

@@ -1,15 +1,15 @@
-"""Brokers that are processes of their own, somewhere else: they register and beat, and are told by TCP what to do.
+"""Brokers that are processes elsewhere: they register and send heartbeats, and get the controller's requests by TCP.
 
-host        what is called by the controller (`controller.model.host.Host`), and asks the broker
+host        the controller's host (`controller.model.host.Host`), which sends requests to the broker
 orders      the controller's requests as the broker's messages, its answers back; nothing is sent here
-link        one connection to a broker: which versions it speaks, a request, its answer, in time
-sessions    BrokerRegistration and BrokerHeartbeat: who is alive
-in_sync     AlterPartition: a leader says who is in sync
-leaving     ControlledShutdown: a broker goes in good order
-reporting   ReportLogs: what its logs hold
-obeying     the other side: brokers of this process take orders of controllers elsewhere
-received    those orders as the requests that they were made of
-sound       whether such an order can be one
+link        one connection to a broker: its versions, a request, its answer in time
+sessions    BrokerRegistration and BrokerHeartbeat: which brokers are alive
+in_sync     AlterPartition: a leader changes its isr
+leaving     ControlledShutdown: a broker hands over its leaderships
+reporting   ReportLogs: the state of a broker's logs
+obeying     the other side: brokers of this process take requests of controllers elsewhere
+received    those messages back as the requests that they were made from
+sound       whether such a request is valid
 
 host = RemoteHost()
 controller = Controller(store, 1, host)
@@ -37,8 +37,8 @@ SESSION_S = 9.0
 
 
 def with_remote_brokers(base: Mapping[int, Api] = APIS, *, session_s: float = SESSION_S) -> dict[int, Api]:
-    """What a gateway answers (`Gateway(apis=...)`), with what remote brokers ask for. A broker that does not beat for
-    `session_s` is dead. One table per gateway. ValueError for a time that is not positive."""
+    """The APIs of a gateway (`Gateway(apis=...)`), with those of remote brokers. A broker without a heartbeat for
+    `session_s` is dead. One table per gateway. Raises ValueError for a time that is not positive."""
     apis = {**base}
     for api in (*Sessions(session_s).table, IsrChanges().api, LEAVING, REPORTS):
         apis[api.messages.api_key] = api

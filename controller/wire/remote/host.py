@@ -1,9 +1,9 @@
-"""The host that reaches brokers by TCP: what the controller says goes to where the broker registered that it listens.
+"""The host that reaches brokers by TCP, at the listener that the broker registered.
 
-A callback comes on the thread of its broker, one at a time. It ends with the broker's answer, or with NotDelivered, and
-then the controller tries again by itself. A connection is kept, and made anew when it failed or when the broker has
-another epoch: it may listen elsewhere now. What failed on a kept connection is asked once more on a fresh one, since
-the broker may have closed it long ago; every request may be repeated without harm.
+A callback runs on the thread of its broker, one at a time. It ends with the broker's answer, or with NotDelivered, and
+then the controller tries again by itself. A connection is kept, and renewed after a failure or when the broker has
+another epoch, because its address may have changed. A failure on a kept connection is tried once more on a new one,
+since the broker may have closed it long ago; every request may be repeated without harm.
 """
 
 from __future__ import annotations
@@ -43,19 +43,18 @@ Ordered = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 
 @attrs.frozen
 class _Kept:
-    """A connection to the broker that had this epoch when it was made."""
+    """A connection to the broker, with the broker's epoch at its creation."""
 
     link: Link
     broker_epoch: int
 
 
 class RemoteHost:
-    """Implements `controller.model.host.Host` for brokers that are processes elsewhere. `timeout_s`: what a broker may
-    take to be connected to, and to answer each request. The controller must run in threads (`start()`): callbacks ask
-    it where a broker is. `listener`: the name of the brokers' listener to connect to; without it, their first one.
-    `tls`: for brokers whose listener is SSL or SASL_SSL; a context of a client's, which
-    checks their certificates. `login`: as whom, where it is SASL_PLAINTEXT or SASL_SSL. ValueError for a time that is
-    not positive.
+    """Implements `controller.model.host.Host` for brokers that are processes elsewhere. `timeout_s`: for the connection
+    to a broker, and for each of its answers. The controller must run in threads (`start()`): callbacks ask it for a
+    broker's address. `listener`: the name of the brokers' listener to connect to; without it, their first one. `tls`:
+    for brokers whose listener is SSL or SASL_SSL; a client's context, which checks their certificates. `login`: for
+    SASL_PLAINTEXT or SASL_SSL. Raises ValueError for a time that is not positive.
     """
 
     def __init__(
@@ -77,12 +76,12 @@ class RemoteHost:
         self._lock = threading.Lock()
 
     def attach(self, controller: Controller) -> None:
-        """The controller that knows where brokers are; it takes the host when it is made, so this comes after that and
-        before its `start()`."""
+        """Set the controller that knows the brokers' addresses: after its creation, which takes this host, and before
+        its `start()`."""
         self._controller = controller
 
     def close(self) -> None:
-        """Every connection is closed; a later call makes a new one."""
+        """All connections are closed; a later call opens a new one."""
         with self._lock:
             kept, self._kept = self._kept, {}
         for each in kept.values():
@@ -100,7 +99,7 @@ class RemoteHost:
         return self._told(_STOP_REPLICA, request, lambda version: orders.stop_replica(request, version))
 
     def _told(self, api: Messages, request: Ordered, made: Callable[[int], list[orders.Fields]]) -> HostResponse:
-        """What the broker answers; `made` gives the messages in a version. Raises NotDelivered."""
+        """The broker's answer; `made` returns the messages in a version. Raises NotDelivered."""
         kept = self._kept_for(request)
         if kept is not None:
             try:
@@ -129,7 +128,7 @@ class RemoteHost:
         return HostResponse(errors=errors)
 
     def _kept_for(self, request: Ordered) -> _Kept | None:
-        """The connection that there is to the broker under this epoch."""
+        """The existing connection to the broker under this epoch."""
         kept = self._kept.get(request.broker_id)
         if kept is not None and kept.broker_epoch != request.broker_epoch:
             self._drop(request.broker_id)
@@ -143,17 +142,17 @@ class RemoteHost:
             kept.link.close()
 
     def _linked(self, request: Ordered) -> Link:
-        """To where the broker said that it listens, when it registered, here or at another controller's gateway."""
+        """To the address that the broker registered, here or at another controller's gateway."""
         found = self._registered(request)
         first = self._endpoint(found)
         has_tls, has_login = first.protocol.endswith("SSL"), first.protocol.startswith("SASL")
         problem = None
         if first.protocol not in orders.PROTOCOLS:
-            problem = "which this host does not speak"
+            problem = "which this host does not support"
         elif has_tls and self._tls is None:
-            problem = "without a context for TLS"
+            problem = "but this host has no TLS context"
         elif has_login and self._login is None:
-            problem = "without credentials to log in with"
+            problem = "but this host has no credentials for a login"
         if problem is not None:
             raise NotDelivered(f"broker {request.broker_id} listens with {first.protocol}, {problem}")
         address = Address(first.host, first.port)
@@ -171,7 +170,7 @@ class RemoteHost:
 
     def _registered(self, request: Ordered) -> BrokerRegistration:
         if self._controller is None:
-            raise NotDelivered("no controller is attached that knows where brokers are")
+            raise NotDelivered("no controller is attached, so the addresses of brokers are unknown")
         found: Broker | None = self._controller.query(_broker(request.broker_id)).result(self._timeout_s)
         if found is None or found.epoch != request.broker_epoch:
             raise NotDelivered(f"broker {request.broker_id} is not registered under epoch {request.broker_epoch}")

@@ -1,7 +1,7 @@
-"""AlterPartition: a leader says who is in sync, and is told what was committed.
+"""AlterPartition: a leader changes its isr, and gets the committed one.
 
-Topics go by name up to version 1 and by id from 2 up. Version 3 names the epoch under which the leader knows each
-member; one that has another epoch by now was restarted since, and is not taken (107): it may have lost what it had.
+Topics are given by name up to version 1 and by id from 2 up. Version 3 has the epoch under which the leader knows each
+member; a member with another epoch by now was restarted and is not accepted (107): it may have lost records.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ UNKNOWN_TOPIC_ID: Final = 100
 
 @attrs.frozen
 class _Seen:
-    """What the committed state says: the epochs of live brokers, and topics by id."""
+    """The committed state: the epochs of live brokers, and topics by id."""
 
     epochs: dict[int, int]
     names: dict[UUID, str]
 
 
 class IsrChanges:
-    """The handler, with the names of topics by id as they were last seen."""
+    """The handler, with the last known names of topics by id."""
 
     def __init__(self) -> None:
         self._names: dict[UUID, str] = {}
         self.api = Api(messages(AlterPartitionRequest.API_KEY), self.alter_partition)
 
     async def alter_partition(self, call: Call, request: Request) -> Answer:
-        """Errors of the whole: 41, 77, 7; of a partition: 3, 7, 41 where the leader knows more than this controller,
-        42, 74, 95, 100, 107."""
+        """Errors of the whole: 41, 77, 7; of a partition: 3, 7, 41 where the leader knows newer epochs than this
+        controller, 42, 74, 95, 100, 107."""
         topics = request.topics or ()
         ids = [topic.topic_id for topic in topics if topic.topic_id is not None]
         known = await outcome(call.controller.query(_seen(ids, self._names)))
@@ -68,8 +68,8 @@ class IsrChanges:
 
 
 def _change(call: Call, request: Request, topic: Any, partition: Any, known: _Seen) -> Awaitable[Row]:
-    """The change of one partition. It is on its way when this returns, so that those of one request are decided in one
-    batch; what became of it is to be awaited."""
+    """The change of one partition. It is submitted when this returns, so that the changes of one request are decided in
+    one batch; its result is awaited."""
     name = topic.topic_name if call.version < 2 else known.names.get(topic.topic_id)
     if name is None:
         return _answered(request, partition, _refused(UNKNOWN_TOPIC_ID))
@@ -93,7 +93,7 @@ async def _refused(error_code: int) -> Outcome:
 
 
 async def _answered(request: Request, partition: Any, became: Awaitable[Outcome]) -> Row:
-    """The isr and the partition epoch as committed; leader and leader epoch are those of who asked."""
+    """The isr and the partition epoch as committed; leader and leader epoch are those of the request."""
     found = await became
     row = {"partition_index": partition.partition_index, "error_code": found.error_code}
     if found.error_code:
@@ -108,7 +108,8 @@ async def _answered(request: Request, partition: Any, became: Awaitable[Outcome]
 
 
 def _seen(ids: Iterable[UUID], cached: dict[UUID, str]) -> Callable[[ClusterView], _Seen]:
-    """The question for `Controller.query`. All topics are looked at only where an id is not where it was last."""
+    """The question for `Controller.query`. All topics are searched only where an id does not have its last known
+    name."""
 
     def ask(view: ClusterView) -> _Seen:
         epochs = {broker_id: broker.epoch for broker_id, broker in view.brokers.items()}

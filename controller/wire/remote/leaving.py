@@ -1,4 +1,4 @@
-"""ControlledShutdown: a broker goes in good order. It is asked again until nothing remains that it leads."""
+"""ControlledShutdown: a broker shuts down in order. It repeats the request until it leads nothing any more."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from controller.wire.remote.link import messages
 
 
 async def controlled_shutdown(call: Call, request: Request) -> Answer:
-    """The partitions that the broker leads still since nobody else can. Version 1 names no epoch: the present one is
-    meant. Errors: 41, 77, 7."""
+    """The partitions that the broker still leads because no other can. Version 1 has no epoch: the present one is
+    assumed. Errors: 41, 77, 7."""
     try:
         epoch = request.broker_epoch
         if call.version < 2:

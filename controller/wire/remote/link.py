@@ -1,8 +1,8 @@
 """One connection to a broker.
 
-A request is asked and answered, or NotDelivered is raised, within the time that is given; a connection on which that
-was raised is of no use any more. Which versions the broker speaks it is asked with each connection, by version 0 of
-ApiVersions, which everybody answers; and again after a login, since some APIs are offered only then.
+A request is sent and answered within the given time, or NotDelivered is raised; after that the connection is unusable.
+The broker's versions are requested with each connection, by version 0 of ApiVersions, which every broker answers; and
+again after a login, since some APIs are listed only then.
 """
 
 from __future__ import annotations
@@ -28,19 +28,20 @@ _ASKED_FIRST: Final = Messages(ApiVersionsRequest, ApiVersionsResponse, range(1)
 
 
 class NotDelivered(ConnectionError):
-    """The broker was not reached, did not answer in time, or answered what is no answer. The request may have been
-    carried out."""
+    """The broker was not reached, did not answer in time, or sent an invalid answer. The request may have been carried
+    out."""
 
 
 def messages(key: int) -> Messages:
-    """An API of ours by its key."""
+    """One of the declared APIs, by its key."""
     lowest, highest = VERSIONS[key]
     return Messages(requests()[key], RESPONSES[key], range(lowest, highest + 1))
 
 
 class Link:
-    """Connected to a broker at `address`, by TLS where there is a context, and logged in where there are credentials.
-    Raises NotDelivered where that fails or takes longer than `timeout_s`, which is also the time that each request has.
+    """A connection to a broker at `address`, by TLS where there is a context, and logged in where there are
+    credentials.
+    Raises NotDelivered where that fails or takes longer than `timeout_s`, which is also the time limit of each request.
     For one thread at a time."""
 
     def __init__(
@@ -56,7 +57,7 @@ class Link:
         try:
             self._socket = _connected(address, timeout_s, tls)
         except OSError as error:
-            raise NotDelivered(f"{self._name} is not reached: {error}") from error
+            raise NotDelivered(f"{self._name} cannot be reached: {error}") from error
         try:
             self._speaks = self._asked_versions()
             if login is not None:
@@ -74,17 +75,17 @@ class Link:
         return {row.api_key: range(row.min_version, row.max_version + 1) for row in answer.api_keys}
 
     def version_of(self, api: Messages) -> int:
-        """The highest version that both sides speak. NotDelivered where there is none."""
+        """The highest version that both sides support. Raises NotDelivered where there is none."""
         speaks = self._speaks.get(api.api_key, range(0))
         both = range(max(api.versions.start, speaks.start), min(api.versions.stop, speaks.stop))
         if not both:
             raise NotDelivered(
-                f"{self._name} speaks {api.name} {_versions(speaks)}, we speak {_versions(api.versions)}"
+                f"{self._name} supports {api.name} {_versions(speaks)}, this host {_versions(api.versions)}"
             )
         return both[-1]
 
     def ask(self, api: Messages, version: int, fields: Mapping[str, Any]) -> Any:
-        """The answer to a request with these fields (as `protocol.build` takes them)."""
+        """The answer to a request with these fields (as in `protocol.build`)."""
         header = Header(api.api_key, version, next(self._correlation_ids) % 2**31, CLIENT_ID)
         frame = write_request(api, header, fields)
         self._until = time.monotonic() + self._timeout_s
@@ -106,12 +107,12 @@ class Link:
         except StopIteration:
             return
         except NotLetIn as error:
-            raise NotDelivered(f"{self._name} does not let us in as {login.name!r:.80}: {error}") from error
+            raise NotDelivered(f"{self._name} refuses the login as {login.name!r:.80}: {error}") from error
 
     def _frame(self) -> bytes:
         size = SIZE.unpack(self._read(SIZE.size))[0]
         if not 0 <= size <= ANSWER_BYTES_MAX:
-            raise NotDelivered(f"{self._name} announces {size} bytes, {ANSWER_BYTES_MAX} are taken")
+            raise NotDelivered(f"{self._name} announces {size} bytes, at most {ANSWER_BYTES_MAX} are accepted")
         return self._read(size)
 
     def _read(self, size: int) -> bytes:
@@ -123,13 +124,13 @@ class Link:
             self._socket.settimeout(left_s)
             more = self._socket.recv(min(size - len(read), 1 << 20))
             if not more:
-                raise NotDelivered(f"{self._name} hung up before it answered")
+                raise NotDelivered(f"{self._name} closed the connection before it answered")
             read += more
         return bytes(read)
 
 
 def _connected(address: Address, timeout_s: float, tls: ssl.SSLContext | None) -> socket.socket:
-    """Raises OSError, which ssl.SSLError is."""
+    """A connected socket. Raises OSError, which includes ssl.SSLError."""
     plain = socket.create_connection((address.host, address.port), timeout_s)
     if tls is None:
         return plain

@@ -1,13 +1,12 @@
-"""LeaderAndIsr, UpdateMetadata and StopReplica, as brokers of this process take them at their addresses: from whichever
-controller is the active one, in this process or another. Each broker has to drop what an older one says.
+"""LeaderAndIsr, UpdateMetadata and StopReplica, as brokers of this process take them at their addresses, from the
+active controller of any process. Each broker must ignore requests of older controllers.
 
-Rules
-* They are offered to gateways of other controllers alone, which logged in by the secret of gateways: whoever else could
-  send one would lead the cluster.
-* None of these requests says for which broker it is: the address does. At the common one they are refused (42), and so
-  is one with an id or an epoch that cannot be.
+* They are offered only to gateways of other controllers that logged in with the gateways' secret: any other sender
+  could control the cluster.
+* None of these requests names its broker: the address does. At the common address they are refused (42), and so is one
+  with an invalid id or epoch.
 * One at a time for each broker, in the order in which they came, also over several connections.
-* They are taken in one version each, the one that says all that Kedge's controllers have to say.
+* Each is taken in one version only, which has all fields of Kedge's controllers.
 """
 
 from __future__ import annotations
@@ -37,16 +36,16 @@ Ordered = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 
 
 class Brokers(Protocol):
-    """Those of this process."""
+    """The brokers of this process."""
 
     def obeyed(self, request: Ordered) -> HostResponse:
-        """What the broker answers that it is for. Raises OSError where that is not there. It may take a moment."""
+        """The answer of the request's broker. Raises OSError where that is down. It may take a moment."""
 
 
 def with_orders(brokers: Brokers, base: Mapping[int, Api] = APIS) -> dict[int, Api]:
-    """The APIs of `base` and the orders for `brokers`: LeaderAndIsr, StopReplica and UpdateMetadata. Only gateways that
-    logged in with the secret of `peers` and have CLUSTER_ACTION are offered them. One table per gateway. A stand-by's
-    gateway answers them itself and does not pass them on."""
+    """The APIs of `base` and the controller's requests to `brokers`: LeaderAndIsr, StopReplica and UpdateMetadata. They
+    are offered only to gateways that logged in with the secret of `peers` and have CLUSTER_ACTION. One table per
+    gateway. The gateway of a standby answers them itself and does not forward them."""
     obeying = _Obeying(brokers)
     rows = (
         (LeaderAndIsr, received.leader_and_isr, _by_id),
@@ -83,14 +82,14 @@ class _Obeying:
                 order = read(request, call.broker_id)
                 require_sound(order)
             except InvalidRequest as error:
-                log.warning("an order for broker %d is refused: %s", call.broker_id, error)
+                log.warning("a controller's request to broker %d is refused: %s", call.broker_id, error)
                 return {"error_code": ErrorCode.INVALID_REQUEST}
             async with self._turns[call.broker_id]:
                 done = asyncio.ensure_future(asyncio.to_thread(self._brokers.obeyed, order))
                 try:
                     response = await asyncio.shield(done)
                 except asyncio.CancelledError:
-                    await asyncio.wait([done])  # it is obeyed all the same, and the next one is to come after it
+                    await asyncio.wait([done])  # it is carried out all the same, and the next one must come after it
                     raise
             return {"error_code": response.error, **told(order, response)}
 
@@ -98,7 +97,7 @@ class _Obeying:
 
 
 def _by_id(order: LeaderAndIsrRequest, response: HostResponse) -> Answer:
-    """What went wrong, by the ids of topics."""
+    """The errors of partitions, by the ids of topics."""
     ids = {p.topic: p.topic_id for p in order.partitions}
     topics: dict[str, list[dict[str, Any]]] = {}
     for tp, code in response.errors.items():

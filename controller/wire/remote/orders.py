@@ -1,11 +1,10 @@
-"""The controller's requests as messages to a broker, in the version that it speaks, and its answers back. Values only.
+"""The controller's requests as messages to a broker, in a version that it supports, and its answers back. Values only.
 
-Rules
-* `replicas` on the wire is R and behind it what only T has, as brokers of Kafka know it: `adding_replicas` is T without
-  R, `removing_replicas` R without T. So R is `replicas` without `adding_replicas`. T itself, in its order, travels in
-  the tag `target_replicas` from LeaderAndIsr 4 up; version 3 tells a move by adding and removing alone. Version 2 and
-  less are told R and no move.
-* A partition that an answer does not name went well.
+* `replicas` on the wire is R followed by what only T has, as brokers of Kafka know it: `adding_replicas` is T without
+  R, `removing_replicas` R without T. So R is `replicas` without `adding_replicas`. T itself, in its order, is in the
+  tag `target_replicas` from LeaderAndIsr 4 up; version 3 expresses a move by adding and removing alone. Version 2 and
+  less have R and no move.
+* A partition that an answer does not name succeeded.
 """
 
 from __future__ import annotations
@@ -106,8 +105,8 @@ def _broker(peer: LivePeer) -> Fields:
 
 
 def stop_replica(request: StopReplicaRequest, version: int) -> list[Fields]:
-    """The fields of StopReplica, of one request for those that are deleted and one for those that are not: before
-    version 3 one request says it for all of its partitions."""
+    """The fields of StopReplica: one request for the partitions that are deleted and one for the others, because before
+    version 3 a request has one flag for all of its partitions."""
     made = []
     for delete in (True, False):
         partitions = [p for p in request.partitions if p.delete is delete]
@@ -156,7 +155,7 @@ def _stopped(states: list[tuple[str, str, Fields]], version: int) -> Fields:
 
 
 def answered(response: Any, request: LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest) -> HostResponse:
-    """What a broker's answer says of the request: the error of the whole, and of each partition that it names."""
+    """A broker's answer to the request: the error of the whole, and of each partition that it names."""
     names = {p.topic_id: p.topic for p in request.partitions}
     errors = {}
     for row in getattr(response, "partition_errors", None) or ():
@@ -170,7 +169,7 @@ def answered(response: Any, request: LeaderAndIsrRequest | UpdateMetadataRequest
 
 
 def _code(number: int) -> ErrorCode:
-    """A number that we have no name for is an error as well."""
+    """An unknown number is an error as well."""
     try:
         return ErrorCode(number)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The messages that `orders` makes, each in its newest version, as the requests that they were made of. Values only."""
+"""The messages of `orders`, each in its newest version, back as the requests that they were made from. Values only."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _NAMES = {number: name for name, number in PROTOCOLS.items()}
 
 
 def leader_and_isr(request: Request, broker_id: int) -> LeaderAndIsrRequest:
-    """Version 7. R is `replicas` without `adding_replicas`; T is the tag, or what these two and `removing_replicas`
-    say where a controller does not send that."""
+    """Version 7. R is `replicas` without `adding_replicas`; T is the tag, or follows from these two and
+    `removing_replicas` where a controller does not send the tag."""
     partitions = tuple(
         LeaderAndIsrPartition(
             topic=topic,

@@ -1,4 +1,4 @@
-"""ReportLogs: what the logs of a broker hold, of which progress, lag and sizes are told. Nothing is decided by it."""
+"""ReportLogs: the state of a broker's logs, for progress, lag and sizes. No decision depends on it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNKNOWN: Final = -1  # of a size
 
 
 async def report_logs(call: Call, request: Request) -> Answer:
-    """All of it is taken in, or none (42: a number or a name that can be none)."""
+    """All reports are taken, or none (42: an invalid number or name)."""
     try:
         reports = [
             LogReport(
@@ -40,7 +40,7 @@ async def report_logs(call: Call, request: Request) -> Answer:
 
 
 def as_fields(broker_id: int, reports: Iterable[LogReport]) -> dict[str, Any]:
-    """The request that tells these of a broker."""
+    """The request with these reports of a broker."""
     topics: dict[str, list[dict[str, Any]]] = {}
     for report in reports:
         row = {

@@ -1,14 +1,15 @@
 """BrokerRegistration and BrokerHeartbeat: which remote brokers are alive.
 
-Rules
-* A broker that registers has a store session here until it does not beat for the session time; then its registration
-  goes, which is its death. If this process ends, the session ends with it, and the broker registers elsewhere.
-* `incarnation_id` tells one process of a broker from the next. The same one again keeps the epoch. Another one is
-  refused (101) while the first is alive, also at the same host and port: two processes often share a default address,
-  and would take the broker id from each other with every beat.
-* The broker restarted at its address need not wait for the end of the session: once the first has missed its beats for
-  a third of the session time, or was told that it may shut down, the next one is a death and a birth with a new epoch.
-* A beat under another epoch than the registered one is refused (77): the broker has to register again.
+* A broker that registers has a store session here until it sends no heartbeat for the session time; then its
+  registration is deleted, which is its death. If this process ends, the session ends with it, and the broker registers
+  elsewhere.
+* `incarnation_id` distinguishes two processes of a broker. The same one again keeps the epoch. Another one is refused
+  (101) while the first is alive, also at the same host and port: two processes often share a default address, and would
+  take the broker id from each other with every heartbeat.
+* A broker that restarted at its address need not wait for the end of the session: once the first has missed its
+  heartbeats for a third of the session time, or was allowed to shut down, the next one is a death and a birth with a
+  new epoch.
+* A heartbeat under another epoch than the registered one is refused (77): the broker has to register again.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ from controller.wire.remote.orders import PROTOCOLS
 from stores.base import StoreError
 
 log = logging.getLogger(__name__)
-SILENT_PART: Final = 1 / 3  # of the session time: Kafka's brokers beat every 2 s in sessions of 9 s
+SILENT_PART: Final = 1 / 3  # of the session time: Kafka's brokers send one every 2 s in sessions of 9 s
 INCONSISTENT_CLUSTER_ID: Final = 104
 _NAMES: Final = {number: name for name, number in PROTOCOLS.items()}
 
 
 @attrs.define(eq=False)
 class _Session:
-    """A process of a broker. `beat_at`: when it was heard of last, in the loop's time. `may_go`: it wanted to shut
-    down, and was told that it may."""
+    """A process of a broker. `beat_at`: its last heartbeat, in the loop's time. `may_go`: it asked to shut down, and
+    was allowed to."""
 
     incarnation: UUID | None
     address: tuple[str, int]
@@ -51,7 +52,8 @@ class _Session:
 
 
 class Sessions:
-    """The remote brokers of one gateway, all on its loop. `session_s`: a broker that is silent for so long is dead."""
+    """The remote brokers of one gateway, all on its loop. `session_s`: a broker without a heartbeat for so long is
+    dead."""
 
     def __init__(self, session_s: float) -> None:
         if not session_s > 0:
@@ -106,22 +108,22 @@ class Sessions:
         return epoch
 
     def _require_replaceable(self, broker_id: int, present: _Session, address: tuple[str, int]) -> None:
-        """DuplicateBrokerRegistration while the process that is registered counts as alive."""
+        """Raises DuplicateBrokerRegistration while the registered process counts as alive."""
         silent_s = asyncio.get_running_loop().time() - present.beat_at
         patience_s = self._session_s * (SILENT_PART if present.address == address else 1)
         if present.is_over or present.may_go or silent_s >= patience_s:
             return
         host, port = present.address
         raise DuplicateBrokerRegistration(
-            f"broker {broker_id} is registered already at {host}:{port} by another process, heard of {silent_s:.1f} s "
-            "ago: give this broker another id, or wait until that process has left"
+            f"broker {broker_id} is registered already at {host}:{port} by another process, whose last heartbeat was "
+            f"{silent_s:.1f} s ago: give this broker another id, or wait until that process has left"
         )
 
     # --- BrokerHeartbeat
 
     async def beat(self, call: Call, request: Request) -> Answer:
         """The broker is alive. `want_shut_down`: as ControlledShutdown; `should_shut_down` once it leads nothing that
-        another can lead. Nobody is fenced here: who beats is served. Errors: 77, 41, 7."""
+        another can lead. No broker is fenced here: one that sends heartbeats is served. Errors: 77, 41, 7."""
         session = self._sessions.get(request.broker_id)
         epoch = call.controller.broker_epoch(request.broker_id)
         if session is None or session.is_over or epoch != request.broker_epoch:
@@ -137,7 +139,7 @@ class Sessions:
     # --- the end of a session
 
     def _look(self, controller: Controller, broker_id: int, session: _Session) -> None:
-        """Whether the broker was heard of in time; if it was, look again when that will be over."""
+        """Check whether a heartbeat came in time; if so, check again at the end of its time."""
         if self._sessions.get(broker_id) is not session:
             return
         loop = asyncio.get_running_loop()
@@ -145,8 +147,8 @@ class Sessions:
         if left_s > 0:
             loop.call_later(left_s, self._look, controller, broker_id, session)
             return
-        session.is_over = True  # from here on it has to register again, whatever comes first
-        log.warning("broker %d was silent for %.1f s: its session is over", broker_id, self._session_s)
+        session.is_over = True  # from here on it has to register again, even if a heartbeat comes first
+        log.warning("broker %d sent no heartbeat for %.1f s: its session is over", broker_id, self._session_s)
         task = asyncio.ensure_future(self._over(controller, broker_id, session))
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
@@ -157,7 +159,7 @@ class Sessions:
                 await self._end(controller, broker_id, session)
 
     async def _end(self, controller: Controller, broker_id: int, session: _Session) -> None:
-        """Its registration is gone. The caller holds the broker's lock."""
+        """Delete the registration. The caller holds the broker's lock."""
         session.is_over = True
         epoch = controller.broker_epoch(broker_id)
         try:
@@ -169,13 +171,13 @@ class Sessions:
 
 
 def _registration(request: Request) -> BrokerRegistration:
-    """What the broker says of itself. InvalidRequest for what nobody could reach or read."""
+    """The registration in the request. Raises InvalidRequest for one that cannot be reached or read."""
     endpoints = tuple(
         Endpoint(each.name, each.host, each.port, _NAMES.get(each.security_protocol, "PLAINTEXT"))
         for each in request.listeners
     )
     if not endpoints or request.broker_id < 0:
-        raise InvalidRequest(f"broker {request.broker_id} needs an id from 0 up and a listener")
+        raise InvalidRequest(f"broker {request.broker_id} needs an id of at least 0 and a listener")
     try:
         return BrokerRegistration(
             request.broker_id, endpoints[0].host, endpoints[0].port, request.rack, endpoints=endpoints

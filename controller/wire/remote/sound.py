@@ -1,4 +1,4 @@
-"""Checks the ids and epochs of an order when it comes in, since a broker keeps them."""
+"""Checks the ids and epochs of a controller's request when it arrives, because a broker keeps them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INT64_MAX: Final = 2**63 - 1
 
 
 def require_sound(order: LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest) -> None:
-    """Raise InvalidRequest if an id or an epoch is out of range, and say which."""
+    """Raises InvalidRequest if an id or an epoch is out of range, with its name."""
     _within("controller_id", order.controller_id, 0)
     _within("controller_epoch", order.controller_epoch, 0, EPOCH_MAX)
     _within("broker_epoch", order.broker_epoch, 0, _INT64_MAX)

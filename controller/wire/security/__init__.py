@@ -1,15 +1,15 @@
-"""Who a client is, and what that one may do.
+"""The identity of a client, and its rights.
 
     files     a file that is read again when it changed
     users     names and salted passwords, from a mapping or a file
-    sasl      how a client says who it is: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512
-    refusals  how long who logs in wrongly waits
-    tls       certificates: ours, and those of clients
-    acls      who may do what, of a file
-    access    what each API asks for, and the answer to who may not
+    sasl      logins: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512
+    refusals  the delay of the answer to a wrong login
+    tls       certificates: the gateway's, and those of clients
+    acls      the rights of clients, from a file
+    access    the right that each API requires, and the answer to a client without it
 
-Principals are written as Kafka writes them: `User:alice`, `User:CN=alice,O=x` of a certificate, `User:ANONYMOUS` where
-nobody has to say who they are.
+Principals have Kafka's form: `User:alice`, `User:CN=alice,O=x` of a certificate, `User:ANONYMOUS` where no login is
+required.
 """
 
 from __future__ import annotations

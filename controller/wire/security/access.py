@@ -1,11 +1,10 @@
-"""What each API asks for, as Kafka's brokers do, and the answer to who may not.
+"""The right that each API requires, as in Kafka's brokers, and the answer to a client without it.
 
-Rules
 * The row of an API decides, not its handler. Handlers that only describe (Metadata, DescribeTopicPartitions) leave out
   themselves what the client may not see.
-* Of a request for several topics or settings those that are allowed are done, each of the others is refused in its
-  place in the answer.
-* Who may not learn of a topic does not learn whether there is one.
+* Of a request for several topics or settings the allowed ones are done, and each of the others is refused in its place
+  in the answer.
+* A client without the right to see a topic does not learn whether it exists.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from controller.wire.security.acls import CLUSTER, TOPIC
 TOPIC_REFUSED: Final = 29
 CLUSTER_REFUSED: Final = 31
 _MESSAGES: Final = {TOPIC_REFUSED: "Topic authorization failed.", CLUSTER_REFUSED: "Cluster authorization failed."}
-_TOPIC_TYPE: Final = 2  # of a resource with settings; every other kind is the cluster's
+_TOPIC_TYPE: Final = 2  # of a resource with settings; every other type belongs to the cluster
 
 
 async def answered(api: Api, call: Call, request: Request) -> Answer | None:
-    """The handler's answer to what is allowed, refusals of everything else."""
+    """The handler's answer for the allowed rows, and refusals of all others."""
     access = api.access
     if access is OPEN or (not access.by_row and _may(call, access.operation)):
         return await api.handler(call, request)
@@ -52,7 +51,7 @@ async def answered(api: Api, call: Call, request: Request) -> Answer | None:
 
 
 def _may(call: Call, operation: str) -> bool:
-    """On the cluster. The controller's own authorizer is asked by the admin API; what brokers ask goes by that."""
+    """A right on the cluster. The admin API asks the controller's own authorizer; requests of brokers ask it here."""
     if not call.may(operation, CLUSTER):
         return False
     try:
@@ -64,7 +63,7 @@ def _may(call: Call, operation: str) -> bool:
 
 
 async def _names(call: Call, rows: list[Any]) -> Mapping[Any, str]:
-    """Of topics that are asked for by their ids."""
+    """The names of topics that are requested by their ids."""
     ids = tuple(i for row in rows if (i := getattr(row, "topic_id", None)) and _name(row) is None)
     if not ids:
         return {}
@@ -80,7 +79,7 @@ def _name(row: Any) -> str | None:
 
 
 def _code(call: Call, operation: str, row: Any, names: Mapping[Any, str]) -> int:
-    """Why this row is refused; 0: it is not."""
+    """The error code of this row; 0: it is allowed."""
     kind = getattr(row, "resource_type", None)
     if kind is not None and kind != _TOPIC_TYPE:
         return 0 if call.may(operation, CLUSTER) else CLUSTER_REFUSED
@@ -89,12 +88,12 @@ def _code(call: Call, operation: str, row: Any, names: Mapping[Any, str]) -> int
         name = names.get(getattr(row, "topic_id", None))
     if name is None or call.may(operation, TOPIC + name):
         return 0
-    # Who may create topics in the cluster may create each.
+    # The right to create topics in the cluster includes each topic.
     return 0 if operation == "CREATE" and call.may(operation, CLUSTER) else TOPIC_REFUSED
 
 
 def _refusal(api: Api, access: Access, version: int, rows: list[Any]) -> Answer:
-    """Of the whole, and of each row. Where an old version has no place to say so nothing is told, as by Kafka."""
+    """The error of the whole, and of each row. Where an old version has no field for it, there is none, as in Kafka."""
     fields = api.messages.response._struct.fields  # noqa: SLF001 - as above
     whole = {"error_code": CLUSTER_REFUSED, "error_message": _MESSAGES[CLUSTER_REFUSED]}
     answer: dict[str, Any] = {k: v for k, v in whole.items() if k in fields and fields[k].for_version_q(version)}
@@ -105,7 +104,7 @@ def _refusal(api: Api, access: Access, version: int, rows: list[Any]) -> Answer:
 
 
 def _mirrored(fields: Mapping[str, Any], version: int, row: Any, code: int) -> dict[str, Any]:
-    """A row of the answer that says of what it is as the row of the request did, and that it is refused."""
+    """A row of the answer that names the same as the row of the request, with the refusal."""
     made: dict[str, Any] = {}
     for name, field in fields.items():
         if not field.for_version_q(version):
@@ -129,7 +128,7 @@ def _inner(row: Any) -> list[Any]:
 
 
 def _same(row: Any, name: str) -> Any:
-    """What the request called it; a topic or a partition may stand alone there."""
+    """The value of a field in the request; a topic or a partition may be given alone there."""
     if isinstance(row, str):
         return row if name == "name" else None
     if isinstance(row, int):

@@ -1,8 +1,8 @@
-"""Who may do what, of a file: Kafka's ACLs.
+"""The rights of clients, from a file: Kafka's ACLs.
 
-A resource is `CLUSTER` or `TOPIC:<name>`, an operation is one of Kafka's names. What nothing allows is not allowed;
-what something denies is not, whatever allows it. READ, WRITE, DELETE and ALTER allow DESCRIBE too, and ALTER_CONFIGS
-allows DESCRIBE_CONFIGS, as in Kafka.
+A resource is `CLUSTER` or `TOPIC:<name>`, an operation is one of Kafka's names. Without a row that allows it an
+operation is refused; a row that denies it overrides all others. READ, WRITE, DELETE and ALTER allow DESCRIBE, too, and
+ALTER_CONFIGS allows DESCRIBE_CONFIGS, as in Kafka.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OPERATIONS: Final = MappingProxyType(
         "IDEMPOTENT_WRITE": 12,
     }
 )
-"""With Kafka's numbers."""
+"""By Kafka's names and numbers."""
 
 CLUSTER: Final = "CLUSTER"
 TOPIC: Final = "TOPIC:"
@@ -43,21 +43,21 @@ _IMPLIED: Final = {
 
 
 class Authorizer(Protocol):
-    """Asked on the loop of the gateway, so it must not wait; for every request, so it should be quick. One that raises
-    ends the connection of whom it was asked about."""
+    """Called on the loop of the gateway, so it must not wait; for every request, so it should be quick. If it raises,
+    the connection of the client is closed."""
 
     def __call__(self, principal: str, operation: str, resource: str, /) -> bool:
-        """Whether the principal (`User:alice`) may do this (`ALTER`) to that (`CLUSTER`, `TOPIC:orders`)."""
+        """Whether the principal (`User:alice`) may do this (`ALTER`) on that (`CLUSTER`, `TOPIC:orders`)."""
 
 
 def allow_all(principal: str, operation: str, resource: str, /) -> bool:  # noqa: ARG001 - as every authorizer
-    """Everybody who came in may do everything."""
+    """Every connected client may do everything."""
     return True
 
 
 @attrs.frozen
 class Acl:
-    """A row. `resources` end in `*` for every name that begins like that."""
+    """A row. A resource may end in `*`, for all names with this beginning."""
 
     principal: str
     operations: frozenset[str]
@@ -77,8 +77,8 @@ class _Rules:
 
 
 class Acls:
-    """An `Authorizer` of a file, read again when it changes; one that is broken changes nothing, and is logged
-    (`docs/security.md` has its format). BrokenFile where it is broken from the beginning."""
+    """An `Authorizer` from a file (`docs/security.md` has its format), read again when it changes. A broken file is
+    logged and leaves the former rights in force. Raises BrokenFile where it is broken from the beginning."""
 
     def __init__(self, rules: Reread[_Rules]) -> None:
         self._rules = rules

@@ -1,4 +1,4 @@
-"""How we log in elsewhere: SASL, from the client's side."""
+"""Logins at other servers: SASL, from the client's side."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ AUTHENTICATE: Final = Messages(SaslAuthenticateRequest, SaslAuthenticateResponse
 
 
 class NotLetIn(Exception):
-    """The other side does not take who we say that we are, or is not whom we take it for."""
+    """The other side refuses the login, or does not prove that it knows the password."""
 
 
 @attrs.frozen
 class Credentials:
-    """Whom we log in as. ValueError for a mechanism that is none of PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512."""
+    """A user for logins. Raises ValueError for a mechanism other than PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512."""
 
     name: str
     password: str = attrs.field(repr=False)
@@ -37,7 +37,7 @@ class Credentials:
 
 
 def logging_in(credentials: Credentials) -> Generator[tuple[Messages, Mapping[str, Any]], Any, None]:
-    """The requests to be asked, one after the other; each answer is to be sent in. NotLetIn."""
+    """The requests to send, one after the other; each answer is passed to `send`. Raises NotLetIn."""
     mechanism = credentials.mechanism
     answer = yield HANDSHAKE, {"mechanism": mechanism}
     if answer.error_code:
@@ -50,12 +50,12 @@ def logging_in(credentials: Credentials) -> Generator[tuple[Messages, Mapping[st
         scram = ScramClient([mechanism], credentials.name, credentials.password)
         first = _taken((yield AUTHENTICATE, {"auth_bytes": scram.get_client_first().encode()}))
         scram.set_server_first(first)
-        if int(scram.iterations) > ITERATIONS_MAX:  # which would keep us at work for as long as the other side likes
-            raise NotLetIn(f"{int(scram.iterations)} iterations are asked for, {ITERATIONS_MAX} are done at most")
+        if int(scram.iterations) > ITERATIONS_MAX:  # the other side could choose any amount of work
+            raise NotLetIn(f"{int(scram.iterations)} iterations are required, at most {ITERATIONS_MAX} are supported")
         last = _taken((yield AUTHENTICATE, {"auth_bytes": scram.get_client_final().encode()}))
         scram.set_server_final(last)
     except (ScramException, UnicodeError) as error:
-        raise NotLetIn(f"no login by {mechanism}: {error!r:.200}") from error
+        raise NotLetIn(f"the login by {mechanism} failed: {error!r:.200}") from error
 
 
 def _taken(answer: Any) -> str:

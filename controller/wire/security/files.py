@@ -1,4 +1,4 @@
-"""A file of users or rights, which people change while a gateway runs."""
+"""A file of users or rights, which operators change while a gateway runs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ log = logging.getLogger(__name__)
 
 
 class BrokenFile(ValueError):
-    """A file that does not say what it should; the message says which and what."""
+    """A file with invalid content; the message says which file and what is wrong."""
 
 
 class Reread(Generic[T]):
-    """What a JSON file says, read again when it changed. One that cannot be read, or is broken, changes nothing: what
-    it said last stays in force, and that is logged, once per change. BrokenFile where there is nothing yet to stay."""
+    """The content of a JSON file, read again when it changed. A change that cannot be read, or is invalid, is logged
+    once, and the former content stays in force. Raises BrokenFile where there is no former content."""
 
     def __init__(self, path: str | PathLike[str], parse: Callable[[Mapping[str, Any]], T]) -> None:
         self._path = Path(path)
@@ -34,9 +34,9 @@ class Reread(Generic[T]):
             self._stamp = stamp
             try:
                 self._value = self._read()
-                log.info("%s was read again", self._path)
+                log.info("the changed file %s was read", self._path)
             except BrokenFile as error:
-                log.error("what %s said before stays in force: %s", self._path, error)  # noqa: TRY400 - it says it all
+                log.error("the former content of %s stays in force: %s", self._path, error)  # noqa: TRY400 - no trace needed
         return self._value
 
     def _stamp_now(self) -> object:
@@ -50,7 +50,7 @@ class Reread(Generic[T]):
         try:
             said = parse_json(read_whole(self._path))
             if not isinstance(said, dict) or said.get("version") != 1:
-                raise BrokenFile(f"{self._path}: an object with version 1 is asked for")
+                raise BrokenFile(f"{self._path}: expected an object with version 1")
             return self._parse(said)
         except (OSError, ValueError, TypeError) as error:
             said = (error.strerror if isinstance(error, OSError) else None) or error

@@ -1,11 +1,11 @@
-"""How long who logs in wrongly waits for the refusal, by the address that it comes from.
+"""How long the refusal of a wrong login is delayed, by the client's address.
 
-Rules
 * The first refusal takes `FIRST_S`, each further one from the same address twice as long, up to a limit, until none
-  came from there for `FORGOTTEN_S`. Who logs in rightly never waits, so nobody else at that address does.
-* The connection stays taken while its refusal waits, also where the client has hung up: so connections per address
-  times the delay bound how many passwords can be tried.
-* Addresses of IPv6 count by their first 64 bits, which one customer has whole.
+  came from there for `FORGOTTEN_S`. A correct login is never delayed, so other clients at that address are not
+  affected.
+* The connection stays open while its refusal waits, also if the client has hung up: so connections per address times
+  the delay limit how many passwords can be tried.
+* Addresses of IPv6 count by their first 64 bits, because one customer has all addresses below them.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import attrs
 
 FIRST_S: Final = 0.1  # as Kafka's connection.failed.authentication.delay.ms
 FORGOTTEN_S: Final = 600.0
-ADDRESSES_MAX: Final = 10_000  # that are remembered; the one that has been quiet for longest is forgotten
+ADDRESSES_MAX: Final = 10_000  # remembered; beyond that the one without failures for longest is forgotten
 _DOUBLED_MAX: Final = 30
 _NETWORK_BITS: Final = 64
 
 
 def origin(peername: Any) -> str:
-    """By what a client's connections and failures are counted: of what asyncio gives as `peername`."""
+    """The key by which a client's connections and failures are counted, from asyncio's `peername`."""
     if not isinstance(peername, tuple):
         return ""
     found = ipaddress.ip_address(str(peername[0]).partition("%")[0])
@@ -45,7 +45,7 @@ class _Failed:
 
 
 class Refusals:
-    """Of one gateway. `longest_s`: what no refusal takes longer than."""
+    """Of one gateway. `longest_s`: the longest delay of a refusal."""
 
     def __init__(self, longest_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._longest_s = longest_s
@@ -53,7 +53,7 @@ class Refusals:
         self._failed: OrderedDict[str, _Failed] = OrderedDict()
 
     def delay_s(self, address: str) -> float:
-        """One more login from there has failed: how long it waits for the answer."""
+        """Count one more failed login from there; returns the delay of its answer."""
         now_s = self._clock()
         known = self._failed.pop(address, None)
         times = 0 if known is None or now_s - known.last_s > FORGOTTEN_S else known.times

@@ -1,10 +1,10 @@
-"""How a client says who it is: SASL, as Kafka carries it.
+"""Logins of clients: SASL, as Kafka carries it.
 
     handshake   the client names a mechanism
-    step        tokens of that mechanism go back and forth, until it is done or has failed
+    step        tokens of that mechanism are exchanged, until it succeeds or fails
 
-Two ways to carry tokens: behind SaslHandshake 1 in SaslAuthenticate, behind SaslHandshake 0 as frames of their own,
-without a header (`is_raw`). A login that failed stays failed: the connection is closed.
+Tokens are carried in two ways: after SaslHandshake 1 in SaslAuthenticate, after SaslHandshake 0 as separate frames
+without a header (`is_raw`). A failed login stays failed: the connection is closed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FAILED: Final = 58
 
 
 class LoginFailed(Exception):
-    """`code`: Kafka's error; the message is told to the client."""
+    """`code`: Kafka's error; the message is sent to the client."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -40,12 +40,12 @@ class Login:
         self._mechanism: str | None = None
         self._server: Any = None
         self.name = ""
-        """Whom it says to be, before anybody knows whether that is so."""
+        """The name that the client claims, before it is verified."""
         self.principal: str | None = None
         self.is_raw = False
 
     def handshake(self, mechanism: str, version: int) -> None:
-        """The client chose. LoginFailed where it cannot, or cannot any more."""
+        """The client chose a mechanism. Raises LoginFailed where it is unsupported, or was chosen before."""
         if self._mechanism is not None:
             raise LoginFailed(ILLEGAL_STATE, "a mechanism was chosen before on this connection")
         if mechanism not in MECHANISMS:
@@ -53,8 +53,8 @@ class Login:
         self._mechanism, self.is_raw = mechanism, version == 0
 
     async def step(self, token: bytes) -> bytes:
-        """What goes back. `principal` is known when it is over. LoginFailed for a wrong password, or what is no
-        token."""
+        """The token for the client. `principal` is set when the login has succeeded. Raises LoginFailed for a wrong
+        password, or an invalid token."""
         if self._mechanism is None or self.principal is not None:
             raise LoginFailed(ILLEGAL_STATE, "no mechanism was chosen, or the login is over")
         if self._mechanism == PLAIN:
@@ -62,7 +62,7 @@ class Login:
         return self._scram(token)
 
     async def _plain(self, token: bytes) -> bytes:
-        """RFC 4616: who to act as, who it is, password. Nobody acts as another here."""
+        """RFC 4616: the identity to act as, the user, the password. Acting as another user is not supported."""
         try:
             _require_short(token.split(b"\0"))
             acts_as, self.name, password = token.decode().split("\0")
@@ -75,7 +75,7 @@ class Login:
         return self._done()
 
     def _scram(self, token: bytes) -> bytes:
-        """RFC 5802, two steps. Which of the things that can be wrong is wrong is not told."""
+        """RFC 5802, two steps. The error does not say which part was wrong."""
         try:
             _require_short(_parts(token))
             if self._server is None:
@@ -105,11 +105,11 @@ class Login:
 
 
 def _parts(token: bytes) -> list[bytes]:
-    """Of a token of SCRAM: what stands behind `n=` and the like, a comma and an equals sign in it as one byte."""
+    """The parts of a SCRAM token, without `n=` and the like, with an escaped comma or equals sign as one byte."""
     return [part[2:].replace(b"=2C", b",").replace(b"=3D", b"=") for part in token.split(b",")]
 
 
 def _require_short(parts: list[bytes]) -> None:
-    """ValueError for a part that nobody needs to be so long."""
+    """Raises ValueError for a part that is longer than any valid one."""
     if max(map(len, parts)) > PART_BYTES_MAX:
         raise ValueError(f"a token with more than {PART_BYTES_MAX} bytes in a part of it")

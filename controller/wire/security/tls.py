@@ -1,8 +1,8 @@
-"""Certificates: ours, and those of clients.
+"""Certificates: the gateway's, and those of clients.
 
-asyncio drops the connection of a handshake that failed, and with it the alert that OpenSSL has written: a client whose
-certificate is refused would see the end of the connection alone. Here the failure is held back until the alert has gone
-out and the client had a moment to read it.
+asyncio drops the connection of a failed handshake, and with it the alert that OpenSSL has written: a client with a
+refused certificate would only see the end of the connection. Here the failure is held back until the alert is sent and
+the client had a moment to read it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import attrs
 from controller.wire.errors import HandshakeFailed
 
 HANDSHAKE_S: Final = 10.0
-"""How long one may take to agree on a cipher."""
+"""The time limit of a handshake."""
 ALERT_S: Final = 0.1
-"""How long a client that is refused may take to read why, before it is hung up on."""
+"""How long a refused client may read the alert, before its connection is closed."""
 
-# Names of attributes as RFC 2253 abbreviates them, and Java with it; others are written as they are.
+# Names of attributes as RFC 2253 abbreviates them, and Java with it; others are not abbreviated.
 _SHORT: Final = {
     "commonName": "CN",
     "localityName": "L",
@@ -38,15 +38,15 @@ _SHORT: Final = {
 
 @attrs.frozen
 class Tls:
-    """PEM files. `certificate` (with its chain) and `key` are ours; with `clients_ca` clients need a certificate that
-    it signed, and are known by its subject."""
+    """PEM files. `certificate` (with its chain) and `key` are the gateway's; with `clients_ca` clients need a
+    certificate that it signed, and are identified by its subject."""
 
     certificate: str | PathLike[str]
     key: str | PathLike[str]
     clients_ca: str | PathLike[str] | None = None
 
     def context(self) -> ssl.SSLContext:
-        """OSError (ssl.SSLError is one) for files that are not there, or do not fit each other."""
+        """Raises OSError (ssl.SSLError is one) for files that are missing, or do not belong together."""
         made = _Context(ssl.PROTOCOL_TLS_SERVER)
         made.minimum_version = ssl.TLSVersion.TLSv1_2
         made.load_cert_chain(self.certificate, self.key)
@@ -61,25 +61,25 @@ def as_context(tls: ssl.SSLContext | Tls | None) -> ssl.SSLContext | None:
 
 
 async def agree(writer: asyncio.StreamWriter, context: ssl.SSLContext, within_s: float) -> None:
-    """The client speaks TLS from here on. Nothing of it may have been read before. HandshakeFailed; the client was
-    told why by an alert, where the context is one of `Tls`."""
+    """Start TLS with the client, before anything was read from it. Raises HandshakeFailed; the client got the reason by
+    an alert, where the context is one of `Tls`."""
     ending = _Ending(writer.transport)
     _ENDING.set(ending)
     try:
         await writer.start_tls(context, ssl_handshake_timeout=within_s)
     except OSError as error:  # ssl.SSLError and TimeoutError are, too
-        raise HandshakeFailed(f"no TLS with a client: {ending.why or error!r:.200}") from error
+        raise HandshakeFailed(f"the TLS handshake with a client failed: {ending.why or error!r:.200}") from error
 
 
 class _Ending:
-    """How the handshake of one client ends. `why`: what was wrong with it."""
+    """The end of one client's handshake. `why`: the error, if it failed."""
 
     def __init__(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
         self.why: ssl.SSLError | None = None
 
     def soon(self, why: ssl.SSLError) -> None:
-        """As if the client hung up, unless it does so itself before."""
+        """End it as if the client hung up, unless the client does so before."""
         self.why = why
         asyncio.get_running_loop().call_later(ALERT_S, self._now)
 
@@ -90,7 +90,7 @@ class _Ending:
 
 
 _ENDING: ContextVar[_Ending | None] = ContextVar("_ENDING", default=None)
-"""Of the client whose handshake runs: asyncio asks a context for it in the context of who began it."""
+"""Of the client whose handshake runs: asyncio creates its SSL object in the context of the task that began it."""
 
 
 class _Handshake(ssl.SSLObject):
@@ -99,7 +99,7 @@ class _Handshake(ssl.SSLObject):
     outgoing: ssl.MemoryBIO
 
     def do_handshake(self) -> None:
-        """Once failed it never ends by itself: what still comes is dropped."""
+        """After a failure it never ends by itself: further input is dropped."""
         if self.ending is None or self.ending.why is None:
             try:
                 return super().do_handshake()
@@ -110,7 +110,7 @@ class _Handshake(ssl.SSLObject):
                     raise
                 self.ending.soon(error)
         self.incoming.read()
-        raise ssl.SSLWantReadError  # asyncio then writes what is to go out, which is the alert
+        raise ssl.SSLWantReadError  # asyncio then writes the pending output, which is the alert
 
 
 class _Context(ssl.SSLContext):
@@ -124,7 +124,7 @@ class _Context(ssl.SSLContext):
 
 
 def principal(certificate: Any) -> str:
-    """Of what `SSLObject.getpeercert()` gives: `User:CN=alice,O=x`, the last name first, as RFC 2253 has it."""
+    """The subject from `SSLObject.getpeercert()`: `User:CN=alice,O=x`, the last name first, as in RFC 2253."""
     names = (
         "+".join(f"{_SHORT.get(k, k)}={_escaped(v)}" for k, v in each) for each in reversed(certificate["subject"])
     )

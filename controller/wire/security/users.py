@@ -1,5 +1,5 @@
-"""Users and their passwords. Of a password only the salted form is kept (RFC 5802), in the format of Kafka's SCRAM
-credentials; nobody can log in with that."""
+"""Users and their passwords. Only the salted form of a password is kept (RFC 5802), in the format of Kafka's SCRAM
+credentials, which cannot be used to log in."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from controller.wire.security.files import Reread
 
 SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 GATEWAY: Final = "kedge-gateway"
-"""What other gateways log in as."""
+"""The user name of other gateways."""
 PART_BYTES_MAX: Final = 512
-"""Of each name, password, nonce or proof: long ones are normalised for long, on the loop that serves everybody."""
+"""The limit of each name, password, nonce or proof: normalising long ones would block the loop for long."""
 _HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-_ITERATIONS_MIN: Final = 4096  # as RFC 7677 and Kafka have it
+_ITERATIONS_MIN: Final = 4096  # as in RFC 7677 and in Kafka
 ITERATIONS_MAX: Final = 100_000
-"""They take some 70 ms of SCRAM-SHA-512, on the loop that serves everybody where we log in. Kafka takes 16,384."""
+"""They take some 70 ms of SCRAM-SHA-512, on the loop of the gateway where it logs in elsewhere. Kafka's limit is
+16,384."""
 _SALT_MIN: Final = 12  # bytes
 
 
@@ -42,7 +43,7 @@ class Credential:
 
     @classmethod
     def of(cls, mechanism: str, password: str, iterations: int = _ITERATIONS_MIN) -> Self:
-        """ValueError for a password or a number that cannot be used."""
+        """Raises ValueError for a password or a number of iterations that cannot be used."""
         if iterations > ITERATIONS_MAX:
             raise ValueError(f"no credential for {mechanism}: more than {ITERATIONS_MAX} iterations")
         try:
@@ -52,8 +53,8 @@ class Credential:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """`salt=...,stored_key=...,server_key=...,iterations=...`, bytes in base64: as Kafka keeps them. ValueError for
-        anything else, which repeats nothing of it: it may be a password."""
+        """`salt=...,stored_key=...,server_key=...,iterations=...`, bytes in base64: Kafka's format. Raises ValueError
+        for anything else, without repeating it: it may be a password."""
         parts = {name: value for name, _, value in (part.partition("=") for part in text.split(","))}
         if sorted(parts) != ["iterations", "salt", "server_key", "stored_key"]:
             raise ValueError("expected salt=...,stored_key=...,server_key=...,iterations=...")
@@ -63,12 +64,12 @@ class Credential:
             raise ValueError(f"iterations must be a number within {_ITERATIONS_MIN}..{ITERATIONS_MAX}")
         found = cls(salt, stored, server, iterations)
         if len(salt) < _SALT_MIN or len(stored) != len(server):
-            raise ValueError("a short salt, or keys that do not fit")
+            raise ValueError("a short salt, or keys of different lengths")
         return found
 
     @property
     def text(self) -> str:
-        """The way back."""
+        """The inverse of `parse`."""
         salt, stored, server = (base64.b64encode(b).decode() for b in (self.salt, self.stored_key, self.server_key))
         return f"salt={salt},stored_key={stored},server_key={server},iterations={self.iterations}"
 
@@ -85,8 +86,8 @@ Kept = Mapping[str, Mapping[str, Credential]]
 
 
 class Users:
-    """Names and passwords in clear, which are not kept: only what they are salted to. From a file: `from_file`.
-    ValueError for a name or a password with which nobody can log in."""
+    """Names and passwords in clear, of which only the salted form is kept. From a file: `from_file`. Raises ValueError
+    for a name or a password that cannot be used to log in."""
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
         for name in passwords:
@@ -98,8 +99,8 @@ class Users:
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Self:
-        """Users of a file of `salted` passwords, read again when it changes (`docs/security.md` has its format).
-        BrokenFile."""
+        """Users from a file of `salted` passwords (`docs/security.md` has its format), read again when it changes.
+        Raises BrokenFile."""
         users = cls({})
         users._kept = Reread(path, _parse)
         return users
@@ -108,14 +109,14 @@ class Users:
         return name in self._kept()
 
     def credential(self, name: str, mechanism: str) -> Credential:
-        """Of a user; of one who is not there one that no password fits, always the same, so that nobody learns who is
-        there and who is not."""
+        """The credential of a user; for an unknown name one that no password fits, always the same, so that clients
+        cannot find out which users exist."""
         found = self._kept().get(name, {}).get(mechanism)
         return found if found is not None else self._decoy(name, mechanism)
 
     def is_password(self, name: str, password: str) -> bool:
-        """Whether it is this user's. Takes the same milliseconds for all names: as many iterations as the users have
-        most, whose ever they are and whether such a user is there or not."""
+        """Whether it is this user's password. It takes equally long for all names, known or not: as many iterations as
+        the user with the most iterations needs."""
         mechanism = _of_plain(self._kept().get(name, {}))
         found = self.credential(name, mechanism)
         try:
@@ -128,7 +129,7 @@ class Users:
         return hmac.compare_digest(key, found.stored_key)
 
     def _iterations(self) -> dict[str, int]:
-        """The most that anybody's password takes, by the mechanism that it is looked up by."""
+        """The most iterations of any user's password, by the mechanism with which it is checked."""
         most = {_of_plain({}): _ITERATIONS_MIN}
         for kept in self._kept().values():
             mechanism = _of_plain(kept)
@@ -136,7 +137,8 @@ class Users:
         return most
 
     def _decoy(self, name: str, mechanism: str) -> Credential:
-        """With salt and iterations as some user has them: a client is told of both before its password is known."""
+        """A credential with salt and iterations like those of some user: clients see both before the password is
+        checked."""
         salt, stored, server = (
             hmac.new(self._secret, f"{what}{mechanism}{name}".encode(), _HASHES[mechanism]).digest()
             for what in ("salt", "stored", "server")
@@ -149,12 +151,12 @@ class Users:
 
 
 def _of_plain(kept: Mapping[str, Credential]) -> str:
-    """By which of a user's salted passwords one in clear is looked up."""
+    """The mechanism with which a user's password in clear is checked."""
     return next((each for each in SCRAM if each in kept), SCRAM[0])
 
 
 def with_gateways(users: Users | None, secret: str) -> Users:
-    """Users, and the gateways of other controllers, who know the secret. Nobody else has their name."""
+    """Users, and the gateways of other controllers, which know the secret. No user has their name."""
     gateways = {GATEWAY: _salted(secret)}
     made = Users({})
     made._kept = lambda: {**(users._kept() if users is not None else {}), **gateways}  # noqa: SLF001 - one of its kind
@@ -162,27 +164,27 @@ def with_gateways(users: Users | None, secret: str) -> Users:
 
 
 def salted(password: str) -> dict[str, str]:
-    """What a file of users says of one with this password: for every mechanism. ValueError for a password with which
-    nobody can log in."""
+    """The entry of a user with this password in a file of users: for every mechanism. Raises ValueError for a password
+    that cannot be used to log in."""
     return {mechanism: credential.text for mechanism, credential in _salted(_usable(password)).items()}
 
 
 def flaw(name: str) -> str | None:
-    """Why nobody can log in under this name; None where one can. With SCRAM names are compared as SASLprep (RFC 4013)
-    writes them."""
+    """Why this name cannot be used to log in; None where it can. SCRAM compares names in the form of SASLprep (RFC
+    4013)."""
     if not name or _is_long(name):
-        return f"a name of 1 to {PART_BYTES_MAX} bytes is asked for"
+        return f"a name must have 1 to {PART_BYTES_MAX} bytes"
     try:
         written = saslprep(name)
     except ScramException as error:
         return f"this cannot be the name of a user: {error.args[0]}"
-    return None if written == name else f"who logs in has this name as {written!r:.80}"
+    return None if written == name else f"clients log in under the normalised form of this name, {written!r:.80}"
 
 
 def _usable(password: str) -> str:
-    """ValueError for a password that is none, or that PLAIN does not take; others are found where it is salted."""
+    """Raises ValueError for a password that PLAIN cannot carry; others are found when it is salted."""
     if not password or _is_long(password):
-        raise ValueError(f"a password of 1 to {PART_BYTES_MAX} bytes is asked for")
+        raise ValueError(f"a password must have 1 to {PART_BYTES_MAX} bytes")
     return password
 
 
@@ -198,13 +200,13 @@ def _parse(said: Mapping[str, Any]) -> Kept:
     kept: dict[str, Mapping[str, Credential]] = {}
     users = said.get("users")
     if not isinstance(users, dict):
-        raise TypeError("an object `users` is asked for")
+        raise TypeError("expected an object `users`")
     for name, texts in users.items():
         if problem := flaw(name):
             raise ValueError(f"user {name!r:.80}: {problem}")
         is_object = isinstance(texts, dict) and texts and set(texts) <= set(SCRAM)
         if not is_object or not all(isinstance(text, str) for text in texts.values()):
-            raise ValueError(f"user {name!r}: an object with some of {', '.join(SCRAM)}, each a text, is asked for")
+            raise ValueError(f"user {name!r}: expected an object with some of {', '.join(SCRAM)}, each a string")
         kept[name] = {mechanism: _credential(name, mechanism, text) for mechanism, text in texts.items()}
     return kept
 
@@ -215,5 +217,5 @@ def _credential(name: str, mechanism: str, text: str) -> Credential:
     except ValueError as error:
         raise ValueError(f"user {name!r}: {mechanism}: {error}") from None
     if len(found.stored_key) != hashlib.new(_HASHES[mechanism]).digest_size:
-        raise ValueError(f"user {name!r}: its keys are none of {mechanism}")
+        raise ValueError(f"user {name!r}: the keys do not have the length of {mechanism}")
     return found

@@ -177,7 +177,7 @@ def test_keys_that_others_may_not_read_are_refused(guarded: str, tmp_path: Path,
     checked = run("check", guarded + auth)
     assert checked.exit_code == 1
     assert "/controller_epoch: " in checked.stdout
-    assert "NoAuthError (no rights: no user, another one, or a wrong password)" in checked.stdout
+    assert "NoAuthError (no rights: no user, another user, or a wrong password)" in checked.stdout
     for arguments in (
         ("dump", guarded + auth, str(tmp_path / "dump.json")),
         ("load", str(tree), guarded + auth),

@@ -94,7 +94,7 @@ def test_a_scratch_key_that_is_there_is_left_alone(make: Make, tmp_path: Path) -
     url = filled(make(tmp_path), LED | {SCRATCH_KEY: b"mine"})
     done = run("check", url, "--write")
     assert done.exit_code == 1
-    assert f"problem     commit: {SCRATCH_KEY} is there" in done.stdout
+    assert f"problem     commit: {SCRATCH_KEY} exists" in done.stdout
     assert content(url) == LED | {SCRATCH_KEY: b"mine"}
 
 

@@ -134,7 +134,7 @@ def test_a_store_that_is_not_empty_is_refused_untouched(make: Make, tmp_path: Pa
     run("dump", filled(memory_url(tmp_path)), str(file))
     refused = run("load", str(file), url)
     assert is_one_line(refused, 2)
-    assert "not empty, a key stands there: /mine; nothing was written" in refused.stderr
+    assert "not empty, it has a key: /mine; nothing was written" in refused.stderr
     assert content(url) == {"/mine": b"1"}
 
 
@@ -156,7 +156,7 @@ def test_resume_overwrites_nothing(make: Make, tmp_path: Path, standing: dict[st
     run("dump", filled(memory_url(tmp_path)), str(file))
     refused = run("load", str(file), url, "--resume")
     assert is_one_line(refused, 2)
-    assert "is not what the file says; nothing was written" in refused.stderr
+    assert "exists with another value than in the file; nothing was written" in refused.stderr
     assert content(url) == standing
 
 
@@ -169,10 +169,10 @@ def test_resume_overwrites_nothing(make: Make, tmp_path: Path, standing: dict[st
         (b"[1]", "neither a snapshot nor a recorded tree"),
         (b"{}", "neither a snapshot nor a recorded tree"),
         (b'{"format":"another"}', "not a snapshot of a memory store"),
-        (b'{"/a":{"value":"1","version":0},"/a":{"value":"2","version":0}}', "'/a' stands twice"),
+        (b'{"/a":{"value":"1","version":0},"/a":{"value":"2","version":0}}', "'/a' occurs twice"),
         (b'{"/a b":{"value":"1","version":0}}', "not a key"),
-        (b'{"/a":{"value":1,"version":0}}', "value should be a text"),
-        (b'{"/a":7}', "a node is an object"),
+        (b'{"/a":{"value":1,"version":0}}', "value must be a string"),
+        (b'{"/a":7}', "a node must be an object"),
         (b"\xff\xfe", "not a whole JSON file"),
     ],
     ids=["empty", "torn", "list", "object", "foreign", "twice", "bad key", "number", "no node", "bytes"],

@@ -27,7 +27,7 @@ def test_an_empty_prefix_is_said_and_no_password(root: str) -> None:
     """A wrong prefix looks like a cluster without keys."""
     done = CliRunner().invoke(kedge, ["check", server().url(root)])
     assert done.exit_code == 2
-    assert "no key stands there" in done.output
+    assert "no key is there" in done.output
     refused = CliRunner().invoke(kedge, ["check", f"etcd://me:hunter2@{server().address}/a"])
     assert refused.exit_code == 2
     assert "hunter2" not in refused.output

@@ -108,7 +108,7 @@ def test_sasl_at_a_server_without_it_is_one_refusal_in_words(server: LocalZooKee
     as long as the connect timeout lasts."""
     log = server.folder / "server.log"
     before = log.read_text(errors="replace").count("saslServer is null")
-    with pytest.raises(Unauthorized, match="refuses the credentials: it has no SASL login"):
+    with pytest.raises(Unauthorized, match="refused the credentials: the server has no SASL login"):
         opened(f"zookeeper://{server.address}/x", auth=f"sasl:me:{SECRET}")
     said = log.read_text(errors="replace").count("saslServer is null") - before
     assert 0 < said < 10

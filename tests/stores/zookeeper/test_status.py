@@ -45,7 +45,7 @@ def answering(answer: bytes) -> Iterator[str]:
         (OFF, None, None, None),
         (b"", None, None, None),
         (b"\xff" * 20_000, None, None, None),
-        (OUT, None, None, "serves no requests: it is not in a quorum"),
+        (OUT, None, None, "serves no requests: it is not part of a quorum"),
     ],
     ids=["on", "switched off", "nothing", "garbage", "no quorum"],
 )
@@ -64,4 +64,4 @@ def test_each_host_is_asked_within_the_time() -> None:
         first, second = states(Address(("127.0.0.1:1", host)), 5.0)
     assert (first.problem, second.version) == ("does not answer: ConnectionRefusedError", "3.9.4")
     (late,) = states(Address(("127.0.0.1:1",)), 0.0)
-    assert late.problem == "not asked: the time was over"
+    assert late.problem == "not queried: no time was left"

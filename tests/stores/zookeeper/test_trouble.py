@@ -102,7 +102,7 @@ def test_a_port_that_speaks_another_protocol(says: bytes) -> None:
     with foreign(says) as address:
         error = raised_by(lambda: open_store(f"zookeeper://{address}/x?connect_timeout=1"))
         assert isinstance(error, Unavailable)
-        assert f"{address}/x: nothing that speaks ZooKeeper" in str(error)
+        assert f"{address}/x: no ZooKeeper answered" in str(error)
     eventually("threads end", lambda: set(threading.enumerate()) <= before)
 
 

@@ -52,7 +52,7 @@ def test_a_password_may_come_from_a_file(tmp_path: Path) -> None:
         ("zookeeper://h/a/../b", "chroot"),
         ("zookeeper://h/a b", "chroot"),
         ("zookeeper://h/" + "x" * 201, "200"),
-        ("zookeeper://h/zookeeper/x", "own"),
+        ("zookeeper://h/zookeeper/x", "belongs to ZooKeeper"),
         ("zookeeper://h?session_timeout=0", "session_timeout"),
         ("zookeeper://h?session_timeout=nan", "session_timeout"),
         ("zookeeper://h?connect_timeout=soon", "connect_timeout"),
