@@ -214,7 +214,7 @@ def test_without_the_extra_tables_are_refused_and_say_what_is_missing(tmp_path: 
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.startswith("kedge: tables need the extra kedge[pipeline]: ")
+    assert done.stderr.startswith("kedge: pyarrow is not installed; run: ")
     assert done.stderr.count("\n") == 1
 
 

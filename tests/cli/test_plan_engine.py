@@ -47,7 +47,7 @@ def test_a_fleet_is_done_without_spark_where_there_is_none_and_that_is_said(
     done = CliRunner().invoke(kedge, ["plan", "check", str(fleet), "--all-clusters", "--engine", "auto"])
     assert done.exit_code in (0, 1)
     assert done.stderr.startswith("kedge: engine: local, although there are 2 clusters: ")
-    assert ("PySpark is not installed" in done.stderr) == (missing == "pyspark")
+    assert ("pyspark is not installed" in done.stderr) == (missing == "pyspark")
 
 
 def test_a_master_or_a_server_that_is_named_is_spark(fleet: Path) -> None:

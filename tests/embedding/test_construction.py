@@ -36,6 +36,8 @@ FLAGS = (
     "resume_foreign_targets",
     "delete_topic_enable",
     "delete_topic_partition_enable",
+    "kafka_brokers",
+    "depose_kafka_controller",
 )
 FROM_ZERO = ("reserved_broker_max_id", "leader_imbalance_per_broker_percentage")
 NUMBERS = sorted({field.name for field in attrs.fields(Settings)} - {*FLAGS})

@@ -154,7 +154,7 @@ def test_a_seed_that_holds_says_so_and_one_that_fails_prints_its_replay(
     assert main(["explore", "--seeds", "1..2", "--steps", "40"]) == 0
     assert "2 seeds, 0 failed" in capsys.readouterr().out
 
-    def fail(seed: int, steps: int) -> object:
+    def fail(seed: int, steps: int, **_: bool) -> object:
         return attrs.evolve(run_seed(seed, 20), error=f"NotInTime: after {steps} steps")
 
     monkeypatch.setattr("tests.verify.__main__.run_seed", fail)

@@ -26,7 +26,8 @@ def test_every_count_of_a_gateway_has_words() -> None:
     """Those of refused connections, and those that docs/metrics.md names."""
     assert relay.Lost.kind in kinds(Refused)
     page = (CHECKOUT / "docs" / "metrics.md").read_text(encoding="utf-8")
-    listed = set(re.findall(r"`([a-z_]+)`", page[page.index("`garbage` (") :].partition("\n\n")[0]))
+    kinds_of_page = page[page.index("Kinds of `Events` for connections") :].partition("Kinds of `Events` for gateways")
+    listed = set(re.findall(r"`([a-z_]+)`", kinds_of_page[0] + kinds_of_page[2].partition("\n\n")[0]))
     assert "forwarded" in listed
     assert COUNTS.keys() == kinds(Refused) | listed
 
