@@ -1,4 +1,4 @@
-"""Amounts as a person reads them, the same on a terminal and on a page, and as a person writes them."""
+"""Amounts as text for people, the same on a terminal and on a page, and back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIMES: Final = (
 
 
 def amount(value: float) -> str:
-    """Bytes."""
+    """A number of bytes as text."""
     left, unit = float(value), 0
     while left >= 1024 and unit < len(_UNITS) - 1:
         left, unit = left / 1024, unit + 1
@@ -26,7 +26,7 @@ def amount(value: float) -> str:
 
 
 def binary_unit(most: float) -> tuple[str, float]:
-    """The unit in which values up to `most` are small numbers, and how many bytes it is."""
+    """The unit in which values up to `most` are small numbers, and its number of bytes."""
     unit = 0
     while most >= 1024 and unit < len(_UNITS) - 1:
         most, unit = most / 1024, unit + 1
@@ -34,7 +34,7 @@ def binary_unit(most: float) -> tuple[str, float]:
 
 
 def duration(seconds: float) -> str:
-    """A time, in its two largest units."""
+    """A time as text, in its two largest units."""
     whole = round(seconds)
     if seconds < 10:
         return f"{seconds:.1f} s"
@@ -46,7 +46,7 @@ def duration(seconds: float) -> str:
 
 
 def bytes_of(text: str) -> int | None:
-    """Of 123, 5GiB (1024) or 1.5GB (1000) the bytes; None of anything else."""
+    """The bytes of 123, 5GiB (1024) or 1.5GB (1000); None for any other text."""
     found = _WRITTEN.fullmatch(text)
     if found is None:
         return None

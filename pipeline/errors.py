@@ -1,32 +1,33 @@
-"""What the pipeline raises. One root; the message says what, where, what was expected and what was got."""
+"""The errors of the pipeline, with one root. The message says what, where, what was expected and what was found."""
 
 from __future__ import annotations
 
 
 class PipelineError(Exception):
-    """Something given cannot be used; nothing was written."""
+    """An input cannot be used; nothing was written."""
 
 
 class BadInput(PipelineError, ValueError):
-    """An input is not of its kind as a whole: no JSON, a column missing, an option out of range."""
+    """An input is wrong as a whole: no JSON, a missing column, an option out of range."""
 
 
 class NotFound(PipelineError, LookupError):
-    """A table, a snapshot or a plan that was named is not there."""
+    """A named table, snapshot or plan does not exist."""
 
 
 class Refused(PipelineError):
-    """A plan may not be handed over as things stand: the cluster is another than the plan was made from, somebody else
-    moves something, a target is down. Nothing was handed over since it was asked."""
+    """A plan cannot be submitted now: the cluster differs from the plan's snapshot, another tool moves partitions, or a
+    target is down. Nothing was submitted by this call."""
 
 
 class Stopped(PipelineError):
-    """Not everything moved. What was handed over before goes on in the cluster, and asking again goes on with it."""
+    """Not everything moved. Submitted reassignments continue in the cluster, and running the command again
+    continues."""
 
 
 class NothingAsked(BadInput):
-    """What is asked for is nothing in this cluster: no broker of it is to be drained."""
+    """The request is empty for this cluster: none of the brokers to drain is in it."""
 
 
 class EngineFailed(PipelineError):
-    """Spark did not come to the end of a job; the message is what it says of it."""
+    """A Spark job failed; the message is Spark's."""

@@ -1,7 +1,7 @@
-"""Clusters to plan on, as large as one likes: seeded, with racks, heavy-tailed sizes and hot partitions.
+"""Generates clusters of any size to plan on: seeded, with racks, heavy-tailed sizes and hot partitions.
 
-The same arguments give the same tables. Replicas stand as KIP-36's placement would put them, one topic after the other;
-sizes are drawn per topic (a few topics hold most bytes) and a little per partition; one partition in a hundred is hot.
+The same arguments give the same tables. Replicas are placed as by KIP-36, topic by topic. Sizes are drawn per topic (a
+few topics hold most bytes) and vary a little per partition; one partition in a hundred is hot.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def generate(
     empty_brokers: int = 0,
     seed: int = 0,
 ) -> dict[str, Arrow]:
-    """Validated tables `broker`, `partition` and `replica_load` of `topics` x `partitions`. Brokers have the ids from
-    1001 on, in turn in `racks` racks (0: none); the last `empty_brokers` of them hold nothing. ValueError where there
-    are fewer brokers than replicas."""
+    """Validated tables `broker`, `partition` and `replica_load` of `topics` x `partitions`. Brokers have ids from 1001
+    on, alternating over `racks` racks (0: none); the last `empty_brokers` hold nothing. Raises ValueError if there are
+    fewer brokers than replicas."""
     holding = brokers - empty_brokers
     if not 1 <= replication_factor <= holding:
-        raise ValueError(f"replication factor {replication_factor} with {holding} brokers that may hold replicas")
+        raise ValueError(f"replication factor {replication_factor} is not within 1..{holding} (brokers with replicas)")
     random = np.random.Generator(np.random.PCG64(seed))
     count = topics * partitions
     topic = np.repeat(np.arange(topics), partitions)
@@ -91,8 +91,8 @@ def generate(
 
 
 def _placed(brokers: int, count: int, factor: int, racks: int, start: Any) -> Any:
-    """Indexes of brokers: the leaders in turn from `start` on; the followers one rack further each, at a distance that
-    grows as the leaders come round."""
+    """Indexes of brokers: the leaders in turn from `start` on, each follower one rack further, at a distance that grows
+    with each round of the leaders."""
     number = np.arange(count)
     step = max(1, min(racks, brokers))
     leader = (number + start) % brokers
@@ -101,7 +101,7 @@ def _placed(brokers: int, count: int, factor: int, racks: int, start: Any) -> An
     found[:, 0] = leader
     for j in range(1, factor):
         candidate = (leader + j + turn) % brokers
-        for _ in range(brokers):  # past those that hold one already; in order, so that racks stay apart where they can
+        for _ in range(brokers):  # skip brokers with a replica, in order, to keep racks apart if possible
             taken = (found[:, :j] == candidate[:, None]).any(axis=1)
             if racks > 1:
                 free_racks = j < step

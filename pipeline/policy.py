@@ -1,18 +1,18 @@
-"""A policy: what is wanted of each cluster of a fleet, as `kedge plan run` reads it from a file of TOML.
+"""A policy: the wanted state of each cluster, as `kedge plan run` reads it from a TOML file.
 
     tables = "s3a://warehouse/kedge"      # as TABLES of the other commands; paths are relative to the policy's folder
     format = "parquet"                    # as --format
-    out = "plans"                         # a folder for the exports and the page of the fleet
+    out = "plans"                         # a folder for the exports and the page of all clusters
 
-    [default]                             # of every cluster
+    [default]                             # for every cluster
     steps = ["drain", "fix-racks", "rebalance"]
     tolerance = 0.05
     throttle = "100MB"
 
-    [cluster.test]                        # what is other for one
+    [cluster.test]                        # overrides for one cluster
     skip = true
 
-Settings are called as the options of `load`, `drain`, `rebalance`, `set-rf` and `waves`.
+The names are those of the options of `load`, `drain`, `rebalance`, `set-rf` and `waves`.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _KINDS: Final = {
 
 @attrs.frozen
 class Policy:
-    """Of one cluster. `steps`: what may be planned, the first that changes something is; `sha256`: of all settings.
-    `window`, `samples_age`: seconds, as `load` has them; None: as the snapshot was loaded."""
+    """The policy of one cluster. `steps`: the possible plans; the first that changes something is made. `sha256`: of
+    all values. `window`, `samples_age`: seconds, as for `load`; None: as when the snapshot was loaded."""
 
     steps: tuple[str, ...] = ("drain", "fix-racks", "rebalance")
     skip: bool = False
@@ -76,7 +76,7 @@ class Policy:
             raise BadInput("steps: set-rf needs a factor")
         for step in self.steps:
             self.request(step)
-        self.limits, self.waves  # noqa: B018 - what they refuse is found here
+        self.limits, self.waves  # noqa: B018 - they check their values
         if self.window is not None and self.window < 1:
             raise BadInput(f"window: expected at least 1 second, got {self.window}")
         if self.samples_age is not None and not 0 <= self.samples_age < math.inf:
@@ -84,7 +84,7 @@ class Policy:
 
     @property
     def loads(self) -> bool:
-        """Whether samples count otherwise than they did when the snapshot was collected."""
+        """Whether samples count differently from when the snapshot was collected."""
         return self.window is not None or self.samples_age is not None
 
     @property
@@ -106,7 +106,7 @@ class Policy:
         return hashlib.sha256(json.dumps(attrs.asdict(self), sort_keys=True).encode()).hexdigest()
 
     def request(self, step: str) -> Request:
-        """What a step asks for. BadInput where its settings are out of range."""
+        """The request of a step. Raises BadInput if its values are out of range."""
         if step == "rebalance":
             return Rebalance(self.tolerance, self.max_bytes)
         if step == "set-rf":
@@ -118,7 +118,7 @@ class Policy:
 
 @attrs.frozen
 class Fleet:
-    """A whole policy. `clusters`: those that have settings of their own."""
+    """A whole policy. `clusters`: those with values of their own."""
 
     tables: Location
     out: Path
@@ -134,13 +134,13 @@ class Fleet:
 
 
 def read_policy(path: Path) -> Fleet:
-    """The policy of a file. BadInput names what is not understood, NotFound the file that is not there."""
+    """The policy in a file. Raises BadInput that names the mistake, NotFound if the file is missing."""
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise NotFound(f"{path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: no TOML: {error}") from None
+        raise BadInput(f"{path}: invalid TOML: {error}") from None
     try:
         return _fleet(found, path.parent)
     except BadInput as error:
@@ -170,12 +170,12 @@ def _policy(found: dict[str, Any], where: str) -> Policy:
 
 
 def _value(found: dict[str, Any], name: str, where: str) -> Any:
-    """A setting, of the type that its default has."""
+    """A value, of the type of its default."""
     value, default = found[name], attrs.fields_dict(Policy)[name.replace("-", "_")].default
     if name in _BYTES:
         parsed = value if type(value) is int and value >= 0 else bytes_of(value) if type(value) is str else None
         if parsed is None:
-            raise BadInput(f"{where}.{name}: {value!r:.80} is no number of bytes, as 123, 5GiB or 1.5GB are")
+            raise BadInput(f"{where}.{name}: expected bytes such as 123, 5GiB or 1.5GB, got {value!r:.80}")
         return parsed
     if name == "steps":
         return tuple(_typed(found, name, list, where=f"{where}."))
@@ -188,7 +188,7 @@ def _value(found: dict[str, Any], name: str, where: str) -> Any:
 def _typed(found: dict[str, Any], name: str, kind: type, default: Any = None, where: str = "") -> Any:
     value = found.get(name, default)
     if value is None:
-        raise BadInput(f"{where}{name}: is missing")
+        raise BadInput(f"{where}{name}: the value is missing")
     if type(value) is not kind:
         raise BadInput(f"{where}{name}: expected {_KINDS[kind]}, got {value!r:.80}")
     return value
@@ -197,4 +197,4 @@ def _typed(found: dict[str, Any], name: str, kind: type, default: Any = None, wh
 def _check_names(found: Mapping[str, Any], known: Any, where: str) -> None:
     for name in found:
         if name not in known:
-            raise BadInput(f"{where}{name}: there is no such setting; there are {', '.join(known)}")
+            raise BadInput(f"{where}{name}: unknown name; expected one of {', '.join(known)}")

@@ -1,7 +1,7 @@
-"""Errors of what is written name the file that was asked for.
+"""Errors of writing name the file that the user asked for.
 
-The system names no file where a disk is full, pyarrow neither, and what is written beside its place, to be renamed in
-the end, is named by a path that nobody knows and that is gone by then.
+The system names no file if a disk is full, nor does pyarrow. A file that is written under a temporary name and then
+renamed would be reported under that name, which no longer exists.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 @contextmanager
 def written_as(path: Path) -> Iterator[None]:
-    """An OSError of the block names `path`, and says what the system says, whoever raises it."""
+    """An OSError of the block names `path`, with the system's message."""
     try:
         yield
     except OSError as error:

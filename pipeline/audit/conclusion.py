@@ -1,4 +1,4 @@
-"""What an audit comes to: everything that files and groups showed, put together and in order."""
+"""The result of an audit: the findings of all files and groups, in order."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ def conclude(
     found: Sequence[Violation | Gap],
     partitions: int,
 ) -> Audit:
-    """Everything that the order and the folds found, put together and in order. Raises NoJournal where there is not one
-    line of a journal."""
+    """The findings of the order and of the folds as one result. Raises NoJournal if there is no line of a journal."""
     rank = {edge.file: at for at, edge in enumerate(order.edges)}
     violations = [v for v in found if isinstance(v, Violation)]
     violations += first_of_term(rank, [*order.violations(), *late(order.edges, rest)], set())
@@ -30,15 +29,15 @@ def conclude(
     gaps += rest.gaps
     counts = _counts(order.edges, partitions)
     if not counts.lines and not rest.quarantine:
-        raise NoJournal("there is no whole commit to audit")
+        raise NoJournal("the files hold no whole commit to audit")
     unchecked = tuple((event, n) for event, n in counts.events if event not in KNOWN)
     quarantine = tuple(sorted(rest.quarantine, key=lambda q: (rank.get(q.source, 0), q.line, q.reason)))
     return Audit(in_order(rank, violations), gaps_in_order(rank, gaps), quarantine, counts, unchecked)
 
 
 def late(edges: Sequence[Edge], rest: Rest, told: Container[int] = ()) -> Iterator[Violation]:
-    """What files hold of a term that was over, for which they are read once more. One that went meanwhile is a gap.
-    `told`: epochs that are not looked for."""
+    """Lines that were written after the end of their term, for which the files are read once more. A file that was
+    deleted meanwhile is a gap. `told`: epochs to skip."""
     for file, epoch, bound in (one for one in suspects(edges) if one[1] not in told):
         try:
             lights = (now for event in read_whole(Path(file)) if (now := light(event)) is not None)

@@ -1,4 +1,4 @@
-"""What of a line says where it stands in the order, and what of a file the files beside it are held against."""
+"""The part of a line that its order needs, and the part of a file that its neighbours are compared with."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipeline.journal.lines import BAD_LINE, Event
 
 
 class Light(NamedTuple):
-    """What the order of a line needs. `epoch` -1: the line is in quarantine, only its hash is known."""
+    """What the order needs of a line. `epoch` -1: the line is in quarantine, only its hash is known."""
 
     line: int
     epoch: int
@@ -24,7 +24,7 @@ class Light(NamedTuple):
     topic: str | None = None
     partition: int | None = None
     lost: str | None = None
-    """Of a Gap, what it says is missing."""
+    """What a Gap says is missing."""
     ts: int = 0
 
     @property
@@ -34,8 +34,8 @@ class Light(NamedTuple):
 
 
 class Last(NamedTuple):
-    """The line before: `begun` is the row with which its commit began, `ended` whether it was the last of it,
-    `is_torn` whether lines of its commit are missing."""
+    """The line before: `begun` is the first row of its commit, `ended` whether it was the last row, `is_torn` whether
+    lines of the commit are missing."""
 
     line: Light
     begun: int
@@ -44,9 +44,9 @@ class Last(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """Rows are missing before `line`. `epoch`, `seq`: of the commit that goes on there without its beginning; -1: the
-    next line begins one. `unended`: epoch and seq of the commit whose last row is among what is missing.
-    `reached_ms`: the last ts of the lines before."""
+    """Rows are missing before `line`. `epoch`, `seq`: of the commit that continues there without its beginning; -1: the
+    next line begins a commit. `unended`: epoch and seq of the commit whose last row is missing. `reached_ms`: the last
+    ts of the lines before."""
 
     line: int
     epoch: int = -1
@@ -56,9 +56,9 @@ class Lost(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """What others need to know of a file. `takeovers`, `seq_max`: by controller epoch; `lost`: where rows
-    are missing; `rises`: lines with which a higher epoch begins, and the last ts before; `spans`: first and last ts,
-    by epoch; `ends_lost`: rows are missing after the last line; `bad_hash`: its hash, if that is a bad one."""
+    """What is known of a file. `takeovers`, `seq_max`: by controller epoch; `lost`: where rows are missing; `rises`:
+    lines with which a higher epoch begins, and the last ts before; `spans`: first and last ts, by epoch; `ends_lost`:
+    rows are missing after the last line; `bad_hash`: the hash of the last line, if that is in quarantine."""
 
     file: str
     first: Light | None
@@ -77,11 +77,11 @@ class Edge(NamedTuple):
 
 
 TOLD_ONCE: Final = ("chain", "superseded epoch")
-"""Kinds of which the first of each term is kept."""
+"""Kinds of which only the first of each term is reported."""
 
 
 def light(event: Event) -> Light | None:
-    """None for what says something of a file as a whole, or of its tail."""
+    """None for an event about a file as a whole, or about its tail."""
     row = event.row
     if row is None:
         return Light(event.line, -1, hash=event.hash) if event.problem == BAD_LINE and event.line else None

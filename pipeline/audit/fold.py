@@ -1,9 +1,9 @@
-"""The one fold of an audit: rows of a group, in the order of the journal, through a judge of them.
+"""Feeds the rows of a group, in the order of the journal, to a judge.
 
-* A judge (`TopicTrace`, `Throttles`) is fed row by row and told where rows are missing. In one pass over a journal
-  (`local`) it has all rows, and hears of these places as they come. Where topics are spread over groups, it has those
-  of its group, and `Marks` are what the order of the files showed before.
-* A group reads its rows once, as they come, and keeps none of them.
+* A judge (`TopicTrace`, `Throttles`) gets row by row, and the places where rows are missing. In one pass over a journal
+  (`local`) it gets all rows, and these places as they occur. If topics are spread over groups, it gets the rows of its
+  group, and `Marks` has the places that the order of the files showed before.
+* A group reads its rows once and keeps none of them.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from pipeline.journal.lines import Event
 
 Found: TypeAlias = list[Violation | Gap]
 Place: TypeAlias = Callable[[Event], tuple[int, int]]
-"""By which events of a journal are ordered."""
+"""The sort key of events of a journal."""
 
 
 class Judge(Protocol):
-    """Rows in the order of the journal, and what they break."""
+    """Takes rows in the order of the journal, and returns their violations."""
 
     def feed(self, event: Event, /) -> Iterable[Violation]: ...
     def lost(self, place: Lost, /) -> Iterable[Violation]: ...
@@ -34,8 +34,8 @@ class Judge(Protocol):
 
 
 class Marks(NamedTuple):
-    """Places are (rank of the file, line). `before`: those where rows are missing before, and those where a term ends,
-    with its last ts; `rises`, `epochs`: from there on, this is the controller epoch."""
+    """Places are (rank of the file, line). `before`: places before which rows are missing, and places where a term
+    ends, with its last ts. `rises`, `epochs`: from this place on, this is the controller epoch."""
 
     rank: Mapping[str, int]
     places: Sequence[tuple[int, int]]
@@ -45,7 +45,7 @@ class Marks(NamedTuple):
     last_ts_ms: int
 
     def place(self, event: Event) -> tuple[int, int]:
-        """By which events of a journal are ordered."""
+        """The sort key of an event."""
         return self.rank[event.file], event.line
 
 
@@ -71,8 +71,8 @@ def marks_of(order: Stitched) -> Marks:
 
 
 def judged(events: Iterable[Event], marks: Marks, *, throttles: bool) -> tuple[Found, int]:
-    """What is wrong with the events of a group, in the order of the journal, and how many partitions it has.
-    `throttles`: it is the group of what says something of throttles, of whatever topic."""
+    """The findings of a group whose events are in the order of the journal, and its number of partitions. `throttles`:
+    the group has all events about throttles, of any topic."""
     if throttles:
         return _fold((event for event in events if _row(event)["event"] in EVENTS), marks, Throttles()), 0
     trace = TopicTrace()
@@ -93,7 +93,7 @@ def _fold(events: Iterable[Event], marks: Marks, judge: Judge) -> Found:
         for one in marks.before[done:passed]:
             found += judge.lost(one) if isinstance(one, Lost) else judge.until(one)
         done = passed
-        if not rises or _row(event)["epoch"] >= marks.epochs[rises - 1]:  # else `order` tells it
+        if not rises or _row(event)["epoch"] >= marks.epochs[rises - 1]:  # else `order` reports it
             found += judge.feed(event)
     for one in marks.before[done:]:
         found += judge.lost(one) if isinstance(one, Lost) else judge.until(one)
@@ -101,7 +101,7 @@ def _fold(events: Iterable[Event], marks: Marks, judge: Judge) -> Found:
 
 
 def merged(own: Iterable[Event], side: Sequence[Event], place: Place) -> Iterator[Event]:
-    """The events of a group and those that are of every group, both in the order of the journal, as one."""
+    """The events of a group and those of every group, both in the order of the journal, as one stream."""
     left = iter(side)
     other = next(left, None)
     for event in own:

@@ -1,11 +1,11 @@
-"""An audit that goes on: `OnePass` over what came since, from what was kept of all before, and back to that.
+"""An audit of a growing journal: `OnePass` over the new rows, from the state kept before, and back to a state.
 
-* What comes are whole commits. So between two times every commit is over, and what it left half done is told.
-* Files are taken in the order of the journal. Lines of a file that stands before the one that was read last are late:
-  their numbers and their chain are looked at, and whether their term was over; no other rule, because the rows that
-  follow on them were judged without them. A gap says so.
-* A throttle that may still be removed, and a torn tail, are no gaps here: a journal that is followed has no end.
-* What is kept grows with partitions, with what is in flight, and with FILES_MAX files.
+* The rows form whole commits. So every commit is complete between two steps, and an incomplete one is reported.
+* Files are taken in the order of the journal. Lines of a file before the last one read are late: their numbers, their
+  chain and the end of their term are checked, but no other rule, because later rows were judged without them. They are
+  reported as a gap.
+* A throttle that may still be removed, and a torn tail, are no gaps here, since the journal has not ended.
+* The state grows with partitions, with what is in flight, and with up to FILES_MAX files.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from pipeline.audit.values import Gap, Quarantined, Violation, gaps_in_order, in
 from pipeline.journal.lines import FILE_GONE, Event
 
 FILES_MAX: Final = 16
-"""Files of a cluster that are remembered. Of what is written late into an older one, a gap is told alone."""
+"""How many files of a cluster are remembered. Late lines of an older one are only reported as a gap."""
 
 Said: TypeAlias = Violation | Gap | Quarantined
 Place: TypeAlias = tuple[bool, int, int, str]
 
 
 class Step(NamedTuple):
-    """What came of some rows: what is said of them, and what is to be kept, of the cluster and of each topic that they
-    speak of; None: nothing is known of it any more."""
+    """The result of some rows: the findings, and the state to keep, of the cluster and of each topic that the rows
+    name; None: nothing is known of the topic any more."""
 
     said: list[Said]
     state: str
@@ -53,8 +53,8 @@ class Step(NamedTuple):
 
 
 def follow(state: str | None, topics: Mapping[str, str | None], events: Sequence[Event]) -> Step:
-    """The next rows of a cluster: whole commits, ordered by `place_of` their file and by line. `state`, `topics`: what
-    was kept, None at the beginning; of topics, those that `topics_in` names."""
+    """Judge the next rows of a cluster: whole commits, ordered by `place_of` their file and by line. `state`, `topics`:
+    the state kept before, None at the beginning; of topics, those that `topics_in` names."""
     one = _Following(state, topics)
     for file, some in groupby(events, attrgetter("file")):
         one.take(file, list(some))
@@ -62,7 +62,7 @@ def follow(state: str | None, topics: Mapping[str, str | None], events: Sequence
 
 
 def place_of(file: str) -> Place:
-    """By which the files of a cluster are in the order of its journal; those with other names come last."""
+    """The sort key of files in the order of their journal; files with other names come last."""
     name = file_name(PurePath(file).name)
     return (True, 0, 0, file) if name is None else (False, name.controller_epoch, name.n, file)
 
@@ -80,7 +80,7 @@ class _Following(OnePass):
                 restore_topic(self.trace, name, text)
 
     def take(self, file: str, events: list[Event]) -> None:
-        """The next rows of a file."""
+        """Take the next rows of a file."""
         at = self._at
         if at is not None and place_of(file) < place_of(at.file):
             self._take_late(file, events, at)
@@ -92,11 +92,11 @@ class _Following(OnePass):
         self.feed(at, events)
 
     def _leave(self, at: FileOrder, events: Iterable[Event]) -> None:
-        """A file is over. One that is gone, and on which the next one does not follow, was not read to its end."""
+        """End a file. If it is deleted and the next rows do not continue it, it was not read to its end."""
         last, now = at.edge().last, next((event.row for event in events if event.row is not None), None)
         follows = last is None or now is None or now["epoch"] != last.line.epoch or now.get("prev") == last.line.hash
         if not follows and not Path(at.file).exists():
-            self._rest.take(Event(at.file, 0, "", None, FILE_GONE, "before it was read to its end"))
+            self._rest.take(Event(at.file, 0, "", None, FILE_GONE, "before all of it was read"))
         self.end(at)
 
     def _take_late(self, file: str, events: list[Event], at: FileOrder) -> None:
@@ -106,11 +106,11 @@ class _Following(OnePass):
             if event.row is None:
                 self._rest.take(event)
         epoch = next((event.row["epoch"] for event in events if event.row is not None), None)
-        text = f"{len(events)} lines came after lines of {PurePath(at.file).name}: no rule was held against them"
+        text = f"{len(events)} lines came after lines of {PurePath(at.file).name}: their rules were not checked"
         self._rest.gaps.append(Gap("late lines", file, events[0].line, epoch, text))
 
     def said(self) -> list[Said]:
-        """What these rows showed, each kind of thing in the order of the journal."""
+        """The findings of these rows, each kind in the order of the journal."""
         self._found += [*self.trace.end(), *self._throttles.until(self._reached_ms())]
         files = sorted(self._files, key=place_of)
         rank, edges = {file: at for at, file in enumerate(files)}, [self._files[file].edge() for file in files]

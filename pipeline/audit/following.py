@@ -1,6 +1,6 @@
-"""Whether a line may follow on another: its link of the chain, its term, its numbers.
+"""Whether a line may follow another: its link of the chain, its term, its numbers.
 
-Whatever breaks is said with the line that follows wrongly.
+A violation is reported at the line that follows wrongly.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pipeline.audit.values import Gap, Violation
 
 
 def lost_before(before: Last | None, now: Light, reached_ms: int) -> Lost:
-    """The place between two lines, where rows are missing."""
+    """The place between two lines where rows are missing."""
     unended = (-1, -1) if before is None or before.ended else before.line.at
     epoch, seq = (-1, -1) if now.row == 0 else now.at
     return Lost(now.line, epoch, seq, unended, reached_ms)
@@ -26,8 +26,8 @@ def after(before: Last, now: Light, *, lost: bool) -> Last:
 
 
 def between(file: str, before: Last, now: Light, *, lost: bool, bad_hash: str | None = None) -> Iterator[Violation]:
-    """What is wrong with `now` after the line `before`. `lost`: lines between them are missing; `bad_hash`: of the line
-    in quarantine that stands between them."""
+    """The violations of `now` after the line `before`. `lost`: lines between them are missing; `bad_hash`: the hash of
+    a line in quarantine between them."""
     yield from _link(file, before, now, lost=lost, bad_hash=bad_hash)
     yield from _term(file, before, now, lost=lost)
     yield from _number(file, before, now, lost=lost)
@@ -36,10 +36,10 @@ def between(file: str, before: Last, now: Light, *, lost: bool, bad_hash: str | 
 def _link(file: str, before: Last, now: Light, *, lost: bool, bad_hash: str | None) -> Iterator[Violation]:
     if now.prev is None:
         if now.event not in STARTS_CHAIN:
-            yield said(file, "chain", now, "prev, which only the first line of a term has not", "none")
+            yield said(file, "chain", now, "prev, since the line is not the first of its term", "none")
     elif now.epoch != before.line.epoch:
         if not lost:
-            yield said(file, "chain", now, f"the Takeover of epoch {now.epoch}, with which a chain begins", "a link")
+            yield said(file, "chain", now, f"the Takeover of epoch {now.epoch} to begin the chain", "a link")
     elif not lost or bad_hash is not None:
         expected = before.line.hash if bad_hash is None else bad_hash
         if now.prev != expected:
@@ -52,7 +52,7 @@ def _term(file: str, before: Last, now: Light, *, lost: bool) -> Iterator[Violat
         if was.event == "Resigned":
             yield said(file, "term", now, "nothing after Resigned", now.event)
     elif now.epoch < was.epoch:
-        yield superseded(file, now, f"at least {was.epoch}, which took over before")
+        yield superseded(file, now, f"at least {was.epoch}, which took over earlier")
     elif now.epoch == was.epoch:
         yield said(file, "term", now, f"a controller epoch above {was.epoch}", now.epoch)
     elif now.event not in STARTS_CHAIN and not lost:
@@ -71,7 +71,7 @@ def _number(file: str, before: Last, now: Light, *, lost: bool) -> Iterator[Viol
     if lost:
         return
     if not before.ended and not is_next:
-        yield said(file, "numbering", now, f"the other rows of seq {was.seq}, which did not end", f"seq {now.seq}")
+        yield said(file, "numbering", now, f"the remaining rows of seq {was.seq}", f"seq {now.seq}")
         return
     expected = was.row + 1 if is_next else 0
     if now.row != expected:
@@ -85,8 +85,8 @@ def ends(file: str, last: Last) -> Iterator[Violation]:
 
 
 def missing_tail(file: str, before: tuple[int, int], now: Light) -> Gap | None:
-    """Commits between two terms that have no lines: their controller ended before it wrote them. `before`: epoch and
-    seq of the line before."""
+    """Commits between two terms without lines: their controller ended before it wrote them. `before`: epoch and seq of
+    the line before."""
     epoch, seq = before
     if now.event != "Takeover" or now.seq <= seq + 1 or now.epoch <= epoch:
         return None

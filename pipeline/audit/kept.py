@@ -1,8 +1,7 @@
-"""What an audit that goes on must remember between two batches, as plain values: a JSON text of the cluster, and one of
-each topic.
+"""The state of a followed audit between two batches, as plain values: one JSON text of the cluster, and one per topic.
 
-`VERSION` is that of their layout: whatever reads them differently is another version, and begins anew. No text grows
-with the rows of a journal.
+`VERSION` is the version of their layout; an audit with another version begins from the start. No text grows with the
+rows of a journal.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from pipeline.journal.lines import Event
 
 VERSION: Final = 1
 EPOCHS_MAX: Final = 64
-"""Terms of which it is remembered what was told of them, and with which seq they began."""
+"""How many terms are remembered, with what was reported of them and their first seq."""
 
 
 def text_of(value: Any) -> str:
@@ -27,7 +26,7 @@ def text_of(value: Any) -> str:
 
 
 def topics_in(events: Iterable[Event]) -> set[str]:
-    """The topics that rows speak of, those that they list in their detail included."""
+    """The topics that rows name, including those listed in their detail."""
     found = set()
     for row in (event.row for event in events if event.row is not None):
         if "topic" in row:
@@ -73,7 +72,7 @@ def kept_edge(edge: Edge) -> Any:
 
 
 def kept_trace(trace: TopicTrace) -> Any:
-    """What is of no topic."""
+    """The part of the state without a topic."""
     term = trace.term
     of_term = None if term is None else (
         term.epoch,
@@ -96,7 +95,7 @@ def restore_trace(trace: TopicTrace, value: Any) -> None:
 
 
 def kept_topics(trace: TopicTrace, names: Iterable[str]) -> dict[str, str | None]:
-    """Of each topic its text; None of one of which nothing is known."""
+    """The text of each topic; None if nothing is known of it."""
     parts: dict[str, dict[str, list[Any]]] = {name: {} for name in names}
 
     def add(topic: str, what: str, *value: Any) -> None:
@@ -120,7 +119,7 @@ def kept_topics(trace: TopicTrace, names: Iterable[str]) -> dict[str, str | None
 
 
 def restore_topic(trace: TopicTrace, name: str, text: str) -> None:
-    """What was known of a topic, as far as it still counts."""
+    """Restore what was known of a topic, as far as it is still valid."""
     kept, term = json.loads(text), trace.term
     for topic_id, partition, epoch in kept.get("epochs", ()):
         trace.epochs[name, topic_id, partition] = epoch

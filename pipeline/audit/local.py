@@ -1,5 +1,5 @@
-"""The audit in this process: one pass over the files, in the order of the journal, without a JVM; or in several
-processes, which say the same.
+"""The audit in this process: one pass over the files in the order of the journal, without a JVM; or in several
+processes with the same result.
 
 Memory grows with partitions and what is in flight, not with lines.
 """
@@ -25,26 +25,26 @@ from pipeline.journal.files import NoJournal, Part, read_part, split, whole_part
 from pipeline.journal.lines import Event
 
 SEVERAL_BYTES = 2**24
-"""Of less, one process is done before others have started."""
+"""Below this size, one process has finished before others have started."""
 
 
 def audit(
     files: Sequence[Path],
-    told: Told = lambda done, total: None,  # noqa: ARG005 - nobody looks
+    told: Told = lambda done, total: None,  # noqa: ARG005 - no progress bar
     *,
     processes: int = 1,
     several_bytes: int = SEVERAL_BYTES,
 ) -> Audit:
-    """The audit of a journal, whose files stand in their order. `told`: called with how many bytes are done, of how
-    many. `processes`: of how many it may make use, where there are `several_bytes` to read; the result is the same.
-    A script that asks for several must be safe to import (`if __name__ == "__main__"`), as for any pool of processes.
+    """The audit of a journal, whose files are in their order. `told`: called with the bytes done and the total.
+    `processes`: how many may be used if there are `several_bytes` to read; the result is the same. A script that uses
+    several must be safe to import (`if __name__ == "__main__"`), as for any pool of processes.
 
     Raises NoJournal if a file cannot be read at all, or none holds a line of a journal.
     """
     parts = [part_of(path) for path in files]
     size = sum(part.end for part in parts)
     if processes > 1 and size >= several_bytes:
-        with suppress(BrokenProcessPool, OSError, EOFError, MemoryError):  # one pass says what it was
+        with suppress(BrokenProcessPool, OSError, EOFError, MemoryError):  # one pass then raises the error
             return conclude(*audit_in(processes, parts, told))
     one, done = OnePass(), 0
     for part in parts:
@@ -65,7 +65,7 @@ def part_of(path: Path) -> Part:
 
 
 class OnePass:
-    """All rows of a journal through the order and the judges, side by side. `trace`: the judge of topics."""
+    """Feeds all rows of a journal to the order and to both judges. `trace`: the judge of topics."""
 
     def __init__(self) -> None:
         self.trace = TopicTrace()
@@ -76,12 +76,12 @@ class OnePass:
         self._epoch = -1
 
     def begin(self, file: str) -> FileOrder:
-        """The next file begins."""
+        """Begin the next file."""
         self._order.begin(file)
         return FileOrder(file)
 
     def feed(self, order: FileOrder, events: Iterable[Event]) -> None:
-        """The next events of the file, whose order it is."""
+        """Take the next events of the file with this order."""
         feed = self.trace.feed
         for event in events:
             if not order.goes_on(event):
@@ -94,11 +94,11 @@ class OnePass:
                     self._found += self._throttles.feed(event)
 
     def end(self, order: FileOrder) -> None:
-        """The file is over."""
+        """End the file."""
         self._order.end(order.edge(), is_gone=order.file in self._rest.gone)
 
     def _apart(self, order: FileOrder, event: Event) -> None:
-        """What does not plainly follow on the line before; rows that are missing before it are told before it."""
+        """An event that does not simply follow the line before. Missing rows before it are reported first."""
         if event.row is None:
             self._rest.take(event)
         now = light(event)
@@ -111,6 +111,6 @@ class OnePass:
             self._found += [*self.trace.lost(place), *self._throttles.lost(place)]
 
     def result(self) -> Audit:
-        """What all files come to. Raises NoJournal."""
+        """The result of all files. Raises NoJournal."""
         ends = [*self.trace.end(), *self._throttles.end(self._order.reached_ms)]
         return conclude(self._order, self._rest, self._found + ends, len(self.trace.partitions))

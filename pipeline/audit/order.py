@@ -1,11 +1,9 @@
-"""Order: numbers, terms and the chain of hashes of one file, line by line; what is missing, and who wrote after his
-term.
+"""Order: numbers, terms and the hash chain of one file, line by line; missing rows, and lines written after their term.
 
-* A file is checked by itself, so that files can be checked at once; `stitched` holds the first line of each against the
-  last one of the file before.
-* A broken chain is said once per term: what comes after the first place where it does not hold was not proved by it
-  anyhow.
-* After a line in quarantine, or a file that is gone, nobody knows which number comes next: it is taken as it is.
+* A file is checked by itself, so that files can be checked in parallel; `stitched` compares the first line of each with
+  the last one of the file before.
+* A broken chain is reported once per term: it proves nothing about later lines anyway.
+* After a line in quarantine, or a deleted file, the next number is unknown, and any number is accepted.
 """
 
 from __future__ import annotations
@@ -20,11 +18,11 @@ from pipeline.audit.values import Gap, Violation
 from pipeline.journal.lines import Event
 
 _APART: Final = frozenset({"Takeover", "Gap", "Resigned"})
-"""Events that always go the long way."""
+"""Events that never take the fast path."""
 
 
 class FileOrder:
-    """The lines of one file, in their order, each given to `take`, or as `Light` to `feed`."""
+    """The lines of one file in their order, each given to `take`, or as `Light` to `feed`."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -46,7 +44,7 @@ class FileOrder:
 
     @classmethod
     def resumed(cls, edge: Edge) -> FileOrder:
-        """As after the line with which `edge` ends; what was found before is not found again."""
+        """The state after the last line of `edge`; earlier findings are not reported again."""
         order = cls(edge.file)
         order.first, order._last = edge.first, edge.last
         order._takeovers, order._seq_max, order._spans = dict(edge.takeovers), dict(edge.seq_max), dict(edge.spans)
@@ -54,27 +52,27 @@ class FileOrder:
         return order
 
     def take(self, event: Event) -> None:
-        """Take in what comes next in the file."""
+        """Take the next event of the file."""
         if not self.goes_on(event):
             now = light(event)
             if now is not None:
                 self.feed(now)
 
     def goes_on(self, event: Event) -> bool:
-        """Whether the event was taken in, because it plainly follows on the line before."""
+        """Whether the event was taken, because it simply follows the line before."""
         run = self._run
         if run is None:
             run = self._run = self._begun()
         return run is not None and event.row is not None and run.goes_on(event, event.row)
 
     def _begun(self) -> _Run | None:
-        """What lines are held against that come next; None where they have to go the long way."""
+        """The state that the next lines are compared with on the fast path; None if they cannot take it."""
         if self._last is None or self._lost_now or self._last.line.event == "Resigned":
             return None
         return _Run(self._last, self._spans[self._last.line.epoch], self._events)
 
     def _end_run(self) -> None:
-        """Lines that went on plainly are as good as if each had been fed."""
+        """Update the state as if each line of the fast path had been fed."""
         run, self._run = self._run, None
         last = None if run is None else run.last()
         if run is None or last is None:
@@ -91,7 +89,7 @@ class FileOrder:
         return max((last for _, last in self._spans.values()), default=0)
 
     def feed(self, now: Light) -> list[Lost]:
-        """Take in the next line, whatever it is; the places before it, where rows are missing."""
+        """Take the next line, whatever it is; return the places before it where rows are missing."""
         reached_ms = self.reached_ms
         if now.epoch < 0:
             self._lost_now, self._bad_hash = True, now.hash
@@ -119,12 +117,12 @@ class FileOrder:
     def _follow(self, now: Light, reached_ms: int) -> None:
         before = self._last
         if before is None:
-            # Before the first line there may be bad ones: it is held against nothing then.
+            # Bad lines may precede the first one, which is then compared with nothing.
             self.first = now
             self._last = Last(now, now.row, ended=now.rows is not None, is_torn=self._lost_now)
             self._notes(ends(self.file, self._last))
         elif now.epoch < before.line.epoch:
-            self._notes([superseded(self.file, now, f"at least {before.line.epoch}, which took over before")])
+            self._notes([superseded(self.file, now, f"at least {before.line.epoch}, which took over earlier")])
         else:
             self._notes(between(self.file, before, now, lost=self._lost_now, bad_hash=self._bad_hash))
             if not self._lost_now and (gap := missing_tail(self.file, before.line.at, now)) is not None:
@@ -142,7 +140,7 @@ class FileOrder:
                 self._violations.append(violation)
 
     def edge(self) -> Edge:
-        """What was found, and what the files beside this one are held against."""
+        """The findings, and what the neighbouring files are compared with."""
         self._end_run()
         return Edge(
             self.file,
@@ -163,8 +161,8 @@ class FileOrder:
 
 
 class _Run:
-    """Lines of a term that plainly follow on each other: so do most, and a value for each would cost more. They are
-    held against each other as the journal spells them, and counted; what is not plain goes the long way."""
+    """The fast path for lines of a term that simply follow each other. Most lines do, and a value for each would cost
+    more. Lines are compared as dicts of the journal, and counted; any other line leaves the fast path."""
 
     __slots__ = (
         *("begun", "commits", "ended", "epoch", "event", "events"),
@@ -180,7 +178,7 @@ class _Run:
         self.commits = 0
 
     def goes_on(self, event: Event, row: Mapping[str, Any]) -> bool:
-        """Whether the event was taken in as the next one."""
+        """Whether the event was taken as the next one."""
         name, seq, n, ts = row["event"], row["seq"], row["row"], row["ts"]
         if row["epoch"] != self.epoch or name in _APART or row.get("prev") != self.hash:
             return False
@@ -201,6 +199,6 @@ class _Run:
         return True
 
     def last(self) -> Last | None:
-        """The last line that was taken in."""
+        """The last line that was taken."""
         now = None if self.event is None else light(self.event)
         return None if now is None else Last(now, self.begun, self.ended, self.is_torn)

@@ -1,8 +1,8 @@
-"""An audit in several processes: files are checked for their order at once, then topics are spread over groups.
+"""An audit in several processes: files are checked for their order in parallel, then topics are spread over groups.
 
-The first round reads every line, holds it to its kind, its hash and its place, and notes for each, as a byte, which
-group it is of. In the second round a group decodes the lines that are its own, and looks at no other. Rows without a
-topic are few, and given to every group; what says something of throttles is of one group more, which judges them.
+The first round reads every line, checks its form, its hash and its place, and notes the group of each line as a byte.
+In the second round a group decodes only its own lines. Rows without a topic are few and go to every group; rows about
+throttles go to one more group, which judges them.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from pipeline.journal.lines import Event, plain_row
 Told = Callable[[int, int], None]
 Each: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 Result: TypeAlias = tuple[Stitched, Rest, Found, int]
-"""The order, what is no event, what rows break, and how many partitions there are: as `conclude` takes them."""
+"""The order, what is no event, the findings and the number of partitions, as `conclude` takes them."""
 
 _GROUPS_MAX: Final = 100
-_NO_GROUP: Final = _GROUPS_MAX  # of no topic, or a line that cannot be read
-_THROTTLES: Final = 128  # added where it says something of throttles
+_NO_GROUP: Final = _GROUPS_MAX  # a row without a topic, or a line that cannot be read
+_THROTTLES: Final = 128  # added for a row about throttles
 
 
 class First(NamedTuple):
-    """What the first round says of a file. `side`: its rows that are of no topic; `whose`: a byte per line, from the
-    first one on, packed."""
+    """The result of the first round for a file. `side`: its rows without a topic; `whose`: the group of each line as a
+    byte, compressed."""
 
     edge: Edge
     rest: Rest
@@ -49,19 +49,20 @@ class First(NamedTuple):
 
 
 def audit_in(count: int, parts: Sequence[Part], told: Told) -> Result:
-    """In so many processes. Raises BrokenProcessPool, and OSError or EOFError where a file went meanwhile."""
+    """Audit in `count` processes. Raises BrokenProcessPool, and OSError or EOFError if a file was deleted or cut
+    meanwhile."""
     groups = min(count, _GROUPS_MAX)
     with ProcessPoolExecutor(groups, get_context("spawn"), _begin) as pool:
         return rounds(parts, groups, pool.map, told)
 
 
 def _begin() -> None:
-    gc.disable()  # nothing of an audit refers to itself, and the collector would look at all of it again and again
-    signal(SIGINT, SIG_DFL)  # on a terminal, the process that asked says that it was interrupted
+    gc.disable()  # an audit has no reference cycles, and the collector would traverse it again and again
+    signal(SIGINT, SIG_DFL)  # on a terminal, the parent process reports the interrupt
 
 
 def rounds(parts: Sequence[Part], groups: int, each: Each, told: Told) -> Result:
-    """Both rounds, with `each` in the place of `map`."""
+    """Both rounds, with `each` instead of `map`."""
     size, steps = sum(part.end for part in parts), len(parts) + groups + 1
     order, rest = Stitched(), Rest()
     side: list[Event] = []
@@ -82,7 +83,7 @@ def rounds(parts: Sequence[Part], groups: int, each: Each, told: Told) -> Result
 
 
 def first_round(groups: int, part: Part) -> First:
-    """A file, whose topics are spread over so many groups."""
+    """Read a file whose topics are spread over `groups`."""
     order, rest, whose = FileOrder(part.path), Rest(), bytearray()
     side: list[Event] = []
     of_topics: dict[str, int] = {}
@@ -107,7 +108,7 @@ def first_round(groups: int, part: Part) -> First:
 def second_round(
     parts: Sequence[Part], whose: Sequence[bytes], side: Sequence[Event], marks: Marks, group: int | None
 ) -> tuple[Found, int]:
-    """A group of topics; None: throttles."""
+    """Judge a group of topics; None: throttles."""
     ours = bytes(v >= _THROTTLES if group is None else v % _THROTTLES == group for v in range(256))
     own = (event for part, packed in zip(parts, whose, strict=True)
               for event in _chosen(part, zlib.decompress(packed).translate(ours)))  # fmt: skip
@@ -120,7 +121,7 @@ def _chosen(part: Part, is_ours: bytes) -> Iterator[Event]:
         row = plain_row(line)
         yield Event(part.path, number, "", row_of(line) if row is None else row)
     if next(left, None) is not None:
-        raise EOFError(f"{part.path} is shorter than it was")
+        raise EOFError(f"{part.path} was cut while it was read")
 
 
 def _lines(part: Part) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""What of a journal is no event, put aside: quarantine, torn tails, files that went."""
+"""What is no event of a journal: quarantine, torn tails, deleted files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pipeline.journal.lines import BAD_LINE, FILE_GONE, TORN_TAIL, Event
 
 
 class Rest:
-    """What is no event: quarantine, torn tails, files that went."""
+    """Collects what is no event: quarantine, torn tails, deleted files."""
 
     def __init__(self) -> None:
         self.quarantine: list[Quarantined] = []
@@ -26,7 +26,7 @@ class Rest:
             self.gaps.append(Gap("file gone", event.file, 0, None, reason))
 
     def add(self, other: Rest) -> None:
-        """What another has put aside."""
+        """Add what `other` has collected."""
         self.quarantine += other.quarantine
         self.gaps += other.gaps
         self.gone |= other.gone

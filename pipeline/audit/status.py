@@ -1,7 +1,7 @@
-"""The status of partitions by what rows say of it: online, readOnly, offline, gone, and never back (KIP-694).
+"""The status of partitions by the rows of a journal: online, readOnly, offline, gone, and never back (KIP-694).
 
-Told apart from the rules of a legal trace, because here a status is followed whatever event says it. What was never
-said is not known, and the first word is believed.
+It is separate from the rules of a legal trace, because here a status is followed across all events. An unknown status
+takes the first value that a row has.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ OFFLINE: Final = 1
 _NAMES: Final = {ONLINE: "online", READ_ONLY: "readOnly", OFFLINE: "offline"}
 _NEXT: Final = {ONLINE: (READ_ONLY, OFFLINE), READ_ONLY: (OFFLINE,), OFFLINE: ()}
 _GONE: Final = None
-_UNKNOWN: Final = 128  # no status: they have 8 bits
+_UNKNOWN: Final = 128  # outside the 8 bits of a status
 _OF_TOPICS: Final = frozenset({"TopicCreated", "TopicDeleted", "PartitionsAdded"})
 
 Wrong: TypeAlias = tuple[str, str, str]
@@ -28,11 +28,11 @@ class Statuses:
         self.now: dict[tuple[str, int], int | None] = {}
 
     def lost(self) -> None:
-        """Rows are missing: nothing is known."""
+        """Rows are missing: forget everything."""
         self.now.clear()
 
     def feed(self, row: Mapping[str, Any]) -> Wrong | None:
-        """Rule, expected and got, where a row breaks the order."""
+        """Rule, expected and got, if a row breaks the order."""
         event, topic = row["event"], row.get("topic")
         if topic is None:
             return None
@@ -47,7 +47,7 @@ class Statuses:
             del self.now[key]
 
     def _added(self, topic: str, row: Mapping[str, Any]) -> None:
-        """Ids that come back begin anew."""
+        """Ids that come back start without a status."""
         detail = row.get("detail") or {}
         first = detail.get("first")
         if type(first) is int:
@@ -69,7 +69,7 @@ class Statuses:
         allowed = () if was is _GONE else _NEXT.get(was, ())
         if now in allowed:
             return None
-        expected = " or ".join(_name(one) for one in (was, *allowed)) if was is not _GONE else "no row of it any more"
+        expected = " or ".join(_name(one) for one in (was, *allowed)) if was is not _GONE else "no further row of it"
         return "status", expected, _name(now)
 
 

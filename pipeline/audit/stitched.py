@@ -1,7 +1,7 @@
-"""The order of a whole journal: its files one after the other, what is missing between them, what was written late.
+"""The order of a whole journal: its files one after the other, what is missing between them, and what was written late.
 
-One pass over a journal says of each file that it begins, feeds what does not plainly follow, and gives the edge at its
-end. Files that were read at once are added, each with its edge. Both come to the same.
+One pass over a journal calls `begin` for each file, feeds the lines that do not simply follow, and ends the file with
+its edge. Files that were read in parallel are added, each with its edge. Both give the same result.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pipeline.audit.values import Gap, Violation
 
 
 class Stitched:
-    """The files of a journal, in its order. `edges`: of those that have ended; `lost`: files, and where in them rows
-    are missing; `reached_ms`: the last ts of their lines."""
+    """The files of a journal in order. `edges`: of the files that have ended; `lost`: files, and where in them rows are
+    missing; `reached_ms`: the last ts of their lines."""
 
     def __init__(self) -> None:
         self.edges: list[Edge] = []
@@ -28,22 +28,22 @@ class Stitched:
         self._violations: list[Violation] = []
         self._before: Last | None = None
         self._name: FileName | None = None
-        self._is_lost = False  # rows before the next line
+        self._is_lost = False  # rows are missing before the next line
         self._file = ""
 
     @property
     def between(self) -> tuple[Last | None, str, bool, int]:
-        """What the next file is held against: the last line before, the file that began last, whether rows are missing
+        """What the next file is compared with: the last line before, the file that began last, whether rows are missing
         after it, and the last ts."""
         return self._before, self._file, self._is_lost, self.reached_ms
 
     def resume(self, before: Last | None, file: str, is_lost: bool, reached_ms: int) -> None:  # noqa: FBT001 - as above
-        """As it was `between` two files."""
+        """Restore what `between` returned."""
         self._before, self._file, self._is_lost, self.reached_ms = before, file, is_lost, reached_ms
         self._name = file_name(PurePath(file).name)
 
     def begin(self, file: str) -> None:
-        """The next file begins."""
+        """Begin the next file."""
         missing = missing_before(self._name, file)
         if missing is not None:
             self._gaps.append(missing)
@@ -51,8 +51,8 @@ class Stitched:
         self._name, self._file = file_name(PurePath(file).name), file
 
     def first(self, now: Light, *, is_torn: bool) -> Lost | None:
-        """The first line of the file; the place before it, where rows are missing. `is_torn`: lines before it in its
-        file cannot be read."""
+        """Take the first line of the file; return the place before it if rows are missing there. `is_torn`: lines
+        before it in its file cannot be read."""
         before, is_lost, self._is_lost = self._before, self._is_lost, False
         self._violations += _first(self._file, before, now, lost=is_lost or is_torn)
         tail: Gap | None = None
@@ -66,7 +66,7 @@ class Stitched:
         return place
 
     def feed(self, order: FileOrder, now: Light) -> list[Lost]:
-        """The next line of the file, whose order it is; the places before it, where rows are missing."""
+        """Take the next line of the file with this order; return the places before it where rows are missing."""
         is_first = order.first is None
         places = order.feed(now)
         if is_first and order.first is not None:
@@ -75,7 +75,7 @@ class Stitched:
         return [place._replace(reached_ms=max(self.reached_ms, place.reached_ms)) for place in places]
 
     def end(self, edge: Edge, *, is_gone: bool) -> None:
-        """The file is over. `is_gone`: it could not be read to its end."""
+        """End the file. `is_gone`: it could not be read to its end."""
         self.edges.append(edge)
         self.lost += [(edge.file, place) for place in edge.lost]
         self._before = edge.last or self._before
@@ -83,26 +83,26 @@ class Stitched:
         self._is_lost = self._is_lost or is_gone or edge.ends_lost
 
     def add(self, edge: Edge, *, is_gone: bool) -> None:
-        """A file that was read already."""
+        """Add a file that has been read already."""
         self.begin(edge.file)
         if edge.first is not None:
             self.first(edge.first, is_torn=any(place.line <= edge.first.line for place in edge.lost))
         self.end(edge, is_gone=is_gone)
 
     def gaps(self) -> list[Gap]:
-        """Of all files and of what is between them."""
+        """The gaps of all files and between them."""
         return [*(gap for edge in self.edges for gap in edge.gaps), *self._gaps]
 
     def violations(self) -> list[Violation]:
-        """Of all files and of what is between them."""
+        """The violations of all files and between them."""
         return [*(v for edge in self.edges for v in edge.violations), *self._violations]
 
 
 def first_of_term(
     rank: Mapping[str, int], found: Iterable[Violation], told: set[tuple[str, int]]
 ) -> Iterator[Violation]:
-    """Those of `found` that are told: of some kinds the first of each term, in the order of the journal. `told`: kinds
-    and epochs of which one was told before; those of this are added."""
+    """Those of `found` to report: of some kinds only the first of each term, in the order of the journal. `told`: kinds
+    and epochs that were reported before; those reported now are added."""
     for violation in sorted(found, key=lambda v: (rank.get(v.file, len(rank)), v.line)):
         key = (violation.kind, violation.controller_epoch)
         if violation.kind not in TOLD_ONCE or key not in told:
@@ -111,7 +111,7 @@ def first_of_term(
 
 
 def missing_before(before: FileName | None, file: str) -> Gap | None:
-    """Whether the names of two files in a row leave room for one that is missing."""
+    """A gap if the names of two consecutive files show that one between them is missing."""
     now = file_name(PurePath(file).name)
     if now is None:
         return None
@@ -128,7 +128,7 @@ def missing_before(before: FileName | None, file: str) -> Gap | None:
 def _first(file: str, before: Last | None, now: Light, *, lost: bool) -> Iterator[Violation]:
     if before is not None:
         if now.epoch < before.line.epoch:
-            yield superseded(file, now, f"at least {before.line.epoch}, which took over before")
+            yield superseded(file, now, f"at least {before.line.epoch}, which took over earlier")
             return
         yield from between(file, before, now, lost=lost)
     elif not lost:
@@ -144,7 +144,7 @@ def _begins(file: str, now: Light) -> Iterator[Violation]:
 
 
 def suspects(edges: Sequence[Edge]) -> Iterator[tuple[str, int, int]]:
-    """File, epoch, and the seq from which on what the file holds of this epoch was written too late."""
+    """File, epoch, and the seq from which the file's lines of this epoch were written too late."""
     taken: dict[int, int] = {}
     for edge in edges:
         for epoch, seq in edge.takeovers.items():

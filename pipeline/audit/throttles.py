@@ -1,15 +1,15 @@
-"""Throttles: each that is to be removed is removed once nothing is reassigning, whoever crashed and when (KIP-179).
+"""Throttles: each one marked for removal is removed once no reassignment runs, through any crash (KIP-179).
 
-* A throttle is of a topic (lists of replicas) or of a broker (rates), which the `entity` of a row's detail names.
-  ThrottleSet puts its mark, unless its cause says that it is to stay; ThrottleRemoved and ThrottleRestored take it
-  away. What an operator sets over it (ConfigChanged) is his, and a topic that is deleted has none.
-* Something is reassigning while a partition has a target or the legacy key is there. A removal takes commits, and a new
-  move puts it off: so a throttle is a violation when it has stood for `GRACE_MS` of one term with nothing reassigning.
-  That is looked at with each row that is fed here, and where a term or what can be read ends.
-  Time in which nobody led does not count. The first offending event is the ThrottleSet.
-* Of what only a Takeover lists in `throttles`, nobody knows whether it was given back already: it is a violation when
-  that term could have removed it, and the next Takeover lists it again.
-* A removal while something is reassigning is one, too. What may still be removed at the end of a journal is a gap.
+* A throttle belongs to a topic (lists of replicas) or to a broker (rates), named by the `entity` of a row's detail.
+  ThrottleSet marks it for removal, unless its cause says that it stays. ThrottleRemoved and ThrottleRestored clear the
+  mark. A value that an operator sets over it (ConfigChanged) is the operator's, and a deleted topic has none.
+* A reassignment runs while a partition has a target or the legacy key exists. A removal takes several commits, and a
+  new reassignment delays it. So a throttle is a violation if it remains for `GRACE_MS` of one term without a
+  reassignment. This is checked with each row that is fed here, and at the end of a term or of the readable rows. Time
+  without a leading controller does not count. The first offending event is the ThrottleSet.
+* A throttle known only from `throttles` of a Takeover may have been removed already. It is a violation if that term
+  could have removed it, and the next Takeover lists it again.
+* A removal during a reassignment is a violation, too. What may still be removed at the end of a journal is a gap.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from pipeline.journal.lines import Event
 GRACE_MS: Final = 60_000
 
 _PLACE: Final = ("epoch", "seq", "row", "event", "ts")
-"""What of the row of a mark is told."""
+"""The fields of a mark's row that are reported."""
 
 _BACK: Final = frozenset({"ThrottleRemoved", "ThrottleRestored"})
 _PARTITIONS: Final = frozenset({"TargetSet", "TargetCleared", "ForeignChange"})
 
 EVENTS: Final = _BACK | _PARTITIONS | {"Takeover", "Resigned", "Gap", "TopicDeleted", "LegacySubmitted",
                                        "LegacyKeyRemoved", "ThrottleSet", "ConfigChanged", "BadKey"}  # fmt: skip
-"""Events that say something of throttles, or of what is reassigning."""
+"""Events about throttles or running reassignments."""
 
 
 @attrs.define
 class _Mark:
-    """`at`: the number of its event here. `ours`: per config the values that are a throttle's; None: not known.
+    """`at`: the number of its event here. `ours`: the values that the throttle set, by config; None: unknown.
     `is_overdue`: its term could have removed it."""
 
     event: Event
@@ -52,20 +52,20 @@ class _Mark:
 
 
 class _Idle(NamedTuple):
-    """Since which event nothing is reassigning."""
+    """The event since which no reassignment runs."""
 
     at: int
     since_ms: int
 
 
 class Throttles:
-    """All terms, event by event; only EVENTS need be given, in the order of the journal."""
+    """Follows all terms, event by event, in the order of the journal; only EVENTS need to be fed."""
 
     def __init__(self, grace_ms: int = GRACE_MS) -> None:
         self._grace_ms = grace_ms
         self._moving: set[tuple[str, int]] = set()
         self._is_legacy = False
-        self._is_known = False  # what is reassigning
+        self._is_known = False  # whether `_moving` is complete
         self._marks: dict[str, _Mark] = {}
         self._idle: _Idle | None = None
         self._epoch = -1
@@ -88,22 +88,23 @@ class Throttles:
         self._rest(name, row["ts"], was_moving=was_moving)
 
     def end(self, last_ts_ms: int) -> Iterator[Violation | Gap]:
-        """What stood for too long when the last row was written, and what stands then and may still be removed."""
+        """Throttles that remained too long when the last row was written, and those that may still be removed."""
         yield from self.until(last_ts_ms)
         for subject, mark in self._marks.items():
-            why = "something is reassigning" if self._is_moving else "nothing is reassigning, for less than the grace"
-            why = why if self._is_known and not mark.is_overdue else "nobody can say whether it was given back"
+            why = "a reassignment runs" if self._is_moving else "no reassignment has run for less than the grace period"
+            why = why if self._is_known and not mark.is_overdue else "the journal does not show whether it was removed"
             row = _row(mark.event)
             yield Gap("open throttle", mark.event.file, mark.event.line, row["epoch"], f"of {_words(subject)}: {why}")
 
     def until(self, now_ms: int) -> Iterator[Violation]:
-        """What stood for too long by then: by the last row of a term, which is over, or of what can be read."""
+        """Throttles that remained too long by then: by the last row of a term that has ended, or of the readable
+        rows."""
         idle = self._idle
         if idle is None or now_ms - idle.since_ms < self._grace_ms:
             return
         for subject, mark in list(self._marks.items()):
             if mark.at > idle.at:
-                continue  # set while nothing moved: it stays until the next move has ended
+                continue  # set without a reassignment: it stays until the next one has ended
             if mark.ours is None:
                 mark.is_overdue = True
             else:
@@ -111,7 +112,7 @@ class Throttles:
                 yield self._left(mark, subject)
 
     def lost(self, place: Lost) -> Iterator[Violation]:
-        """Rows are missing: what was to be removed may have been, and what moves is not known before a Takeover."""
+        """Rows are missing: throttles may have been removed, and running reassignments are unknown until a Takeover."""
         yield from self.until(place.reached_ms)
         self._lose()
 
@@ -120,7 +121,7 @@ class Throttles:
         self._unknown()
 
     def kept(self) -> Any:
-        """What `resume` goes on with, as plain values."""
+        """The state for `resume`, as plain values."""
         marks = [
             (subject, mark.event[:2], [_row(mark.event)[name] for name in _PLACE], mark.at, mark.is_overdue,
              None if mark.ours is None else {config: sorted(values) for config, values in mark.ours.items()})
@@ -162,7 +163,7 @@ class Throttles:
             if not isinstance(first, Mapping) or first.get("controller_epoch") == row["epoch"]:
                 self._lose()
         elif name == "BadKey" or (name == "ForeignChange" and detail.get("key") == REASSIGN_PARTITIONS):
-            self._unknown()  # moves may be forgotten with what cannot be read
+            self._unknown()  # the unreadable value may have held reassignments
         elif name in ("LegacySubmitted", "LegacyKeyRemoved"):
             self._is_legacy = name == "LegacySubmitted"
         elif name == "TopicDeleted":
@@ -172,7 +173,7 @@ class Throttles:
             self._move(row)
 
     def _move(self, row: Mapping[str, Any]) -> None:
-        self._moving |= _moves(_detail(row))  # a topic that is found
+        self._moving |= _moves(_detail(row))  # of a topic that was found
         if "replicas" in row and "topic" in row and "partition" in row:
             key = row["topic"], row["partition"]
             self._moving.add(key) if row.get("target") is not None else self._moving.discard(key)
@@ -193,7 +194,7 @@ class Throttles:
             self._marks[subject] = attrs.evolve(held, ours=ours, event=event if held.ours is None else held.event)
 
     def _change(self, row: Mapping[str, Any]) -> None:
-        """All configs of an owner, as somebody else made them: of ours stays what is still there."""
+        """All configs of an owner, as another writer set them: of the throttle's values keep those still there."""
         subject = subject_of(row)
         mark = self._marks.get(subject or "")
         if subject is None or mark is None or mark.ours is None:
@@ -210,8 +211,8 @@ class Throttles:
         self._marks.pop(subject, None)
         if row.get("cause") == REMOVAL and self._is_known and self._is_moving:
             got = [f"{topic}-{partition}" for topic, partition in sorted(self._moving)[:20]]
-            expected = "nothing that is reassigning when throttles are removed"
-            yield _violation(event, subject, expected, f"{', '.join(got) or 'the legacy key'} is")
+            expected = "no running reassignment when throttles are removed"
+            yield _violation(event, subject, expected, f"{', '.join(got) or 'the legacy key'}")
 
     def _take_over(self, event: Event, row: Mapping[str, Any]) -> Iterator[Violation]:
         detail = _detail(row)
@@ -228,12 +229,12 @@ class Throttles:
             self._marks.setdefault(subject, _Mark(event, self._at))
 
     def _left(self, mark: _Mark, subject: str) -> Violation:
-        expected = f"the throttle of {_words(subject)} to be removed once nothing is reassigning"
-        return _violation(mark.event, subject, expected, f"it stands {self._grace_ms} ms later")
+        expected = f"the throttle of {_words(subject)} to be removed once no reassignment runs"
+        return _violation(mark.event, subject, expected, f"it is still there {self._grace_ms} ms later")
 
 
 def subject_of(row: Mapping[str, Any]) -> str | None:
-    """Whose configs a row is about: "topics/orders", "brokers/1"."""
+    """The owner of a row's configs: "topics/orders", "brokers/1"."""
     entity = _detail(row).get("entity", f"topics/{row['topic']}" if "topic" in row else None)
     return entity if isinstance(entity, str) else None
 
@@ -254,7 +255,7 @@ def _moves(detail: Mapping[str, Any]) -> set[tuple[str, int]]:
 
 
 def _configs(row: Mapping[str, Any], name: str) -> dict[str, str]:
-    """What of configs is a throttle."""
+    """The configs that are throttles."""
     configs = _detail(row).get(name)
     known = {config for names in CONFIGS.values() for config in names}
     said = configs if isinstance(configs, Mapping) else {}

@@ -1,10 +1,10 @@
-"""The rules of a legal trace over the rows of some topics, and of everything that is of no topic.
+"""The rules of a legal trace over the rows of some topics, and of all rows without a topic.
 
-* All rows of a topic are together, and rows without a topic (terms, brokers, the legacy key) go to every group: no rule
-  asks for more. So it does not matter how topics are spread over groups, and one group is as good as a hundred.
-* For that a commit is ended partition by partition, and what a Takeover lists is checked move by move: the first that
-  breaks a rule does not hide the next.
-* Numbers, terms and the chain are looked at elsewhere (`order`), over all rows.
+* All rows of a topic are in one group, and rows without a topic (terms, brokers, the legacy key) go to every group; no
+  rule needs more. So the spread of topics over groups does not change the result.
+* For that, a commit is checked partition by partition, and the list of a Takeover reassignment by reassignment: the
+  first violation does not hide the next.
+* Numbers, terms and the chain are checked in `order`, over all rows.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from pipeline.journal.lines import Event
 _RULES: Final[Mapping[str, Callable[[ReplayedTerm, Row], None]]] = {
     **dict.fromkeys(PARTITION_EVENTS, partition_row),
     **TABLE,
-    # Whether anything moves is asked of all topics, which no group has: `throttles` does.
+    # Whether a reassignment runs depends on all topics, which no group has: `throttles` checks it.
     **dict.fromkeys(("ThrottleRemoved", "ThrottleRestored"), throttle_set),
 }
 
 KNOWN: Final = frozenset({*_RULES, "Takeover", "Gap"})
 
 _OF_STATUS: Final = ("status", "purge")
-"""Rules of a legal trace that tell what `status` tells: those follow a status within a term, `status` over all."""
+"""Rules of a legal trace that overlap with `status`: those follow a status within a term, `status` over all terms."""
 
 
 class _Open(NamedTuple):
-    """What a commit has begun of a topic and must end. `epoch`, `seq`: of the commit; per partition, and its last
-    event."""
+    """What a commit has begun for a topic and must complete. `epoch`, `seq`: of the commit; `partitions`: with the last
+    event of each."""
 
     epoch: int
     seq: int
@@ -46,8 +46,8 @@ class _Open(NamedTuple):
 
 
 class TopicTrace:
-    """All terms, event by event, of the topics of a group. `partitions`: of which a row spoke; `begun`, `losses`: how
-    many terms began, and how often rows were missing, after which nothing that was known before counts."""
+    """Follows all terms, event by event, of the topics of a group. `partitions`: those that rows name; `begun`,
+    `losses`: how many terms began, and how often rows were missing, after which earlier knowledge is invalid."""
 
     def __init__(self) -> None:
         self.partitions: set[Key] = set()
@@ -60,13 +60,13 @@ class TopicTrace:
         self._torn: set[tuple[int, int]] = set()
         self.statuses = Statuses()
 
-    def until(self, now_ms: int) -> Iterable[Violation]:  # noqa: ARG002 - as that of throttles
-        """No rule of a topic asks for the time."""
+    def until(self, now_ms: int) -> Iterable[Violation]:  # noqa: ARG002 - as in `Throttles`
+        """No rule of topics depends on time."""
         return ()
 
     def lost(self, place: Lost) -> list[Violation]:
-        """Rows are missing before the next one. What a commit says that goes on without its beginning is believed; how
-        the one ended whose last row is missing, nobody knows. What commits before it left half done."""
+        """Rows are missing before the next one. A commit that continues without its beginning is accepted, and one
+        whose last row is missing is not judged. Returns what the commits before it left incomplete."""
         self._torn.add(place.unended)
         found = self.end()
         self._torn.add((place.epoch, place.seq))
@@ -74,10 +74,10 @@ class TopicTrace:
         return found
 
     def feed(self, event: Event) -> list[Violation]:
-        """Take in the next event, legal or not; what it breaks, and what its commit before left half done."""
+        """Take the next event, legal or not; return its violations, and what the commit before left incomplete."""
         row, term = event.row, self.term
         if row is None or (term is not None and row["epoch"] < term.epoch):
-            return []  # what a superseded controller writes is told by `order`, and changes nothing
+            return []  # `order` reports what a superseded controller writes, which changes nothing
         found = self._end_before(row)
         if term is None or self.rows_lost or term.epoch != row["epoch"] or row["event"] == "Takeover":
             term = self._begin(row)
@@ -93,13 +93,13 @@ class TopicTrace:
             found += self._in_flight(term, event, row)
         return found
 
-    def end(self, last_ts_ms: int = 0) -> list[Violation]:  # noqa: ARG002 - as that of throttles
-        """The journal is over: nothing is left half done."""
+    def end(self, last_ts_ms: int = 0) -> list[Violation]:  # noqa: ARG002 - as in `Throttles`
+        """The journal has ended: return what is incomplete."""
         return [found for topic in list(self._open) for found in self._end(topic)]
 
     def _end_before(self, row: Row) -> list[Violation]:
-        """Commits end before a row of another commit; those of a topic, before one of that topic, of none, or of
-        another term."""
+        """Commits end before a row of another commit; the part of a topic ends before a row of that topic, of no topic,
+        or of another term."""
         topic, term = row.get("topic"), self.term
         found = []
         for name in list(self._open) if topic is None or term is None or term.epoch != row["epoch"] else (topic,):
@@ -162,7 +162,7 @@ class TopicTrace:
         return None
 
     def _rule(self, term: ReplayedTerm, event: Event, row: Row, rule: Callable[[ReplayedTerm, Row], None]) -> None:
-        """A partition has its own part of a commit; kept is what has something to end. Raises Broken."""
+        """Each partition has its own part of a commit; parts with something to complete are kept. Raises Broken."""
         topic, partition = row.get("topic"), row.get("partition")
         if topic is None or partition is None:
             term.commit = ReplayedCommit()
@@ -184,13 +184,13 @@ class TopicTrace:
                 held.partitions[partition] = commit, event
 
     def _gap(self, term: ReplayedTerm, row: Row) -> None:
-        """A Gap of a former term, told after this one's Takeover, hides nothing of this one."""
+        """A Gap of an earlier term, written after this term's Takeover, hides nothing of this term."""
         first = detail(row).get("first")
         if not isinstance(first, Mapping) or first.get("controller_epoch") == term.epoch:
             self._lose(term)
 
     def _in_flight(self, term: ReplayedTerm, event: Event, row: Row) -> Iterator[Violation]:
-        """Each thing that a Takeover lists, by itself."""
+        """Check each entry that a Takeover lists by itself."""
         for name in ("moves", "intents"):
             try:
                 found = listed(detail(row), name)
@@ -205,7 +205,7 @@ class TopicTrace:
 
 
 def _violation(event: Event, error: Broken, about: Any = None) -> Violation:
-    """`about`: what is spoken of where the row itself is of no topic."""
+    """`about`: the entry that the violation is about, if the row itself has no topic."""
     row = event.row
     assert row is not None
     named = about if isinstance(about, Mapping) else row

@@ -1,8 +1,8 @@
-"""What an audit says: violations, each with its first offending event, gaps, and the lines that it could not read.
+"""The result of an audit: violations, each with its first offending event, gaps, and lines that could not be read.
 
-* A violation is a rule that was broken. A gap is a place where nobody can say: lines that a crash, a full disk or the
-  rotation took. A gap is no violation, and no proof either.
-* Both are sorted by where they stand, so that two engines that find the same say the same, to the byte.
+* A violation is a broken rule. A gap is a place that cannot be judged: lines lost to a crash, a full disk or the
+  rotation. A gap is neither a violation nor a proof.
+* Both are sorted by their place, so that two engines give the same result to the byte.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from controller.audit import RULES
 
 KINDS: Final[Mapping[str, str]] = {
     **RULES,
-    "superseded epoch": "nothing is written under a controller epoch once a later one has taken over",
-    "throttle": "a throttle that is to be removed is removed once nothing is reassigning, and not before",
+    "superseded epoch": "no line is written under a controller epoch once a later one has taken over",
+    "throttle": "a throttle marked for removal is removed once no reassignment runs, and not before",
     "status": "a partition goes online, readOnly, offline, gone, and never back",
 }
-"""What can be violated, in words: the rules of a legal trace, and those that hold over whole journals."""
+"""The kinds of violations: the rules of a legal trace, and those over whole journals."""
 
 GAPS: Final[Mapping[str, str]] = {
     "gap": "the writer could not write: its Gap row says what is missing",
     "missing tail": "commits between the last line of a term and the next Takeover have no lines",
     "torn tail": "lines after the last whole commit of a file: a crash, or a writer at work",
-    "missing start": "older files of a term were rotated away",
-    "missing file": "a file between others of its term is gone",
-    "file gone": "a file was rotated away while it was read",
-    "late lines": "lines came after those of a later file: the stream held no rule against them but of their order",
+    "missing start": "older files of a term were deleted by the rotation",
+    "missing file": "a file between others of its term is missing",
+    "file gone": "a file was deleted by the rotation while it was read",
+    "late lines": "lines came after those of a later file: the stream checked only their order",
     "bad line": "a line that cannot be read is in quarantine",
-    "open throttle": "a throttle that is to be removed stands at the end of the journal",
+    "open throttle": "a throttle marked for removal is still there at the end of the journal",
 }
-"""Where an audit cannot say, in words."""
+"""The kinds of gaps."""
 
 
 class Violation(NamedTuple):
-    """One row of `AUDIT_VIOLATION`: the kind (a name in KINDS), the first offending event and where its line stands."""
+    """One row of `AUDIT_VIOLATION`: the kind (a name in KINDS), the first offending event and the place of its line."""
 
     kind: str
     file: str
@@ -54,7 +54,7 @@ class Violation(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Name of the file, without folders, and line."""
+        """The name of the file, without folders, and the line."""
         return f"{PurePath(self.file).name}:{self.line}"
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class Violation(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What is wrong, without the place."""
+        """The violation without its place."""
         topic = "" if self.topic is None else f" of {self.topic}"
         of = topic if self.partition is None else f"{topic}-{self.partition}"
         whose = "" if self.broker_id is None else f" broker {self.broker_id}"
@@ -98,7 +98,7 @@ class Quarantined(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What was looked at."""
+    """What was checked."""
 
     files: int = 0
     lines: int = 0
@@ -107,11 +107,11 @@ class Counts(NamedTuple):
     partitions: int = 0
     events: tuple[tuple[str, int], ...] = ()
     spans: tuple[tuple[int, int, int], ...] = ()
-    """Controller epoch, and when its first and its last line were written, in ms."""
+    """Controller epoch, and the times of its first and last line in ms."""
 
 
 class Audit(NamedTuple):
-    """The result. `unchecked`: events that no rule speaks of, and how often they came."""
+    """The result. `unchecked`: events that no rule covers, and their numbers."""
 
     violations: tuple[Violation, ...]
     gaps: tuple[Gap, ...]
@@ -121,8 +121,8 @@ class Audit(NamedTuple):
 
 
 def in_order(rank: Mapping[str, int], found: Iterable[Violation]) -> tuple[Violation, ...]:
-    """By where they stand; of a kind, the first in each commit that is about the same thing: what follows in it follows
-    from that. `rank`: file -> its place in the journal."""
+    """Sorted by place. Of a kind, only the first in each commit about the same thing is kept, since the others follow
+    from it. `rank`: the place of each file in the journal."""
     kept: dict[tuple[object, ...], Violation] = {}
     ordered = sorted(found, key=lambda v: (rank.get(v.file, len(rank)), *map(_key, v[1:]), v.kind))
     for violation in ordered:

@@ -1,7 +1,7 @@
 """Cruise Control's capacity files: `capacity.json`, `capacityJBOD.json`, `capacityCores.json`.
 
-`DISK` is in MiB (one number, or one per folder), `NW_IN` and `NW_OUT` in KiB/s, all as texts. Broker id -1 stands for
-every broker that has no entry of its own, so this file is read after the sources that name brokers.
+`DISK` is in MiB (one number, or one per folder), `NW_IN` and `NW_OUT` in KiB/s, all as strings. Broker id -1 is the
+default of brokers without an entry of their own, so this file is read after the sources that name brokers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _EVERY: Final = "-1"
 
 
 def from_capacities(data: bytes, source: str, into: Gathered) -> None:
-    """Take in the capacities of brokers; those of -1 go to brokers that are known and have no entry."""
+    """Add the capacities of brokers; the default goes to known brokers without an entry."""
     named: set[int] = set()
     default: dict[str, Any] = {}
 
@@ -27,7 +27,7 @@ def from_capacities(data: bytes, source: str, into: Gathered) -> None:
             return
         broker_id = whole(row.get("brokerId"), "brokerId", INT_MAX)
         if broker_id in named:
-            raise BadRow(f"brokerId {broker_id} stands twice")
+            raise BadRow(f"brokerId {broker_id} occurs twice")
         named.add(broker_id)
         into.broker(broker_id, **found)
 

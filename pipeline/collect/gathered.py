@@ -1,7 +1,7 @@
-"""Where every source puts what it finds, and the tables that come of it.
+"""Where every source puts its rows, and the tables made from them.
 
-Sources add to each other: a broker's rack may come from the store and its capacity from a file. What a later source
-says of a broker replaces what an earlier one said, field by field; a null replaces nothing.
+Sources complement each other: a broker's rack may come from the store and its capacity from a file. A later source
+replaces the values of a broker field by field; a null replaces nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _JSON: Final[Mapping[type, str]] = {
 
 @attrs.define
 class Gathered:
-    """Rows of the tables of one snapshot, and what could not be read."""
+    """The rows of the tables of one snapshot, and those that could not be read."""
 
     brokers: dict[int, dict[str, Any]] = attrs.field(factory=dict)
     partitions: list[tuple[Any, ...]] = attrs.field(factory=list)
@@ -53,21 +53,21 @@ class Gathered:
     broker_samples: list[tuple[Any, ...]] = attrs.field(factory=list)
     rejects: Rejects = attrs.field(factory=Rejects)
     knows_alive: bool = False
-    """Whether some source said which brokers are alive; if none did, all are taken for it."""
+    """Whether a source says which brokers are alive; if none does, all count as alive."""
     doubtful: set[int] = attrs.field(factory=set)
-    """Brokers that a source lists in a row that cannot be used: they are not taken for dead."""
+    """Brokers listed in a row that cannot be used: they do not count as dead."""
 
     def broker(self, broker_id: int, **known: Any) -> None:
-        """What is known of a broker (columns of the table broker)."""
+        """Add what is known of a broker (columns of the table broker)."""
         row = self.brokers.setdefault(broker_id, dict.fromkeys(_FIELDS))
         row.update({name: value for name, value in known.items() if value is not None})
 
     def broker_sample(self, when: datetime, broker_id: int, **known: float | None) -> None:
-        """What was measured at a broker (columns of the table broker_sample)."""
+        """Add a measurement of a broker (columns of the table broker_sample)."""
         self.broker_samples.append((when, broker_id, *(known.get(name) for name in BROKER_SAMPLE.names[2:])))
 
     def tables(self) -> dict[str, Arrow]:
-        """The tables by name. Brokers that only hold replicas are dead where a source knows who is alive."""
+        """The tables by name. A broker that only holds replicas is dead if a source knows which brokers are alive."""
         unseen = DEAD if self.knows_alive else ALIVE
         for row in self.partitions:
             for broker_id in {*row[2], *(row[6] or ())}:
@@ -98,7 +98,7 @@ def bad_row(what: str, expected: str, got: object) -> NoReturn:
 
 
 def each(rejects: Rejects, source: str, rows: Mapping[str, Any] | list[Any], take: Callable[[str, Any], None]) -> None:
-    """Give every row to `take`, with its number or its name; one that it refuses goes to the quarantine."""
+    """Give every row to `take`, with its number or its name; one that raises BadRow goes to the quarantine."""
     named = rows.items() if isinstance(rows, Mapping) else ((str(i), row) for i, row in enumerate(rows, 1))
     for number, (name, row) in enumerate(named, 1):
         try:
@@ -108,21 +108,22 @@ def each(rejects: Rejects, source: str, rows: Mapping[str, Any] | list[Any], tak
 
 
 def of_kind(rows: Mapping[str, Any] | list[Any], source: str, what: str, looks: Callable[[str, Any], bool]) -> Any:
-    """`rows`, where one of them at least looks like `what` (its name, or number, and itself), or there is none.
-    BadInput where not one does: a file of another kind is not taken for one of bad rows."""
+    """Return `rows` if it is empty, or if at least one row looks like `what` (its name or number, and its value).
+    Raises BadInput otherwise: a file of another kind must not count as a file of bad rows."""
     named = rows.items() if isinstance(rows, Mapping) else ((str(i), row) for i, row in enumerate(rows, 1))
     if rows and not any(looks(name, row) for name, row in named):
-        raise BadInput(f"{source}: none of its {len(rows)} rows looks like {what}: a file of another kind")
+        raise BadInput(f"{source}: none of the {len(rows)} rows looks like {what}; this is a file of another kind")
     return rows
 
 
 def is_id(name: str) -> bool:
-    """Whether a name of a JSON object is one of a broker or a partition, as far as one sees."""
+    """Whether a name of a JSON object may be the id of a broker or a partition."""
     return name.isascii() and name.isdecimal()
 
 
 def document(data: bytes, source: str, key: str | None = None, kind: type[_T] | None = None) -> Any:
-    """The JSON object in `data`, or what it has under `key`, which is of `kind`. BadInput for anything else."""
+    """The JSON object in `data`, or its value under `key`, which is of type `kind`. Raises BadInput for anything
+    else."""
     try:
         found = parse_json(data)
     except ValueError as error:
@@ -132,7 +133,7 @@ def document(data: bytes, source: str, key: str | None = None, kind: type[_T] | 
     if key is None:
         return found
     if kind is not None and key not in found:
-        raise BadInput(f"{source}: expected a JSON object with {_JSON[kind]} under {key!r}, which is not there")
+        raise BadInput(f"{source}: expected a JSON object with {_JSON[kind]} under {key!r}; the key is missing")
     value = found.get(key)
     if kind is not None and not isinstance(value, kind):
         raise BadInput(f"{source}: expected {_JSON[kind]} under {key!r}, got {_JSON[type(value)]}")
@@ -140,7 +141,8 @@ def document(data: bytes, source: str, key: str | None = None, kind: type[_T] | 
 
 
 def whole(raw: object, what: str, high: int = LONG_MAX, low: int = 0) -> int:
-    """`raw` as a whole number within low..high; a text of one counts, as in names of JSON objects. BadRow else."""
+    """`raw` as a whole number within low..high, also from a string, as in names of JSON objects. Raises BadRow
+    otherwise."""
     found = raw
     if isinstance(raw, str) and raw.isascii() and raw.isdecimal() and len(raw) < 20:
         found = int(raw)
@@ -150,7 +152,7 @@ def whole(raw: object, what: str, high: int = LONG_MAX, low: int = 0) -> int:
 
 
 def amount(raw: object, what: str) -> float:
-    """`raw` as a finite number, 0 or more; a text of one counts. BadRow else."""
+    """`raw` as a finite number, 0 or more, also from a string. Raises BadRow otherwise."""
     try:
         found = float(raw) if isinstance(raw, str | int | float) and type(raw) is not bool else -1.0
     except (ValueError, OverflowError):

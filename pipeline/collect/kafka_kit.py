@@ -1,8 +1,8 @@
-"""What kafka-kit's metricsfetcher writes: sizes of partitions, free bytes of brokers.
+"""Files of kafka-kit's metricsfetcher: sizes of partitions, free bytes of brokers.
 
-`/topicmappr/partitionmeta`: `{"topic": {"0": {"Size": 1.0}}}`; `/topicmappr/brokermetrics`:
-`{"1001": {"StorageFree": 1.0}}`. A size is that of the partition on any broker. Free bytes become a capacity once it is
-known what lies there: `pipeline.stages.load`.
+`/topicmappr/partitionmeta`: `{"topic": {"0": {"Size": 1.0}}}`; `/topicmappr/brokermetrics`: `{"1001": {"StorageFree":
+1.0}}`. A size is that of the partition on any broker. `pipeline.stages.load` turns free bytes into a capacity, once the
+bytes of the replicas are known.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pipeline.collect.layouts import topic_of
 
 
 def from_partition_meta(data: bytes, source: str, into: Gathered) -> None:
-    """Take in the size of every partition."""
+    """Add the size of every partition."""
 
     def topic(name: str, row: Any) -> None:
         of = topic_of(name)
@@ -33,7 +33,7 @@ def _is_topic(_: str, row: Any) -> bool:
 
 
 def from_broker_metrics(data: bytes, source: str, into: Gathered, *, now: datetime) -> None:
-    """Take in how many bytes are free on every broker, `now`."""
+    """Add the free bytes of every broker at `now`."""
 
     def broker(name: str, row: Any) -> None:
         free = int(amount(an_object(row, "broker").get("StorageFree"), "StorageFree"))

@@ -1,8 +1,8 @@
-"""Files of many clusters, put into folders by whoever exports them: a folder per cluster and snapshot.
+"""Exported files of many clusters, in one folder per cluster and snapshot.
 
 A pattern says where the folders are: `landing/{cluster}/{snapshot}`, or
-`s3://bucket/cluster={cluster}/snapshot={snapshot}`. A file's name says what it is: `map.json`, `log-dirs-1.json`,
-`prometheus-101.txt` (of broker 101). Names begin as the options of `kedge plan collect`, then a dash or a dot.
+`s3://bucket/cluster={cluster}/snapshot={snapshot}`. A file's name says its kind: `map.json`, `log-dirs-1.json`,
+`prometheus-101.txt` (of broker 101). It is an option name of `kedge plan collect`, followed by a dash or a dot.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from stores.reading import read_stream, read_whole
 
 _FIELD: Final = re.compile(r"\{([^{}]*)\}")
 _FIELDS: Final = ("cluster", "snapshot")
-_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}"  # as check_name has it
-_HIDDEN: Final = (".", "_")  # of tools that write folders: _SUCCESS, .part.crc
+_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}"  # as in `check_name`
+_HIDDEN: Final = (".", "_")  # files of tools that write folders: _SUCCESS, .part.crc
 _FILE: Final = re.compile(rf"({'|'.join(KINDS)})(?:-(\d{{1,10}}))?(?:[-.].*)?")
 
 
 @attrs.frozen
 class Landing:
-    """`pattern`: as above, each of the two fields once."""
+    """`pattern`: as above, with each of the two fields once."""
 
     pattern: str = attrs.field()
 
@@ -48,15 +48,15 @@ class Landing:
         return Location(f"{root}{mark}{query}"), [segment for segment in segments[first:] if segment]
 
     def find(self) -> tuple[list[tuple[str, str]], list[str]]:
-        """Cluster and snapshot of every folder, sorted; and folders that the pattern does not fit. NotFound where no
-        folder fits, BadInput where the location cannot be reached."""
+        """Cluster and snapshot of every folder, sorted, and folders that do not match. Raises NotFound if no folder
+        matches, BadInput if the location cannot be reached."""
         root, segments = self._parts
         if not root.is_there():
-            raise NotFound(f"{root}: there is no such folder")
+            raise NotFound(f"{root}: the folder does not exist")
         skipped: list[str] = []
         found = sorted(self._below(root, segments, "", {}, skipped))
         if not found:
-            raise NotFound(f"{self.pattern.partition('?')[0]}: no folder fits")
+            raise NotFound(f"{self.pattern.partition('?')[0]}: no folder matches")
         return found, skipped
 
     def _below(
@@ -75,8 +75,8 @@ class Landing:
                 skipped.append(root.where(below))
 
     def read(self, place: Place, of: Of) -> Gathered:
-        """What the files of a cluster and snapshot say. BadInput where a file is of no known kind, and where there is
-        not exactly one map or tree."""
+        """The rows of the files of a cluster and snapshot. Raises BadInput for a file of no known kind, and unless
+        there is exactly one map or tree."""
         root, segments = self._parts
         folder = "/".join(segments).format(cluster=place.cluster, snapshot=place.snapshot)
         given: dict[str, list[Source]] = {}
@@ -89,19 +89,19 @@ class Landing:
             broker_id = int(match[2]) if match[1] == "prometheus" and match[2] else None
             given.setdefault(match[1], []).append(Source(_bytes(root, path), root.where(path), broker_id))
         if sum(len(given.get(kind, ())) for kind in ("map", "tree")) != 1:
-            raise BadInput(f"{root.where(folder)}: expected one file map or tree")
+            raise BadInput(f"{root.where(folder)}: expected exactly one file named map or tree")
         into = Gathered()
         read(given, into, of)
         return into
 
 
 def _escaped(segment: str) -> str:
-    """A segment as a regular expression, its fields left."""
+    """A segment as a regular expression, with its fields kept."""
     return "".join(part if _FIELD.fullmatch(part) else re.escape(part) for part in re.split(r"(\{[^{}]*\})", segment))
 
 
 def _bytes(root: Location, path: str) -> bytes:
-    """BadInput where it cannot be read: that harms no other cluster."""
+    """Raises BadInput if the file cannot be read, so that other clusters are not affected."""
     try:
         if root.is_local:
             return read_whole(root.folder / path)

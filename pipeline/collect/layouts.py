@@ -1,9 +1,9 @@
 """Maps of partitions (the JSON of `kafka-reassign-partitions`, kafka-kit's maps) and lists of brokers with racks.
 
-* A map says where replicas are, nothing of who is in sync: all are taken for it, the first for the leader.
-* A list of brokers is `{"1001": "rack", "1002": null}`, or per id an object with columns of the table broker. Brokers
-  that are listed are alive, unless `state` says otherwise.
-* A list of several clusters is `{"clusters": {"east": {"1001": "rack"}}}`, of which one is named.
+* A map has replicas but no ISR and no leader: all replicas count as in sync, and the first as the leader.
+* A list of brokers is `{"1001": "rack", "1002": null}`, or per id an object with columns of the table broker. Listed
+  brokers are alive, unless `state` says otherwise.
+* A list of several clusters is `{"clusters": {"east": {"1001": "rack"}}}`, of which one is chosen by name.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _AMOUNTS: Final = ("disk_capacity_bytes", "nw_in_capacity_bps", "nw_out_capacity
 
 
 def from_map(data: bytes, source: str, into: Gathered) -> None:
-    """Take in the partitions of `{"version":1,"partitions":[{"topic","partition","replicas"}]}`."""
+    """Add the partitions of `{"version":1,"partitions":[{"topic","partition","replicas"}]}`."""
 
     def take(_: str, row: Any) -> None:
         topic, number = (
@@ -53,13 +53,12 @@ def _is_entry(_: str, row: Any) -> bool:
 
 
 def from_broker_list(data: bytes, source: str, into: Gathered, *, cluster: str | None = None) -> None:
-    """Take in brokers by id, of a list of several clusters those of `cluster`. Where a row of it can be used, the
-    listed are all there are that live, unless something else says who does; a list without one says nothing. Whoever is
-    listed in a row that cannot be used is not taken for dead."""
+    """Add the brokers of the list, of several clusters those of `cluster`. If any row can be used, only listed brokers
+    are alive, unless another source says so. A broker in a row that cannot be used does not count as dead."""
 
     def take(name: str, row: Any) -> None:
         broker_id = whole(name, "broker id", INT_MAX)
-        into.doubtful.add(broker_id)  # until all of the row has been seen
+        into.doubtful.add(broker_id)  # until the whole row has been read
         said: dict[str, Any] = {"rack": row} if row is None or isinstance(row, str) else dict(an_object(row, "broker"))
         unknown = sorted(said.keys() - set(BROKER.names))
         if unknown:
@@ -89,20 +88,20 @@ def _is_broker(name: str, row: Any) -> bool:
 
 
 def _of_cluster(found: dict[str, Any], source: str, cluster: str | None) -> Any:
-    """The brokers of `cluster`, where the list is one of several clusters."""
+    """The brokers of `cluster`, if the list has several clusters."""
     clusters = found.get(CLUSTERS)
     if not isinstance(clusters, dict):
         return found
     if cluster not in clusters:
         held = ", ".join(sorted(clusters))[:300]
-        raise BadInput(f"{source}: lists the clusters {held}: name one; got {cluster!r:.120}")
+        raise BadInput(f"{source}: expected one of its clusters ({held}), got {cluster!r:.120}")
     if not isinstance(clusters[cluster], dict):
         raise BadInput(f"{source}: expected an object with the brokers of {cluster!r} under its name")
     return clusters[cluster]
 
 
 def topic_of(raw: object) -> str:
-    """`raw` as the name of a topic. BadRow else."""
+    """`raw` as the name of a topic. Raises BadRow otherwise."""
     if not isinstance(raw, str) or not is_topic(raw):
         bad_row("topic", "a topic's name", raw)
     return raw

@@ -1,5 +1,5 @@
-"""What `kafka-log-dirs --describe` prints: sizes per replica and folder. Its two lines of prose are passed over, so
-that the output can be given as it was printed."""
+"""The output of `kafka-log-dirs --describe`: sizes per replica and folder. Its two lines of text are skipped, so that
+the output can be used as printed."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from pipeline.errors import BadInput
 
 
 def from_log_dirs(data: bytes, source: str, into: Gathered) -> None:
-    """Take in every replica of every folder that could be read; a folder with an error is quarantined."""
+    """Add every replica of every folder without an error; a folder with an error is quarantined."""
     lines = [line for line in data.splitlines() if line.lstrip().startswith(b"{")]
     if not lines:
-        raise BadInput(f"{source}: no line of it begins a JSON object, as one of the output of kafka-log-dirs does")
-    # Printed on one line by Kafka; a file that somebody has formatted is one object from its first brace on.
+        raise BadInput(f"{source}: expected the output of kafka-log-dirs, found no line that begins a JSON object")
+    # Kafka prints one line; a reformatted file is one object from its first brace on.
     text = lines[0] if len(lines) == 1 and lines[0].rstrip().endswith(b"}") else data[data.index(b"{") :]
 
     def broker(_: str, row: Any) -> None:

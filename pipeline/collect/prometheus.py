@@ -1,15 +1,14 @@
 """Prometheus text of one broker's exporter, or of many brokers with a label that names them.
 
-What is known (JMX exporter's usual spellings; case and underscores do not count):
+Known metrics (JMX exporter's usual spellings; case and underscores do not matter):
 * `kafka_log_log_size{topic,partition}`: bytes of a replica;
 * `kafka_server_brokertopicmetrics_bytesinpersec_oneminuterate{topic}`, and `bytesoutpersec`, also with the rate's name
   in a label (`name="BytesInPerSec"`); with `partition`: of a replica; without `topic`: of the broker;
 * `reassignmentbytesinpersec`, `reassignmentbytesoutpersec` (KIP-352), `kafka_server_..._reassigningpartitions`.
 * `kafka_network_requestmetrics_totaltimems_99thpercentile{request}` of Produce, FetchConsumer and FetchFollower, also
-  with the time's name (`name="TotalTimeMs"`) or the share (`quantile="0.99"`) in a label. NaN: nothing is known.
-Counters (`_total`) need two scrapes and are passed over, as is every metric that is not known: an exporter has
-hundreds. A line of a known metric that cannot be read is quarantined. The broker is the label `broker_id` or `broker`,
-or the one that the file was given for.
+  with the time's name (`name="TotalTimeMs"`) or the quantile (`quantile="0.99"`) in a label. NaN is no value. Counters
+  (`_total`) need two scrapes and are skipped, as are unknown metrics. An unreadable line of a known metric is
+  quarantined. The broker is the label `broker_id` or `broker`, or the one that the file was given for.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _MOVING: Final = re.compile("kafkaserver.*reassigningpartitions(?:value)?")
 
 
 def from_prometheus(data: bytes, source: str, into: Gathered, *, broker_id: int | None, now: datetime) -> None:
-    """Take in what is known of the metrics in `data`. Lines without a time are of `now`."""
+    """Add the known metrics in `data`. Lines without a time are of `now`."""
     text = data.decode("utf-8", "backslashreplace")
     samples = _Samples(into)
     lines = known = 0
@@ -58,12 +57,12 @@ def from_prometheus(data: bytes, source: str, into: Gathered, *, broker_id: int 
             known += 1
             into.rejects.add(source, number, line, str(error))
     if not known:
-        raise BadInput(f"{source}: none of its {lines} lines is of a metric that is known, e.g. kafka_log_log_size")
+        raise BadInput(f"{source}: none of the {lines} lines has a known metric, such as kafka_log_log_size")
     samples.end()
 
 
 class _Samples:
-    """What lines say, put together by time, broker, topic and partition."""
+    """Values by time, broker, topic and partition."""
 
     def __init__(self, into: Gathered) -> None:
         self._into = into
@@ -71,7 +70,7 @@ class _Samples:
         self._of_brokers: dict[tuple[datetime, int], dict[str, float]] = {}
 
     def take(self, line: str, broker_id: int | None, now: datetime) -> bool:
-        """Whether the metric is known. BadRow where it is and the line cannot be used."""
+        """Whether the metric is known. Raises BadRow if it is and the line cannot be used."""
         found = _LINE.fullmatch(line)
         what = _known(found[1], found[2] or "") if found is not None else None
         if found is None or what is None:
@@ -103,7 +102,7 @@ class _Samples:
             self._of_brokers.setdefault((when, broker_id), {})[what] = value
 
     def end(self) -> None:
-        """The rows. Samples of a broker that is moving something then are marked."""
+        """Add the rows. Samples of a broker that was reassigning then are marked."""
         moving = {key for key, row in self._of_brokers.items() if any(row.get(name, 0) > 0 for name in _MOVES)}
         for (when, broker_id, topic, number), row in self._of_topics.items():
             sample = (when, broker_id, topic, number, row.get("in_bps"), row.get("out_bps"), None)
@@ -141,7 +140,7 @@ def _known(name: str, labels: str) -> str | None:
 
 
 def _time_of_requests(name: str, labels: str) -> str | None:
-    """The column that a metric of requests is for; None for other requests, shares and times."""
+    """The column of a metric of requests; None for other requests, quantiles and times."""
     is_total = name.startswith("totaltimems") or (name == "99thpercentile" and 'name="TotalTimeMs"' in labels)
     is_p99 = name.endswith("99thpercentile") or 'quantile="0.99"' in labels
     request = re.search(r'request="(\w+)"', labels)

@@ -1,4 +1,4 @@
-"""Files of other tools by kind, read in the order in which they need each other: first those that name brokers."""
+"""Files of other tools by kind, read in the order of their dependencies: first those that name brokers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipeline.collect.prometheus import from_prometheus
 
 
 class Source(NamedTuple):
-    """A file: its bytes, the name for errors, and the broker that it is of, where the name of the file says that."""
+    """A file: its bytes, its name for errors, and its broker, if the name has one."""
 
     data: bytes
     file: str
@@ -23,14 +23,14 @@ class Source(NamedTuple):
 
 
 class Of(NamedTuple):
-    """What files do not say themselves: when they were read, and the cluster's name in a list of several."""
+    """What the files do not contain: the time of reading, and the cluster's name in a list of several."""
 
     now: datetime
     listed: str
 
 
 def _from_tree(data: bytes, file: str, into: Gathered) -> None:
-    from pipeline.collect.store import from_tree_file  # noqa: PLC0415 - what reads stores is loaded where one is read
+    from pipeline.collect.store import from_tree_file  # noqa: PLC0415 - stores are imported only if one is read
 
     from_tree_file(data, file, into)
 
@@ -51,7 +51,7 @@ KINDS: Final[Mapping[str, Callable[[Source, Gathered, Of], None]]] = {
 
 
 def read(given: Mapping[str, Iterable[Source]], into: Gathered, of: Of) -> None:
-    """Take in all files. Raises BadInput for a file that is not of its kind."""
+    """Read all files. Raises BadInput for a file of the wrong kind."""
     for kind, reader in KINDS.items():
         for one in given.get(kind, ()):
             reader(one, into, of)

@@ -1,9 +1,9 @@
-"""From a metadata store, or a recorded tree of one: brokers, partitions, retention.
+"""Reads brokers, partitions and retention from a metadata store, or from a recorded tree.
 
-* Read through the controller's codec, so that what a controller would refuse is refused here; one key that cannot be
-  read is quarantined and costs its partition or topic alone.
-* A broker that holds replicas and is not registered is dead. A tree without any registration (a memory store's file
-  holds no ephemeral keys) says nothing of who is alive.
+* It uses the controller's codec, so that it refuses what a controller would refuse. A key that cannot be read is
+  quarantined, and only its partition or topic is left out.
+* A broker that holds replicas and is not registered is dead. A tree without registrations (the file of a memory store
+  has no ephemeral keys) does not show which brokers are alive.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _RETENTION: Final = "retention.ms"
 
 
 def from_store(store: MetadataStore, source: str, into: Gathered, *, timeout_s: float) -> bool:
-    """Take in what `store` shows now; whether it was one instant. Raises what the store raises."""
+    """Read `store`, and return whether it was an atomic snapshot. Raises the store's errors."""
     snapshot = store.snapshot("/", timeout_s=timeout_s)
     _take(((entry.key, entry.value) for entry in snapshot.entries), source, into)
     return snapshot.consistent
 
 
 def from_tree_file(data: bytes, source: str, into: Gathered) -> None:
-    """Take in the tree in a file: a memory store's snapshot, or a recorded tree, ephemeral keys included."""
+    """Read the tree in a file: a memory store's snapshot, or a recorded tree including ephemeral keys."""
     try:
         tree = transfer.parse(data, source)
         if tree.format == "recorded tree":
@@ -94,7 +94,7 @@ def _partitions(
     reader, names = bulk.Bulk(), sorted(topics)
     for name, found in zip(names, reader.topics(names, [topics[name] for name in names]), strict=True):
         if isinstance(found, BadValue) or not is_topic(name):
-            reason = str(found) if isinstance(found, BadValue) else "the key's name is no topic's"
+            reason = str(found) if isinstance(found, BadValue) else "the key's name is no valid topic name"
             into.rejects.add(source, None, _text(keys.topic(name), topics[name]), reason)
             continue
         said = reader.states([states.pop((name, p), None) for p in range(len(found.assignments))])
@@ -106,13 +106,13 @@ def _partitions(
                 continue
             into.partitions.append(_row(partition, found, retention.get(name)))
     for name, number in sorted(states):
-        reason = "a state key of a partition that no topic key lists"
+        reason = "the state key belongs to a partition that no topic key lists"
         into.rejects.add(source, None, _text(keys.state(name, number), states[name, number]), reason)
 
 
 def _row(partition: Partition, of: TopicKey, retention_ms: int | None) -> tuple[object, ...]:
     target, kafka = partition.target_replicas, of.topic.kafka_moves.get(partition.partition)
-    if target is None and kafka is not None:  # a move of Kafka's own, not taken over yet
+    if target is None and kafka is not None:  # a reassignment of Kafka's controller, not taken over yet
         target = tuple(b for b in kafka.replicas if b not in kafka.removing)
     return (
         partition.topic,

@@ -1,1 +1,1 @@
-"""Journals as typed rows: which files, which lines, what is quarantined. Nothing here needs a controller or a JVM."""
+"""Journals as typed rows: their files, their lines, the quarantine. It needs no controller and no JVM."""

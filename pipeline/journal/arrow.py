@@ -1,7 +1,7 @@
-"""Events as Arrow batches of `JOURNAL_EVENT`, and back: what comes back is the row that went in, but for what no rule
-asks for (`unknown`, and the text of a quarantined line).
+"""Events as Arrow batches of `JOURNAL_EVENT`, and back. The result is the original row, without fields that no rule
+uses (`unknown`, and the text of a quarantined line).
 
-A field that a line does not have is null; a line has no null fields, so that nothing is lost on the way.
+A field that a line does not have is null; lines have no null fields, so nothing is lost.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LINE_SCHEMA: Final = pa.schema(
 
 
 def batches(events: Iterable[Event], rows_max: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
-    """Events as batches of at most so many rows, in their order."""
+    """Events as batches of at most `rows_max` rows, in their order."""
     rest = iter(events)
     while some := list(islice(rest, rows_max)):
         yield batch_of(some)
@@ -70,7 +70,8 @@ def batch_of(events: Sequence[Event]) -> pa.RecordBatch:
 
 
 def line_batches(part: Part) -> Iterator[pa.RecordBatch]:
-    """The lines of a part as they stand in its file; after what could be read of it a row without one, if it went."""
+    """The lines of a part as in its file. If the file is deleted meanwhile, a row without a line follows what could be
+    read."""
     numbers, rest = count(part.first_line), _whole_lines(part)
     while some := list(islice(rest, BATCH_ROWS)):
         columns = [[cluster_of(part.path)] * len(some), [part.path] * len(some), list(islice(numbers, len(some))), some]
@@ -91,7 +92,7 @@ _cluster_of: Final = lru_cache(cluster_of)  # few files, many rows
 
 
 def _texts(said: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Names are made text that can be encoded; a JSON text is ASCII anyhow."""
+    """Names are made encodable; JSON text is ASCII anyway."""
     return [(_encodable(name), json.dumps(value, separators=(",", ":"))) for name, value in said.items()]
 
 
@@ -106,8 +107,7 @@ def _unknown(row: Mapping[str, Any]) -> list[tuple[str, str]] | None:
 
 
 def events_of(table: pa.Table) -> Iterator[Event]:
-    """The events of rows that have no problem, in their order; `prev` is left out where the table has no such
-    column."""
+    """The events of rows without a problem, in their order; without `prev` if the table has no such column."""
     names, columns = [], []
     for name in table.column_names:
         column = _one_chunk(table.column(name))

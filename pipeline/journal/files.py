@@ -1,9 +1,9 @@
-"""Which files a journal has, in which order, and the events of a part of one.
+"""The files of a journal, their order, and the events of a part of a file.
 
-* Files are taken by controller epoch, then n; files with other names come after them, in the order given.
-* A part ends where a whole commit ends. What a file has after its last one is a torn tail: a crash, or a writer at
-  work. It is said and not read.
-* A file that is rotated away while it is read is said, and no reason to fail.
+* Files are ordered by controller epoch, then n; files with other names come after them, in the order given.
+* A part ends where a whole commit ends. What follows the last one is a torn tail, left by a crash or by a writer that
+  is not done. It is reported and not read.
+* A file that the rotation deletes while it is read is reported, and is no failure.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from controller.codec.journal import FIRST_BYTES, ends_commit, file_name, in_ord
 from pipeline.journal.lines import BAD_LINE, FILE_GONE, TORN_TAIL, Event, read_line
 
 BAD_LINES_MAX: Final = 10_000
-"""Of a part, with their text; of more it is said how many there are."""
+"""How many bad lines of a part are kept with their text; the rest is only counted."""
 
 LINE_BYTES_MAX: Final = 2**26
 """A longer line is read as several, which are quarantined."""
 
 PART_BYTES: Final = 2**23
-"""A larger file is read in parts of about so much."""
+"""A larger file is read in parts of about this size."""
 
 _CHUNK_BYTES: Final = 2**20
 
@@ -33,12 +33,12 @@ _FOLDER: Final = "cluster="
 
 
 class NoJournal(ValueError):
-    """What was given cannot be read as a journal. The message names the path."""
+    """The path cannot be read as a journal. The message names it."""
 
 
 class Part(NamedTuple):
     """Bytes `start` to `end` of a file, whole commits; `first_line` is the number of its first line. `is_last`: what
-    comes after `end` is a torn tail, which is to be said."""
+    follows `end` is a torn tail, to be reported."""
 
     path: str
     start: int
@@ -48,8 +48,8 @@ class Part(NamedTuple):
 
 
 def cluster_of(file: str | Path) -> str:
-    """Whose journal a file is: the id of the nearest folder `cluster=<id>` above it, else what its name says, else
-    "kedge", the name that a journal has where nobody names it."""
+    """The cluster of a journal file: the id of the nearest folder `cluster=<id>` above it, else the one in its name,
+    else "kedge", the default name of a journal."""
     return _named(Path(file)) or DEFAULT_CLUSTER
 
 
@@ -62,12 +62,12 @@ def _named(path: Path) -> str | None:
 
 
 def journals(paths: Iterable[str | Path]) -> dict[str, list[Path]]:
-    """All files in `paths` (files, and folders of them, and of folders `cluster=<id>`), by cluster, each in the order
-    of its journal. A file that names no cluster is of the only one that others name. Raises NoJournal where there is
-    nothing to read."""
+    """All files in `paths` (files, folders of them, and folders `cluster=<id>`), by cluster, each in the order of its
+    journal. A file that names no cluster belongs to the only one that others name. Raises NoJournal if there is nothing
+    to read."""
     found = [one for path in map(Path, paths) for one in _expand(path)]
     if not found:
-        raise NoJournal("nothing to read")
+        raise NoJournal("no journal files were given")
     named = {cluster for file in found if (cluster := _named(file)) is not None}
     other = named.pop() if len(named) == 1 else DEFAULT_CLUSTER
     files: dict[str, list[Path]] = {}
@@ -80,11 +80,11 @@ def journals(paths: Iterable[str | Path]) -> dict[str, list[Path]]:
 
 
 def journal_files(paths: Iterable[str | Path]) -> list[Path]:
-    """All files of the only cluster in `paths`, as `journals` finds them. Raises NoJournal where there is nothing to
-    read, or there are several clusters."""
+    """All files of the only cluster in `paths`, as `journals` finds them. Raises NoJournal if there is nothing to read,
+    or there are several clusters."""
     found = journals(paths)
     if len(found) > 1:
-        raise NoJournal(f"journals of several clusters: {', '.join(found)}")
+        raise NoJournal(f"expected the journal of one cluster, got those of {', '.join(found)}")
     (files,) = found.values()
     return files
 
@@ -100,13 +100,13 @@ def _expand(path: Path) -> list[Path]:
     except OSError as error:
         raise NoJournal(f"{path}: {error.strerror or error}") from error
     if not found:
-        raise NoJournal(f"{path}: no journal files (<cluster>-<controller_epoch>-<n>.jsonl) in this folder")
+        raise NoJournal(f"{path}: the folder has no journal files (<cluster>-<controller_epoch>-<n>.jsonl)")
     return found
 
 
 def whole_part(path: Path) -> Part:
-    """A file up to its last whole commit. Raises OSError. One that has none and does not begin as a journal does is
-    read to its end, so that what stands in it is quarantined."""
+    """A file up to its last whole commit. A file without one that does not begin like a journal is read to its end, so
+    that its lines are quarantined. Raises OSError."""
     end = whole_end(path, 0)
     return Part(str(path), 0, end or _foreign_end(path), 1, is_last=True)
 
@@ -118,13 +118,14 @@ def _foreign_end(path: Path) -> int:
 
 
 def split(part: Part, part_bytes: int = PART_BYTES) -> Iterator[Part]:
-    """The same in parts that can be read at once, each of whole commits. A part that is gone meanwhile is one."""
+    """The same in parts that can be read separately, each of whole commits. A file that is deleted meanwhile is one
+    part."""
     line = part.first_line
     for start, end in cuts(part, part_bytes):
         is_last = end >= part.end
         yield Part(part.path, start, end, line, is_last=is_last and part.is_last)
         if not is_last:
-            with suppress(OSError):  # reading it says so
+            with suppress(OSError):  # reading the part reports it
                 line += count_lines(Path(part.path), start, end)
 
 
@@ -142,7 +143,7 @@ def cuts(part: Part, part_bytes: int = PART_BYTES) -> Iterator[tuple[int, int]]:
 
 
 def _commit_end(path: Path, after: int, end: int) -> int:
-    """Where the first commit ends that ends after a place in it; `end` where none does."""
+    """The end of the first commit that ends after `after`; `end` if there is none."""
     with path.open("rb") as file:
         file.seek(after)
         at = after + len(file.readline(LINE_BYTES_MAX))
@@ -154,7 +155,7 @@ def _commit_end(path: Path, after: int, end: int) -> int:
 
 
 def whole_end(path: Path, start: int) -> int:
-    """Where the last whole commit after `start` ends; `start` where there is none. Raises OSError."""
+    """The end of the last whole commit after `start`; `start` if there is none. Raises OSError."""
     with path.open("rb") as file:
         if file.seek(0, 2) <= start:
             return start
@@ -163,7 +164,7 @@ def whole_end(path: Path, start: int) -> int:
 
 
 def count_lines(path: Path, start: int, end: int) -> int:
-    """How many line ends are there. Raises OSError."""
+    """The number of line ends. Raises OSError."""
     lines, left = 0, end - start
     with path.open("rb") as file:
         file.seek(start)
@@ -188,17 +189,18 @@ def _long_lines(file: BinaryIO, left: int) -> Iterator[bytes]:
 
 
 def read_whole(path: Path) -> Iterator[Event]:
-    """The events of a file up to its last whole commit, piece by piece. Raises OSError where it cannot be opened."""
+    """The events of a file up to its last whole commit, piece by piece. Raises OSError if it cannot be opened."""
     return read_parts(whole_part(path))
 
 
 def read_parts(part: Part) -> Iterator[Event]:
-    """The events of a part, which is read piece by piece."""
+    """The events of a part, read piece by piece."""
     return (event for one in split(part) for event in read_part(one))
 
 
 def read_part(part: Part) -> Iterator[Event]:
-    """The events of a part, in their order, and what cannot be read of it. Raises nothing for what stands in it."""
+    """The events of a part, in their order, including those for lines that cannot be read. The content raises no
+    error."""
     bad = 0
     number = part.first_line - 1
     try:
@@ -211,7 +213,7 @@ def read_part(part: Part) -> Iterator[Event]:
                     yield event
             if part.is_last and (torn := file.read(_CHUNK_BYTES)):
                 lines = max(1, torn.count(b"\n"))
-                text = f"{lines} lines after the last whole commit are not read"
+                text = f"{lines} lines after the last whole commit were not read"
                 yield Event(part.path, number + 1, "", None, TORN_TAIL, text, "")
     except OSError as error:
         yield Event(part.path, 0, "", None, FILE_GONE, f"while it was read: {error.strerror or error}", "")

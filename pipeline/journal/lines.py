@@ -1,9 +1,9 @@
 """A line of a journal as a typed event, or the reason why it is quarantined.
 
-* An event keeps the line's own names and shape, so that the rules of a legal trace take it as it is; beside it stand
-  the line's hash (of its bytes, which no reading may change) and where it stands.
-* Every known field is of its kind and fits the column that it has in `tables`, or the line is quarantined. What a newer
-  version adds is kept under `unknown`.
+* An event keeps the line's names and structure, as the rules of a legal trace expect. It adds the line's hash (of its
+  unchanged bytes) and its place.
+* Every known field has its type and fits its column in `tables`, or the line is quarantined. Fields of a newer version
+  are kept under `unknown`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ FILE_GONE: Final = "file gone"
 
 _INT_MAX: Final = 2**31 - 1
 _LONG_MAX: Final = 2**63 - 1
-_TS_MS_MAX: Final = 253_402_300_799_999  # the end of the year 9999: further goes no timestamp of Spark
+_TS_MS_MAX: Final = 253_402_300_799_999  # the end of the year 9999, the limit of Spark's timestamps
 
 
 class Event(NamedTuple):
-    """`row`: the line as it stands in the journal, as a mapping; None where it is quarantined, and `problem` and
-    `reason` say why. `line`: from 1, 0 for the file as a whole."""
+    """`row`: the line of the journal as a mapping; None if it is quarantined, with `problem` and `reason`. `line`: from
+    1, 0 for the file as a whole."""
 
     file: str
     line: int
@@ -58,13 +58,13 @@ def _is_text(value: Any) -> bool:
         return True
     try:
         value.encode()
-    except UnicodeEncodeError:  # half a surrogate: no column of text holds it
+    except UnicodeEncodeError:  # a lone surrogate, which no text column can hold
         return False
     return True
 
 
 def _is_brokers(value: Any) -> bool:
-    """By what runs in C: most fields of most lines are such lists."""
+    """Uses functions in C, since most fields of most lines are such lists."""
     if type(value) is not list:
         return False
     return not value or (set(map(type, value)) == _NUMBERS and min(value) >= -_INT_MAX and max(value) <= _INT_MAX)
@@ -104,19 +104,18 @@ KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     "detail": (_is_object, "an object"),
     "prev": (_is_text, "text"),
 }
-"""The fields of a line: what each must be, and how that is said."""
+"""The fields of a line: a check, and its description."""
 
 _BOUNDS: Final = {name: (kind.low, kind.high) for name, (kind, _) in KINDS.items() if isinstance(kind, _Whole)}
 _TEXTS: Final = frozenset(name for name, (kind, _) in KINDS.items() if kind is _is_text)
 _LISTS: Final = {name: (-_INT_MAX, _INT_MAX) for name, (kind, _) in KINDS.items() if kind is _is_brokers}
 
 plain_row: Final = reader(_BOUNDS, _TEXTS, _LISTS, frozenset(REQUIRED))
-"""The row of a line that is plainly one, by what runs in C; None of any other, which `read_line` looks at field by
-field."""
+"""The row of a well-formed line, by a reader in C; None for any other line, which `read_line` checks field by field."""
 
 
 def read_line(file: str, number: int, line: bytes) -> Event:
-    """The event of a line, without its line end."""
+    """The event of a line, given without its line end."""
     digest = sha256(line).hexdigest()
     plain = plain_row(line)
     return _read_slowly(file, number, digest, line) if plain is None else Event(file, number, digest, plain)
@@ -128,7 +127,7 @@ def _read_slowly(file: str, number: int, digest: str, line: bytes) -> Event:
         for name, value in row.items():
             bounds = _BOUNDS.get(name)
             if bounds is not None and type(value) is int and bounds[0] <= value <= bounds[1]:
-                continue  # as its kind would say: most fields of most lines
+                continue  # the fast path for most fields of most lines
             if type(value) is str and name in _TEXTS and value.isascii():
                 continue
             kind = KINDS.get(name)
@@ -144,7 +143,7 @@ def _bad(file: str, number: int, digest: str, line: bytes, reason: str) -> Event
 
 
 def raw_text(line: bytes) -> str:
-    """What of a line goes into the quarantine: its beginning, with what is no text escaped."""
+    """The text of a line for the quarantine: its beginning, with bytes that are no text escaped."""
     return line[:RAW_CHARACTERS_MAX].decode("utf-8", "backslashreplace")
 
 

@@ -1,4 +1,4 @@
-"""Tables of results as Parquet: one folder per table, one file in it, with the schema of `tables`."""
+"""Tables of results as Parquet: one folder per table with one file in it, and the schema of `tables`."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ from pipeline.written import written_as
 
 
 def write(folder: Path, table: Table, rows: Sequence[tuple[Any, ...]], part: str = "0") -> None:
-    """The table, or this part of it, is there, whole, and what stood in its place is not. Raises OSError naming the
-    file."""
+    """Write the table, or this part of it, atomically, in place of an earlier one. Raises OSError naming the file."""
     path = folder / table.name / f"part-{part}.parquet"
     fresh = path.with_name(f".{path.name}")
     found = from_rows(table, rows)
@@ -41,15 +40,15 @@ def write(folder: Path, table: Table, rows: Sequence[tuple[Any, ...]], part: str
 
 
 def write_audits(found: Mapping[str, Audit], folder: Path) -> None:
-    """audit_violation, audit_gap and quarantine, of audits by cluster."""
+    """Write audit_violation, audit_gap and quarantine, of audits by cluster."""
     write(folder, AUDIT_VIOLATION, [(cluster, *one) for cluster, audit in found.items() for one in audit.violations])
     write(folder, AUDIT_GAP, [(cluster, *one) for cluster, audit in found.items() for one in audit.gaps])
     write(folder, QUARANTINE, [one for audit in found.values() for one in audit.quarantine])
 
 
 def write_batch(found: Mapping[str, Sequence[Violation | Gap | Quarantined]], folder: Path, part: str) -> None:
-    """What a batch of a stream found, by cluster, as parts of the tables of `write_audits`; none where nothing was
-    found. The same batch again writes the same."""
+    """Write the findings of a batch of a stream, by cluster, as parts of the tables of `write_audits`; none if there
+    are no findings. The same batch writes the same files again."""
     for kind, table in ((Violation, AUDIT_VIOLATION), (Gap, AUDIT_GAP)):
         if rows := [(cluster, *one) for cluster, said in found.items() for one in said if isinstance(one, kind)]:
             write(folder, table, rows, part)
@@ -58,7 +57,7 @@ def write_batch(found: Mapping[str, Sequence[Violation | Gap | Quarantined]], fo
 
 
 def write_progress(found: Mapping[str, Progress], folder: Path) -> None:
-    """progress, stuck, broker_reassignment, eta_calibration, wave_calibration and quarantine, by cluster."""
+    """Write progress, stuck, broker_reassignment, eta_calibration, wave_calibration and quarantine, by cluster."""
     for table, rows_of in _PROGRESS.items():
         write(folder, table, [(cluster, *row) for cluster, one in found.items() for row in rows_of(one)])
     write(folder, QUARANTINE, [row for one in found.values() for row in one.quarantine])

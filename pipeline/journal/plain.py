@@ -1,10 +1,10 @@
-"""A line as the controller writes it, read and held to its kinds in one go, in a fifth of the time; whatever is not
-plainly such a line goes the long way (`lines.read_line`), which has the words for what is wrong.
+"""Reads a line as the controller writes it and checks its types in one step, in a fifth of the time. Any other line is
+left to `lines.read_line`, which describes the error.
 
-* What is given is the row that the long way gives, to the order of its fields; a test holds both to it.
-* Fields of a newer version, a field that stands twice and a quote within a text are not plain: the quotes of a line are
-  counted, since each name and each text has two.
-* A detail is read by `json`, as ever: what stands in it may be anything.
+* The row is the one that `read_line` gives, including the order of fields; a test compares both.
+* Lines with fields of a newer version, a repeated field or a quote inside a text are not read here. They are recognised
+  by the number of quotes, since each name and each text has two.
+* A detail is read by `json`, since it may hold anything.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, Required, TypeAlias, TypedDict
 
 try:
     import msgspec
-except ImportError:  # it comes with the extras, and only makes it faster
+except ImportError:  # it comes with the extras, and only saves time
     HAS_MSGSPEC = False
 else:
     HAS_MSGSPEC = True
@@ -29,8 +29,8 @@ _DETAIL: Final = "detail"
 def reader(
     bounds: Mapping[str, Ends], texts: frozenset[str], lists: Mapping[str, Ends], needed: frozenset[str]
 ) -> Reader:
-    """Lines to rows, None for what is not plain. `bounds`: of fields that are whole numbers; `lists`: of the numbers in
-    fields that are lists; `needed`: fields of every line."""
+    """A function from lines to rows, None for lines that it cannot read. `bounds`: of fields that are whole numbers;
+    `lists`: of the numbers in list fields; `needed`: fields of every line."""
     if not HAS_MSGSPEC:
         return lambda _: None
     fields: dict[str, Any] = {name: _whole(*ends) for name, ends in bounds.items()}

@@ -1,9 +1,9 @@
-"""The planning kernel: decisions on arrays of numbers, for every engine alike.
+"""The planning kernel: decisions on arrays of numbers, the same for every engine.
 
 Rules
-* Hard constraints first: no broker that is dead or leaves takes a replica, no rack takes a second one while another has
-  none, no capacity is exceeded. Then as few bytes as can be, then the balance.
-* One total order: larger first, then topic, partition, broker. No chance, no clock, no hash decides anything, so the
+* Hard constraints come first: no replica goes to a dead or leaving broker, no second one into a rack while another rack
+  has none, and no capacity is exceeded. Then as few bytes as possible, then balance.
+* One total order: larger first, then topic, partition, broker. Nothing depends on randomness, clock or hashes, so the
   same arrays give the same plan.
-* What was asked for and is not done has a reason. What was not asked for is not touched.
+* Each part of the request that is not met has a reason. What was not requested is not changed.
 """

@@ -1,7 +1,7 @@
-"""A cluster as arrays: partitions by (topic, partition), brokers by id; brokers and racks are told by their index.
+"""A cluster as arrays: partitions by (topic, partition), brokers by id; brokers and racks are given by index.
 
-`replicas` is a matrix, one row per partition, preferred leader first, filled up with NOBODY. All replicas of a
-partition have one size: the largest that was measured, since that is what a copy has to take.
+`replicas` is a matrix with one row per partition, preferred leader first, padded with NOBODY. All replicas of a
+partition have one size: the largest measured one, since a copy has to transfer that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 NOBODY: Final = -1
 NO_LIMIT: Final = 2**62
 
-# Why a partition is left alone, whatever is asked for
+# Why a partition is not changed, whatever the request
 MOVABLE: Final = 0
 MOVING: Final = 1  # it is being reassigned
 NOT_ONLINE: Final = 2  # it is being reduced
@@ -27,26 +27,26 @@ NOT_ONLINE: Final = 2  # it is being reduced
 
 @attrs.frozen(eq=False)
 class Cluster:
-    """P partitions on B brokers. Arrays are not to be written to."""
+    """P partitions on B brokers. The arrays must not be modified."""
 
     topics: tuple[str, ...]
     topic: Ints  # P, index into topics
     number: Ints  # P
     replicas: Ints  # P x W, index of a broker or NOBODY
     leader: Ints  # P, index of a broker or NOBODY
-    size: Ints  # P, bytes of one replica; 0 where it is not known
+    size: Ints  # P, bytes of one replica; 0 if unknown
     write_bps: Floats  # P
     read_bps: Floats  # P
     held: Ints  # P, MOVABLE or why not
     brokers: Ints  # B, ids, ascending
-    rack: Ints  # B, 0.. ; all 0 where racks do not count
+    rack: Ints  # B, 0.. ; all 0 if racks are ignored
     racks: tuple[str, ...]
     alive: Bools  # B
-    disk_max: Ints  # B, bytes that may lie on it; NO_LIMIT
+    disk_max: Ints  # B, bytes that it may hold; NO_LIMIT
     in_max: Floats  # B, bytes per second; inf
     out_max: Floats  # B, if it led all that it holds; inf
     sized: Bools  # P, whether its size is known
-    rated: Bools  # P, whether what is written to it is
+    rated: Bools  # P, whether its rate of writing is known
 
     @property
     def factors(self) -> Ints:
@@ -59,7 +59,7 @@ class Cluster:
 
 
 def per_broker(replicas: Ints, values: npt.NDArray[Any], brokers: int) -> npt.NDArray[Any]:
-    """The sum of `values` (one per partition) over the replicas of each broker, of the type of `values`."""
+    """The sum of `values` (one per partition) over the replicas of each broker, in the type of `values`."""
     total = np.zeros(brokers, values.dtype)
     for column in replicas.T:
         there = column != NOBODY
@@ -68,18 +68,18 @@ def per_broker(replicas: Ints, values: npt.NDArray[Any], brokers: int) -> npt.ND
 
 
 def leaders_per_broker(replicas: Ints, brokers: int) -> Ints:
-    """How many partitions each broker leads once preferred leaders lead."""
+    """How many partitions each broker leads when all preferred leaders lead."""
     first = replicas[:, 0]
     return np.bincount(first[first != NOBODY], minlength=brokers)
 
 
 def potential_out(cluster: Cluster, factors: Ints) -> Floats:
-    """What a replica of each partition would send if it led: what is read, and a copy to each follower."""
+    """The rate that a replica of each partition sends if it leads: to consumers, and a copy to each follower."""
     return cluster.read_bps + cluster.write_bps * np.maximum(factors - 1, 0)
 
 
 def max_to_mean(loads: npt.NDArray[Any], weights: Floats | None = None) -> float:
-    """How far the fullest is above the mean, 1.0 = level; by weight where brokers differ. 1.0 of nothing."""
+    """The ratio of the largest to the mean, 1.0 = level; by weight if brokers differ. 1.0 if there is nothing."""
     if not len(loads) or not loads.sum():
         return 1.0
     if weights is None:
@@ -88,7 +88,7 @@ def max_to_mean(loads: npt.NDArray[Any], weights: Floats | None = None) -> float
 
 
 def distinct_racks(replicas: Ints, rack: Ints) -> Ints:
-    """In how many racks each partition's replicas stand. A negative rack is not known, and counts as one of its own."""
+    """The number of racks of each partition's replicas. A negative rack is unknown, and counts as one of its own."""
     found = np.where(replicas != NOBODY, rack[replicas], NOBODY)
     unknown = (replicas != NOBODY) & (found < 0)
     count = np.zeros(len(replicas), np.int64)

@@ -1,16 +1,17 @@
-"""Preferred leaders, evenly: the counts of the brokers, largest first, are the least that can be had, number by number;
-and of all ways to have them as few rows as can be get another first replica.
+"""Spreads preferred leaders evenly: the counts of the brokers, sorted from the largest, are the least possible, number
+by number; and of all ways to reach them, this one changes the first replica of the fewest rows.
 
-A flow over brokers. A partition that a leads and b holds is an edge from a to b, which costs a changed row: 1 where the
-row is as it was, -1 where b led it before, 0 else.
-* Counts are least where no path goes from a broker to one that leads two fewer or more still (the optimum of a
-  semi-matching; Harvey et al., 2006). The fullest broker is taken first. Once it has no such path, neither has any
-  broker that it reaches, whatever comes later: paths of emptier ones do not get there. So each is given up once.
-* Each path is a cheapest one, so there is never a cycle that costs less than nothing, and the rows changed are the
-  fewest for the counts at that moment. In the end a broker may yet change its place with one that leads one fewer,
-  along a path below 0, until there is none: the fewest for these counts, whoever has which.
-* Along a path as many partitions are shifted at once as its brokers and its narrowest edge bear. Paths are found on
-  matrices over brokers; partitions are looked at only where they are shifted.
+It is a flow over brokers. A partition led by a and also held by b is an edge from a to b. Its cost is in changed rows:
+1 if the row is unchanged so far, -1 if b led it originally, otherwise 0.
+* Counts are least if no path leads from a broker to one with at least two fewer leaders (the optimum of a
+  semi-matching; Harvey et al., 2006). The fullest broker is taken first. Once it has no such path, no broker that it
+  reaches has one either, and later shifts do not change that, since paths of emptier brokers do not get there. So each
+  broker is finished once.
+* Each path is a cheapest one, so there is never a cycle of negative cost, and the changed rows are the fewest for the
+  counts at that moment. At the end brokers exchange places with ones that lead one fewer, along paths of negative cost,
+  until none is left: the fewest for these counts, whichever broker has which count.
+* Each step shifts as many partitions along a path as its end brokers and its narrowest edge allow. Paths are found on
+  matrices over brokers; partitions are read only where they are shifted.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ from pipeline.kernel.cluster import NOBODY, Bools, Cluster, Ints, leaders_per_br
 from pipeline.kernel.outcome import Outcome
 
 _FAR: Final = 2**40
-_STEP: Final = 2**20  # what a changed row costs; an edge costs 1 beside it, so that short paths come first
+_STEP: Final = 2**20  # the cost of a changed row; each edge adds 1, so that short paths come first
 
 
 def leaders(cluster: Cluster, usable: Bools) -> Outcome:
-    """Every partition that is not held may change its first replica; nothing is copied. One with a replica on a dead
-    broker is left alone: its move would wait for that."""
+    """Every partition that may move can change its first replica; no data is copied. A partition with a replica on a
+    dead broker is not changed: its reassignment would wait for that broker."""
     waits = ((cluster.replicas != NOBODY) & ~cluster.alive[cluster.replicas]).any(axis=1)
     after = even_leaders(cluster.replicas, (cluster.held == 0) & ~waits, usable)
     return Outcome(after, (), 0)
 
 
 def even_leaders(replicas: Ints, touched: Bools, may_lead: Bools) -> Ints:
-    """The rows with other first replicas in some of `touched`, so that the counts of the brokers that may lead are the
-    least. Who may not lead keeps what it leads."""
+    """The rows, with other first replicas in some of `touched`, so that the leader counts of the brokers in `may_lead`
+    are the least. A broker outside `may_lead` keeps the leaders that it has."""
     if not may_lead.any() or not touched.any():
         return replicas
     flow = _Flow(replicas, np.nonzero(touched)[0], may_lead)
@@ -47,7 +48,8 @@ def even_leaders(replicas: Ints, touched: Bools, may_lead: Bools) -> Ints:
 
 
 class _Flow:
-    """Who leads the touched partitions, and how many could be shifted from broker to broker at which cost."""
+    """The leaders of the touched partitions, and how many could be shifted between each pair of brokers at each
+    cost."""
 
     def __init__(self, replicas: Ints, touched: Ints, may_lead: Bools) -> None:
         self._whole, self._touched, self._may_lead = replicas, touched, may_lead
@@ -63,7 +65,7 @@ class _Flow:
             self._price(broker)
 
     def _add(self, partitions: Ints, sign: int) -> None:
-        """Count what could be shifted of these partitions, by who leads them now; or no longer, with sign -1."""
+        """Count the possible shifts of these partitions from their current leaders; with sign -1 remove them."""
         rows = self._replicas[partitions]
         lead, home = self._lead[partitions, None], self._home[partitions, None]
         kind = np.where(rows == home, 0, np.where(lead == home, 2, 1))
@@ -71,7 +73,7 @@ class _Flow:
         np.add.at(self._room, (kind[there], np.broadcast_to(lead, rows.shape)[there], rows[there]), sign)
 
     def _price(self, broker: int) -> None:
-        """What it costs at least to shift one from the broker to each other."""
+        """Compute the least cost of a shift from the broker to each other one."""
         room, costs = self._room[:, broker], self._cost[broker]
         costs[:] = _FAR
         for kind in (2, 1, 0):
@@ -91,11 +93,11 @@ class _Flow:
             if len(ends):
                 self._give(a, ends, (far, came), levels)
             else:
-                open_ &= far == _FAR  # it is given up, and so is every broker that it reaches
+                open_ &= far == _FAR  # it is finished, and so is every broker that it reaches
 
     def _give(self, a: int, ends: Ints, paths: tuple[Ints, Ints], levels: tuple[int, int]) -> None:
-        """Shift from `a` to brokers of `ends`: to those who lack most first, then the cheapest to reach, then who leads
-        the fewest. A path stays a cheapest one as long as its edges cost the same."""
+        """Shift from `a` to brokers of `ends`: first to those that lack most, then by the cost of the path, then to
+        those with the fewest leaders. A path stays a cheapest one as long as its edges cost the same."""
         count, far = self._count, paths[0]
         lack = (count[ends, None] >= np.array(levels)).sum(axis=1)
         cost = (far[ends] + _STEP // 2) // _STEP
@@ -110,7 +112,7 @@ class _Flow:
     # --- the rows
 
     def restore(self) -> None:
-        """Let brokers change places with others that lead one fewer, where that gives rows back to who led them."""
+        """Let brokers exchange places with others that lead one fewer, if that restores original rows."""
         there = np.unique(self._count[self._may_lead])[:-1].tolist()
         while any(self._restore(fewer) for fewer in there):
             pass
@@ -129,8 +131,8 @@ class _Flow:
     # --- paths
 
     def _paths(self, starts: Ints) -> tuple[Ints, Ints]:
-        """Of each broker what the cheapest path from one of `starts` costs (_FAR: there is none), and its broker
-        before; NOBODY at a start."""
+        """For each broker the cost of the cheapest path from one of `starts` (_FAR: none), and its predecessor; NOBODY
+        at a start."""
         brokers = np.arange(len(self._may_lead))
         far, came = np.full(len(brokers), _FAR, np.int64), np.full(len(brokers), NOBODY, np.int64)
         far[starts] = 0
@@ -145,7 +147,7 @@ class _Flow:
         return far, came
 
     def _path(self, b: int, paths: tuple[Ints, Ints]) -> list[int]:
-        """The path to `b`; none where an edge of it costs more by now."""
+        """The path to `b`; empty if an edge of it costs more by now."""
         far, came = paths
         path = [b]
         while came[path[-1]] != NOBODY:
@@ -178,7 +180,7 @@ class _Flow:
         return chosen
 
     def rows(self) -> Ints:
-        """All rows: a new leader changes its place with who led before."""
+        """All rows; a new leader exchanges its place with the original one."""
         changed = np.nonzero(self._lead != self._home)[0]
         if not len(changed):
             return self._whole
@@ -191,7 +193,7 @@ class _Flow:
 
 
 def _most(full: int, lacking: int, levels: tuple[int, int]) -> int:
-    """How many go at once: so that neither end crosses a level that lies between them, nor the middle of both."""
+    """How many to shift at once: neither end may cross a level between them, nor the middle of both."""
     for level in levels:
         if full > level > lacking:
             return min(full - level, level - lacking)
@@ -199,7 +201,7 @@ def _most(full: int, lacking: int, levels: tuple[int, int]) -> int:
 
 
 def _by_broker(replicas: Ints, brokers: int) -> list[Ints]:
-    """Per broker the rows that it is in, ascending."""
+    """For each broker its rows, ascending."""
     rows, columns = np.nonzero(replicas != NOBODY)
     held = replicas[rows, columns]
     order = np.argsort(held, kind="stable")

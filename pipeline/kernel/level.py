@@ -1,10 +1,10 @@
-"""Plans that level bytes: onto brokers that were added, or over all; optionally within a budget.
+"""Plans that level bytes: onto added brokers, or over all; optionally within a budget.
 
-* The level: no broker holds more than its share (by weight) by more than the tolerance. What is above it has to go,
-  what is below may take; nobody does both, so a broker's peak during the move is what it has before or after it.
-* First pass, larger replicas first: never below the level, so that no byte is moved too much. Second pass, smaller ones
-  first: what is still above gives one that brings it below the level, but not below its share.
-* A budget raises the level to the lowest that can be paid for, so that the fullest brokers gain first.
+* The level: no broker exceeds its share (by weight) by more than the tolerance. Brokers above it give, brokers below it
+  take, and none does both, so a broker's peak during the move is its value before or after it.
+* First pass, larger replicas first: no broker goes below the level, so that no byte is moved needlessly. Second pass,
+  smaller ones first: a broker that is still above gives one that brings it below the level, but not below its share.
+* A budget raises the level to the lowest that it can pay for, so that the fullest brokers benefit first.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def level(
     bytes_max: int | None = None,
     told: Told = quiet,
 ) -> Outcome:
-    """No living broker is above its share by more than `tolerance`, as far as `receivers` may take what
-    is above. `closed` brokers neither give nor take."""
+    """No live broker exceeds its share by more than `tolerance`, as far as `receivers` can take the excess. `closed`
+    brokers neither give nor take."""
     live = cluster.alive & ~closed
     budget = NO_LIMIT if bytes_max is None else bytes_max
     share = _shares(cluster, live)
@@ -70,14 +70,14 @@ def level(
 
 
 def _shares(cluster: Cluster, live: Bools) -> Floats:
-    """The bytes that each broker would hold if all that lies on the living were level."""
+    """The bytes that each broker would hold if all bytes on live brokers were level."""
     weight = np.where(live, weights(cluster, live), 0.0)
     total = int(per_broker(cluster.replicas, cluster.size, len(live))[live].sum())
     return np.asarray(weight * (total / max(weight.sum(), 1e-300)), np.float64)
 
 
 def _affordable(held: Ints, share: Floats, wanted: float, budget: int) -> float:
-    """The lowest level, as a multiple of the share and not below `wanted`, above which lies no more than `budget`."""
+    """The lowest level, as a multiple of the share and at least `wanted`, with an excess of at most `budget`."""
     there = share > 0
     held, share = held[there], share[there]
     if np.maximum(held - wanted * share, 0).sum() <= budget:
@@ -88,7 +88,7 @@ def _affordable(held: Ints, share: Floats, wanted: float, budget: int) -> float:
 
 
 def _order(cluster: Cluster, gives: Bools) -> tuple[Ints, Ints]:
-    """The replicas that may go, larger first, then by partition and broker: their partitions and their brokers."""
+    """The replicas that may move, larger first, then by partition and broker: their partitions and their brokers."""
     there = (cluster.replicas != NOBODY) & gives[cluster.replicas]
     there &= ((cluster.held == 0) & (cluster.size > 0))[:, None]
     partition, column = np.nonzero(there)
@@ -130,7 +130,7 @@ class _Work:
         if row is None:
             row = [b for b in self.cluster.replicas[partition].tolist() if b >= 0]
         if source not in row:
-            return  # it went in the first pass
+            return  # the first pass moved it
         if not all(self.cluster.alive[b] for b in row):
             self.refused.append((partition, source, DEAD_BROTHER))
             return
@@ -150,8 +150,8 @@ class _Work:
         self.budget -= size
 
     def _leaves_its_rack(self, source: int, staying: list[int]) -> bool:
-        """Whether a rack would be left without a replica for one that has one: who takes need not stand in all racks,
-        as where brokers are added to one rack."""
+        """Whether the move would take the last replica out of a rack into a rack that has one: receivers may be in a
+        few racks only, such as added brokers in one rack."""
         rack = self.seats.rack
         used = {rack[b] for b in staying}
         return rack[source] not in used and used.issuperset(self.seats.racks)
@@ -162,7 +162,7 @@ def _steps(order: Ints, sources: Ints, sizes: list[int]) -> Iterable[tuple[int, 
 
 
 def _reasons(cluster: Cluster, work: _Work, gives: Bools, above: Bools) -> list[Reason]:
-    """Why brokers that are still above the level keep what they have."""
+    """Why brokers that are still above the level keep their replicas."""
     found = [(p, b, REASONS[code]) for p, b, code in work.refused if above[b]]
     on = ((cluster.replicas != NOBODY) & (gives & above)[cluster.replicas]).any(axis=1)
     return found + held_back(cluster, np.nonzero(on & (cluster.held != 0))[0].tolist())

@@ -1,7 +1,7 @@
-"""Plans that replace, add or take away replicas where a rule asks for it: drain, racks, replication factor.
+"""Plans that replace, add or remove replicas because of a rule: drain, racks, replication factor.
 
-A partition is done as a whole or not at all. A replica on a dead broker is replaced whenever its partition is touched:
-a move that keeps one would wait for it to come back into sync, and never end.
+A partition is changed as a whole or not at all. A replica on a dead broker is replaced whenever its partition is
+changed: a reassignment that keeps it would wait for the broker, and might never end.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from pipeline.kernel.outcome import (
 from pipeline.kernel.seats import Seats
 
 Told = Callable[[int, int], None]
-"""How much is done, of how much."""
+"""Called with the amount done and the total."""
 
 Lagging = Mapping[int, frozenset[int]]
-"""Of partitions that have some: the brokers whose replica is not in sync."""
+"""For partitions that have some: the brokers whose replica is not in sync."""
 _NONE: frozenset[int] = frozenset()
 NOBODY_LAGS: Lagging = {}
 
 _TELL_EVERY = 4096
 _Choice = Callable[[int, list[int], Seats], tuple[list[int], list[int]]]
-"""Of a partition's row: the brokers that stay, and the row with NOBODY where a new one is wanted."""
+"""For a partition's row: the brokers that stay, and the row with NOBODY in the places of new ones."""
 
 
 def quiet(_done: int, _total: int) -> None:
-    """Nobody looks."""
+    """No progress bar."""
 
 
 def drain(cluster: Cluster, leaving: Bools, closed: Bools, *, told: Told = quiet) -> Outcome:
-    """No replica is left on `leaving` brokers, but where a reason says so. `closed` ones keep theirs and get none."""
+    """No replica is left on `leaving` brokers, unless a reason says why. `closed` brokers keep theirs and get none."""
     gone = leaving | ~cluster.alive
     concerned = _on(cluster.replicas, leaving)
 
@@ -56,7 +56,7 @@ def drain(cluster: Cluster, leaving: Bools, closed: Bools, *, told: Told = quiet
 
 
 def fix_racks(cluster: Cluster, closed: Bools, lagging: Lagging = NOBODY_LAGS, *, told: Told = quiet) -> Outcome:
-    """Every partition stands in as many racks as it can; `closed` brokers get nothing."""
+    """Every partition is in as many racks as possible; `closed` brokers get no replica."""
     usable = cluster.alive & ~closed
     wanted = np.minimum(cluster.factors, max(1, len(np.unique(cluster.rack[usable]))))
     living = np.where((cluster.replicas != NOBODY) & cluster.alive[cluster.replicas], cluster.replicas, NOBODY)
@@ -83,7 +83,7 @@ def set_factor(
     *,
     told: Told = quiet,
 ) -> Outcome:
-    """The `chosen` partitions have `factor` replicas; the others are not touched. `closed` brokers get nothing."""
+    """The `chosen` partitions have `factor` replicas; the others are not changed. `closed` brokers get no replica."""
     usable = cluster.alive & ~closed
     concerned = chosen & (cluster.factors != factor)
     living = ((cluster.replicas != NOBODY) & cluster.alive[cluster.replicas]).sum(axis=1)
@@ -103,9 +103,8 @@ def set_factor(
 
 
 def _spare(staying: list[int], row: list[int], seats: Seats, lagging: frozenset[int]) -> int:
-    """The replica that is missed the least: of the rack that has the most, not in sync (a move that kept it would wait
-    for it), not the first of the row, on the broker that is the fullest without what has been taken from it already, of
-    the highest index."""
+    """The best replica to remove: in the rack that has the most, then not in sync (a reassignment would wait for it),
+    not the first of the row, on the broker that is the fullest after earlier removals, with the highest index."""
     racks = [seats.rack[b] for b in staying]
     return max(staying, key=lambda b: (racks.count(seats.rack[b]), b in lagging, b != row[0], seats.left(b), b))
 
@@ -125,7 +124,7 @@ def _replace(
     told: Told,
     factor: int | None = None,
 ) -> Outcome:
-    """`factor`: that of the partitions afterwards, where it is another."""
+    """`factor`: the replication factor afterwards, if it changes."""
     seats = Seats(cluster, usable, weights(cluster, usable))
     free = concerned & (cluster.held == 0)
     order = by_size(cluster.size, np.nonzero(free)[0])
@@ -152,8 +151,8 @@ def _replace(
 
 
 class _Carried:
-    """Size and rates of the partitions of an order, as plain numbers: what is sent counts with the factor that they are
-    to have, once they have more."""
+    """Size and rates of the partitions of an order, as plain numbers. The sending rate is that of the new factor, if
+    larger."""
 
     def __init__(self, cluster: Cluster, order: Ints, factor: int | None) -> None:
         before = potential_out(cluster, cluster.factors)
@@ -165,19 +164,19 @@ class _Carried:
         self._more: list[float] = (after - before)[order].tolist()
 
     def of(self, place: int) -> tuple[int | None, float, float]:
-        """Size (None: not known), and bytes per second that are written to it and that it would send."""
+        """Size (None: unknown), rate of writing, and the rate that it would send as the leader, in bytes per second."""
         return self._sizes[place], self._writes[place], self._sends[place]
 
     def more(self, place: int) -> float:
-        """What each replica that stays would send more than now, if it led."""
+        """By how much the sending rate of each staying replica would grow, if it led."""
         return self._more[place]
 
 
 def _fill(
     staying: list[int], row: list[int], seats: Seats, carried: tuple[int | None, float, float], more: float
 ) -> list[int] | int:
-    """The row with a broker in the place of each NOBODY; or the reason why there is none, and nothing is taken.
-    `staying` grows by those that were found."""
+    """The row with a broker in the place of each NOBODY; or the reason why there is none, with nothing changed. The
+    found brokers are appended to `staying`."""
     kept = len(staying)
     if more and not all(seats.can_send(b, more) for b in staying):
         return NO_OUT_STAYING

@@ -1,7 +1,8 @@
-"""What the kernel answers with: where replicas are to be, why others stay, what it costs against the least it could.
+"""The result of the kernel: new replicas, the reasons for others that stay, and the copied bytes with their lower
+bound.
 
-Bytes are counted from the rows before and after, not by who decided them; the bound is worked out from the rows before,
-over what is done: what was refused is not done, and costs nothing.
+Bytes are counted from the rows before and after. The bound is computed from the rows before, over what is done: refused
+partitions cost nothing.
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ LAST_IN_RACK: Final = -9
 NO_OUT_STAYING: Final = -10
 
 REASONS: Final = {
-    NO_BROKER: "every broker left in the racks that may take it holds one already",
-    NO_DISK: "no broker in the racks that may take it has the disk",
-    NO_IN: "no broker in the racks that may take it can receive what is written",
-    NO_OUT: "no broker in the racks that may take it could send what is read, if it led",
-    NO_ROOM: "every broker in the racks that may take it would come above the level aimed at",
-    TOO_LARGE: "without it its broker would fall below the mean",
-    BUDGET: "it would go beyond the bytes that may be moved",
-    DEAD_BROTHER: "a replica of its partition is on a dead broker, for which a move would wait: drain that one first",
-    NO_OUT_STAYING: "a broker that keeps its replica could not send what more of them take, if it led",
-    LAST_IN_RACK: "its rack would have none, and every rack that may take it has one already",
+    NO_BROKER: "every remaining broker in the possible racks already holds a replica of the partition",
+    NO_DISK: "no broker in the possible racks has enough disk",
+    NO_IN: "no broker in the possible racks can receive the rate of writing",
+    NO_OUT: "no broker in the possible racks could send the rate of reading, if it led the partition",
+    NO_ROOM: "every broker in the possible racks would exceed the target level",
+    TOO_LARGE: "without the replica its broker would fall below the mean",
+    BUDGET: "the replica exceeds the bytes that may still be moved",
+    DEAD_BROTHER: "another replica is on a dead broker, for which a move would wait: drain that broker first",
+    NO_OUT_STAYING: "a broker that keeps its replica could not send to the added ones, if it led the partition",
+    LAST_IN_RACK: "the rack would lose its only replica, and every possible rack already has one",
 }
-HELD: Final = {MOVING: "it is being reassigned", NOT_ONLINE: "it is being reduced"}
+HELD: Final = {MOVING: "the partition is being reassigned", NOT_ONLINE: "the partition is being reduced"}
 
 Reason = tuple[int, int, str]
-"""Partition, broker or NOBODY, why not."""
+"""Partition, broker or NOBODY, and the reason."""
 
 
 @attrs.frozen(eq=False)
@@ -48,7 +49,7 @@ class Outcome:
     bytes_bound: int
 
     def changed(self, cluster: Cluster) -> Ints:
-        """The partitions whose row is another, ascending."""
+        """The partitions whose row changes, ascending."""
         before = widened(cluster.replicas, self.replicas.shape[1])
         return np.nonzero((before != self.replicas).any(axis=1))[0]
 
@@ -60,7 +61,7 @@ def widened(replicas: Ints, width: int) -> Ints:
 
 
 def added(before: Ints, after: Ints) -> Ints:
-    """How many brokers of each row of `after` are not in that of `before`: what has to be copied."""
+    """The number of brokers in each row of `after` that are not in that of `before`: the copies to make."""
     count = np.zeros(len(before), np.int64)
     for column in after.T:
         count += (column != NOBODY) & (before != column[:, None]).all(axis=1)
@@ -78,12 +79,12 @@ def with_rows(replicas: Ints, rows: dict[int, list[int]]) -> Ints:
 
 
 def held_back(cluster: Cluster, wanted: Iterable[int]) -> list[Reason]:
-    """Why partitions that somebody asked for are left alone as a whole."""
+    """The reasons for requested partitions that are not changed as a whole."""
     return [(p, NOBODY, HELD[int(cluster.held[p])]) for p in wanted]
 
 
 def weights(cluster: Cluster, usable: Bools) -> Floats:
-    """What share of the bytes is a broker's: that of its disk where all usable ones' are known, else one each."""
+    """Each broker's share of the bytes: in proportion to its disk if all usable disks are known, otherwise equal."""
     disks = cluster.disk_max.astype(np.float64)
     mine = disks[usable]
     if not len(mine) or (mine >= 2.0**62).any() or (mine <= 0).any() or (mine == mine[0]).all():

@@ -1,8 +1,8 @@
-"""Which topics can do with fewer partitions, and with how many (KIP-694).
+"""Which topics could have fewer partitions, and how many they need (KIP-694).
 
-As many as it takes that none holds more bytes or takes more bytes per second than was said, if what comes is spread
-evenly; at least one. A topic is left alone, with its reason, where the size or the rate of a partition of it is not
-known (which is not 0: it may be the busiest of all), or one is moving or being reduced; and where it is internal.
+A topic needs so many partitions that none exceeds the given bytes or bytes per second if its load is spread evenly; at
+least one. A topic is not changed, with its reason, if the size or rate of a partition is unknown (which is not 0), or a
+partition is being reassigned or reduced. Internal topics are not changed.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import numpy as np
 
 from pipeline.kernel.cluster import Cluster, Ints
 
-NO_SIZE: Final = "the size of some of its partitions is not known"
-NO_RATE: Final = "what is written to some of its partitions is not known"
-HELD_BACK: Final = "a partition of it is being reassigned or reduced"
+NO_SIZE: Final = "the size of some partitions is not known"
+NO_RATE: Final = "the rate of writing of some partitions is not known"
+HELD_BACK: Final = "a partition is being reassigned or reduced"
 
 
 @attrs.frozen(eq=False)
 class Reduction:
-    """By topic: partitions now and wanted (equal: it stays), bytes and rates of the whole topic."""
+    """By topic: partitions now and wanted (equal: no change), bytes and rates of the whole topic."""
 
     now: Ints
     wanted: Ints
@@ -31,7 +31,7 @@ class Reduction:
 
 
 def reduce_partitions(cluster: Cluster, *, bytes_max: int, bps_max: float) -> Reduction:
-    """`bytes_max`, `bps_max`: of a partition afterwards."""
+    """`bytes_max`, `bps_max`: the limits of each partition afterwards."""
     topics = len(cluster.topics)
     now = np.bincount(cluster.topic, minlength=topics)
     size = np.zeros(topics, np.int64)

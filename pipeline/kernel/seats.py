@@ -1,14 +1,14 @@
-"""Where a replica may go: the brokers by rack, the emptiest first.
+"""Finds a broker for a replica: the brokers by rack, the emptiest first.
 
-* May take one: alive, not leaving, within its limits (disk, network), no replica of the partition yet, and in a rack
-  that has none of its replicas; in one of those with the fewest where every rack has one.
-* Of those the broker with the fewest bytes for its weight, then the fewest replicas (which is all there is to go by
-  where no size is known), ties by id. So placing from the largest replica to the
-  smallest levels what lies on the brokers (longest processing time first).
-* Where some sizes are known, a replica without one weighs as much as the mean of those, or all of them would go to one
-  broker. It is a guess for evenness alone: limits, levels, sums and bounds are of what is known.
-* A heap per rack: a broker's entry is right or too small for it (what was on top may have been taken since), so the top
-  is looked at again before it counts.
+* A broker can take one if it is alive, not leaving, within its limits (disk, network), has no replica of the partition,
+  and is in a rack without one; if every rack has one, in a rack with the fewest.
+* Of those, the broker with the fewest bytes for its weight, then the fewest replicas (the only criterion if no size is
+  known), then the lowest id. Placing from the largest replica to the smallest thus levels the brokers (longest
+  processing time first).
+* If some sizes are known, a replica of unknown size weighs as much as their mean; otherwise all of these would go to
+  one broker. The guess is for evenness only: limits, levels, sums and bounds use known sizes.
+* A heap per rack: a broker's entry is right or too small (it may have taken replicas since), so the top is checked
+  again before it is used.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ import numpy as np
 from pipeline.kernel.cluster import NO_LIMIT, Bools, Cluster, Floats, per_broker, potential_out
 
 # Why no broker takes a replica
-NO_BROKER: Final = -1  # each that is left in the racks that count holds one already, or there is none
+NO_BROKER: Final = -1  # each remaining broker in the possible racks holds one already, or there is none
 NO_DISK: Final = -2
 NO_IN: Final = -3
 NO_OUT: Final = -4
-NO_ROOM: Final = -5  # none is below the level that is aimed at
+NO_ROOM: Final = -5  # none is below the target level
 
-_Fill: TypeAlias = tuple[float, float]  # bytes and replicas of a broker, for its weight
+_Fill: TypeAlias = tuple[float, float]  # bytes and replicas of a broker, divided by its weight
 
 
 class Seats:
-    """What lies on brokers while a plan is made; `usable` ones may take more."""
+    """The load of brokers while a plan is made; `usable` brokers may take more."""
 
     def __init__(self, cluster: Cluster, usable: Bools, weights: Floats, ceiling: Sequence[int] | None = None) -> None:
-        """`weights`: a broker's share of what is to be levelled. `ceiling`: bytes up to which a broker may be filled,
-        beside its disk."""
+        """`weights`: a broker's share of the load to level. `ceiling`: a limit of bytes for each broker, besides its
+        disk."""
         brokers = len(cluster.brokers)
         sends = potential_out(cluster, cluster.factors)
         self.bytes: list[int] = per_broker(cluster.replicas, cluster.size, brokers).tolist()
@@ -66,8 +66,8 @@ class Seats:
             heapify(heap)
 
     def find(self, staying: Sequence[int], size: int | None, write_bps: float, sends_bps: float) -> int:
-        """The broker that a further replica goes to, or the reason why none takes it. Nothing is changed. `size`: None
-        where it is not known, here and below."""
+        """The broker for one more replica, or the reason why there is none. Changes nothing. `size`: None if unknown,
+        here and below."""
         least = size or 0
         best, reason = NO_BROKER, NO_BROKER
         best_fill = (math.inf, math.inf)
@@ -81,8 +81,8 @@ class Seats:
         return best if best >= 0 else reason
 
     def _open_racks(self, staying: Sequence[int]) -> list[int]:
-        """The racks that may take one more: those without a replica; else those with the fewest that are not full of
-        them."""
+        """The racks that may take one more: those without a replica; else those with the fewest that still have a free
+        broker."""
         of = self.rack
         used = [of[broker] for broker in staying]
         free = [rack for rack in self.racks if rack not in used]
@@ -112,11 +112,11 @@ class Seats:
         return worst
 
     def _is_hopeless(self, fill: _Fill, size: int) -> bool:
-        """Whether no broker that is as full as `fill` or fuller has room, which is known where all are alike."""
+        """Whether no broker as full as `fill` or fuller has room, which is known if all brokers are alike."""
         return self._alike is not None and fill[0] * self._alike[0] + size > self._alike[1]
 
     def _refuses(self, broker: int, staying: Sequence[int], size: int, write_bps: float, sends_bps: float) -> int:
-        """Why the broker does not take it, 0 if it does."""
+        """Why the broker cannot take it, 0 if it can."""
         if broker in staying:
             return NO_BROKER
         after = self.bytes[broker] + size
@@ -133,7 +133,7 @@ class Seats:
         self._count(broker, 1, size, write_bps, sends_bps)
 
     def drop(self, broker: int, size: int | None, write_bps: float, sends_bps: float) -> None:
-        """The broker has one less. Its entry is too large for it now, so it is put in anew where it may be asked."""
+        """The broker has one replica less. Its entry is too large now, so the heap is rebuilt."""
         self._count(broker, -1, size, -write_bps, -sends_bps)
         if self._usable[broker]:
             heap = self._heaps[self.rack[broker]]
@@ -141,22 +141,22 @@ class Seats:
             heapify(heap)
 
     def leave(self, brokers: Sequence[int], size: int | None) -> None:
-        """They lose a replica in the end. It lies there until then, so it makes no room: `left` alone is less."""
+        """These brokers lose a replica in the end. It occupies them until then, so only `left` gets smaller."""
         for broker in brokers:
             going, count = self._going[broker]
             self._going[broker] = going + self._weighs(size), count + 1
 
     def left(self, broker: int) -> _Fill:
-        """How full it is with all that came, and without what leaves."""
+        """How full the broker is, with all arrivals and without the departures."""
         weight, (size, count) = self._weights[broker], self._going[broker]
         return (self._heavy[broker] - size) / weight, (self._counts[broker] - count) / weight
 
     def can_send(self, broker: int, more_bps: float) -> bool:
-        """Whether it could send that much more, if it led all that it holds."""
+        """Whether it could send that much more, if it led all its partitions."""
         return self._out[broker] + more_bps <= self._out_max[broker]
 
     def send(self, broker: int, more_bps: float) -> None:
-        """What it holds already takes that much more to send."""
+        """Its present replicas need that much more to send."""
         self._out[broker] += more_bps
 
     def _count(self, broker: int, replicas: int, size: int | None, write_bps: float, sends_bps: float) -> None:
@@ -176,6 +176,6 @@ class Seats:
 
 
 def _guess(cluster: Cluster) -> int:
-    """The mean of the sizes that are known; 0 where none is."""
+    """The mean of the known sizes; 0 if none is known."""
     known = cluster.size[cluster.sized]
     return int(known.sum()) // len(known) if len(known) else 0

@@ -1,12 +1,12 @@
-"""A plan cut into waves: what may be copied at the same time.
+"""Cuts a plan into waves of copies that may run at the same time.
 
 * A copy goes from the partition's leader to each new replica. In a wave no broker sends or receives more than `k`.
-* Larger partitions first, each into the wave in which the fullest of its brokers gets the fewest bytes: so bytes are
-  level over sources and destinations. A further wave is opened only where there is none that it may join.
-* Then in order: on no broker lies more than its ceiling while a wave runs, though all that comes is there and nothing
-  that goes has gone. What does not fit yet waits for a later wave, which finds room that earlier ones freed.
-* A broker's rate must be above what is written to the partitions that it copies, or the copies would never end
-  (t = B / (r - w)).
+* Larger partitions first, each into the wave in which the fullest of its brokers gets the fewest bytes: this levels the
+  bytes over sources and destinations. A further wave is opened only if the partition fits in none.
+* Then the waves are put in order: no broker exceeds its ceiling while a wave runs, with all its arrivals and before any
+  departure. What does not fit yet waits for a later wave, which has the room that earlier ones freed.
+* A broker's rate must exceed the rate of writing to the partitions that it copies, or the copies would never end (t = B
+  / (r - w)).
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ import numpy as np
 
 from pipeline.kernel.cluster import NO_LIMIT, Bools, Floats, Ints
 
-NO_SOURCE: Final = "it has no leader that a copy could come from"
-NO_RATE: Final = "the rate is at or below what is written to it: the copy would never end"
-NO_DISK: Final = "no wave has the disk for it"
-TOO_EARLY: Final = "an earlier step of it was refused"
+NO_SOURCE: Final = "the partition has no live leader to copy from"
+NO_RATE: Final = "the copy rate does not exceed the rate of writing: the copy would never end"
+NO_DISK: Final = "no wave leaves enough disk for the copy"
+TOO_EARLY: Final = "an earlier step of the partition was refused"
 
 
 @attrs.frozen
 class Step:
-    """A change of one row. Brokers by index; `source` -1: there is none."""
+    """A change of one row. Brokers by index; `source` -1: none."""
 
     partition: int
     before: tuple[int, ...]
@@ -52,7 +52,7 @@ class Step:
 
 @attrs.frozen(eq=False)
 class Room:
-    """What brokers can bear: bytes on them now and at most, rates for copies sent and received (inf: no limit)."""
+    """The limits of brokers: bytes now and at most, rates for copies sent and received (inf: no limit)."""
 
     held: Ints
     disk_max: Ints
@@ -62,7 +62,7 @@ class Room:
 
 @attrs.define
 class _Wave:
-    """What a wave holds so far, by broker."""
+    """The load of a wave so far, by broker."""
 
     sends: dict[int, int] = attrs.field(factory=dict)
     receives: dict[int, int] = attrs.field(factory=dict)
@@ -102,7 +102,7 @@ class _Wave:
 
 
 def steps_of(step: Step, *, one_at_a_time: bool, k: int) -> list[Step]:
-    """The step, or several with one new replica each, where so it is wanted or it has more than `k`."""
+    """The step, or several with one new replica each, if requested or if it has more than `k`."""
     comes = step.comes
     if len(comes) < 2 or not (one_at_a_time or len(comes) > k):
         return [step]
@@ -140,7 +140,7 @@ def waves(steps: Sequence[Step], room: Room, alive: Bools, *, k: int) -> tuple[l
 
 
 def _never(step: Step, room: Room, alive: Bools) -> str:
-    """Why no wave can hold the step, or nothing."""
+    """Why no wave can hold the step; empty if one can."""
     comes = step.comes
     if not comes:
         return ""
@@ -151,7 +151,7 @@ def _never(step: Step, room: Room, alive: Bools) -> str:
 
 
 def _coloured(steps: Sequence[Step], room: Room, k: int) -> list[int]:
-    """A wave for each step, by counts and rates; disks are looked at afterwards."""
+    """A wave for each step, by counts and rates; disks are checked afterwards."""
     brokers = len(room.held)
     count = np.zeros((2, brokers), np.int64)
     for step in steps:
@@ -171,7 +171,7 @@ def _coloured(steps: Sequence[Step], room: Room, k: int) -> list[int]:
 
 
 class _Table:
-    """Counts, bytes and rates by broker and wave; rows 0..B-1 for what is sent, B..2B-1 for what is received."""
+    """Counts, bytes and rates by broker and wave; rows 0..B-1 for sending, B..2B-1 for receiving."""
 
     def __init__(self, brokers: int, width: int) -> None:
         self._brokers = brokers
@@ -183,8 +183,8 @@ class _Table:
         return [step.source, *(self._brokers + broker for broker in comes)]
 
     def best(self, step: Step, comes: list[int], room: Room, k: int, first: int) -> int:
-        """The wave from `first` on that may hold it and has the fewest bytes at the fullest of its brokers; a new one
-        where there is none."""
+        """The wave, from `first` on, that can hold the step and has the fewest bytes at the fullest of its brokers; a
+        new one if there is none."""
         rows, copies = self._rows(step, comes), len(comes)
         count, cost = self.count[rows], self.bytes[rows]
         if copies > 1:
@@ -218,7 +218,7 @@ class _Table:
 
 
 def _in_order(planned: list[list[Step]], room: Room, k: int) -> tuple[list[list[Step]], list[Step]]:
-    """The waves as they may run one after the other, and what none of them has the disk for."""
+    """The waves in an order in which they can run, and the steps for which no wave leaves enough disk."""
     held: list[int] = room.held.tolist()
     found: list[list[Step]] = []
     waiting: list[Step] = []

@@ -1,5 +1,5 @@
-"""Progress of moves by the journal: how far each is, what is stuck and why, who had how much to do, how long the rest
-takes. `progress(files)` in this process; `pipeline.spark.progress` on Spark, with the same functions."""
+"""Progress of reassignments from a journal: how far each is, which are stuck and why, the load of brokers, the
+remaining time. `progress(files)` runs in this process; `pipeline.spark.progress` runs the same functions on Spark."""
 
 from pipeline.progress.local import progress
 from pipeline.progress.samples import BadSamples, Samples, read_samples

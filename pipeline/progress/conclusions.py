@@ -1,11 +1,12 @@
-"""What follows from moves: what is stuck and why, how long the rest takes, how right that was, who had how much to do.
+"""Conclusions from reassignments: which are stuck and why, the remaining time and its accuracy, the load of brokers.
 
-* A move is stuck when it runs and no step forward (a target in sync, R grown) was told for `stuck_ms`. Every cause that
-  the journal and the samples show is named; none is a cause, too (`unknown`).
-* A prediction knows only moves that had ended when the move began. By bytes where sizes are known, else by duration:
-  the median of the last `LEARNED_MAX`. The interval is that of the ratios real to predicted, 10 to 90 of 100.
-* The series is KIP-352's: partitions that are being reassigned, counted at their leader. Bytes are spread evenly over a
-  move's time: the journal tells the sum only.
+* A reassignment is stuck if it runs and made no progress (a target in sync, R grown) for `stuck_ms`. Every cause that
+  the journal and the samples show is named; without one the cause is `unknown`.
+* A prediction uses only reassignments that had ended when this one began: by bytes if sizes are known, else by
+  duration, the median of the last `LEARNED_MAX`. The interval is that of the ratios real to predicted, percentiles 10
+  to 90.
+* The series is KIP-352's: partitions that are being reassigned, counted at their leader. Bytes are spread evenly over
+  the time of a reassignment, since the journal has only their sum.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ STEPS_MAX: Final = 120
 COMPLETED: Final = "completed"
 
 Slot: TypeAlias = tuple[int, int]
-"""A step by its number, and a broker."""
+"""The number of a step, and a broker."""
 
 
 def conclude(
     told: Iterable[Told], world: World, samples: Samples, *, as_of_ms: int | None = None, stuck_ms: int = STUCK_MS
 ) -> Progress:
-    """Everything, as of a moment (None: that of the journal's last row)."""
+    """The whole result, as of a moment (None: the journal's last row)."""
     at_ms = world.last_ts_ms if as_of_ms is None else as_of_ms
     ordered = sorted(told, key=lambda one: (one.move.started_ms, one.move.topic, one.move.partition, one.move.last_ms))
     sized = [Told(_sized(one.move, samples), one.leads) for one in ordered]
@@ -44,8 +45,7 @@ def conclude(
 
 
 def _sized(move: Move, samples: Samples) -> Move:
-    """Bytes by the sizes of replicas: what is to be copied, and, of a move that runs, what is on the targets
-    already."""
+    """Add bytes from the sizes of replicas: the total to copy, and, while it runs, what the targets already have."""
     key = move.topic, move.partition
     sizes = samples.size_bytes.get(key)
     if sizes is None:
@@ -63,7 +63,7 @@ def _sized(move: Move, samples: Samples) -> Move:
 
 
 def stuck_of(move: Move, world: World, samples: Samples, at_ms: int, stuck_ms: int) -> Stuck | None:
-    """None for a move that ended, or came forward lately."""
+    """None for a reassignment that ended, or made progress recently."""
     still_ms = at_ms - move.last_ms
     if move.ended is not None or still_ms < stuck_ms:
         return None
@@ -99,7 +99,8 @@ def _is_full(broker: int, samples: Samples) -> bool:
 
 
 def calibrate(moves: Sequence[Move]) -> tuple[tuple[Calibration, ...], list[Move]]:
-    """How right predictions were, and the moves, those that run with one. `moves` by their start."""
+    """The accuracy of predictions, and the reassignments, running ones with a prediction. `moves` are ordered by their
+    start."""
     ended = sorted((m for m in moves if m.ended == COMPLETED and m.ended_ms is not None), key=lambda m: m.ended_ms or 0)
     times = [m.ended_ms or 0 for m in ended]
     calibration = []
@@ -118,7 +119,7 @@ def calibrate(moves: Sequence[Move]) -> tuple[tuple[Calibration, ...], list[Move
 
 
 def predict(move: Move, learned: Sequence[Move]) -> tuple[str, int] | None:
-    """Basis and milliseconds, by the last moves that had ended before; None with too few of them."""
+    """Basis and milliseconds, from the last reassignments that had ended; None if there are too few."""
     if len(learned) < LEARNED_MIN:
         return None
     rates = sorted(_bytes_of(m) / max(1, _ms_of(m)) for m in learned if _bytes_of(m))
@@ -178,11 +179,11 @@ class _Steps(NamedTuple):
     at_ms: int
 
     def of(self, ms: int) -> int:
-        """The number of the step that a moment is in."""
+        """The number of the step that contains a moment."""
         return max(0, ms - self.begin) // self.step
 
     def end(self, move: Move) -> int:
-        """When it ended, or what is the end so far."""
+        """The end of the reassignment, or the present end if it runs."""
         return max(move.started_ms, self.at_ms if move.ended_ms is None else move.ended_ms)
 
 

@@ -1,4 +1,5 @@
-"""Progress in this process: one pass over the files, without a JVM; and what ways that spread topics share with it."""
+"""Progress in this process: one pass over the files, without a JVM; and functions shared with engines that spread
+topics."""
 
 from __future__ import annotations
 
@@ -22,10 +23,10 @@ def progress(
     *,
     as_of_ms: int | None = None,
     stuck_ms: int = STUCK_MS,
-    told: Callable[[int, int], None] = lambda done, total: None,  # noqa: ARG005 - nobody looks
+    told: Callable[[int, int], None] = lambda done, total: None,  # noqa: ARG005 - no progress bar
 ) -> Progress:
-    """The moves of a journal, whose files stand in their order. `told`: called with how many bytes are done, of how
-    many. Raises NoJournal."""
+    """The reassignments of a journal, whose files are in their order. `told`: called with the bytes done and the total.
+    Raises NoJournal."""
     moves, world, rest = MovesOf(), WorldOf(), Rest()
     found: list[Told] = []
     parts = [part_of(path) for path in files]
@@ -47,16 +48,16 @@ def progress(
 def finished(
     told: Iterable[Told], world: WorldOf, rest: Rest, samples: Samples, *, as_of_ms: int | None, stuck_ms: int
 ) -> Progress:
-    """Everything that follows from the moves of a journal. Raises NoJournal where it has no line."""
+    """The result for the reassignments of a journal. Raises NoJournal if it has no line."""
     if not world.rows and not rest.quarantine:
-        raise NoJournal("there is no whole commit in it")
+        raise NoJournal("the journal holds no whole commit")
     said = conclude(told, world.world(), samples, as_of_ms=as_of_ms, stuck_ms=stuck_ms)
     return said._replace(quarantine=(*sorted(rest.quarantine), *said.quarantine))
 
 
 class Side(NamedTuple):
-    """What a file says of no topic, where topics are folded elsewhere. `rows`: how many rows of topics it has, and
-    `last_ts_ms` the latest time of them."""
+    """What a file has besides rows of topics, if those are folded elsewhere. `rows`: the number of rows of topics, and
+    `last_ts_ms` their latest time."""
 
     rest: Rest
     events: list[Event]
@@ -69,7 +70,7 @@ class Side(NamedTuple):
 
 
 def side_of(part: Part) -> Side:
-    """Raises nothing for what stands in the file, as `read_parts`."""
+    """The content of the file raises no error, as in `read_parts`."""
     rest, rows, last_ts_ms = Rest(), 0, 0
     events: list[Event] = []
     for event in read_parts(part):

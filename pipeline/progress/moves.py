@@ -1,8 +1,9 @@
-"""Moves, as rows tell of them: from the TargetSet, or the Takeover that finds it running, to the TargetCleared.
+"""Reassignments from the rows of a journal: from the TargetSet, or the Takeover that finds it running, to the
+TargetCleared.
 
-A move goes on over terms. One that a Takeover does not list any more has ended in lines that are missing. The rows of
-a topic and the takeovers are enough for the moves of that topic; of other events than EVENTS none changes a move. Rows
-of no topic are enough for the world.
+A reassignment continues over terms. One that a Takeover does not list any more has ended in missing lines. The rows of
+a topic and the takeovers suffice for the reassignments of that topic, and only EVENTS change one. Rows without a topic
+suffice for `World`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ EVENTS: Final = frozenset(
     }
 )
 NOT_TOLD: Final = "not told"
-"""Why a move ended, where its end is missing in the journal."""
+"""How a reassignment ended whose end is missing in the journal."""
 
 _RATE: Final = "throttled.rate"
 _CONFIGS: Final = frozenset({"ThrottleSet", "ThrottleRemoved", "ThrottleRestored", "ConfigChanged"})
@@ -93,15 +94,15 @@ class _Running:
 
 
 class MovesOf:
-    """The moves of a group of topics, event by event. `holds`: whether a topic is of the group, since a Takeover lists
-    moves of all."""
+    """The reassignments of a group of topics, event by event. `holds`: whether a topic belongs to the group, since a
+    Takeover lists those of all topics."""
 
-    def __init__(self, holds: Callable[[str], bool] = lambda topic: True) -> None:  # noqa: ARG005 - all are
+    def __init__(self, holds: Callable[[str], bool] = lambda topic: True) -> None:  # noqa: ARG005 - of all topics
         self._holds = holds
         self._running: dict[Key, _Running] = {}
 
     def feed(self, event: Event) -> Iterator[Told]:
-        """Moves that end with this event."""
+        """The reassignments that end with this event."""
         row = event.row
         if row is None:
             return
@@ -141,7 +142,7 @@ class MovesOf:
             yield self._running.pop(key).told(key, ts, ended, copied if type(copied) is int else None)
 
     def end(self) -> Iterator[Told]:
-        """The moves that run at the end of the journal."""
+        """The reassignments that run at the end of the journal."""
         for key, held in self._running.items():
             yield held.told(key, None, None, None)
 
@@ -188,15 +189,15 @@ def _detail(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return detail if isinstance(detail, Mapping) else {}
 
 
-def moves_of(events: Iterable[Event], holds: Callable[[str], bool] = lambda topic: True) -> list[Told]:  # noqa: ARG005 - all are
-    """The moves that these events tell of, of topics that the group holds."""
+def moves_of(events: Iterable[Event], holds: Callable[[str], bool] = lambda topic: True) -> list[Told]:  # noqa: ARG005
+    """The reassignments in these events, of topics in the group."""
     moves = MovesOf(holds)
     return [*(told for event in events for told in moves.feed(event)), *moves.end()]
 
 
 class WorldOf:
-    """What the journal says of brokers, throttles and terms, event by event. A rate counts whoever set it. Of a row
-    that has a topic only the time counts."""
+    """Brokers, throttles and terms in a journal, event by event. A rate counts whichever writer set it. Of a row with a
+    topic only the time counts."""
 
     def __init__(self) -> None:
         self._left: set[int] = set()
@@ -206,7 +207,7 @@ class WorldOf:
         self.rows = 0
 
     def passed(self, rows: int, last_ts_ms: int) -> None:
-        """So many rows of topics, up to this time."""
+        """Count rows of topics, up to this time."""
         self.rows += rows
         self._last_ts_ms = max(self._last_ts_ms, last_ts_ms)
 
@@ -238,7 +239,7 @@ class WorldOf:
         self._rates_bps[int(broker)] = {**left, **{name: rate for name, rate in made.items() if rate is not None}}
 
     def world(self) -> World:
-        """As it stands at the end."""
+        """The state at the end."""
         rates = sorted((broker, min(held.values())) for broker, held in self._rates_bps.items() if held)
         return World(tuple(sorted(self._left)), tuple(rates), self._is_led, self._last_ts_ms)
 

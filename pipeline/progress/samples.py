@@ -1,10 +1,10 @@
-"""What the journal does not say: sizes, rates, disks, from tables of the pipeline.
+"""Sizes, rates and disks, which the journal does not have, from tables of the pipeline.
 
 * A folder with `replica_log`, `partition`, `broker` and `replica_load`, each a folder or a file of Parquet, of which
-  only the columns here are read; any of them may be missing. Or the folder of tables that `kedge plan collect` writes
-  to: then one snapshot of it, since the sum of several would be nobody's.
-* The rate of a partition is what `partition` says, else what `replica_load` does, where it was measured.
-* A future replica fills its disk and is not the replica yet. A size without a broker is that of every replica.
+  only the columns here are read; any of them may be missing. Or the folder of tables that `kedge plan collect` writes:
+  then one snapshot of it, since sums over several would be meaningless.
+* The rate of a partition comes from `partition`, else from `replica_load`, if it was measured.
+* A future replica uses disk and is not the replica yet. A size without a broker is that of every replica.
 * A table that cannot be read, or lacks a column, is refused; a row with a null key is quarantined.
 """
 
@@ -29,7 +29,7 @@ _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "replica_load": ("topic", "partition", "write_bps", "basis"),
 }
 _FUTURE: Final = "is_future"
-_GUESSED: Final = "size_only"  # the basis of a rate that nobody measured
+_GUESSED: Final = "size_only"  # the basis of a rate that was not measured
 _MAY_BE_NULL: Final = frozenset(
     {
         ("partition", "write_bps"),
@@ -46,7 +46,7 @@ class BadSamples(ValueError):
 
 @attrs.frozen
 class Samples:
-    """`size_bytes`: of each replica, by partition and broker; `any_bytes`: of the partition, on whichever broker.
+    """`size_bytes`: of each replica, by partition and broker; `any_bytes`: of the partition, on any broker.
     `write_bps`: by partition, bytes/s. `disk_bytes`: capacity by broker; `used_bytes`: the sum of its replicas."""
 
     size_bytes: Mapping[Key, Mapping[int, int]] = attrs.field(factory=dict)
@@ -58,13 +58,12 @@ class Samples:
 
 
 def read_samples(folder: Path, cluster: str | None = None, snapshot: str | None = None) -> Samples:
-    """The tables of a folder. Of a folder of snapshots: those of `cluster`, which may be left out where there is one
-    only, and of `snapshot`, else of the last by name. Raises BadSamples where there is none of them, or one cannot be
-    read."""
+    """The tables of a folder. Of a folder of snapshots: those of `cluster`, which may be omitted if there is only one,
+    and of `snapshot`, by default the last by name. Raises BadSamples if there is no table, or one cannot be read."""
     quarantine: list[Quarantined] = []
     paths = _paths(folder, cluster, snapshot)
     if not paths:
-        raise BadSamples(f"{folder}: none of {', '.join(_COLUMNS)} is there")
+        raise BadSamples(f"{folder}: the folder has no table {', '.join(_COLUMNS)}")
     tables = {name: _rows(path, name, quarantine) for name, path in paths.items()}
     sizes: dict[Key, dict[int, int]] = {}
     anywhere: dict[Key, int] = {}
@@ -95,7 +94,7 @@ def read_samples(folder: Path, cluster: str | None = None, snapshot: str | None 
 
 
 def _paths(folder: Path, cluster: str | None, snapshot: str | None) -> dict[str, Path]:
-    """Where each table is that is there."""
+    """The paths of the existing tables."""
     if any(folder.glob("partition/cluster=*")):
         from pipeline.tables.declared import PARTITION, TABLES  # noqa: PLC0415 - with pyarrow, as below
         from pipeline.tables.files import find_place  # noqa: PLC0415
@@ -106,7 +105,7 @@ def _paths(folder: Path, cluster: str | None, snapshot: str | None) -> dict[str,
             raise BadSamples(str(error)) from None
         return {name: place.path(TABLES[name]) for name in _COLUMNS if place.has(TABLES[name])}
     if cluster is not None or snapshot is not None:
-        raise BadSamples(f"{folder}: its tables are not of clusters and snapshots, of which one could be named")
+        raise BadSamples(f"{folder}: the tables have no clusters and snapshots to choose from")
     each = {name: (folder / name, folder / f"{name}.parquet") for name in _COLUMNS}
     found = {name: next((path for path in paths if path.exists()), None) for name, paths in each.items()}
     return {name: path for name, path in found.items() if path is not None}

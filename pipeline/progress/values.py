@@ -1,4 +1,4 @@
-"""What is told of moves: rows of the tables PROGRESS, STUCK, BROKER_REASSIGNMENT and ETA_CALIBRATION."""
+"""Rows about reassignments: of the tables PROGRESS, STUCK, BROKER_REASSIGNMENT and ETA_CALIBRATION."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pipeline.audit.values import Quarantined
 
 
 class Move(NamedTuple):
-    """A row of PROGRESS. `joined`: how many of `adding` are in sync; `waiting_on`: of the target, who is not.
-    `ended` None: it runs. `last_ms`: when one of its rows came last that was a step forward."""
+    """A row of PROGRESS. `joined`: how many of `adding` are in sync; `waiting_on`: the targets that are not in sync.
+    `ended` None: it runs. `last_ms`: the time of its last progress."""
 
     topic: str
     partition: int
@@ -35,15 +35,15 @@ class Move(NamedTuple):
 
 
 class Told(NamedTuple):
-    """A move, and who led its partition from when on."""
+    """A reassignment, and the leaders of its partition with the times from which they led."""
 
     move: Move
     leads: tuple[tuple[int, int], ...]
 
 
 class World(NamedTuple):
-    """What the end of the journal says of everything else. `left`: brokers that are gone; `rates_bps`: broker -> the
-    rate of its throttle, bytes/s; `is_led`: whether a controller's term runs."""
+    """Everything else at the end of the journal. `left`: brokers that have left; `rates_bps`: broker -> the rate of its
+    throttle, bytes/s; `is_led`: whether a controller's term runs."""
 
     left: tuple[int, ...]
     rates_bps: tuple[tuple[int, float], ...]
@@ -52,7 +52,7 @@ class World(NamedTuple):
 
 
 class Stuck(NamedTuple):
-    """A row of STUCK. `still_ms`: how long nothing came forward."""
+    """A row of STUCK. `still_ms`: the time without progress."""
 
     topic: str
     partition: int
@@ -63,7 +63,7 @@ class Stuck(NamedTuple):
 
 
 class Reassigning(NamedTuple):
-    """A row of BROKER_REASSIGNMENT: in the time from `ts_ms` on, for as long as the series' step."""
+    """A row of BROKER_REASSIGNMENT: in the time from `ts_ms` on, for the length of the series' step."""
 
     ts_ms: int
     broker_id: int
@@ -85,8 +85,9 @@ class Calibration(NamedTuple):
 
 
 class WaveTime(NamedTuple):
-    """A row of WAVE_CALIBRATION: a wave of an exported plan. `moves`: those that copy; `completed`: of them, by the
-    journal; `ratio`: real over expected; `verdict`: where the real time lies, or why there is none."""
+    """A row of WAVE_CALIBRATION: a wave of an exported plan. `moves`: those that copy; `completed`: how many of them
+    have ended, by the journal; `ratio`: real over expected; `verdict`: where the real time lies, or why there is
+    none."""
 
     plan: str
     wave: int
@@ -104,8 +105,7 @@ class WaveTime(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """Everything. `as_of_ms`: the moment of which it speaks; `step_ms`: of the series; `waves`: of plans that were
-    named."""
+    """The whole result. `as_of_ms`: its moment; `step_ms`: of the series; `waves`: of the plans that were named."""
 
     as_of_ms: int
     moves: tuple[Move, ...]

@@ -1,10 +1,10 @@
-"""What the waves of a plan were expected to take, against what the journal shows that they took.
+"""Compares the expected time of a plan's waves with the time that the journal shows.
 
-* Of each move of a wave that copies something, the last one that the journal tells of with that target counts; a move
-  by order alone takes no time, and is not waited for.
-* A wave's real time is from its first request to the end of its last move, so what it waited for counts, too: a
-  failover, a broker that was away, a submitter that was not running.
-* `ratio` is real over expected. A wave without rates, or not over, has none.
+* For each move of a wave that copies data, the last reassignment in the journal with that target counts. A move that
+  only changes the order takes no time, and does not count.
+* The real time of a wave is from its first request to the end of its last move. It includes delays such as a failover,
+  a broker that was down, or a submitter that was not running.
+* `ratio` is real over expected. A wave without rates, or not finished, has none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pipeline.progress.conclusions import COMPLETED
 from pipeline.progress.values import Move, WaveTime
 
 if TYPE_CHECKING:
-    from pipeline.submit.exported import Exported, Wave  # reads tables' files; what is told of them needs none
+    from pipeline.submit.exported import Exported, Wave  # needs pyarrow, which is not needed here
 
 WITHIN: Final = "within"
 EARLY: Final = "early"
@@ -31,7 +31,7 @@ Asked: TypeAlias = tuple[str, int, tuple[int, ...]]
 
 
 class Summary(NamedTuple):
-    """Of so many waves that were over and had a time expected: how many took what lay within it, and the ratios."""
+    """Of the finished waves with an expected time: how many were within its interval, and their ratios."""
 
     waves: int
     within: int
@@ -41,7 +41,7 @@ class Summary(NamedTuple):
 
 
 def wave_times(moves: Iterable[Move], exported: Exported) -> tuple[WaveTime, ...]:
-    """Each wave of a plan that was exported, in order. `moves`: of a journal, by their start."""
+    """Each wave of an exported plan, in order. `moves`: of a journal, by their start."""
     last = {(move.topic, move.partition, move.target): move for move in moves}
     return tuple(_time_of(exported.plan, wave, last) for wave in exported.waves)
 
@@ -73,7 +73,7 @@ def _verdict(wave: Wave, real_s: float | None, *, is_begun: bool, is_any: bool) 
 
 
 def summary_of(times: Sequence[WaveTime]) -> Summary | None:
-    """None where no wave was over that had a time expected."""
+    """None if no finished wave has an expected time."""
     ratios = sorted(one.ratio for one in times if one.ratio is not None)
     if not ratios:
         return None

@@ -1,4 +1,4 @@
-"""Reports as one file of HTML each: plots in SVG, tables below them, nothing from outside."""
+"""Reports as one HTML file each: plots in SVG, tables below them, nothing loaded from elsewhere."""
 
 from pipeline.report.audit import audit_page
 

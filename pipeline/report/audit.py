@@ -1,4 +1,4 @@
-"""The report of an audit: the verdict, what was looked at, terms and moves over time, and the tables below them."""
+"""The report of an audit: the verdict, what was checked, terms and moves over time, and the tables below them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipeline.report.page import facts, page, plot, table, verdict
 from pipeline.report.svg import Band, Mark, bars, lines, points, timeline
 
 BROKERS_MAX: Final = 7
-"""Of whom a plot shows a line of its own, those with most; the others are one line."""
+"""So many brokers, those with the largest sums, have a line of their own in a plot; the others share one."""
 
 
 def audit_page(audit: Audit, progress: Progress | None = None, *, title: str = "Audit of a journal") -> str:
@@ -37,19 +37,19 @@ def audit_page(audit: Audit, progress: Progress | None = None, *, title: str = "
         parts += _progress(progress)
     events = [(event, n) for event, n in sorted(audit.counts.events, key=lambda one: (-one[1], one[0]))]
     parts.append(table("Events", ("event", "lines"), events))
-    parts.append(table("Events that no rule speaks of", ("event", "lines"), audit.unchecked))
+    parts.append(table("Events that no rule covers", ("event", "lines"), audit.unchecked))
     return page(title, moment, [part for part in parts if part])
 
 
 def _verdict(audit: Audit) -> tuple[str, str]:
     unsure = len(audit.gaps)
     places = (
-        f" At {unsure} place{'' if unsure == 1 else 's'} lines are missing: there nothing is proved." if unsure else ""
+        f" Lines are missing at {unsure} place{'' if unsure == 1 else 's'}, where nothing is proved." if unsure else ""
     )
     if audit.violations:
         first = audit.violations[0]
         n = len(audit.violations)
-        return f"{n} violation{'' if n == 1 else 's'}; the first, at {first.place}, is {first.text}.{places}", "bad"
+        return f"{n} violation{'' if n == 1 else 's'}; the first one, at {first.place}: {first.text}.{places}", "bad"
     return f"Every rule was kept in {audit.counts.lines:,} lines.{places}", "warn" if unsure else ""
 
 
@@ -91,7 +91,7 @@ def _kinds(audit: Audit) -> str:
 def _rules(audit: Audit) -> str:
     found = Counter(v.kind for v in audit.violations)
     rows = [(kind, KINDS[kind], n) for kind, n in sorted(found.items(), key=lambda one: (-one[1], one[0]))]
-    return table("The rules that were broken", ("kind", "rule", "violations"), rows)
+    return table("Broken rules", ("kind", "rule", "violations"), rows)
 
 
 def _violations(audit: Audit) -> str:
@@ -125,7 +125,7 @@ def _place(file: str, line: int) -> str:
 
 def _gaps(audit: Audit) -> str:
     rows = [(g.kind, _place(g.file, g.line), g.text, GAPS[g.kind]) for g in audit.gaps]
-    return table("Gaps", ("kind", "where", "what", "what that means"), rows, "None: the lines are whole.")
+    return table("Gaps", ("kind", "where", "what", "what that means"), rows, "None: no lines are missing.")
 
 
 def _quarantine(audit: Audit) -> str:
@@ -149,22 +149,22 @@ def _progress(progress: Progress) -> list[str]:
         plot(
             "Partitions being reassigned",
             lines(series, "partitions being reassigned, by broker"),
-            f"Per broker that leads them, in steps of {seconds} (KIP-352).",
+            f"By the broker that leads them, in steps of {seconds} (KIP-352).",
         ),
         plot("Bytes copied", lines(moved, "bytes copied, by broker"), f"Into each broker, per step of {seconds}."),
         plot(
             "Predicted and real time of moves",
             points(found, "predicted and real seconds of moves", ("predicted, s", "real, s")),
-            "Each point is a move that was completed; on the dashed line the prediction was right.",
+            "Each point is a completed move; on the dashed line the prediction was right.",
         ),
         *_waves(progress.waves),
         table(
-            "Moves by how they ended",
+            "Moves by their end",
             ("ended", "moves", "median ms", "longest ms"),
             [(ended_as, *figures) for ended_as, figures in _endings(ended)],
         ),
         table(
-            "Moves that run",
+            "Running moves",
             ("partition", "target", "waiting on", "joined", "of", "since"),
             [
                 (f"{m.topic}-{m.partition}", m.target, m.waiting_on, m.joined, len(m.adding), _moment(m.started_ms))
@@ -174,14 +174,14 @@ def _progress(progress: Progress) -> list[str]:
         ),
         table(
             "Stuck",
-            ("partition", "waiting on", "ms without a step", "causes"),
+            ("partition", "waiting on", "ms without progress", "causes"),
             [(f"{s.topic}-{s.partition}", s.waiting_on, s.still_ms, s.causes) for s in progress.stuck],
         ),
     ]
 
 
 def _waves(waves: Sequence[WaveTime]) -> list[str]:
-    """Expected and real times of the waves of plans that were named; nothing where none were."""
+    """Expected and real times of the waves of the named plans; empty if there are none."""
     if not waves:
         return []
     over = [
@@ -206,7 +206,7 @@ def _waves(waves: Sequence[WaveTime]) -> list[str]:
         plot(
             "Expected and real time of waves",
             points(over, "expected and real seconds of waves", ("expected, s", "real, s")),
-            "Each point is a wave that is over; above the dashed line it took longer than was expected.",
+            "Each point is a finished wave; above the dashed line it took longer than expected.",
         ),
         table("Waves", columns, [tuple("" if cell is None else cell for cell in row) for row in rows]),
     ]
@@ -228,7 +228,8 @@ def _endings(ended: Sequence[Move]) -> list[tuple[str, tuple[int, int, int]]]:
 
 
 def _by_broker(series: Sequence[Reassigning], field: str, progress: Progress) -> dict[str, list[tuple[int, float]]]:
-    """A line per broker: 0 where it has no row. Brokers with most have their own, the rest is `others`."""
+    """A line per broker: 0 where it has no row. The brokers with the largest sums have their own, the rest is
+    `others`."""
     sums: Counter[int] = Counter()
     for one in series:
         sums[one.broker_id] += getattr(one, field)

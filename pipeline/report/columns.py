@@ -1,7 +1,7 @@
-"""Plots with a place per broker: what it has before and after, and what goes out of it and into it.
+"""Plots with a place per broker: its values before and after, and the bytes that it sends and receives.
 
-Brokers stand by rack, with the rack's colour. A plot has room for PLACES_MAX: where there are more, neighbours of one
-rack share a place, and the fullest of them is shown: a plot of a thousand brokers is as large as one of four hundred.
+Brokers are ordered by rack, with the rack's colour. A plot has room for PLACES_MAX; if there are more, neighbours of
+one rack share a place, and the fullest of them is shown. So the size of a plot is bounded.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _RACKS_NAMED_MAX: Final = 12
 
 
 class Column(NamedTuple):
-    """A broker before and after. `group`: which rack, from 0; `limit`: what it may have."""
+    """A broker before and after. `group`: its rack, from 0; `limit`: the most that it may have."""
 
     name: str
     group: int
@@ -43,7 +43,7 @@ class Column(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A broker with what comes in, drawn up, and what goes out, drawn down."""
+    """A broker with the bytes it receives, drawn up, and those it sends, drawn down."""
 
     name: str
     group: int
@@ -57,8 +57,8 @@ _Place = TypeVar("_Place", Column, Pair)
 
 
 def columns(found: Sequence[Column], label: str, *, in_bytes: bool, height: int = 280) -> str:
-    """A bar per broker for what it has afterwards, a line where it was, a dashed one for the mean afterwards, a red one
-    for the limit. Nothing where all is 0."""
+    """A bar per broker for the value afterwards, a line for the value before, a dashed line for the mean afterwards, a
+    red one for the limit. Empty if all values are 0."""
     shown = _thinned(found, lambda one: max(one.after, one.before))
     most = max((max(one.before, one.after) for one in shown), default=0.0)
     if not most:
@@ -81,7 +81,7 @@ def columns(found: Sequence[Column], label: str, *, in_bytes: bool, height: int 
 
 
 def pairs(found: Sequence[Pair], label: str, height: int = 260) -> str:
-    """A bar up and one down per broker, in bytes. Nothing where all is 0."""
+    """A bar up and one down per broker, in bytes. Empty if all values are 0."""
     shown = _thinned(found, lambda one: max(one.comes, one.goes))
     comes = max((one.comes for one in shown), default=0.0)
     goes = max((one.goes for one in shown), default=0.0)
@@ -97,7 +97,7 @@ def pairs(found: Sequence[Pair], label: str, height: int = 260) -> str:
 
 
 def _thinned(found: Sequence[_Place], most: Callable[[_Place], float]) -> list[_Place]:
-    """By rack and as they stood in it; of neighbours that share a place the fullest."""
+    """By rack, in their order; of neighbours that share a place the fullest."""
     ordered = sorted(found, key=lambda one: (one.group, one.rack))
     together = -(-len(ordered) // PLACES_MAX)
     if together <= 1:
@@ -107,7 +107,7 @@ def _thinned(found: Sequence[_Place], most: Callable[[_Place], float]) -> list[_
 
 
 class _Slots:
-    """Where each of `count` places stands."""
+    """The positions of `count` places."""
 
     def __init__(self, count: int) -> None:
         self.wide = (WIDTH - RIGHT - LEFT) / max(1, count)
@@ -125,7 +125,7 @@ class _Slots:
 
 
 def _steps(slots: _Slots, up: Scale, values: Sequence[float | None]) -> str:
-    """A level line over each place, without the lines between them; one line where neighbours have the same."""
+    """A horizontal line over each place, without connecting lines; neighbours with the same value share one."""
     pieces: list[str] = []
     at = 0
     for value, run in groupby(values):
@@ -137,7 +137,7 @@ def _steps(slots: _Slots, up: Scale, values: Sequence[float | None]) -> str:
 
 
 def _below(shown: Sequence[_Place], slots: _Slots, bottom: float) -> Iterable[str]:
-    """The names of racks and, of few brokers, their own."""
+    """The names of racks, and of brokers if they are few."""
     named = len(shown) <= _NAMES_MAX
     if named:
         for i, one in enumerate(shown):

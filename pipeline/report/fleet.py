@@ -1,4 +1,4 @@
-"""The page of a fleet: a row per cluster, worst first, each with its own page where it has a plan."""
+"""The page of all clusters of `kedge plan run`: a row per cluster, worst first, with a link to its plan's page."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pipeline.cautions import known_amount
 from pipeline.report.page import Link, facts, page, table, verdict
 from pipeline.stages.export import REPORT
 
-_COLUMNS = ("cluster", "snapshot", "plan", "partitions", "bytes copied", "waves", "time", "breaks a rule", "refused")
+_COLUMNS = ("cluster", "snapshot", "plan", "partitions", "bytes copied", "waves", "time", "violations", "refused")
 
 
 def fleet_page(rows: Sequence[tuple[Mapping[str, Any], int]], failed: Mapping[str, str]) -> str:
-    """A whole document. `rows`: what `kedge plan run` said of each cluster, and its exit code; `failed`: why some
+    """A whole document. `rows`: the result of `kedge plan run` for each cluster, and its exit code; `failed`: why some
     clusters could not be used. The same rows give the same bytes."""
     ordered = sorted(rows, key=lambda one: (-one[1], one[0]["cluster"]))
     planned = [row["plan"] for row, _ in rows if not row["skipped"] and row["plan"] is not None]
@@ -28,19 +28,19 @@ def fleet_page(rows: Sequence[tuple[Mapping[str, Any], int]], failed: Mapping[st
                 ("bytes copied", amount(sum(plan["bytes_copied"] or 0 for plan in planned))),
             ]
         ),
-        table("Could not be used", ("cluster", "why"), sorted(failed.items())),
+        table("Clusters that could not be used", ("cluster", "reason"), sorted(failed.items())),
         table("Clusters", _COLUMNS, [_row(row) for row, _ in ordered]),
     ]
-    return page("Plans of a fleet", f"{len(rows) + len(failed)} clusters", [part for part in parts if part])
+    return page("Plans of all clusters", f"{len(rows) + len(failed)} clusters", [part for part in parts if part])
 
 
 def _verdict(rows: Sequence[tuple[Mapping[str, Any], int]], failed: Mapping[str, str]) -> tuple[str, str]:
-    told = sum(code > 0 for _, code in rows)
+    incomplete = sum(code > 0 for _, code in rows)
     if failed:
         return f"{len(failed)} of {len(rows) + len(failed)} clusters could not be used.", "bad"
-    if told:
-        return f"{told} of {len(rows)} clusters break a rule, or did not get all that was asked for.", "warn"
-    return "Every cluster keeps its rules and has what was asked for.", ""
+    if incomplete:
+        return f"{incomplete} of {len(rows)} clusters break a rule, or part of their request was refused.", "warn"
+    return "Every cluster keeps its rules, and every request is fulfilled.", ""
 
 
 def _row(row: Mapping[str, Any]) -> tuple[object, ...]:
@@ -49,7 +49,7 @@ def _row(row: Mapping[str, Any]) -> tuple[object, ...]:
     plan = row["plan"]
     broken = ", ".join(f"{count} {kind}" for kind, count in row["violations"].items())
     if plan is None:
-        return (row["cluster"], row["snapshot"], "nothing asked for", None, "", None, "", broken, None)
+        return (row["cluster"], row["snapshot"], "nothing to do", None, "", None, "", broken, None)
     return (
         Link(row["cluster"], f"{row['cluster']}/{REPORT}"),
         row["snapshot"],

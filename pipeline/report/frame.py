@@ -1,8 +1,8 @@
-"""What plots stand in: a drawing with its title, scales, axes, round ticks. Numbers are rounded, so that the same input
+"""The parts that plots share: drawing, title, scales, axes, round ticks. Numbers are rounded, so that the same input
 gives the same bytes.
 
-A plot has a title for who sees it and a `<title>` per mark for who points at it. Colours come from the page's
-variables, so that a plot reads in a dark page too. Times are milliseconds, shown in UTC.
+A plot has a title for readers, and each mark a `<title>` shown under the pointer. Colours are the page's variables, so
+that plots also work on a dark page. Times are milliseconds, shown in UTC.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COLOURS: Final = tuple(f"var(--s{n})" for n in range(1, 9))
 
 
 def clock(ms: int, span_ms: int = 0) -> str:
-    """A moment in UTC, as short as a span allows; a number where it is no date."""
+    """A moment in UTC, as short as the span allows; the number if it is no date."""
     try:
         at = datetime.fromtimestamp(ms / 1000, UTC)
     except (ValueError, OverflowError, OSError):
@@ -73,8 +73,7 @@ def time_axis(scale: Scale, bottom: float) -> Iterable[str]:
 
 
 def value_axis(scale: Scale, unit: tuple[str, float] = ("", 1.0)) -> Iterable[str]:
-    """Lines across at round numbers of a unit, which is a name and how much of the values it is; without a name,
-    numbers are shortened."""
+    """Lines across at round numbers of a unit, given by its name and size; without a name, numbers are shortened."""
     name, size = unit
     for ticked in round_ticks(max(scale.high, -scale.low) / size):
         for value in {ticked, -ticked} if scale.low < 0 else {ticked}:

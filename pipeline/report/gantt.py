@@ -1,6 +1,6 @@
-"""Waves one after the other: a bar from the begin to the expected end of each, a thin line for the interval.
+"""Waves one after the other: a bar from the begin to the expected end of each, and a thin line for the interval.
 
-Rows have room for ROWS_MAX waves; where there are more, neighbours share a row, and their times and bytes are summed.
+There is room for ROWS_MAX rows; if there are more waves, neighbours share a row, with the sum of their times and bytes.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from pipeline.amounts import amount, duration
 from pipeline.report.frame import LEFT, WIDTH, Scale, drawing, number
 
 ROWS_MAX: Final = 40
-_RIGHT: Final = 230  # what is copied stands there
+_RIGHT: Final = 230  # for the text about copied bytes
 _TICKS: Final = 5
 _STEPS_S: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 
 
 class Wave(NamedTuple):
-    """What is copied from how many brokers to how many, and seconds: at least, expected, at most; without rates, 0."""
+    """The bytes, the numbers of sending and receiving brokers, and seconds: at least, expected, at most; 0 without
+    rates."""
 
     name: str
     size: int
@@ -31,7 +32,7 @@ class Wave(NamedTuple):
 
 
 def gantt(found: Sequence[Wave], label: str) -> str:
-    """Over time where all waves have one, else over bytes."""
+    """A plot over time if all waves have one, else over bytes."""
     rows = _merged(found)
     timed = any(one.expected for one in rows)
     whole = sum(one.expected if timed else one.size for one in rows)

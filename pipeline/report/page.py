@@ -1,4 +1,4 @@
-"""The page itself: headings, figures, tables; its style stands in it, and nothing is loaded from anywhere."""
+"""The page itself: headings, figures, tables. Its style is inside, and nothing is loaded from elsewhere."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from html import escape
 from typing import Final, NamedTuple
 
 ROWS_MAX: Final = 1000
-"""Of a table; what is left out is said below it, and stands in the tables that `--out` writes."""
+"""The rows of a table on a page; a note gives the number of the others, which are in the tables written by `--out`."""
 
 _STYLE: Final = """\
 :root{color-scheme:light dark;--ink:#1b1f24;--soft:#5b6672;--line:#d7dce2;--back:#fff;--card:#f6f8fa;--good:#1a7f37;
@@ -72,18 +72,18 @@ def page(title: str, subtitle: str, parts: Iterable[str]) -> str:
 
 
 def verdict(text: str, kind: str = "") -> str:
-    """One sentence that says how it is. `kind`: "", warn or bad."""
+    """One sentence with the result. `kind`: "", warn or bad."""
     return f'<div class="verdict {kind}">{escape(text)}</div>'
 
 
 def facts(found: Sequence[tuple[str, str]]) -> str:
-    """Numbers, each with what it counts."""
+    """Numbers, each with its name."""
     boxes = "".join(f'<div class="fact"><b>{escape(n)}</b><span>{escape(what)}</span></div>' for what, n in found)
     return f'<div class="facts">{boxes}</div>'
 
 
 def plot(title: str, svg: str, caption: str) -> str:
-    """Nothing where there is nothing to plot."""
+    """Empty if there is nothing to plot."""
     if not svg:
         return ""
     drawn = f'<div class="wide" tabindex="0">{svg}</div>'
@@ -91,7 +91,7 @@ def plot(title: str, svg: str, caption: str) -> str:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], nothing: str = "") -> str:
-    """Rows below a heading. Columns of numbers stand at the right. Without rows: the words of `nothing`, or nothing."""
+    """Rows below a heading; numbers are aligned right. Without rows: the text `nothing`, or an empty string."""
     if not rows:
         return f'<h2>{escape(title)}</h2><p class="note">{escape(nothing)}</p>' if nothing else ""
     numeric = [all(isinstance(row[i], int | float) or row[i] is None for row in rows) for i in range(len(columns))]
@@ -104,7 +104,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], 
 
 
 class Link(NamedTuple):
-    """A cell that leads elsewhere."""
+    """A cell with a link."""
 
     text: str
     to: str
@@ -115,7 +115,7 @@ def _row(row: Sequence[object], numeric: Sequence[bool]) -> str:
     return f"<tr>{cells}</tr>"
 
 
-def _class(numeric: bool) -> str:  # noqa: FBT001 - of a table
+def _class(numeric: bool) -> str:  # noqa: FBT001 - internal
     return ' class="n"' if numeric else ""
 
 

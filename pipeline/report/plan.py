@@ -1,9 +1,9 @@
-"""The report of a plan: what it does in a sentence, brokers before and after, bytes against the least that could be,
-waves over time, rates; below them the tables.
+"""The report of a plan: its effect in a sentence, brokers before and after, bytes against the lower bound, waves over
+time, rates, and the tables below them.
 
-* It is made of the plan's tables alone, and has no clock: the same tables give the same bytes.
-* Its size does not grow with the cluster: of moves the largest stand in it, of the others their number; of
-  reasons, violations and quarantined rows how many there are of each kind, with an example.
+* It is made from the plan's tables alone, without a clock: the same tables give the same bytes.
+* Its size does not grow with the cluster: it shows the largest moves and the number of the others, and counts reasons,
+  violations and quarantined rows by kind, with an example.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _DOES: Final[Mapping[str, str]] = {
     "rebalance": "levels bytes over all brokers",
     "fix-racks": "spreads partitions over racks",
     "set-rf": "gives partitions {factor} replicas",
-    "leaders": "evens out preferred leaders by order alone",
-    "reduce-partitions": "says which topics can do with fewer partitions",
+    "leaders": "evens out preferred leaders without copying",
+    "reduce-partitions": "lists topics that could have fewer partitions",
 }
 
 
 def plan_page(tables: Mapping[str, Arrow], *, cluster: str, snapshot: str) -> str:
-    """A whole document, of the tables `plan`, `plan_move`, `plan_reason`, `plan_load` and `broker`, and where they are
-    given: the tables of waves, `wave_reason`, `reduction`, `violation`, `violation_after`, `quarantine`."""
+    """A whole document, from the tables `plan`, `plan_move`, `plan_reason`, `plan_load` and `broker`, and, if given,
+    the tables of waves, `wave_reason`, `reduction`, `violation`, `violation_after`, `quarantine`."""
     (said,) = tables[PLAN.name].to_pylist()
     parts = [verdict(*_verdict(said, tables)), _facts(said, tables)]
     parts += [plot(*one) for one in plots(said, tables)]
@@ -58,12 +58,12 @@ def _verdict(said: dict[str, Any], tables: Mapping[str, Arrow]) -> tuple[str, st
     quarantined = tables[QUARANTINE.name].num_rows if QUARANTINE.name in tables else 0
     rows = "1 row of the snapshot is" if quarantined == 1 else f"{quarantined:,} rows of the snapshot are"
     beside = f" {rows} in quarantine and left out." if quarantined else ""
-    mind = "".join(f" Mind: {text}." for text in (*of_plan(said), *of_waves(waves)))
+    mind = "".join(f" Note: {text}." for text in (*of_plan(said), *of_waves(waves)))
     return f"This plan {does}: {_changes(said)}.{_waves(waves)}{_refused(said, tables)}{beside}{mind}", kind
 
 
 def _brokers(listed: Sequence[Any]) -> str:
-    """Of `[1, 2]` or `[[7, "a"], [8, null]]` the brokers, as many as a sentence bears."""
+    """The brokers of `[1, 2]` or `[[7, "a"], [8, null]]` as words, the first eight by id."""
     ids = [str(one[0] if isinstance(one, list) else one) for one in listed]
     if not ids:
         return "the brokers that are draining"
@@ -73,16 +73,16 @@ def _brokers(listed: Sequence[Any]) -> str:
 
 def _changes(said: dict[str, Any]) -> str:
     if said["kind"] == "reduce-partitions":
-        return f"{said['partitions_changed']:,} partitions could go"
+        return f"{said['partitions_changed']:,} partitions could be removed"
     if not said["partitions_changed"]:
-        return "nothing is to be done" if said["complete"] else "nothing could be done"
+        return "there is nothing to do" if said["complete"] else "the whole request was refused"
     changed = f"{said['partitions_changed']:,} partitions change"
     if not said["replicas_copied"]:
-        return f"{changed}, and nothing is copied"
+        return f"{changed}, and no data is copied"
     if said["bytes_copied"] is None:
         return f"{changed}, {said['replicas_copied']:,} replicas of unknown size are copied"
     over = said["bytes_copied"] - said["bytes_bound"]
-    worth = "as little as can be" if not over else f"{amount(over)} more than the least that could be"
+    worth = "the least possible" if not over else f"{amount(over)} more than the least possible"
     more = f" and {of_partitions(said['copied_unsized'])} of unknown size" if said["copied_unsized"] else ""
     return f"{changed}, {amount(said['bytes_copied'])}{more} are copied, {worth}"
 
@@ -94,7 +94,7 @@ def _waves(waves: Sequence[dict[str, Any]]) -> str:
     if any(row["unsized"] for row in waves):
         return f"{count}."
     if any(row["eta_s"] is None for row in waves):
-        return f"{count}, not throttled, so nothing says how long they take."
+        return f"{count}, not throttled, so their time is not known."
     low, expected, high = (duration(sum(row[name] for row in waves)) for name in ("eta_low_s", "eta_s", "eta_high_s"))
     return f"{count}, about {expected} ({low} to {high})."
 
@@ -111,7 +111,7 @@ def _facts(said: dict[str, Any], tables: Mapping[str, Arrow]) -> str:
         ("partitions change", f"{said['partitions_changed']:,}"),
         ("replicas copied", f"{said['replicas_copied']:,}"),
         ("bytes copied", known_amount(said["bytes_copied"])),
-        ("the least that could be", known_amount(said["bytes_bound"])),
+        ("the least possible", known_amount(said["bytes_bound"])),
         ("bytes, fullest to mean", ratio_words(said["size_max_mean_before"], said["size_max_mean_after"], form)),
         ("leaders, most to mean", form.format(said["leaders_max_mean_before"], said["leaders_max_mean_after"])),
     ]
@@ -120,5 +120,5 @@ def _facts(said: dict[str, Any], tables: Mapping[str, Arrow]) -> str:
     reasons = tables[PLAN_REASON.name]
     if reasons.num_rows:
         kinds = len(pc.unique(reasons.column("reason")))
-        found.append((f"refused, for {kinds} reason{'' if kinds == 1 else 's'}", f"{reasons.num_rows:,}"))
+        found.append((f"refused for {kinds} reason{'' if kinds == 1 else 's'}", f"{reasons.num_rows:,}"))
     return facts(found)

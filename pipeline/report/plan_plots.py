@@ -1,4 +1,5 @@
-"""The plots of a plan: brokers before and after, bytes against the bound, waves over time, what goes where, rates."""
+"""The plots of a plan: brokers before and after, bytes against the bound, waves over time, copies and rates per
+broker."""
 
 from __future__ import annotations
 
@@ -17,19 +18,19 @@ Plot = tuple[str, str, str]
 
 
 def plots(said: dict[str, Any], tables: Mapping[str, Arrow]) -> Iterator[Plot]:
-    """Title, drawing and caption of each; the drawing is empty where there is nothing to show."""
+    """Title, drawing and caption of each; the drawing is empty if there is nothing to show."""
     brokers = brokers_of(tables)
     yield from _loads(said, tables, brokers)
-    both = {"copied": float(said["bytes_copied"] or 0), "the least that could be": float(said["bytes_bound"] or 0)}
+    both = {"copied": float(said["bytes_copied"] or 0), "the least possible": float(said["bytes_bound"] or 0)}
     drawn = bars(both, "bytes copied against the lower bound", said=lambda value: amount(int(value)))
-    caption = "The least is worked out from the snapshot, apart from the moves."
+    caption = "The least is computed from the snapshot, independently of the moves."
     yield "Bytes against the lower bound", drawn if said["bytes_copied"] else "", caption
     if WAVE.name in tables:
         yield from _waves(tables, brokers)
 
 
 def brokers_of(tables: Mapping[str, Arrow]) -> dict[int, dict[str, Any]]:
-    """Rows of the table broker by id, each with `group`: the place of its rack among the racks."""
+    """Rows of the table broker by id, each with `group`: the index of its rack."""
     rows = tables[BROKER.name].to_pylist() if BROKER.name in tables else []
     racks = sorted({row["rack"] for row in rows if row["rack"] is not None})
     place = {rack: i for i, rack in enumerate(racks)}
@@ -39,10 +40,10 @@ def brokers_of(tables: Mapping[str, Arrow]) -> dict[int, dict[str, Any]]:
 def _loads(said: dict[str, Any], tables: Mapping[str, Arrow], brokers: dict[int, dict[str, Any]]) -> Iterator[Plot]:
     rows = tables[PLAN_LOAD.name].to_pylist()
     share = float(settings_of(said)["disk_share"])
-    bars_are = "Bars: after the plan, in the colour of the rack; thin line: before; dashed: the mean of who holds some"
+    bars_are = "Bars: after the plan, in the colour of the rack; thin line: before; dashed: the mean of brokers above 0"
     sized = [row for row in rows if row["size_bytes_before"] is not None]
     drawn = columns([_column(row, brokers, "size_bytes", share) for row in sized], "bytes per broker", in_bytes=True)
-    limit = f"; red: {share:.0%} of the disk, where that is known and on the scale" if _has_disks(brokers) else ""
+    limit = f"; red: {share:.0%} of the disk, if it is known and fits the scale" if _has_disks(brokers) else ""
     yield "Bytes per broker", drawn, f"{bars_are}{limit}."
     drawn = columns(
         [_column(row, brokers, "leaders", None) for row in rows], "preferred leaders per broker", in_bytes=False
@@ -82,18 +83,18 @@ def _waves(tables: Mapping[str, Arrow], brokers: dict[int, dict[str, Any]]) -> I
         )
         for row in waves
     ]
-    what = "Bar: from the begin to the expected end; thin line: between the least and the most that it may take"
-    why = "Sizes are not known of all" if any(row["unsized"] for row in waves) else "No rate is set"
-    what = what if timed else f"{why}, so bars are bytes, one wave after the other"
+    what = "Bar: from the begin to the expected end; thin line: from the shortest to the longest time"
+    why = "Some sizes are not known" if any(row["unsized"] for row in waves) else "No rate is set"
+    what = what if timed else f"{why}, so the bars show bytes, one wave after the other"
     merged = (
-        ". Neighbouring waves share a row, with the most brokers that any of them has" if len(waves) > ROWS_MAX else ""
+        ". Neighbouring waves share a row, with the largest number of brokers of any" if len(waves) > ROWS_MAX else ""
     )
     yield "Waves over time" if timed else "Waves", gantt(found, "waves over time"), f"{what}{merged}."
     yield from _ends(rates, brokers, sized=not any(row["unsized"] for row in waves))
 
 
 def _ends(rates: list[dict[str, Any]], brokers: dict[int, dict[str, Any]], *, sized: bool) -> Iterator[Plot]:
-    """What each broker sends and receives in all waves, and how fast it may."""
+    """The bytes that each broker sends and receives in all waves, and its rates."""
     sums: dict[int, list[int]] = {}
     for row in rates:
         values = sums.setdefault(row["broker_id"], [0, 0, 0, 0])
@@ -107,9 +108,9 @@ def _ends(rates: list[dict[str, Any]], brokers: dict[int, dict[str, Any]], *, si
         pairs(copied, "bytes received and sent per broker"),
         f"Up: received; down: sent; all waves{'' if sized else ', as far as sizes are known'}.",
     )
-    fast = [_pair(b, v[2], v[3], " a second", brokers) for b, v in sorted(sums.items())]
+    fast = [_pair(b, v[2], v[3], " per second", brokers) for b, v in sorted(sums.items())]
     caption = (
-        "Bytes a second. Up: what it may receive; down: what it may send; no bar: no throttle, or nothing to copy."
+        "Bytes per second. Up: limit of receiving; down: limit of sending; no bar: no throttle, or nothing to copy."
     )
     yield "Rates per broker", pairs(fast, "rates per broker"), caption
 

@@ -1,4 +1,5 @@
-"""The tables of a plan's page: brokers, waves, the largest moves, and by kind what was refused, broken or set aside."""
+"""The tables of a plan's page: brokers, waves, the largest moves, and counts by kind of what was refused, broken or set
+aside."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ _EXAMPLE_CHARACTERS_MAX: Final = 160
 
 
 def tables_of(tables: Mapping[str, Arrow]) -> Iterator[str]:
-    """Each as HTML, "" where it would have no row."""
+    """Each table as HTML, "" if it has no row."""
     yield _moves(tables[PLAN_MOVE.name])
     yield _reductions(tables)
     yield _counted("Refused, by reason", tables[PLAN_REASON.name], ("reason",), _partition)
@@ -57,8 +58,8 @@ def _moves(moves: Arrow) -> str:
     total, unsized = pc.sum(moves.column("bytes")).as_py(), moves.column("bytes").null_count
     summed = known_amount(total) if unsized == moves.num_rows and unsized else amount(total or 0)
     title = f"Moves: {moves.num_rows:,}, {'bytes ' if total is None and unsized else ''}{summed} in all"
-    title += f"; the {MOVES_MAX} largest" if moves.num_rows > MOVES_MAX else ""
-    return table(title, ("partition", "replicas", "to be", "leader", "to copy"), rows)
+    title += f"; the {MOVES_MAX} largest are shown" if moves.num_rows > MOVES_MAX else ""
+    return table(title, ("partition", "replicas", "target", "leader", "bytes to copy"), rows)
 
 
 def _reductions(tables: Mapping[str, Arrow]) -> str:
@@ -66,11 +67,11 @@ def _reductions(tables: Mapping[str, Arrow]) -> str:
     found = [
         (row["topic"], row["partitions"], row["total_count"], amount(row["size_bytes"]), row["basis"]) for row in rows
     ]
-    return table("Topics that can shrink", ("topic", "partitions", "to", "bytes", "rates are"), found)
+    return table("Topics that could have fewer partitions", ("topic", "partitions", "to", "bytes", "rates are"), found)
 
 
 def _counted(title: str, found: Arrow, by: Sequence[str], example: Callable[[dict[str, Any]], str]) -> str:
-    """A row per kind with how many there are and the first of them, the most frequent first."""
+    """A row per kind with its number and first example, the most frequent first."""
     placed = found.append_column("place", pa.array(range(found.num_rows), pa.int64()))
     groups = placed.group_by(list(by)).aggregate([("place", "count"), ("place", "min")])
     order = [("place_count", "descending"), *((name, "ascending") for name in by)]
@@ -78,7 +79,7 @@ def _counted(title: str, found: Arrow, by: Sequence[str], example: Callable[[dic
     for row in groups.sort_by(order).to_pylist():
         (first,) = found.slice(row["place_min"], 1).to_pylist()
         rows.append((*(row[name] for name in by), row["place_count"], example(first)[:_EXAMPLE_CHARACTERS_MAX]))
-    return table(f"{title}: {found.num_rows:,} in all", (*by, "how many", "the first"), rows)
+    return table(f"{title}: {found.num_rows:,} in all", (*by, "number", "first example"), rows)
 
 
 def _partition(row: dict[str, Any]) -> str:

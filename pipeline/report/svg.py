@@ -25,14 +25,14 @@ from pipeline.report.frame import (
 
 
 class Mark(NamedTuple):
-    """Something at a moment; `text` is shown where one points at it."""
+    """A moment; `text` is shown under the pointer."""
 
     ms: int
     text: str
 
 
 class Band(NamedTuple):
-    """A time, with a name."""
+    """A time span with a name."""
 
     begins_ms: int
     ends_ms: int
@@ -41,7 +41,7 @@ class Band(NamedTuple):
 
 
 def timeline(bands: Sequence[Band], marks: Mapping[str, Sequence[Mark]], label: str) -> str:
-    """Bands on one row; below them a row of marks per name, which is also the class of its marks."""
+    """Bands in one row; below them a row of marks per name, which is also their CSS class."""
     moments = [ms for band in bands for ms in band[:2]] + [mark.ms for row in marks.values() for mark in row]
     if not moments:
         return ""
@@ -74,7 +74,7 @@ def _bands(bands: Sequence[Band], scale: Scale) -> Iterable[str]:
 
 
 def lines(series: Mapping[str, Sequence[tuple[int, float]]], label: str, height: int = 240) -> str:
-    """A stepped line per name, over time; names stand in a legend above."""
+    """A stepped line per name, over time, with a legend above."""
     moments = [ms for points in series.values() for ms, _ in points]
     if not moments:
         return ""
@@ -106,7 +106,7 @@ def _legend(names: Sequence[str]) -> Iterable[str]:
 def bars(
     values: Mapping[str, float], label: str, colour: str = COLOURS[0], said: Callable[[float], str] = short
 ) -> str:
-    """A bar per name, the longest for the most."""
+    """A bar per name, relative to the largest value."""
     if not values:
         return ""
     most, room = max(*values.values(), 1e-9), 190
@@ -121,7 +121,7 @@ def bars(
 
 
 def points(found: Sequence[tuple[float, float, str]], label: str, axes: tuple[str, str], height: int = 300) -> str:
-    """Points with the line on which both values are the same."""
+    """Points, with the line on which both values are equal."""
     if not found:
         return ""
     most = max(max(x, y) for x, y, _ in found) * 1.05 or 1.0

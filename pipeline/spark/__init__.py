@@ -1,7 +1,7 @@
-"""The pipeline on Spark: the one place that knows it. `session` is the active one, or else starts one; the stages call
-the functions of the local engine on groups of rows, so that both engines say the same.
+"""The pipeline on Spark, the only package that uses it. `session` returns the active session, or starts one; the stages
+call the functions of the local engine on groups of rows, so that both engines give the same results.
 
-Nothing here is imported by the local engine, and no import here starts a JVM or needs PySpark.
+The local engine imports nothing from here, and importing this package starts no JVM and needs no PySpark.
 """
 
 from pipeline.spark.session import session

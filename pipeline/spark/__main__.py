@@ -10,12 +10,12 @@ from pipeline.spark.starting import NoSpark
 
 
 def main() -> int:
-    """Exit code 1, and the reason on stderr, where there is none."""
+    """Exit code 1, with the reason on stderr, if it cannot."""
     try:
         command = java()
         found = version("pyspark")
     except (NoSpark, PackageNotFoundError) as error:
-        sys.stderr.write(f"{error}\n(the tests that need it are left out by --no-servers)\n")
+        sys.stderr.write(f"{error}\n(--no-servers leaves out the tests that need it)\n")
         return 1
     sys.stdout.write(f"Spark {found} on {command}\n")
     return 0

@@ -1,7 +1,8 @@
-"""The audit on Spark: the first round of a pool of processes, file by file; then the same fold, a group for each topic.
+"""The audit on Spark: the first round of `pipeline.audit.pool`, file by file; then the same fold, a group for each
+topic.
 
-* Rows of no topic are few and were collected by the first round: each fold gets them beside its own.
-* What comes back to the driver are edges of files, violations, gaps and the quarantine.
+* Rows without a topic are few and collected by the first round: each fold gets them besides its own.
+* Edges of files, violations, gaps and the quarantine return to the driver.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ _RULES: Final = ("file", "line", "controller_epoch", "seq", "row", "ts", "event"
 
 
 class World(NamedTuple):
-    """What every group of a cluster is given."""
+    """What every group of a cluster gets."""
 
     side: Sequence[Event]
     marks: Marks
 
 
 def audit(spark: SparkSession, files: Sequence[Path]) -> Audit:
-    """As `pipeline.audit.audit`, and with the same result. Raises NoJournal."""
+    """As `pipeline.audit.audit`, with the same result. Raises NoJournal."""
     return audits(spark, {DEFAULT_CLUSTER: files})[DEFAULT_CLUSTER]
 
 

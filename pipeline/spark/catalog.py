@@ -1,10 +1,10 @@
-"""Tables that Spark keeps, in a schema of a catalog or in Delta below a folder: one of each name, with the columns
-`cluster` and `snapshot` before its own, partitioned by those and, where it has one, by `plan`.
+"""Tables that Spark keeps, in a schema of a catalog or in Delta below a folder: one per name, with the columns
+`cluster` and `snapshot` before its own, partitioned by those and, if it has one, by `plan`.
 
-* What is replaced are whole snapshots of a table, or whole plans of a snapshot: in Parquet by partitions that are
-  overwritten or dropped, in Delta and Iceberg by a condition in one commit. So the same again is the same.
-* All tables of a schema are of one format. One that is there is taken as it is, whoever made it, if its columns are
-  those of ours; of one that only is read others may stand beside them.
+* Whole snapshots of a table, or whole plans of a snapshot, are replaced: in Parquet by overwriting or dropping
+  partitions, in Delta and Iceberg by a condition in one commit. So repeating a write changes nothing.
+* All tables of a schema have one format. An existing table is used as it is if its columns are those of `tables`; a
+  table that is only read may have others.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ Key = tuple[str, str, str]
 _KEYS: Final = ("cluster", "snapshot")
 _PLAN: Final = "plan"
 _TYPES: Final[Mapping[str, str]] = {"byte": "tinyint", "long": "bigint"}
-_WIDER: Final = ("tinyint", "int")  # as Iceberg keeps it
+_WIDER: Final = ("tinyint", "int")  # Iceberg has no tinyint
 _NOT_THERE: Final = {"TABLE_OR_VIEW_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE", "DELTA_TABLE_NOT_FOUND", "PATH_NOT_FOUND"}
 _DROPPED_AT_ONCE: Final = 500
 
 
 @attrs.frozen
 class Catalog:
-    """The tables of a location. Whatever cannot be used raises BadInput, what is not there NotFound."""
+    """The tables of a location. Raises BadInput for what cannot be used, NotFound for what does not exist."""
 
     spark: SparkSession
     root: Location
 
     def check(self) -> None:
-        """The schema is there."""
+        """Raises NotFound if the schema does not exist."""
         if self.root.is_catalog:
             try:
                 self.spark.sql(f"DESCRIBE NAMESPACE {_quoted(self.root.schema)}").collect()
@@ -53,7 +53,7 @@ class Catalog:
                 raise NotFound(f"{self.root}: {_reason(error)}") from error
 
     def listed(self, *wanted: tuple[Table, str]) -> Listed:
-        """Which snapshots have these tables and parts."""
+        """The snapshots that have these tables and parts."""
         self.check()
         files = set[str]()
         for table, part in wanted:
@@ -68,7 +68,7 @@ class Catalog:
         return Listed(self.root.text, self.root.format, frozenset(files))
 
     def read(self, table: Table) -> DataFrame | None:
-        """Its rows with at least its columns; None where there is no such table."""
+        """The rows, with at least the table's columns; None if there is no such table."""
         name = self._name(table)
         try:
             frame = self.spark.table(name)
@@ -78,9 +78,9 @@ class Catalog:
             if _condition(error) in _NOT_THERE:
                 return None
             raise BadInput(f"{self.root}: table {table.name}: {_reason(error)}") from error
-        kept_as = described[0]["data_type"].lower() if described else "no format that is told"
+        kept_as = described[0]["data_type"].lower() if described else "unknown format"
         if kept_as != self.root.format:
-            raise BadInput(f"{self.root}: table {table.name} is of {kept_as}, expected --format {self.root.format}")
+            raise BadInput(f"{self.root}: table {table.name}: expected --format {self.root.format}, got {kept_as}")
         for column, kind in _columns(table).items():
             if found.get(column) != kind and (kind, found.get(column)) != _WIDER:
                 got = found.get(column, "no such column")
@@ -88,16 +88,14 @@ class Catalog:
         return frame
 
     def ready(self, tables: Iterable[Table], made: Iterable[Table]) -> dict[str, tuple[str, ...]]:
-        """Of each of `tables` that can be written its columns as they stand; those of `made` are made where they are
-        not there. Nothing is made where one cannot be written."""
+        """The present columns of each of `tables` that can be written; those of `made` are created if missing. Creates
+        none if a table cannot be written."""
         self.check()
         found = {}
         for table in tables:
             frame = self.read(table)
             if frame is not None and (more := set(frame.columns) - _columns(table).keys()):
-                raise BadInput(
-                    f"{self.root}: table {table.name} has columns that are not ours: {', '.join(sorted(more))}"
-                )
+                raise BadInput(f"{self.root}: table {table.name} has unknown columns: {', '.join(sorted(more))}")
             found[table.name] = () if frame is None else tuple(frame.columns)
         for table in made:
             if not found[table.name]:
@@ -111,22 +109,22 @@ class Catalog:
             self.spark.sql(made).collect()
             return tuple(self.spark.table(name).columns)
         except Exception as error:
-            raise BadInput(f"{self.root}: table {table.name} cannot be made: {_reason(error)}") from error
+            raise BadInput(f"{self.root}: table {table.name} cannot be created: {_reason(error)}") from error
 
     def replace(self, table: Table, keys: Mapping[Key, bool], frame: DataFrame) -> None:
-        """Under `keys` the table holds the rows of `frame`, and no others. `keys`: which have rows there."""
+        """Under `keys` the table holds the rows of `frame`, and no others. `keys`: which of them have rows there."""
         name = self._name(table)
         with failing():
             if self.root.format != PARQUET:
                 frame.writeTo(name).overwrite(f.expr(condition(table, keys)))
                 return
-            # As an option of the statement, since a setting of the session would be everybody's.
+            # An option of the statement, since a setting of the session would affect other statements.
             how = f"OVERWRITE TABLE {name} WITH ('partitionOverwriteMode' = 'dynamic')"
             self.spark.sql(f"INSERT {how} SELECT * FROM {{frame}}", frame=frame).collect()  # noqa: S608 - as below
         self.empty(table, [key for key, has_rows in keys.items() if not has_rows])
 
     def empty(self, table: Table, keys: Iterable[Key]) -> None:
-        """Under `keys` the table holds nothing."""
+        """Under `keys` the table holds no rows."""
         name, some = self._name(table), list(keys)
         with failing():
             if self.root.format != PARQUET and some:
@@ -144,7 +142,7 @@ class Catalog:
 
 
 def condition(table: Table, keys: Iterable[Key]) -> str:
-    """Of the rows under `keys`, in SQL: their names are letters, digits, '.', '_' and '-'."""
+    """The rows under `keys`, as a condition in SQL. The names consist of letters, digits, '.', '_' and '-'."""
     groups = []
     for (snapshot, part), same in groupby(sorted((s, p, c) for c, s, p in keys), lambda key: key[:2]):
         clusters = ", ".join(f"'{cluster}'" for _, _, cluster in same)
@@ -158,13 +156,13 @@ def _keys(table: Table) -> tuple[str, ...]:
 
 
 def _partition(table: Table, key: Key) -> str:
-    values = zip(_keys(table), key, strict=False)  # the part of a table that is of no plan is no column
+    values = zip(_keys(table), key, strict=False)  # a table without plans has no column for the part
     named = ", ".join(f"{name} = '{value}'" for name, value in values)
     return f"PARTITION ({named})"
 
 
 def _columns(table: Table) -> dict[str, str]:
-    """The types of its columns, as Spark calls them."""
+    """The types of the columns, in Spark's names."""
     return dict.fromkeys(_KEYS, "string") | {name: _TYPES.get(kind, kind) for name, kind, _ in table.columns}
 
 
@@ -173,13 +171,13 @@ def _quoted(names: Iterable[str]) -> str:
 
 
 def _condition(error: Exception) -> str | None:
-    """Spark's name of an error, where it has one."""
+    """Spark's name of an error, if it has one."""
     named = getattr(error, "getCondition", None)
     return None if named is None else named()
 
 
 def _reason(error: Exception) -> str:
-    """The first sentence of what Spark says."""
+    """The first sentence of Spark's message."""
     lines: Iterator[str] = (line for line in str(error).splitlines() if "Exception: " in line or line.startswith("["))
     said = next(lines, str(error)).rpartition("Exception: ")[2]
     return " ".join(said.split()).partition(". ")[0][:300]

@@ -1,4 +1,4 @@
-"""The checkpoint of a stream: a folder of Spark's, with a file of ours that says whose it is and of which version."""
+"""The checkpoint of a stream: a folder of Spark's, with a file that holds the stream's id and the version."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ MARK: Final = "kedge-audit.json"
 
 
 def claimed(folder: Location) -> str:
-    """The id of the stream whose checkpoint the folder is; a new one where it is empty or not there, which it is from
-    now on. Raises BadInput where the folder is none, or one of another version, and changes nothing then."""
+    """The id of the stream whose checkpoint the folder is; for an empty or missing folder a new one, which is written.
+    Raises BadInput, without a change, if the folder is no checkpoint, or one of another version."""
     names = folder.names("")
     if MARK not in names:
         if names:
-            raise BadInput(f"{folder}: is neither empty nor a checkpoint of kedge audit --follow")
+            raise BadInput(f"{folder}: the folder is neither empty nor a checkpoint of kedge audit --follow")
         identity = uuid4().hex
         folder.write(MARK, json.dumps({"version": VERSION, "id": identity}).encode())
         return identity
@@ -27,8 +27,8 @@ def claimed(folder: Location) -> str:
         mark = json.loads(folder.bytes_of(MARK))
         version, identity = mark["version"], str(mark["id"])
     except (ValueError, KeyError, TypeError):
-        raise BadInput(f"{folder.where(MARK)}: cannot be read") from None
+        raise BadInput(f"{folder.where(MARK)}: the file cannot be read") from None
     if version != VERSION:
-        text = f"is a checkpoint of version {version}, this kedge has version {VERSION}: begin with an empty folder"
+        text = f"the checkpoint has version {version}, this kedge version {VERSION}: begin with an empty folder"
         raise BadInput(f"{folder}: {text}")
     return identity

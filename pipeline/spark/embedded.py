@@ -1,11 +1,11 @@
-"""A Spark of our own: a JVM of this process, with defaults below everything that the user says.
+"""An embedded Spark: a JVM of this process, whose defaults the user can override.
 
-* Our defaults are Java system properties (SPARK_SUBMIT_OPTS): by Spark's own rules `spark-defaults.conf`,
-  PYSPARK_SUBMIT_ARGS and settings in code go above them.
-* No master is set unless one is asked for: Spark takes MASTER or that of its files, or else `local[*]`. With a local
-  one the JVM is bound to the loopback interface, and Python workers run the interpreter that runs this.
-* PySpark starts one JVM per process and ends it with the process; a later session uses the same one, with what it was
-  started with. The files of Spark are in a folder that is removed when a session is stopped.
+* The defaults are Java system properties (SPARK_SUBMIT_OPTS): by Spark's own rules `spark-defaults.conf`,
+  PYSPARK_SUBMIT_ARGS and settings in code override them.
+* No master is set unless one is given: Spark uses MASTER or that of its files, or else `local[*]`. With a local one the
+  JVM is bound to the loopback interface, and Python workers run the interpreter of this process.
+* PySpark starts one JVM per process and ends it with the process; a later session uses the same one, with its first
+  options. The files of Spark are in a folder that is removed when a session is stopped.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ appender.console.layout.pattern = %p %c{1}: %m%n
 
 @contextmanager
 def embedded(master: str | None, address: str | None, settings: Mapping[str, str]) -> Iterator[SparkSession]:
-    """A session, which is stopped afterwards; its files are removed. `address`: of this process, where workers of
-    `master` find it; None: for Spark to find. `settings` go above everything else. Raises NoSpark."""
+    """A session for the block; afterwards it is stopped and its files are removed. `address`: the address of this
+    process for workers of `master`; None: Spark finds one. `settings` override everything else. Raises NoSpark."""
     if master is None and not _is_said("spark.master", "--master", "MASTER"):
         address = LOOPBACK
     _sweep(Path(tempfile.gettempdir()))
@@ -68,18 +68,18 @@ def java() -> str:
 
 
 def _started(master: str | None, address: str | None, settings: Mapping[str, str], folder: Path) -> SparkSession:
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - whoever imports this module need not have Spark
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - this module can be imported without Spark
 
     builder = SparkSession.builder if master is None else SparkSession.builder.master(master)
     if not _is_said("spark.app.name", "--name"):
-        builder = builder.appName("kedge")  # Spark would take its own name for a shell
+        builder = builder.appName("kedge")  # Spark's default is the name of its shell
     for name, value in settings.items():
         builder = builder.config(name, value)
     is_here = is_local(master) or (master is None and address is not None)
     ours, theirs = shlex.join(_options(folder, is_here=is_here)), os.environ.get("SPARK_SUBMIT_OPTS", "")
     variables = {
         "JAVA_HOME": str(Path(java()).resolve().parents[1]),
-        "SPARK_SUBMIT_OPTS": f"{ours} {theirs}".rstrip(),  # of two with one name the last counts
+        "SPARK_SUBMIT_OPTS": f"{ours} {theirs}".rstrip(),  # the last of two options counts
     }
     if address is not None:
         variables["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", address)
@@ -91,7 +91,7 @@ def _started(master: str | None, address: str | None, settings: Mapping[str, str
             return opened(builder)
     except Exception as error:
         named = "" if master is None else f" with master {master}"
-        raise NoSpark(f"Spark does not start{named}: {reason_of(_lines(said), error)}") from error
+        raise NoSpark(f"Spark did not start{named}: {reason_of(_lines(said), error)}") from error
 
 
 def _options(folder: Path, *, is_here: bool) -> list[str]:
@@ -106,7 +106,7 @@ def _options(folder: Path, *, is_here: bool) -> list[str]:
         "java.io.tmpdir": str(folder),
     }
     if is_here and "SPARK_LOCAL_IP" not in os.environ:
-        settings["spark.driver.host"] = LOOPBACK  # to which it is bound, too
+        settings["spark.driver.host"] = LOOPBACK  # the address that it is bound to
     if not _logs():
         quiet = folder / "log4j2.properties"
         quiet.write_text(QUIET, encoding="utf-8")
@@ -122,13 +122,13 @@ def _conf_dir() -> Path:
 
 
 def _logs() -> bool:
-    """Whether the user says what Spark logs, and where."""
+    """Whether the user has configured Spark's logging."""
     return any(path.suffix != ".template" for path in _conf_dir().glob("log4j2*.*"))
 
 
 def _is_said(*names: str) -> bool:
-    """Whether the user may have named one of these before us: an environment variable, a setting of
-    `spark-defaults.conf`, an option of PYSPARK_SUBMIT_ARGS, which may also name a file that nobody reads here."""
+    """Whether the user may have set one of these: an environment variable, a setting of `spark-defaults.conf`, an
+    option of PYSPARK_SUBMIT_ARGS, which may also name a file that is not read here."""
     given = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
     lines = [line.strip() for line in _lines(_conf_dir() / "spark-defaults.conf")]
     text = " ".join([given, *(line for line in lines if not line.startswith("#"))])
@@ -137,12 +137,12 @@ def _is_said(*names: str) -> bool:
 
 @cache
 def _folder() -> Path:
-    """Of this process, because a JVM keeps to the folders that it was started with."""
+    """One per process, because a JVM keeps the folders that it was started with."""
     return Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
 
 
 def _sweep(folder: Path) -> None:
-    """What sessions left whose process was killed."""
+    """Remove what sessions of killed processes left."""
     for left in folder.glob(f"{_PREFIX}*-*"):
         number = left.name.removeprefix(_PREFIX).partition("-")[0]
         if number.isdigit() and not Path(f"/proc/{number}").exists() and Path("/proc/self").exists():
@@ -165,8 +165,8 @@ def _variables(given: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _stderr_to(path: Path | None) -> Iterator[None]:
-    """What processes that are started meanwhile write to their stderr goes to a file: a JVM warns of its modules before
-    any setting of ours is read."""
+    """Sends the stderr of processes started in the block to a file: a JVM warns of its modules before it reads any
+    setting."""
     if path is None:
         yield
         return

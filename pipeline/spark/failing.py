@@ -1,4 +1,4 @@
-"""What Spark raises, in a line: of PySpark, of Spark Connect, or of the JVM as it comes through py4j."""
+"""Spark's errors in one line: those of PySpark, of Spark Connect, or of the JVM as passed on by py4j."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipeline.errors import EngineFailed, PipelineError
 
 @contextmanager
 def failing() -> Iterator[None]:
-    """EngineFailed where a job was not done."""
+    """Raises EngineFailed if a job fails."""
     try:
         yield
     except PipelineError:

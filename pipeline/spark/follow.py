@@ -1,11 +1,11 @@
-"""An audit as a stream: lines of journals, by cluster, through the fold that goes on (`pipeline.audit.follow`).
+"""An audit as a stream: lines of journals, by cluster, through the fold of `pipeline.audit.follow`.
 
-* A group is a cluster, because the order of its lines, its chain and its throttles are of all its topics
-  (docs/decisions/0097). What is kept is a text of the cluster and one of each topic, in Spark's state store: a batch
-  reads and writes those of the topics that its rows speak of.
-* Spark gives the rows of a group in no order; they are sorted here, and `lines_max` bounds how many there are.
-* A batch that is done again gives the same rows. `found` is called with its number, at least once, before Spark notes
-  that the batch is done.
+* A group is a cluster, because the order of its lines, its chain and its throttles span all its topics
+  (docs/decisions/0097). The state is a text of the cluster and one of each topic, in Spark's state store: a batch reads
+  and writes those of the topics that its rows name.
+* Spark gives the rows of a group in no order; they are sorted here, and `lines_max` bounds their number.
+* A repeated batch gives the same rows. `found` is called with its number, at least once, before Spark records that the
+  batch is done.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _KINDS: Final[Mapping[str, type[Any]]] = {kind.__name__: kind for kind in (Viola
 _COLUMNS: Final = "cluster string, lines long, said string"
 
 Batch: TypeAlias = dict[str, tuple[int, list[Said]]]
-"""By cluster: how many lines a batch has, and what is said of them."""
+"""By cluster: the number of lines in a batch, and its findings."""
 
 
 def start(
@@ -53,8 +53,8 @@ def start(
     lines_max: int = LINES_MAX,
     cluster: str | None = None,
 ) -> StreamingQuery:
-    """The stream, which runs. `paths`: of journals, absolute; `once`: it ends when it has read what is there now;
-    `cluster`: the only one that is audited. Raises EngineFailed."""
+    """Start the stream. `paths`: of journals, absolute; `once`: it ends when it has read what exists now; `cluster`:
+    the only one that is audited. Raises EngineFailed."""
     spark.dataSource.register(KedgeJournal)
     options = {"paths": json.dumps(list(paths)), "lines": "true", "maxRowsPerTrigger": str(lines_max)}
     lines = spark.readStream.format(FORMAT).options(**options).load()
@@ -72,7 +72,7 @@ def start(
 
 
 def wait(query: StreamingQuery, stopped: Event) -> None:
-    """Until the stream is over, or `stopped` is set, which ends it. A batch that runs then is done again by the next
+    """Wait until the stream ends, or `stopped` is set, which ends it. A batch that runs then is repeated by the next
     start. Raises EngineFailed."""
     try:
         with failing():
@@ -84,8 +84,8 @@ def wait(query: StreamingQuery, stopped: Event) -> None:
 
 @contextmanager
 def _states_in_rocksdb(spark: SparkSession) -> Iterator[None]:
-    """A query takes the settings that its session has when it starts. This one needs another state store than Spark's
-    default; what the user has set is used as it is."""
+    """A query takes the settings of its session when it starts. This one needs another state store than Spark's
+    default; a setting of the user is kept."""
     if spark.conf.get(_PROVIDER, None) is not None:
         yield
         return
@@ -129,7 +129,7 @@ def _events(rows: Iterator[Any]) -> list[Line]:
 
 
 def _gone(file: str, line: int) -> Line:
-    return Line(file, 0, "", None, FILE_GONE, f"before line {line} was read")
+    return Line(file, 0, "", None, FILE_GONE, f"before line {line} could be read")
 
 
 def _read(said: str) -> list[Said]:

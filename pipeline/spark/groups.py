@@ -1,11 +1,13 @@
-"""A verb over snapshots of tables that Spark keeps, in one job: rows of all tables that it wants go to a worker, by
-(cluster, snapshot), which does what the local engine does; rows of all tables that it wrote go back to be written.
+"""Runs a verb over snapshots of tables that Spark keeps, in one job: the rows of all tables that it needs go to a
+worker, by (cluster, snapshot), which does what the local engine does; the rows of all tables that it wrote return to be
+written.
 
-* A row is of one table, which is a column of that name; the others are null.
-* The job is done once, and kept by Spark until it is written (a local checkpoint): what a worker loses then fails the
-  writing, and is not done again from tables that are half written. Nothing is left behind by who is killed.
-* What says that there is a plan, its waves or a run is taken away first and written last. So whoever is killed between
-  leaves no plan of rows of two; run again it is whole. The partitions of a snapshot, which are read, are only replaced.
+* A row belongs to one table, which is a column of that name; the others are null.
+* The job runs once, and Spark keeps its result until it is written (a local checkpoint). If a worker loses a part, the
+  writing fails; the job is not repeated from half-written tables. A killed process leaves nothing behind.
+* The rows that say that a plan, its waves or a run exists are removed first and written last. So a killed process
+  leaves no plan with rows of two; running it again completes it. The partitions of a snapshot, which are read, are only
+  replaced.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Changes = dict[str, dict[Key, bool]]
-"""By table, what was changed, and whether it has rows now."""
+"""By table, what changed, and whether it has rows now."""
 
 _LAST: Final = (PARTITION.name, PLAN.name, WAVE.name, RUN.name)
 _FIRST: Final = _LAST[1:]
@@ -54,8 +56,8 @@ _COLUMNS: Final = ", ".join(
 
 
 def results(catalog: Catalog, verb: Verb, places: Sequence[Place]) -> list[tuple[Place, Said | PipelineError]]:
-    """Of each place, in their order, once everything is written. Raises BadInput where a table cannot be used, and
-    EngineFailed where it was not done to its end: doing it again writes the same."""
+    """The result of each place, in their order, once everything is written. Raises BadInput if a table cannot be used,
+    and EngineFailed if the job did not complete: repeating it writes the same."""
     keys = [(place.cluster, place.snapshot, PART) for place in places]
     read = [frame for wanted in _wanted(verb) if (frame := _read(catalog, wanted, keys)) is not None]
     named = catalog.spark.createDataFrame([key[:2] for key in keys], "cluster string, snapshot string")
@@ -74,7 +76,7 @@ def results(catalog: Catalog, verb: Verb, places: Sequence[Place]) -> list[tuple
 
 
 def keep(catalog: Catalog, kept: Kept) -> None:
-    """What was kept of one snapshot is written. Raises as `results`."""
+    """Write the tables kept for one snapshot. Raises as `results`."""
     changes: Changes = {}
     rows_of: dict[str, Any] = {}
     for table, part, rows in kept.changes():
@@ -88,7 +90,7 @@ def keep(catalog: Catalog, kept: Kept) -> None:
 
 
 def write(catalog: Catalog, changes: Changes, rows_of: Callable[[Table], DataFrame]) -> None:
-    """The tables are as `changes` says, with the rows of `rows_of`. Nothing is written where one of them cannot be."""
+    """The tables are as `changes` says, with the rows of `rows_of`. Nothing is written if one of them cannot be."""
     order = [*(name for name in sorted(changes) if name not in _LAST), *(name for name in _LAST if name in changes)]
     filled = [TABLES[name] for name in order if any(changes[name].values())]
     there = catalog.ready([TABLES[name] for name in order], filled)
@@ -108,7 +110,7 @@ def _wanted(verb: Verb) -> Sequence[Wanted]:
 
 
 def _read(catalog: Catalog, wanted: Wanted, keys: Sequence[Key]) -> DataFrame | None:
-    """Rows of a table that is wanted of these snapshots, as rows for a group."""
+    """The rows of a wanted table of these snapshots, as rows for a group."""
     frame, table = catalog.read(wanted.table), wanted.table
     if frame is None:
         return None
@@ -140,7 +142,7 @@ def _work(verb: Verb, root: Location) -> Callable[..., Any]:
 
 
 def _gathered(wanted: Sequence[Table], batches: Iterator[Any]) -> dict[str, Arrow]:
-    """The tables of which there are rows."""
+    """The tables that have rows."""
     found: dict[str, list[Any]] = {}
     for batch in batches:
         for table in wanted:

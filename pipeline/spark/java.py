@@ -1,5 +1,5 @@
-"""A Java of at least some version on this machine: that of JAVA_HOME, else the one on the PATH, else, where that is
-asked for, one below /usr/lib/jvm."""
+"""Finds a Java of at least some version on this machine: that of JAVA_HOME, else the one on the PATH, else, on request,
+one below /usr/lib/jvm."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-JAVA_PACKAGE: Final = "default-jdk-headless"  # of Debian, and of Ubuntu
-_PACKAGE: Final = f"install {JAVA_PACKAGE} (Debian's name) or name a Java by JAVA_HOME"
+JAVA_PACKAGE: Final = "default-jdk-headless"  # in Debian and Ubuntu
+_PACKAGE: Final = f"install {JAVA_PACKAGE} (Debian's name) or set JAVA_HOME"
 _INSTALLED: Final = Path("/usr/lib/jvm")
 _ANSWER_S: Final = 20.0
 
 
 class NoJava(RuntimeError):
-    """No Java on this machine is new enough; the message says which were found."""
+    """No Java on this machine is new enough; the message lists those found."""
 
 
 def find_java(version_min: int, needed_by: str, *, off_path: bool = False) -> str:
-    """The command of the first Java found that is new enough. Where JAVA_HOME is set, no other is looked at;
-    `off_path`: also those that are installed and not on the PATH. Raises NoJava, which names `needed_by`."""
+    """The command of the first Java that is new enough. If JAVA_HOME is set, only that is considered; `off_path`: also
+    those that are installed and not on the PATH. Raises NoJava, which names `needed_by`."""
     seen = []
     for command in _candidates(off_path=off_path):
         said = _version_said(command)
         version = re.search(r'version "(?:1\.)?([0-9]+)', said)
         if version is not None and int(version[1]) >= version_min:
             return command
-        seen.append(f"{command} is {said[:80]!r}")
-    found = "; ".join(seen) or "there is none"
+        seen.append(f"{command} reports {said[:80]!r}")
+    found = "; ".join(seen) or "no Java was found"
     raise NoJava(f"{needed_by} needs Java {version_min} or later; {found}: {_PACKAGE}")
 
 

@@ -1,6 +1,6 @@
-"""Progress on Spark: rows of no topic, file by file; then the same fold of moves, a group for each topic.
+"""Progress on Spark: rows without a topic, file by file; then the same fold of reassignments, a group for each topic.
 
-What comes back to the driver are moves, rows of no topic and the quarantine.
+Reassignments, rows without a topic and the quarantine return to the driver.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _COLUMNS: Final = ("file", "line", "controller_epoch", "ts", "event", "topic", "
 
 
 class _Around(NamedTuple):
-    """What every group of a cluster is given: rows of takeovers, and the place of each file in the journal."""
+    """What every group of a cluster gets: the rows of takeovers, and the place of each file in the journal."""
 
     takeovers: Sequence[Event]
     rank: Mapping[str, int]
@@ -48,7 +48,7 @@ def progress(
     as_of_ms: int | None = None,
     stuck_ms: int = STUCK_MS,
 ) -> Progress:
-    """As `pipeline.progress.progress`, and with the same result. Raises NoJournal."""
+    """As `pipeline.progress.progress`, with the same result. Raises NoJournal."""
     given = {} if samples is None else {DEFAULT_CLUSTER: samples}
     return progresses(spark, {DEFAULT_CLUSTER: files}, given, as_of_ms=as_of_ms, stuck_ms=stuck_ms)[DEFAULT_CLUSTER]
 
@@ -61,8 +61,8 @@ def progresses(
     as_of_ms: int | None = None,
     stuck_ms: int = STUCK_MS,
 ) -> dict[str, Progress]:
-    """Of several clusters, by their ids, in one job. Raises NoJournal if a file cannot be read at all, or a cluster has
-    no line of a journal."""
+    """The progress of several clusters, by their ids, in one job. Raises NoJournal if a file cannot be read at all, or
+    a cluster has no line of a journal."""
     parts = [part_of(path) for files in journals.values() for path in files]
     sides = dict(zip((part.path for part in parts), each_file(spark, parts, side_of), strict=True))
     worlds: dict[str, tuple[WorldOf, Rest]] = {}
@@ -85,7 +85,7 @@ def progresses(
 
 
 def _told(spark: SparkSession, parts: Sequence[Part], around: Mapping[str, _Around]) -> dict[str, list[Told]]:
-    """The moves of each cluster. Those of topics that only takeovers name are folded here."""
+    """The reassignments of each cluster. Those of topics that only takeovers name are folded here."""
     keys = f.when(f.col("event").isin(*sorted(EVENTS)), f.array("topic"))
     ranks = {cluster: one.rank for cluster, one in around.items()}
     told: dict[str, list[Told]] = {cluster: [] for cluster in around}

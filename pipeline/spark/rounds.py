@@ -2,7 +2,7 @@
 
 * Workers read the files. Spark sorts the rows of a group in the order of the journal; they reach the fold in batches
   and are not kept.
-* What a round finds comes back pickled, so it should be small beside the rows.
+* The result of a round is pickled and should be small compared with the rows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _OF_GROUP: Final = pa.schema([("cluster", pa.string()), ("key", pa.string()), ("
 
 
 def each_file(spark: SparkSession, parts: Sequence[Part], work: Callable[[Part], T]) -> list[T]:
-    """What `work` finds in each file, in their order."""
+    """The result of `work` for each file, in their order."""
     given = spark.createDataFrame([(n, json.dumps(part)) for n, part in enumerate(parts)], "n int, part string")
     spread = given.repartition(len(parts), "n").mapInArrow(_in_file(work), "n int, found binary")
     return [pickle.loads(row["found"]) for row in spread.orderBy("n").collect()]  # noqa: S301 - ours
@@ -49,7 +49,7 @@ def _in_file(work: Callable[[Part], T]) -> Callable[[Batches], Batches]:
 
 
 def of_topics(spark: SparkSession, parts: Sequence[Part], columns: Sequence[str], keys: Column) -> DataFrame:
-    """These columns of each row that has a topic, once for each of its `keys` (an array; null: none)."""
+    """These columns of each row with a topic, once for each of its `keys` (an array; null: none)."""
     has_topic = f.col("problem").isNull() & f.col("topic").isNotNull()
     return read_journal(spark, parts).where(has_topic).select(*columns, f.explode(keys).alias("key"))
 
@@ -59,7 +59,7 @@ def each_group(
     ranks: Mapping[str, Mapping[str, int]],
     fold: Callable[[str, str | None, Iterator[Event]], T],
 ) -> Iterator[tuple[str, str | None, T]]:
-    """The cluster and key of each group, and what `fold` finds in its rows. `ranks`: by cluster, the place of each
+    """The cluster and key of each group, and the result of `fold` for its rows. `ranks`: by cluster, the place of each
     file in the journal."""
     placed = [(file, cluster, at) for cluster, files in ranks.items() for file, at in files.items()]
     ranked = f.broadcast(rows.sparkSession.createDataFrame(placed, "file string, cluster string, rank int"))
@@ -80,6 +80,6 @@ def _in_group(fold: Callable[[str, str | None, Iterator[Event]], T]) -> Callable
 
 
 def read_journal(spark: SparkSession, parts: Sequence[Part]) -> DataFrame:
-    """The rows of files, as far as they were whole; the format is known to the session afterwards."""
+    """The rows of files, as far as they are whole; it registers the format with the session."""
     spark.dataSource.register(KedgeJournal)
     return spark.read.format(FORMAT).option("parts", json.dumps(list(parts))).load()

@@ -1,10 +1,10 @@
-"""The session that the pipeline works in: the one that is there, or else one that is made and stopped again.
+"""The Spark session of the pipeline: the active one, or one that is created and stopped again.
 
-* A session that is active in this process, classic or of Spark Connect, is used as it is: none of its settings is
-  changed, and it is not stopped.
-* Under `spark-submit` the session is made of what spark-submit was given, and no default of ours is added.
+* A session that is active in this process, classic or of Spark Connect, is used as it is: its settings are not changed,
+  and it is not stopped.
+* Under `spark-submit` the session has the options of spark-submit, without defaults of ours.
 * `remote`, or SPARK_REMOTE, is a server of Spark Connect (sc://host:port), which needs no Java here.
-* Else a JVM is started for this process (`pipeline.spark.embedded`).
+* Otherwise a JVM is started for this process (`pipeline.spark.embedded`).
 * No result depends on `spark.sql.session.timeZone`: stages handle times as instants, never as dates or text.
 """
 
@@ -34,17 +34,17 @@ def session(
     settings: Mapping[str, str] | None = None,
     remote_timeout_s: float = REMOTE_TIMEOUT_S,
 ) -> Iterator[SparkSession]:
-    """The active session, or one that is stopped afterwards. `settings`: of Spark, above all others.
-    `remote_timeout_s`: how long the server of Spark Connect may take to answer for the first time, in seconds.
+    """The active session, or one that is stopped afterwards. `settings`: of Spark, overriding all others.
+    `remote_timeout_s`: how long the server of Spark Connect may take for its first answer, in seconds.
 
-    Raises NoSpark, also where `master`, `remote` or `settings` ask for another session than the one that is active.
+    Raises NoSpark, also if `master`, `remote` or `settings` conflict with the active session.
     """
     given = dict(settings or {})
     master, remote = master or given.get("spark.master"), remote or given.pop("spark.remote", None)
     if master is not None and remote is not None:
-        raise NoSpark("either a master or a remote, not both")
+        raise NoSpark("expected a master or a remote, got both")
     try:
-        import pyspark  # noqa: F401, PLC0415 - whoever imports this module need not have Spark
+        import pyspark  # noqa: F401, PLC0415 - this module can be imported without Spark
     except ImportError as error:
         raise NoSpark(missing("spark", error)) from error
     with _chosen(master, remote, given, remote_timeout_s) as chosen:
@@ -71,7 +71,7 @@ def _chosen(
 
 
 def _need_nothing(whose: str, master: str | None, remote: str | None, settings: Mapping[str, str]) -> None:
-    """Nothing is asked for that the session that there is cannot be given. Raises NoSpark."""
+    """Raises NoSpark if something is requested that the existing session cannot have."""
     asked = {"spark.master": master, "spark.remote": remote, **settings}
     named = [f"{name}={value}" for name, value in asked.items() if value is not None]
     if named:
@@ -79,7 +79,7 @@ def _need_nothing(whose: str, master: str | None, remote: str | None, settings: 
 
 
 def _need_answer(remote: str, timeout_s: float) -> None:
-    if remote.startswith("local"):  # PySpark starts a server of its own
+    if remote.startswith("local"):  # PySpark starts its own server
         return
     try:
         need_answer(remote, timeout_s)
@@ -97,7 +97,7 @@ def _submitted(settings: Mapping[str, str]) -> Iterator[SparkSession]:
 
 @contextmanager
 def _reached(remote: str, settings: Mapping[str, str]) -> Iterator[SparkSession]:
-    """Settings are set once the session is there: a server that refuses one says so then, and not before."""
+    """Settings are set on the new session, since only then does the server refuse one."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
 
     with _stopped(SparkSession.builder.remote(remote)) as made:

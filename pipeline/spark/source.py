@@ -3,12 +3,12 @@
     spark.dataSource.register(KedgeJournal)
     rows = spark.read.format("kedge_journal").load("/var/kedge/journal")
 
-* `load` takes files, and folders of them, and of folders `cluster=<id>`. A partition is a file (of a term), or whole
-  commits of a large one. Lines that cannot be read are rows with `problem`.
-* A stream goes on behind the last whole commit that it has read of each file, also after a restart; files that appear
-  are read from their beginning, files that are rotated away are left. Offsets are `{file: {bytes, lines}}`.
+* `load` takes files, folders of them, and folders `cluster=<id>`. A partition is a file (of a term), or whole commits
+  of a large one. Lines that cannot be read are rows with `problem`.
+* A stream continues after the last whole commit that it has read of each file, also after a restart. New files are read
+  from their beginning; files deleted by the rotation are ignored. Offsets are `{file: {bytes, lines}}`.
 * A batch of a stream is limited by `maxBytesPerTrigger`, `maxRowsPerTrigger` or `maxFilesPerTrigger` (one of them), and
-  holds whole commits. `Trigger.AvailableNow` reads what is there when it begins, and ends.
+  holds whole commits. `Trigger.AvailableNow` reads what exists when it begins, and ends.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ LINES: Final = "cluster string, file string, line long, raw binary"
 
 
 def ddl(table: Table) -> str:
-    """The Spark schema of a table, as Spark spells it."""
+    """The Spark schema of a table."""
     return ", ".join(f"`{name}` {kind}{'' if nullable else ' not null'}" for name, kind, nullable in table.columns)
 
 
 class KedgeJournal(DataSource):
-    """Options: `path` (by `load`), or `paths`, a JSON list of them; for streams one of the limits of a batch, and
-    `lines`, "true" for lines as they stand in files (LINES), `raw` null where a file went meanwhile. `parts`, JSON, in
-    the place of paths: what of which files an audit has looked at before."""
+    """Options: `path` (by `load`), or `paths`, a JSON list of them. For streams also one of the limits of a batch, and
+    `lines`, "true" for raw lines (LINES), whose `raw` is null if a file was deleted meanwhile. `parts`, JSON, instead
+    of paths: the parts of files that an audit has already checked."""
 
     @classmethod
     def name(cls) -> str:
@@ -73,7 +73,7 @@ class KedgeJournal(DataSource):
     def _has_lines(self) -> bool:
         return self.options.get("lines", "").lower() == "true"
 
-    def reader(self, schema: StructType) -> JournalReader:  # noqa: ARG002 - there is but one
+    def reader(self, schema: StructType) -> JournalReader:  # noqa: ARG002 - there is only one schema
         if "parts" in self.options:
             return JournalReader([Part(*part) for part in json.loads(self.options["parts"])])
         return JournalReader([_part(path) for path in _files(_paths(self.options))])
@@ -87,7 +87,7 @@ def _paths(options: Mapping[str, str]) -> list[str]:
     given = json.loads(options["paths"]) if "paths" in options else []
     paths = [*given, *([options["path"]] if "path" in options else [])]
     if not paths:
-        raise NoJournal("no path: give one or several to load()")
+        raise NoJournal("no path was given: pass one or several to load()")
     return [path.removeprefix("file://") for path in paths]
 
 
@@ -98,10 +98,10 @@ def _files(paths: Sequence[str]) -> list[Path]:
 def _limit(options: Mapping[str, str]) -> ReadLimit:
     said = {name.lower(): value for name, value in options.items() if name.lower() in _LIMITS}
     if len(said) > 1:
-        raise ValueError(f"one limit of a batch, not several: {', '.join(sorted(said))}")
+        raise ValueError(f"expected one limit of a batch, got {', '.join(sorted(said))}")
     for name, value in said.items():
         if not value.isascii() or not value.isdigit() or int(value) < 1:
-            raise ValueError(f"{name} is a number of at least 1, not {value!r:.80}")
+            raise ValueError(f"{name} must be a number of at least 1, not {value!r:.80}")
         return _LIMITS[name](int(value))
     return ReadAllAvailable()
 
@@ -134,7 +134,7 @@ class JournalReader(DataSourceReader):
 def _part(path: Path) -> Part:
     try:
         return whole_part(path)
-    except OSError:  # rotated away since it was listed: reading it says so
+    except OSError:  # deleted since it was listed: reading it reports that
         return Part(str(path), 0, 0, 1, is_last=True)
 
 
@@ -143,7 +143,7 @@ _NONE: Final = {"bytes": 0, "lines": 0}
 
 
 class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """A stream. What it knows of the files is in the offsets alone; `_until`: where AvailableNow ends."""
+    """A stream. Its only state about files are the offsets; `_until`: where AvailableNow ends."""
 
     def __init__(
         self, paths: Sequence[str], limit: ReadLimit, read: Callable[[Part], Iterator[pa.RecordBatch]]
@@ -178,7 +178,7 @@ class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if left.any:
                 try:
                     end = self._end(path, at, left)
-                except OSError:  # rotated away meanwhile
+                except OSError:  # deleted meanwhile
                     end = at
             if end != _NONE:
                 found[str(path)] = end
@@ -187,11 +187,11 @@ class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _files(self) -> list[Path]:
         try:
             return _files(self._paths)
-        except NoJournal:  # not yet, or none any more
+        except NoJournal:  # there are no files at present
             return []
 
     def _end(self, path: Path, at: dict[str, int], left: _Left) -> dict[str, int]:
-        begun = at["bytes"] if path.stat().st_size >= at["bytes"] else 0  # shorter: another file has this name now
+        begun = at["bytes"] if path.stat().st_size >= at["bytes"] else 0  # shorter: another file of this name
         limit = whole_end(path, begun)
         if self._until is not None:
             limit = min(limit, self._until.get(str(path), _NONE)["bytes"])
@@ -220,7 +220,7 @@ def _event_batches(part: Part) -> Iterator[pa.RecordBatch]:
 
 
 class _Left:
-    """What a batch may still take. At least one commit is taken, however large, or the stream would stand still."""
+    """What a batch may still read. At least one commit is read, however large, or the stream would make no progress."""
 
     def __init__(self, limit: ReadLimit) -> None:
         self._bytes = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
@@ -233,7 +233,7 @@ class _Left:
         return all(left is None or left > 0 for left in (self._bytes, self._rows, self._files))
 
     def take(self, path: Path, start: int, end: int) -> int:
-        """Where the batch ends in this file, at most at `end`, always behind a whole commit."""
+        """Where the batch ends in this file, at most at `end`, always after a whole commit."""
         if self._files is not None:
             self._files -= 1
         if self._bytes is not None or self._rows is not None:

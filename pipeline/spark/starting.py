@@ -1,8 +1,8 @@
-"""Whether a server of Spark Connect answers, or a master of a cluster listens, before a session is made with it; and
-why a JVM came to no session, as one line of the many that it says.
+"""Checks that a server of Spark Connect answers, or a master of a cluster listens, before a session is created; and
+extracts the reason why a JVM failed, in one line.
 
-PySpark's own client asks a server that is not there again and again, for ten minutes, and one that accepts the
-connection and says nothing for ever. Here one small question is asked with a deadline, again while nobody listens.
+PySpark's own client retries an absent server for ten minutes, and waits for ever for one that accepts the connection
+and sends nothing. Here one small request is sent with a deadline, and repeated while nothing listens.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _REASON: Final = "Reason: "
 
 
 class NoSpark(RuntimeError):
-    """No session can be had; the message says what is missing."""
+    """No session can be created; the message says what is missing."""
 
 
 def need_answer(remote: str, timeout_s: float) -> None:
-    """The server at `remote` (sc://host:port) has answered. Raises NoSpark where it has not after `timeout_s`, where
-    what answers is another thing, or refuses, and where `remote` is no such address."""
-    import grpc  # noqa: PLC0415 - whoever reaches no server need not have it
+    """Return once the server at `remote` (sc://host:port) has answered. Raises NoSpark if it has not after `timeout_s`,
+    if it is another kind of server, or refuses, and if `remote` is no such address."""
+    import grpc  # noqa: PLC0415 - needed for a server only
     from pyspark.sql.connect.client.core import DefaultChannelBuilder  # noqa: PLC0415
 
     try:
@@ -49,19 +49,20 @@ def need_answer(remote: str, timeout_s: float) -> None:
     try:
         while (problem := _ask(channel, builder, deadline - time.monotonic(), grpc)) is not None:
             if time.monotonic() + _PAUSE_S >= deadline:
-                raise NoSpark(f"{server}: no answer of a server of Spark Connect within {timeout_s:g} s: {problem}")
+                raise NoSpark(f"{server}: no server of Spark Connect answered within {timeout_s:g} s: {problem}")
             time.sleep(_PAUSE_S)
     finally:
         channel.close()
 
 
 def need_listener(master: str) -> str | None:
-    """Somebody listens at one of the addresses of `master`, where that is spark://host:port[,host:port]: Spark would
-    start a JVM, and ask for more than a minute. Raises NoSpark where nobody does. Other masters, and what is no such
-    address, are for Spark to judge.
+    """Check that something listens at one of the addresses of `master`, if that is spark://host:port[,host:port]: Spark
+    would start a JVM, and retry for more than a minute. Raises NoSpark if nothing listens. Other masters, and malformed
+    addresses, are left to Spark.
 
-    The address at which we are to be found, for the workers come to us: the loopback where they are in this process,
-    that of the way to the master where it listens; None: for Spark to find."""
+    Returns the address at which workers find this process: the loopback if they are in it, the local address of the
+    connection if the master listens; None: Spark finds one.
+    """
     if not master.startswith(_CLUSTER):
         return LOOPBACK if is_local(master) else None
     problems = []
@@ -74,7 +75,7 @@ def need_listener(master: str) -> str | None:
                 return str(reached.getsockname()[0]) if reached.family == socket.AF_INET else None
         except OSError as error:
             problems.append(f"{address}: {error.strerror or error}")
-    raise NoSpark(f"no master of Spark listens: {', '.join(problems)}"[:500])
+    raise NoSpark(f"no Spark master listens: {', '.join(problems)}"[:500])
 
 
 def is_local(master: str | None) -> bool:
@@ -83,7 +84,7 @@ def is_local(master: str | None) -> bool:
 
 
 def _ask(channel: Any, builder: Any, left_s: float, grpc: Any) -> str | None:
-    """Why there is no answer yet; None where there is one."""
+    """Why there is no answer yet; None if there is one."""
     from pyspark.sql.connect.proto import base_pb2, base_pb2_grpc  # noqa: PLC0415 - as above
 
     who: Any = {
@@ -95,18 +96,18 @@ def _ask(channel: Any, builder: Any, left_s: float, grpc: Any) -> str | None:
     question = base_pb2.AnalyzePlanRequest(**who, spark_version=base_pb2.AnalyzePlanRequest.SparkVersion())
     try:
         stub.AnalyzePlan(question, timeout=max(left_s, _PAUSE_S), metadata=metadata)
-        with suppress(grpc.RpcError):  # one session of its own was made for the question; unused ones end by themselves
+        with suppress(grpc.RpcError):  # the request created a session; unused ones end by themselves
             stub.ReleaseSession(base_pb2.ReleaseSessionRequest(**who), timeout=max(left_s, _PAUSE_S), metadata=metadata)
     except grpc.RpcError as error:
         said = _line(error.details() or error.code().name)
         if error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
-            raise NoSpark(f"sc://{builder.endpoint}: no server of Spark Connect that answers us: {said}") from error
-        return _LAST.sub("", said) if error.code() is grpc.StatusCode.UNAVAILABLE else "it says nothing"
+            raise NoSpark(f"sc://{builder.endpoint}: the server refused the request: {said}") from error
+        return _LAST.sub("", said) if error.code() is grpc.StatusCode.UNAVAILABLE else "the server sent no answer"
     return None
 
 
 def opened(builder: SparkSession.Builder) -> SparkSession:
-    """The session, with its settings read: Spark would complain of a bad one in the first query."""
+    """The session, with its settings read: otherwise Spark reports a bad one in the first query."""
     made = builder.getOrCreate()
     try:
         made.conf.get("spark.sql.session.timeZone")
@@ -117,7 +118,7 @@ def opened(builder: SparkSession.Builder) -> SparkSession:
 
 
 def reason_of(said: Sequence[str], error: BaseException) -> str:
-    """Of the lines that a JVM said, and what was raised for it, the one that says why, without stack frames."""
+    """The reason in the lines that a JVM printed and in the exception, without stack frames."""
     lines = [line.strip() for line in (*str(error).splitlines(), *said)]
     given = [line.partition(_REASON)[2] for line in lines if line.startswith("ERROR ") and _REASON in line]
     thrown = [found[1] for line in lines if not line.startswith(_CAUSE) and (found := _THROWN.search(line))]

@@ -1,4 +1,4 @@
-"""Whether a session of Spark is there already, or could be made: asked before one is chosen, without making one."""
+"""Whether a Spark session exists, or could be created; checked before one is chosen, without creating one."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 def is_active() -> bool:
-    """Whether this process has a session, or spark-submit has started it to make one."""
+    """Whether this process has a session, or spark-submit has started it to create one."""
     return is_submitted() or active() is not None
 
 
 def is_submitted() -> bool:
-    """Whether spark-submit has started this process: its JVM is there, and PySpark finds it by this variable."""
+    """Whether spark-submit has started this process: PySpark finds its JVM by this variable."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def active() -> SparkSession | None:
-    """The active session of this thread, or else the default one of this process, which another thread has made."""
+    """The active session of this thread, or else the default one of this process, which another thread has created."""
     if sys.modules.get("pyspark") is None:
         return None
-    from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - it is loaded already
+    from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - it is already loaded
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     try:
@@ -38,7 +38,7 @@ def active() -> SparkSession | None:
 
 
 def missing() -> str | None:
-    """Why none can be made here; None where one can."""
+    """Why no session can be created here; None if one can."""
     try:
         import pyspark  # noqa: F401, PLC0415 - looked for where it may be needed
     except ImportError as error:

@@ -1,8 +1,8 @@
-"""A verb over the snapshots of a fleet in one job of Spark.
+"""Runs a verb over the snapshots of many clusters in one Spark job.
 
 A row per snapshot goes to a worker; the worker reads the tables, does what the local engine does and writes; a row with
-what is said of it comes back. So neither rows of tables nor their files pass through this process or the JVM, which
-would cost ten times what a plan costs (docs/decisions/0092).
+the result returns. So neither rows of tables nor their files pass through this process or the JVM, which would cost ten
+times as much as a plan (docs/decisions/0092).
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 _PLACES: Final = pa.schema([("root", pa.string()), ("cluster", pa.string()), ("snapshot", pa.string())])
 _SAID: Final = pa.schema([*_PLACES, ("said", pa.string()), ("kind", pa.string()), ("error", pa.string())])
 _COLUMNS: Final = ", ".join(f"{name} string" for name in _SAID.names)
-_TASKS: Final = 64  # one for each snapshot, up to so many
-_IN_A_TASK: Final = 8  # then so many: a task costs 0.03 s of a core, and a plan of 10,000 partitions 0.05 s
+_TASKS: Final = 64  # up to so many snapshots have a task each
+_IN_A_TASK: Final = 8  # snapshots; a task costs 0.03 s of a core, a plan of 10,000 partitions 0.05 s
 _ERRORS: Final = {kind.__name__: kind for kind in (BadInput, NotFound, NothingAsked, EngineFailed)}
 _Batches: TypeAlias = Iterator[Any]
 
 
 def results(spark: SparkSession, verb: Verb, places: Sequence[Place]) -> Iterator[tuple[Place, Said | PipelineError]]:
-    """Of each place, in their order, once the job is done. Raises EngineFailed where it was not done to its end: what
-    was written until then stays, and doing it again writes the same."""
+    """The result of each place, in their order, once the job is done. Raises EngineFailed if it did not complete: what
+    was written stays, and repeating it writes the same."""
     rows = [(place.root.absolute().text, place.cluster, place.snapshot) for place in places]
     given = pa.table(list(zip(*rows, strict=True)), schema=_PLACES)
     spread = spark.createDataFrame(given).repartition(tasks(len(places)))
@@ -44,12 +44,12 @@ def results(spark: SparkSession, verb: Verb, places: Sequence[Place]) -> Iterato
 
 
 def tasks(places: int) -> int:
-    """How many tasks of a job so many snapshots are."""
+    """The number of tasks for so many snapshots."""
     return min(places, max(_TASKS, places // _IN_A_TASK))
 
 
 def _collected(frame: DataFrame) -> list[dict[str, Any]]:
-    """The rows in this process. EngineFailed where the job was not done."""
+    """The rows in this process. Raises EngineFailed if the job failed."""
     with failing():
         rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
     return rows
@@ -66,10 +66,10 @@ def _work(verb: Verb) -> Callable[[_Batches], _Batches]:
 
 
 def said_of(verb: Verb, place: Place) -> dict[str, str]:
-    """What a worker says of a snapshot, as columns: `said`; or `kind` and `error`."""
+    """The result of a worker for a snapshot, as columns: `said`; or `kind` and `error`."""
     try:
         found = attempt(verb, place, unheard)
-    except OSError as error:  # a disk that is full, say
+    except OSError as error:  # for example a full disk
         found = EngineFailed(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     if isinstance(found, PipelineError):
         return {"kind": type(found).__name__, "error": str(found)}
@@ -77,7 +77,7 @@ def said_of(verb: Verb, place: Place) -> dict[str, str]:
 
 
 def result(row: dict[str, Any]) -> Said | PipelineError:
-    """What those columns are of."""
+    """The result from those columns."""
     if row["said"] is None:
         return _ERRORS.get(row["kind"], BadInput)(row["error"])
     said, lines, code = json.loads(row["said"])

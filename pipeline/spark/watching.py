@@ -1,6 +1,6 @@
-"""How far the jobs of a session are, for a bar: tasks that are done, of those of the stages that run.
+"""The progress of the jobs of a session, for a bar: finished tasks, out of those of the running stages.
 
-An embedded session is asked now and then, by a thread that ends with the block; Spark Connect tells by itself.
+A thread polls an embedded session until the block ends; Spark Connect calls a handler.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _EVERY_S: Final = 0.3
 
 @contextmanager
 def watched(spark: Any, told: Told | None) -> Iterator[None]:
-    """Meanwhile `told`, if there is one, hears of tasks done, and of how many."""
+    """In the block `told`, if given, is called with the finished tasks and their total."""
     if told is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""A snapshot's partitions as they are once a plan, or a wave of it, is done: to look ahead, and to prove a plan."""
+"""The partitions of a snapshot after a plan or a wave, to look ahead and to prove a plan."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipeline.tables.declared import PARTITION
 
 def apply(partition: Arrow, moves: Arrow) -> Arrow:
     """The table partition with the targets of `moves` (plan_move or wave_move) reached: they are the replicas, all in
-    sync, the first leads. Other rows stay as they are."""
+    sync, and the first one leads. Other rows are unchanged."""
     topics = sorted_topics(partition)
     keys = keys_of(topic_codes(partition.column("topic"), topics), numbers(partition.column("partition")))
     moved = keys_of(topic_codes(moves.column("topic"), topics), numbers(moves.column("partition")))

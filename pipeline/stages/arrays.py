@@ -1,7 +1,7 @@
-"""Tables into the kernel's arrays: keys as numbers, lists as matrices, and a whole cluster.
+"""Tables as the kernel's arrays: keys as numbers, lists as matrices, and a whole cluster.
 
-A topic is told by its place among the sorted names, a broker by its place among the sorted ids. Looking up is one
-`searchsorted` per column: at a million rows a dictionary of tuples takes ten times as long.
+A topic is given by its index among the sorted names, a broker by its index among the sorted ids. A look-up is one
+`searchsorted` per column: with a million rows a dictionary of tuples takes ten times as long.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from pipeline.tables.arrow import Arrow
 from pipeline.tables.declared import DEAD
 
 IGNORE_RACKS: Final = "--ignore-racks"
-RATE_STEPS: Final = 2**10  # of a byte per second, so sums are exact up to 8.8 TB/s
-SHARE_STEPS: Final = 2**32  # of one, so sums are exact up to two million shares
+RATE_STEPS: Final = 2**10  # per byte per second, so that sums are exact up to 8.8 TB/s
+SHARE_STEPS: Final = 2**32  # per 1, so that sums are exact up to two million shares
 _SHIFT: Final = 32  # a key is (topic << 32) + partition
 
 
 @attrs.frozen
 class Limits:
-    """Which share of a broker's capacity a plan may fill."""
+    """The share of a broker's capacity that a plan may fill."""
 
     disk_share: float = 0.85
     network_share: float = 0.8
@@ -38,7 +38,7 @@ class Limits:
 
 
 def numbers(column: Any, default: int = 0) -> Ints:
-    """A column of whole numbers; `default` for null."""
+    """A column of whole numbers, with `default` for null."""
     return np.asarray(pc.fill_null(column, default).to_numpy(), np.int64)
 
 
@@ -47,25 +47,25 @@ def amounts(column: Any, default: float = 0.0) -> Floats:
 
 
 def stepped(values: Floats, steps: int = RATE_STEPS) -> Floats:
-    """The nearest multiples of 1/steps: below 2**53 steps their sum is exact, so it is the same in whatever order, and
-    in as many parts, an engine adds them up. Of floats that are not rounded before, the last bit would differ."""
+    """The nearest multiples of 1/steps. Below 2**53 steps their sum is exact, so it does not depend on the order or the
+    parts in which an engine adds them; sums of unrounded floats would differ in the last bit."""
     return np.asarray(np.rint(values * steps) / steps, np.float64)
 
 
 def known(column: Any) -> Bools:
-    """Where it is not null."""
+    """Whether each value is not null."""
     return np.asarray(pc.is_valid(column).to_numpy(), np.bool_)
 
 
 def flat(column: Any) -> tuple[Ints, Ints]:
-    """The numbers of a column of lists one after the other, and how many each row has; null has none."""
+    """The numbers of a column of lists one after the other, and the length of each row; null has none."""
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     lengths = numbers(pc.list_value_length(whole))
     return np.asarray(whole.flatten().to_numpy(zero_copy_only=False), np.int64), lengths
 
 
 def matrix(values: Ints, lengths: Ints) -> Ints:
-    """One row per list, filled up with NOBODY."""
+    """One row per list, padded with NOBODY."""
     width = max(1, int(lengths.max(initial=0)))
     found = np.full((len(lengths), width), NOBODY, np.int64)
     found[np.arange(width) < lengths[:, None]] = values
@@ -73,7 +73,7 @@ def matrix(values: Ints, lengths: Ints) -> Ints:
 
 
 def indexed(values: Ints, among: Ints) -> Ints:
-    """The place of each value among sorted ones, NOBODY where it is not among them."""
+    """The index of each value among sorted ones, NOBODY if it is absent."""
     if not len(among):
         return np.full(values.shape, NOBODY, np.int64)
     at = np.minimum(np.searchsorted(among, values), len(among) - 1)
@@ -81,7 +81,7 @@ def indexed(values: Ints, among: Ints) -> Ints:
 
 
 def topic_codes(column: Any, topics: Any) -> Ints:
-    """The place of each topic among `topics` (an Arrow array of names), NOBODY where it is not among them."""
+    """The index of each topic among `topics` (an Arrow array of names), NOBODY if it is absent."""
     encoded = column.combine_chunks().dictionary_encode()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()
@@ -101,9 +101,9 @@ def sorted_topics(partition: Arrow) -> Any:
 def to_cluster(
     broker: Arrow, partition: Arrow, load: Arrow | None, *, limits: Limits, ignore_racks: bool = False
 ) -> Cluster:
-    """The cluster that validated tables describe; without loads all sizes are 0 and not known.
+    """The cluster of validated tables; without loads all sizes are 0 and unknown.
 
-    BadInput where some living brokers have a rack and some have none, unless racks are to be ignored.
+    Raises BadInput if some live brokers have a rack and others none, unless racks are ignored.
     """
     brokers = numbers(broker.column("broker_id"))
     order = np.argsort(brokers, kind="stable")
@@ -145,7 +145,7 @@ def to_cluster(
 
 
 def leaving(broker: Arrow, ids: Ints) -> Bools:
-    """Which brokers of `ids` (ascending) are being drained by their state."""
+    """Which brokers of `ids` (ascending) have the state draining."""
     at = indexed(numbers(broker.column("broker_id")), ids)
     found = np.zeros(len(ids), np.bool_)
     found[at] = np.asarray(pc.equal(broker.column("state"), "draining").to_numpy(), np.bool_)
@@ -153,7 +153,7 @@ def leaving(broker: Arrow, ids: Ints) -> Bools:
 
 
 def lagging(cluster: Cluster, partition: Arrow) -> dict[int, frozenset[int]]:
-    """Of each partition of the cluster that has some: the brokers, by index, whose replica is not in sync."""
+    """For each partition that has some: the brokers, by index, whose replica is not in sync."""
     topic = topic_codes(partition.column("topic"), sorted_topics(partition))
     order = np.argsort(keys_of(topic, numbers(partition.column("partition"))), kind="stable")
     values, lengths = flat(partition.column("isr").take(pa.array(order)))
@@ -166,13 +166,13 @@ def lagging(cluster: Cluster, partition: Arrow) -> dict[int, frozenset[int]]:
 
 
 def _check_sound(number: Ints, keys: Ints, replicas: Ints, loads: tuple[Any, ...]) -> None:
-    """BadInput for tables that nobody validated: a plan of them would be nonsense."""
+    """Raises BadInput for tables that were not validated, since a plan from them would be wrong."""
     ordered = np.sort(replicas, axis=1)
     twice = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NOBODY)).any()
     if (number < 0).any() or (keys[1:] == keys[:-1]).any() or (replicas[:, 0] == NOBODY).any() or twice:
-        raise BadInput("table partition: a partition or a replica stands twice, has a negative id, or there is none")
+        raise BadInput("table partition: a partition or replica occurs twice, has a negative id, or has no replicas")
     if any(((load < 0) | ~np.isfinite(load)).any() for load in loads):
-        raise BadInput("table replica_load: a size or a rate is negative or no number")
+        raise BadInput("table replica_load: a size or a rate is negative or not a number")
 
 
 def _places(values: Ints, lengths: Ints, brokers: Ints) -> Ints:
@@ -183,7 +183,7 @@ def _places(values: Ints, lengths: Ints, brokers: Ints) -> Ints:
 
 
 def _loads(load: Arrow | None, topics: Any, keys: Ints) -> tuple[tuple[Ints, Floats, Floats], tuple[Bools, Bools]]:
-    """Sizes and rates, 0 where they are not known; and which sizes and which write rates are."""
+    """Sizes and rates, 0 if unknown; and which sizes and which write rates are known."""
     if load is None:
         nothing = np.zeros(len(keys), np.bool_)
         return (np.zeros(len(keys), np.int64), np.zeros(len(keys)), np.zeros(len(keys))), (nothing, nothing)
@@ -195,7 +195,7 @@ def _loads(load: Arrow | None, topics: Any, keys: Ints) -> tuple[tuple[Ints, Flo
         known(load.column("write_bps")) & (amounts(load.column("completeness")) > 0),
     )
     if len(at) == len(keys) and (at == np.arange(len(keys))).all():
-        return columns, flags  # written in the order of the partitions, as `load` writes it
+        return columns, flags  # in the order of the partitions, as `load` writes them
     there = at != NOBODY
 
     def placed(given: Any) -> Any:
@@ -209,7 +209,7 @@ def _loads(load: Arrow | None, topics: Any, keys: Ints) -> tuple[tuple[Ints, Flo
 
 
 def _racks(broker: Arrow, *, ignore_racks: bool) -> tuple[Ints, tuple[str, ...]]:
-    """The rack of each broker; a dead one without a rack is in none that is known, NOBODY."""
+    """The rack of each broker; NOBODY for a dead broker without a rack."""
     names, states = broker.column("rack").to_pylist(), broker.column("state").to_pylist()
     living = {name for name, state in zip(names, states, strict=True) if state != DEAD}
     if ignore_racks or living <= {None}:

@@ -1,17 +1,15 @@
-"""Validated tables and loads -> the violation report: what breaks a rule now, and what would if all replicas led.
+"""Validated tables and loads -> the table of violations: rules that are broken now, and those that would be if all
+replicas led.
 
-| kind | where | observed, limit |
-|---|---|---|
-| RACK | partition | racks that its replicas stand in; as many as could be |
-| RF | partition | its replicas; the wanted factor (given, or the largest of the topic) |
-| DEAD | partition, broker | a replica on a dead broker |
-| DUP | partition | a broker twice among the replicas (such a row is in the quarantine) |
-| ISR | partition | members in sync; replicas. Also a member outside replicas and targets |
-| LEADER_ORDER | partition | another leads than the first replica |
-| CAP_DISK, CAP_IN, CAP_OUT | broker | load; the share of the capacity that may be used |
+| kind | row | observed, limit | |---|---|---| | RACK | partition | racks of its replicas; the most possible | | RF |
+partition | its replicas; the wanted factor (given, or the largest of the topic) | | DEAD | partition, broker | a
+replica on a dead broker | | DUP | partition | a broker twice among the replicas (such a row is in the quarantine) | |
+ISR | partition | members in sync; replicas. Also a member outside replicas and targets | | LEADER_ORDER | partition |
+another replica than the first leads | | CAP_DISK, CAP_IN, CAP_OUT | broker | load; the share of the capacity that may
+be used |
 
-A partition that moves has the replicas of before and after in its row: RACK and RF take it for the fewer of its
-replicas and its target, so that what is there for the time of the move alone is neither a factor nor asks for racks.
+The row of a partition that is being reassigned has old and new replicas. RACK and RF use the smaller number of its
+replicas and its target, so that replicas that exist only during the reassignment do not count.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ def check(
     factor: int | None = None,
     ignore_racks: bool = False,
 ) -> Arrow:
-    """The table violation, by kind, topic, partition, broker. `factor`: the replication factor that is wanted."""
+    """The table violation, by kind, topic, partition, broker. `factor`: the wanted replication factor."""
     partition, chosen = tables[PARTITION.name], limits or Limits()
     cluster = to_cluster(
         tables[BROKER.name], partition, tables.get(REPLICA_LOAD.name), limits=chosen, ignore_racks=ignore_racks
@@ -73,7 +71,7 @@ def _placement(cluster: Cluster, partition: Arrow, factor: int | None) -> Iterat
 
 
 def _sync(cluster: Cluster, partition: Arrow) -> Iterator[Row]:
-    """`partition` is validated, so its rows stand in the order of the cluster's."""
+    """`partition` is validated, so its rows have the order of the cluster's."""
     isr = matrix(*_at(cluster, partition, "isr"))
     members = np.concatenate([cluster.replicas, matrix(*_at(cluster, partition, "target_replicas"))], axis=1)
     outside = (isr[:, :, None] != members[:, None, :]).all(axis=2) & (isr != NOBODY)
@@ -90,7 +88,7 @@ def _sync(cluster: Cluster, partition: Arrow) -> Iterator[Row]:
 def _at(cluster: Cluster, partition: Arrow, name: str) -> tuple[Any, Any]:
     values, lengths = flat(partition.column(name))
     places = indexed(values, cluster.brokers)
-    return np.where(places == NOBODY, NOBODY - 1, places), lengths  # an unknown member is a member all the same
+    return np.where(places == NOBODY, NOBODY - 1, places), lengths  # an unknown member still counts as a member
 
 
 def _capacity(cluster: Cluster) -> Iterator[Row]:
@@ -109,7 +107,7 @@ def _capacity(cluster: Cluster) -> Iterator[Row]:
 
 
 def _duplicates(quarantine: Arrow | None) -> Iterator[Row]:
-    """Of rows whose text was not cut: what a cut one held is not known any more."""
+    """Rows whose text was not cut: the content of a cut one is not known."""
     for row in () if quarantine is None else quarantine.to_pylist():
         if row["reason"] == DUPLICATE_REPLICAS and row["raw"].endswith("}"):
             raw = json.loads(row["raw"])

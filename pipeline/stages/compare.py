@@ -1,6 +1,6 @@
-"""Plans of one snapshot or of many, side by side: what each moves, against which bound, what comes of it, how long.
+"""Plans of one or many snapshots, side by side: what each moves, its lower bound, its result, its time.
 
-Of each plan its row of the table `plan`, and the sums of its waves, where it was cut into some.
+For each plan its row of the table `plan`, and the sums of its waves, if it has any.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ MEANT: Final = ("size_max_mean_before", "size_max_mean_after", "leaders_max_mean
 
 
 def row_of(plan: Arrow, wave: Arrow | None) -> dict[str, Any]:
-    """The plan's row, `waves` (how many, None: not cut) and their times together (None: one of them has none)."""
+    """The plan's row, `waves` (their number, None: not cut into waves) and the sum of their times (None: one has no
+    time)."""
     (said,) = plan.to_pylist()
     waves = None if wave is None else wave.to_pylist()
     times = {name: None if waves is None else _sum(row[name] for row in waves) for name in TIMES}
@@ -33,8 +34,8 @@ def _sum(values: Iterable[float | None]) -> float | None:
 
 
 def total_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Of rows of one plan: how many snapshots, sums, and means of what is a ratio; None where one is not known. At
-    least one row is needed."""
+    """For rows of one plan: the number of snapshots, sums, and means of ratios; None if a value is not known. Needs at
+    least one row."""
     sums = {name: _sum(row[name] for row in rows) for name in (*SUMMED, *TIMES)}
     ratios = {name: _sum(row[name] for row in rows) for name in MEANT}
     means = {name: None if ratio is None else ratio / len(rows) for name, ratio in ratios.items()}
@@ -42,7 +43,7 @@ def total_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def differing(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, list[Any]]]:
-    """The settings that not all rows share: by their name and the plan's, each value once, in the rows' order."""
+    """The settings that differ between rows: by their name and the plan's, each value once, in the rows' order."""
     listed = list(rows)
     names = sorted({name for row in listed for name in row["settings"]} | {"kind"})
     found: dict[str, dict[str, list[Any]]] = {}

@@ -1,12 +1,12 @@
-"""A plan as files that operators and tools take: `plan.json`, `waves/`, `throttles/`, `rollback/`, `manifest.json`.
+"""A plan as files for operators and tools: `plan.json`, `waves/`, `throttles/`, `rollback/`, `manifest.json`.
 
-* `plan.json` and the files of `waves/` are what `kafka-reassign-partitions --reassignment-json-file` takes; the file of
-  `rollback/` with a wave's name undoes that wave, whatever came of it.
+* `plan.json` and the files of `waves/` are input of `kafka-reassign-partitions --reassignment-json-file`; the file of
+  `rollback/` with a wave's name undoes that wave, whatever its outcome.
 * `throttles/` has per wave the rates of brokers and the replica lists of topics, by the names of Kafka's configs.
 * `report.html` is for people. `manifest.json` has size and sha256 of every other file; nothing in them depends on the
   day or the machine.
-* The folder is the old export or the new one: it is made beside its place and renamed. A folder that is no export is
-  never replaced.
+* The folder is the old export or the new one: a new folder is written and renamed. A folder that is no export is never
+  replaced.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REPORT: Final = "report.html"
 
 
 def plan_json(moves: Arrow, column: str = "target_replicas") -> bytes:
-    """The moves in the format that Kafka's tools take, sorted as the table is."""
+    """The moves in the format of Kafka's tools, in the order of the table."""
     topics, numbers = moves.column("topic").to_pylist(), moves.column("partition").to_pylist()
     entries = [
         f'{{"topic":"{topic}","partition":{number},"replicas":[{",".join(map(str, replicas))}]}}'
@@ -40,7 +40,7 @@ def plan_json(moves: Arrow, column: str = "target_replicas") -> bytes:
 
 
 def files(tables: Mapping[str, Arrow], report: str | None = None) -> dict[str, bytes]:
-    """Every file of an export by its path, but the manifest. `report`: the page of the plan, where there is one."""
+    """Every file of an export by its path, except the manifest. `report`: the page of the plan, if there is one."""
     (said,) = tables[PLAN.name].to_pylist()
     found = {"plan.json": plan_json(tables[PLAN_MOVE.name]), "summary.json": _dump(_summary(said))}
     if tables[PLAN_MOVE.name].num_rows:
@@ -83,7 +83,7 @@ def _waves(tables: Mapping[str, Arrow]) -> Iterator[tuple[str, bytes]]:
 
 
 def _bounds(moves: Arrow) -> dict[int, tuple[int, int]]:
-    """Where the rows of each wave begin, and how many they are; they are sorted by it."""
+    """Where the rows of each wave begin, and how many there are; they are sorted by wave."""
     found: dict[int, tuple[int, int]] = {}
     for place, wave in enumerate(moves.column("wave").to_pylist()):
         start, count = found.get(wave, (place, 0))
@@ -92,7 +92,7 @@ def _bounds(moves: Arrow) -> dict[int, tuple[int, int]]:
 
 
 def _throttles(rates: list[dict[str, Any]], moves: list[dict[str, Any]]) -> dict[str, Any]:
-    """Rates of brokers, and who is throttled: every replica that may send, every one that is new (KIP-73)."""
+    """Rates of brokers, and the throttled replicas: every replica that may send, every one that is new (KIP-73)."""
     brokers = {}
     for row in rates:
         sides = (("leader", row["leader_rate_bps"]), ("follower", row["follower_rate_bps"]))
@@ -121,8 +121,8 @@ def _throttles(rates: list[dict[str, Any]], moves: list[dict[str, Any]]) -> dict
 def export(
     tables: Mapping[str, Arrow], folder: Path, *, cluster: str, snapshot: str, report: str | None = None
 ) -> dict[str, Any]:
-    """The folder holds the plan's files, and nothing else. Returns the manifest. BadInput where something stands there
-    that is no export."""
+    """The folder holds the plan's files, and nothing else. Returns the manifest. Raises BadInput if the folder is there
+    and no export."""
     found = files(tables, report)
     (said,) = tables[PLAN.name].to_pylist()
     manifest = {
@@ -144,22 +144,23 @@ def _entry(data: bytes) -> dict[str, object]:
 
 
 def verify(folder: Path) -> list[str]:
-    """What differs between an export and its manifest, as lines; empty: nothing. BadInput where there is none."""
+    """The differences between an export and its manifest, as lines; empty if there are none. Raises BadInput if there
+    is no manifest."""
     try:
         listed = json.loads((folder / MANIFEST).read_bytes())["files"]
         wanted = {path: (entry["bytes"], entry["sha256"]) for path, entry in listed.items()}
     except OSError as error:
-        raise BadInput(f"{folder}: no export with a manifest: {MANIFEST}: {error.strerror}") from None
+        raise BadInput(f"{folder}: expected an export with {MANIFEST}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise BadInput(f"{folder}: no export with a manifest: {MANIFEST} does not list files") from None
+        raise BadInput(f"{folder}: expected an export with {MANIFEST} that lists files") from None
     there = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     there.pop(MANIFEST, None)
-    found = [f"{path}: is not there" for path in sorted(wanted.keys() - there.keys())]
-    found += [f"{path}: is not in the manifest" for path in sorted(there.keys() - wanted.keys())]
+    found = [f"{path}: the file is missing" for path in sorted(wanted.keys() - there.keys())]
+    found += [f"{path}: the file is not in the manifest" for path in sorted(there.keys() - wanted.keys())]
     for path in sorted(wanted.keys() & there.keys()):
         data = there[path].read_bytes()
         if (len(data), hashlib.sha256(data).hexdigest()) != wanted[path]:
-            found.append(f"{path}: is another than the manifest says")
+            found.append(f"{path}: the file differs from the manifest")
     return found
 
 
@@ -167,7 +168,7 @@ def _check_replaceable(folder: Path) -> None:
     if folder.is_dir() and (not any(folder.iterdir()) or (folder / MANIFEST).is_file()):
         return
     if folder.exists():
-        raise BadInput(f"{folder}: is there and is no export of a plan; nothing was replaced")
+        raise BadInput(f"{folder}: the path exists and is no export of a plan; nothing was replaced")
 
 
 def _replace(asked: Path, found: Mapping[str, bytes]) -> None:

@@ -1,14 +1,14 @@
-"""Validated tables -> what each partition, broker and rack holds and carries.
+"""Validated tables -> the load of each partition, broker and rack.
 
-* Size of a partition: the largest log of it. Unknown: the mean of its topic, null where there is none.
-* Rates: samples per window of `window_s`, windows without samples left out, then the mean over windows. What was
-  sampled during a reassignment is left out: the copies are no load of the cluster.
+* Size of a partition: its largest log. Unknown: the mean of its topic, null if there is none.
+* Rates: samples are averaged per window of `window_s`, then over the windows that have samples. Samples taken during a
+  reassignment are ignored, since copies are not the cluster's own load.
 * Basis: measured (of the partition, at its leader), split (a topic's rate at a broker, over the partitions that it
-  leads, by size), size_only (no rate: the size over the retention; null where either is not known or without end).
-* Completeness: the share of windows with a sample, 0.5 of size_only; 0 where nothing of the partition itself says the
-  rate. That of a broker or rack is the mean of its replicas, its basis the weakest among them.
-* What is not known is null in `replica_load`, and in no sum: what a broker is said to carry is what is known of it.
-* What is summed is rounded to 1/1024 byte per second before, so that sums are exact and both engines say the same.
+  leads, by size), size_only (no rate: the size over the retention; null if either is unknown or unlimited).
+* Completeness: the share of windows with a sample, 0.5 for size_only; 0 if no value of the partition itself gives the
+  rate. That of a broker or rack is the mean of its replicas, and its basis the weakest among them.
+* Unknown values are null in `replica_load` and in no sum: the load of a broker is the sum of what is known.
+* Summands are rounded to 1/1024 byte per second, so that sums are exact and the same in both engines.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _BASES: Final = (MEASURED, SPLIT, SIZE_ONLY)  # the weakest last
 
 @attrs.define
 class _Rates:
-    """Of every partition: bytes per second written and read (NaN: not known), how they are known, and how well."""
+    """For every partition: bytes per second written and read (NaN: unknown), basis and completeness."""
 
     write: Floats
     read: Floats
@@ -65,7 +65,7 @@ class _Rates:
 
 
 def load(tables: Mapping[str, Arrow], *, window_s: int = WINDOW_S) -> dict[str, Arrow]:
-    """`replica_load`, `broker_load`, `rack_load`, and `broker` with capacities that follow from free bytes."""
+    """`replica_load`, `broker_load`, `rack_load`, and `broker` with capacities derived from free bytes."""
     partition, broker = tables[PARTITION.name], tables[BROKER.name]
     topics = sorted_topics(partition)
     topic = topic_codes(partition.column("topic"), topics)
@@ -95,7 +95,7 @@ def load(tables: Mapping[str, Arrow], *, window_s: int = WINDOW_S) -> dict[str, 
 
 
 def _sizes(logs: Arrow | None, topics: Any, topic: Ints, keys: Ints) -> tuple[Ints, Bools, Bools]:
-    """The size of each partition, whether it is known, and whether that or the mean of its topic is."""
+    """The size of each partition, whether it is known, and whether that or the mean of its topic is known."""
     size = np.full(len(keys), -1, np.int64)
     if logs is not None and logs.num_rows:
         logs = logs.filter(pc.invert(logs.column("is_future")))
@@ -110,8 +110,8 @@ def _sizes(logs: Arrow | None, topics: Any, topic: Ints, keys: Ints) -> tuple[In
 
 
 def averaged(tables: Mapping[str, Arrow]) -> int:
-    """Of how many partitions of `replica_load` the size is the mean of their topic, as `replica_log` has no log of
-    theirs."""
+    """The number of partitions in `replica_load` whose size is the mean of their topic, as `replica_log` has no log of
+    them."""
     found = tables[REPLICA_LOAD.name].filter(known(tables[REPLICA_LOAD.name].column("size_bytes")))
     topics = sorted_topics(found)
     topic = topic_codes(found.column("topic"), topics)
@@ -121,7 +121,7 @@ def averaged(tables: Mapping[str, Arrow]) -> int:
 
 
 def _unmeasured(partition: Arrow, size: Ints, sized: Bools, meant: Bools) -> _Rates:
-    """What is said without a sample: a rate in the table partition, or size over retention."""
+    """Rates without samples: from the table partition, or size over retention."""
     retention_s = amounts(partition.column("retention_ms")) / 1000
     ends = retention_s > 0
     by_size = np.divide(size, retention_s, out=np.full(len(size), np.nan), where=ends & meant)
@@ -134,7 +134,7 @@ def _unmeasured(partition: Arrow, size: Ints, sized: Bools, meant: Bools) -> _Ra
 def _measure(
     rates: _Rates, samples: Arrow, partition: Arrow, *, topics: Any, keys: Ints, size: Ints, window_s: int
 ) -> None:
-    """Write into `rates` what was sampled."""
+    """Write the sampled rates into `rates`."""
     moving = np.asarray(samples.column("in_reassignment").to_numpy(), np.bool_)
     follows = np.asarray(pc.fill_null(pc.invert(samples.column("is_leader")), False).to_numpy(), np.bool_)  # noqa: FBT003 - pyarrow's
     ts = np.asarray(samples.column("ts").cast(pa.int64()).to_numpy(), np.int64)
@@ -164,8 +164,8 @@ def _put(rates: _Rates, at: Ints, window: Ints, windows: int, *, values: list[Fl
 
 
 def _means(at: Ints, window: Ints, windows: int, values: list[Floats], n: int) -> tuple[list[Floats], Floats]:
-    """Of each place the mean over windows of the means within them, NaN where nothing was sampled; and the share of
-    windows with a sample."""
+    """For each place the mean over windows of the means within them, NaN without samples; and the share of windows with
+    a sample."""
     cells, cell = np.unique(at * windows + window, return_inverse=True)
     means = []
     for value in values:
@@ -190,8 +190,8 @@ def _split(
     *,
     values: list[Floats],
 ) -> None:
-    """A topic's rate at a broker goes to the partitions of it that the broker leads, by size, where nothing better is
-    known."""
+    """A topic's rate at a broker is distributed over its partitions that the broker leads, by size, unless a better
+    value is known."""
     topic, ids, window, windows = sampled
     if not len(topic):
         return
@@ -212,7 +212,7 @@ def _split(
 
 
 def _with_capacity(broker: Arrow, samples: Arrow | None, cluster: Cluster) -> Arrow:
-    """A capacity that nobody said is what lies there and what was free at the last sample."""
+    """An unknown capacity becomes the bytes of the replicas and the free bytes of the last sample."""
     broker = conform(BROKER, broker, BROKER.name)
     if samples is None or not samples.num_rows:
         return broker
@@ -221,7 +221,7 @@ def _with_capacity(broker: Arrow, samples: Arrow | None, cluster: Cluster) -> Ar
     at = indexed(numbers(free.column("broker_id")), cluster.brokers)
     capacity = np.full(len(cluster.brokers), -1, np.int64)
     held = per_broker(cluster.replicas, cluster.size, len(cluster.brokers))
-    capacity[at] = numbers(free.column("disk_free_bytes")) + held[at]  # of several the last is kept
+    capacity[at] = numbers(free.column("disk_free_bytes")) + held[at]  # the last of several samples is kept
     said = numbers(broker.column("disk_capacity_bytes"), -1)
     merged = np.where(said >= 0, said, capacity)
     place = broker.schema.get_field_index("disk_capacity_bytes")

@@ -1,4 +1,4 @@
-"""What a plan does to the violations of its snapshot: those before it, and those that are left once it is done."""
+"""The violations of a snapshot before a plan, and those that are left after it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ AFTER: Final = "violation_after"
 
 
 def outlook(tables: Mapping[str, Arrow]) -> dict[str, Arrow]:
-    """The tables `violation` and `violation_after`, by the limits that the plan in `tables` was made with, and `broker`
-    with those that it adds."""
+    """The tables `violation` and `violation_after`, with the limits of the plan in `tables`, and `broker` with the
+    brokers that it adds."""
     (said,) = tables[PLAN.name].to_pylist()
     settings = settings_of(said)
     limits = Limits(settings["disk_share"], settings["network_share"])
@@ -39,7 +39,7 @@ def outlook(tables: Mapping[str, Arrow]) -> dict[str, Arrow]:
 
 
 def _with_racks(broker: Arrow, settings: Mapping[str, Any]) -> Arrow:
-    """The brokers, those that are added with the racks that the plan was told."""
+    """The brokers, with the racks that the plan was given for added ones."""
     racks = {one[0]: one[1] for one in settings.get("brokers", ()) if isinstance(one, list)}
     rows = [{**row, "rack": row["rack"] or racks.get(row["broker_id"])} for row in broker.to_pylist()]
     return from_rows(BROKER, [[row[column] for column in BROKER.names] for row in rows]) if racks else broker

@@ -1,11 +1,11 @@
-"""Validated tables and loads, and what is asked for -> a plan: what moves, what does not and why, what comes of it.
+"""Validated tables, loads and a request -> a plan: what moves, what does not and why, and the result.
 
-The tables `plan` (one row), `plan_move`, `plan_reason`, `plan_load`, and `reduction` for the plan that shrinks topics.
-The kernel decides; here indexes become names. The same tables and request give the same bytes.
+The tables `plan` (one row), `plan_move`, `plan_reason`, `plan_load`, and `reduction` for the plan that reduces topics.
+The kernel decides; this module turns indexes into names. The same tables and request give the same bytes.
 
 * Balance (max/mean) is over the same brokers before and after: those that are to hold replicas afterwards, alive and
-  not leaving. So a drain is judged by who stays, and an addition by old and new ones together.
-* What is not known is null: it counts 0 in sums where some is known, and `copied_unsized` says of how many it is not.
+  not leaving. So a drain is judged by the remaining brokers, and an addition by old and new ones together.
+* Unknown values are null. In sums with known values they count 0, and `copied_unsized` is their number.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from pipeline.tables.declared import (
 
 @attrs.frozen(eq=False)
 class _Scene:
-    """The cluster, who is asked to go, and who keeps what it has and gets nothing."""
+    """The cluster, the brokers to empty, and those that keep their replicas and get none."""
 
     cluster: Cluster
     leaving: Bools
@@ -68,7 +68,7 @@ class _Scene:
 
 @attrs.frozen
 class _Named:
-    """What stands in the row of a plan whatever comes of it."""
+    """The part of a plan's row that does not depend on the result."""
 
     plan: str
     kind: str
@@ -85,8 +85,8 @@ def plan(
     ignore_racks: bool = False,
     told: Told = quiet,
 ) -> dict[str, Arrow]:
-    """The plan `name` that answers `request`, as tables by name. BadInput where the request names what is not there, or
-    racks are mixed."""
+    """The plan `name` for `request`, as tables by name. Raises BadInput if the request names something absent, or only
+    some brokers have racks."""
     chosen = limits or Limits()
     broker = _with_added(tables[BROKER.name], request)
     load = tables[REPLICA_LOAD.name]
@@ -102,8 +102,8 @@ def plan(
 
 
 def _with_added(broker: Arrow, request: Request) -> Arrow:
-    """The brokers, and those that are to be added and are not among them; racks that only the request knows. BadInput
-    where it contradicts the snapshot."""
+    """The brokers, including added ones, and racks that only the request has. Raises BadInput if it contradicts the
+    snapshot."""
     if not isinstance(request, Add):
         return broker
     told = dict(request.brokers)
@@ -111,7 +111,7 @@ def _with_added(broker: Arrow, request: Request) -> Arrow:
     for row in rows:
         rack = told.get(row["broker_id"])
         if rack is not None and row["rack"] not in {None, rack}:
-            raise BadInput(f"add: broker {row['broker_id']} is in rack {row['rack']} of the snapshot, not in {rack}")
+            raise BadInput(f"add: broker {row['broker_id']} has rack {row['rack']} in the snapshot, not {rack}")
     there = {row["broker_id"]: row["rack"] for row in rows}
     if all(broker_id in there and there[broker_id] == (rack or there[broker_id]) for broker_id, rack in told.items()):
         return broker
@@ -127,21 +127,21 @@ def _going(cluster: Cluster, request: Request, draining: Bools) -> Bools:
     if request.brokers:
         return _named(cluster, request.brokers)
     if not draining.any():
-        raise NothingAsked("drain: no broker is named and none is in state draining")
+        raise NothingAsked("drain: no broker was named, and none has the state draining")
     return draining
 
 
 def _named(cluster: Cluster, brokers: tuple[int, ...]) -> Bools:
     unknown = sorted(set(brokers) - set(cluster.brokers.tolist()))
     if unknown:
-        raise BadInput(f"no such brokers: {unknown}; the snapshot has {cluster.brokers.tolist()[:50]}")
+        raise BadInput(f"unknown brokers: {unknown}; the snapshot has {cluster.brokers.tolist()[:50]}")
     return np.isin(cluster.brokers, brokers)
 
 
 def _topics(cluster: Cluster, topics: tuple[str, ...]) -> Bools:
     unknown = sorted(set(topics) - set(cluster.topics))
     if unknown:
-        raise BadInput(f"no such topics: {unknown[:20]}")
+        raise BadInput(f"unknown topics: {unknown[:20]}")
     chosen = np.ones(len(cluster.topics), np.bool_)
     if topics:
         chosen = np.isin(np.array(cluster.topics, dtype=object), list(topics))
@@ -163,7 +163,7 @@ def _decide(scene: _Scene, request: Request) -> Outcome:
 def _level(scene: _Scene, asked: Add | Rebalance, receivers: Bools) -> Outcome:
     if (receivers & ~scene.usable).any():
         ids = scene.cluster.brokers[receivers & ~scene.usable].tolist()
-        raise BadInput(f"brokers {ids} are dead or being drained: nothing can be moved to them")
+        raise BadInput(f"brokers {ids} are dead or draining: no replica can be moved to them")
     limits = {"tolerance": asked.tolerance, "bytes_max": asked.bytes_max}
     return level.level(scene.cluster, scene.closed, receivers, told=scene.told, **limits)  # type: ignore[arg-type]
 
@@ -223,8 +223,7 @@ def _tables(scene: _Scene, outcome: Outcome, named: _Named) -> dict[str, Arrow]:
 
 
 def _is_level(row: dict[str, Any], settings: list[tuple[str, str]]) -> bool:
-    """Whether bytes are as level as was asked for: they are not where nobody knows how many there are, nor where a
-    budget ends before."""
+    """Whether bytes are as level as requested: they are not if sizes are unknown, or if the budget was too small."""
     most = row["size_max_mean_after"]
     return most is not None and most <= 1 + json.loads(dict(settings)["tolerance"])
 
@@ -313,7 +312,7 @@ def _reduction(scene: _Scene, request: ReducePartitions, load: Arrow, named: _Na
 
 
 def as_lists(replicas: Ints, ids: Ints) -> Any:
-    """An Arrow array of lists of broker ids, of rows of indexes."""
+    """An Arrow array of lists of broker ids, from rows of indexes."""
     there = replicas != NOBODY
     offsets = np.concatenate(([0], np.cumsum(there.sum(axis=1))))
     values = ids[replicas[there]] if len(ids) else np.empty(0, np.int64)
@@ -323,7 +322,7 @@ def as_lists(replicas: Ints, ids: Ints) -> Any:
 
 
 def ids_of(brokers: Ints, ids: Ints) -> Ints:
-    """Ids of indexes, -1 for NOBODY."""
+    """The ids of indexes, -1 for NOBODY."""
     return np.where(brokers == NOBODY, -1, ids[brokers]) if len(ids) else np.full(len(brokers), -1, np.int64)
 
 

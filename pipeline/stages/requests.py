@@ -1,4 +1,4 @@
-"""What a plan is asked for: one value per kind, checked when made."""
+"""Requests for plans: one value per kind, checked on creation."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ TOLERANCE = 0.01
 
 @attrs.frozen
 class Drain:
-    """No replica on these brokers; none named: on those in state draining."""
+    """No replica on these brokers; if none is named, on those in state draining."""
 
     brokers: tuple[int, ...] = ()
 
 
 @attrs.frozen
 class Add:
-    """Level bytes onto these brokers, (id, rack or None); one that is not in the snapshot is taken as it is told."""
+    """Level bytes onto these brokers, (id, rack or None); one that is not in the snapshot is used as given."""
 
     brokers: tuple[tuple[int, str | None], ...]
     tolerance: float = TOLERANCE
@@ -30,13 +30,13 @@ class Add:
 
     def __attrs_post_init__(self) -> None:
         if not self.brokers:
-            raise BadInput("add: name at least one broker")
+            raise BadInput("add: expected at least one broker, got none")
         _check_level(self.tolerance, self.bytes_max)
 
 
 @attrs.frozen
 class Rebalance:
-    """Level bytes over all brokers, copying `bytes_max` at most."""
+    """Level bytes over all brokers, copying at most `bytes_max`."""
 
     tolerance: float = TOLERANCE
     bytes_max: int | None = None
@@ -47,12 +47,12 @@ class Rebalance:
 
 @attrs.frozen
 class FixRacks:
-    """Every partition in as many racks as it can stand in."""
+    """Every partition in as many racks as possible."""
 
 
 @attrs.frozen
 class SetFactor:
-    """`factor` replicas for all partitions of these topics; none named: of all."""
+    """`factor` replicas for all partitions of these topics; if none is named, of all."""
 
     factor: int
     topics: tuple[str, ...] = ()
@@ -64,12 +64,13 @@ class SetFactor:
 
 @attrs.frozen
 class Leaders:
-    """Preferred leaders evenly, by order alone."""
+    """Preferred leaders evenly, by changing the order of replicas only."""
 
 
 @attrs.frozen
 class ReducePartitions:
-    """As few partitions as keep each below these bytes and bytes per second; of these topics, none named: of all."""
+    """As few partitions as keep each below these bytes and bytes per second; of these topics, if none is named of
+    all."""
 
     bytes_max: int
     bps_max: float
@@ -93,13 +94,13 @@ KINDS: Final[Mapping[type, str]] = {
 }
 
 LEVELS: Final = frozenset({KINDS[Add], KINDS[Rebalance]})
-"""Those that ask for bytes to be level, which nobody can do who does not know how many they are."""
+"""The kinds that level bytes, which is impossible if sizes are unknown."""
 
 Request: TypeAlias = Drain | Add | Rebalance | FixRacks | SetFactor | Leaders | ReducePartitions
 
 
 def settings_of(said: Mapping[str, Any]) -> dict[str, Any]:
-    """What a plan was asked for, of its row in the table plan, where the values are JSON: null is "not given"."""
+    """The request of a plan, from its row in the table plan, where the values are JSON: null is "not given"."""
     return {key: json.loads(value) for key, value in said["settings"]}
 
 
@@ -107,4 +108,4 @@ def _check_level(tolerance: float, bytes_max: int | None) -> None:
     if not 0 <= tolerance < 1:
         raise BadInput(f"tolerance: expected 0 or more and below 1, got {tolerance}")
     if bytes_max is not None and bytes_max < 0:
-        raise BadInput(f"bytes that may be moved: expected 0 or more, got {bytes_max}")
+        raise BadInput(f"limit of bytes to move: expected 0 or more, got {bytes_max}")

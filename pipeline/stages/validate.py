@@ -1,10 +1,10 @@
-"""Collected tables -> validated ones, and what was taken out of them, each row with its reason.
+"""Collected tables -> validated ones, and the removed rows, each with its reason.
 
 * partition: names, ids, each (topic, partition) once, some replicas and each broker once among them.
 * broker: each id once, a known state, no negative capacity. A broker that holds replicas and is not listed is added as
-  dead, and that is said: a partition must not vanish from the plan because a broker is not known.
+  dead, and reported: a partition must not vanish from the plan because a broker is unknown.
 * replica_log: no negative size, a known partition and a broker that holds it, each log once, none that is ten times as
-  large as its brothers. Future replicas are passed over.
+  large as other logs of the partition. Future replicas are kept aside.
 * samples: no negative rates, known names, none older than the newest by more than `age_max_s`.
 """
 
@@ -37,15 +37,15 @@ from pipeline.tables.rejects import Rejects
 from pipeline.tables.schema import Table
 
 AGE_MAX_S: Final = 86_400
-DUPLICATE_REPLICAS: Final = "a broker stands twice among the replicas"
+DUPLICATE_REPLICAS: Final = "a broker stands twice among the replicas"  # `check` finds stored rows by this text
 _OUTLIER_FACTOR: Final = 10
-_OUTLIER_BYTES_MIN: Final = 1 << 30  # below it nobody's plan changes
-_OUTLIER_LOGS_MIN: Final = 3  # of two it is not known which one is wrong
+_OUTLIER_BYTES_MIN: Final = 1 << 30  # smaller logs do not affect a plan
+_OUTLIER_LOGS_MIN: Final = 3  # with two it is not known which one is wrong
 
 
 @attrs.define
 class _Sieve:
-    """The rows of one table that are left, and the reasons of those that are not; the first check that fails counts."""
+    """The remaining rows of one table, and the reasons of the removed ones; the first failed check counts."""
 
     table: Table
     rows: Arrow
@@ -63,7 +63,7 @@ class _Sieve:
         self.reason[where & (self.reason == "")] = reason
 
     def result(self) -> Arrow:
-        """The rows that nothing was found against; the others are in the quarantine."""
+        """The rows without a reason; the others are in the quarantine."""
         good = np.asarray(self.reason == "", np.bool_)
         if good.all():
             return self.rows
@@ -74,8 +74,8 @@ class _Sieve:
 
 
 def validate(tables: Mapping[str, Arrow], *, age_max_s: float = AGE_MAX_S) -> dict[str, Arrow]:
-    """The same tables without what cannot be used, sorted by their keys, and `quarantine` with what was taken out
-    here added. BadInput where a column is missing or of another type."""
+    """The same tables without unusable rows, sorted by their keys; `quarantine` includes the rows removed here. Raises
+    BadInput if a column is missing or of another type."""
     rejects = Rejects()
     before = tables.get(QUARANTINE.name)
     broker = _brokers(tables[BROKER.name], rejects)
@@ -97,12 +97,12 @@ def validate(tables: Mapping[str, Arrow], *, age_max_s: float = AGE_MAX_S) -> di
 def _brokers(rows: Arrow, rejects: Rejects) -> Arrow:
     sieve = _Sieve(BROKER, rows, rejects)
     ids = numbers(sieve.column("broker_id"))
-    sieve.refuse(ids < 0, "a negative broker id")
-    sieve.refuse(_again(ids), "the broker stands twice")
+    sieve.refuse(ids < 0, "the broker id is negative")
+    sieve.refuse(_again(ids), "the broker occurs twice")
     states = np.asarray(pc.is_in(sieve.column("state"), value_set=pa.array(STATES)).to_numpy(), np.bool_)
-    sieve.refuse(~states, f"the state is none of {', '.join(STATES)}")
+    sieve.refuse(~states, f"the state is not one of {', '.join(STATES)}")
     for name in ("disk_capacity_bytes", "nw_in_capacity_bps", "nw_out_capacity_bps"):
-        sieve.refuse(_negative(sieve.column(name)), f"{name} is negative or no number")
+        sieve.refuse(_negative(sieve.column(name)), f"{name} is negative or not a number")
     return in_order(BROKER, sieve.result())
 
 
@@ -111,20 +111,20 @@ def _partitions(rows: Arrow, rejects: Rejects) -> Arrow:
     topics = sorted_topics(sieve.rows)
     topic, number = topic_codes(sieve.column("topic"), topics), numbers(sieve.column("partition"))
     named = np.array([is_topic(name) for name in topics.to_pylist()] or [False])
-    sieve.refuse(~named[topic], "the topic's name is none")
-    sieve.refuse(number < 0, "a negative partition id")
-    sieve.refuse(_again(keys_of(topic, number)), "the partition stands twice")
+    sieve.refuse(~named[topic], "the topic's name is invalid")
+    sieve.refuse(number < 0, "the partition id is negative")
+    sieve.refuse(_again(keys_of(topic, number)), "the partition occurs twice")
     for name in ("replicas", "isr", "target_replicas"):
         values, lengths = flat(sieve.column(name))
         if name == "replicas":
-            sieve.refuse(lengths == 0, "no replicas")
+            sieve.refuse(lengths == 0, "the partition has no replicas")
         table = matrix(values, lengths)
         there = np.arange(table.shape[1]) < lengths[:, None]
-        sieve.refuse(((table < 0) & there).any(axis=1), f"a negative broker id among {name}")
+        sieve.refuse(((table < 0) & there).any(axis=1), f"{name} has a negative broker id")
         in_row = np.sort(table, axis=1)
         twice = ((in_row[:, 1:] == in_row[:, :-1]) & (in_row[:, 1:] != NOBODY)).any(axis=1)
-        sieve.refuse(twice, DUPLICATE_REPLICAS if name == "replicas" else f"a broker stands twice among {name}")
-    sieve.refuse(_negative(sieve.column("write_bps")), "write_bps is negative or no number")
+        sieve.refuse(twice, DUPLICATE_REPLICAS if name == "replicas" else f"a broker occurs twice among {name}")
+    sieve.refuse(_negative(sieve.column("write_bps")), "write_bps is negative or not a number")
     return in_order(PARTITION, sieve.result())
 
 
@@ -135,7 +135,8 @@ def _with_unlisted(broker: Arrow, partition: Arrow, rejects: Rejects) -> Arrow:
     if not unlisted:
         return broker
     for broker_id in unlisted:
-        rejects.add("table broker", None, {"broker_id": broker_id}, "holds replicas and is not listed: taken for dead")
+        reason = "the broker holds replicas and is not listed: it counts as dead"
+        rejects.add("table broker", None, {"broker_id": broker_id}, reason)
     more = from_rows(BROKER, [(broker_id, None, None, DEAD, None, None, None) for broker_id in unlisted])
     return in_order(BROKER, pa.concat_tables([broker, more]))
 
@@ -145,25 +146,25 @@ def _logs(rows: Arrow, broker: Arrow, partition: Arrow, rejects: Rejects) -> Arr
     keys, at = _partition_of(sieve, partition)
     size, ids = numbers(sieve.column("size_bytes")), numbers(sieve.column("broker_id"), NOBODY)
     named = known(sieve.column("broker_id"))
-    sieve.refuse(size < 0, "a negative size")
-    sieve.refuse(at == NOBODY, "an unknown partition")
-    sieve.refuse(named & (indexed(ids, numbers(broker.column("broker_id"))) == NOBODY), "an unknown broker")
-    sieve.refuse(named & (at != NOBODY) & ~_holds(partition, at, ids), "the broker is no replica of the partition")
+    sieve.refuse(size < 0, "the size is negative")
+    sieve.refuse(at == NOBODY, "the partition is unknown")
+    sieve.refuse(named & (indexed(ids, numbers(broker.column("broker_id"))) == NOBODY), "the broker is unknown")
+    sieve.refuse(named & (at != NOBODY) & ~_holds(partition, at, ids), "the broker holds no replica of the partition")
     future = np.asarray(sieve.column("is_future").to_numpy(), np.bool_)
     rest = np.lexsort((np.arange(len(at)), future, ids, keys))
     same = np.zeros(len(at), np.bool_)
     ordered = np.stack([keys[rest], ids[rest], future[rest].astype(np.int64)])
     same[rest[1:]] = (ordered[:, 1:] == ordered[:, :-1]).all(axis=0)
-    sieve.refuse(same, "the log stands twice")
+    sieve.refuse(same, "the log occurs twice")
     sieve.refuse(
         _outliers(at, size, np.asarray(sieve.reason == "", np.bool_) & ~future),
-        "more than ten times the size of its brothers",
+        "the log is more than ten times as large as others of the partition",
     )
     return in_order(REPLICA_LOG, sieve.result())
 
 
 def _outliers(at: Ints, size: Ints, counted: Bools) -> Bools:
-    """Logs that are larger than ten times the middle one of their partition."""
+    """Logs larger than ten times the median of their partition."""
     found = np.zeros(len(at), np.bool_)
     if not counted.any():
         return found
@@ -185,16 +186,17 @@ def _old(sieve: _Sieve, age_max_s: float) -> None:
     if sieve.rows.num_rows:
         newest = pc.max(sieve.column("ts")).as_py()
         old = pc.less(sieve.column("ts"), pa.scalar(newest - timedelta(seconds=age_max_s), sieve.column("ts").type))
-        sieve.refuse(np.asarray(old.to_numpy(), np.bool_), f"more than {age_max_s:g} s older than the newest")
+        reason = f"the sample is more than {age_max_s:g} s older than the newest"
+        sieve.refuse(np.asarray(old.to_numpy(), np.bool_), reason)
 
 
 def _samples(sieve: _Sieve, broker: Arrow, partition: Arrow, check: _Check) -> Arrow:
     for name, kind, _ in sieve.table.columns:
         if kind == "double" or name == "disk_free_bytes":
-            sieve.refuse(_negative(sieve.column(name)), f"{name} is negative or no number")
+            sieve.refuse(_negative(sieve.column(name)), f"{name} is negative or not a number")
     ids = numbers(sieve.column("broker_id"), NOBODY)
     unknown = indexed(ids, numbers(broker.column("broker_id"))) == NOBODY
-    sieve.refuse(known(sieve.column("broker_id")) & unknown, "an unknown broker")
+    sieve.refuse(known(sieve.column("broker_id")) & unknown, "the broker is unknown")
     check(sieve, broker, partition)
     return in_order(sieve.table, sieve.result())
 
@@ -203,17 +205,17 @@ def _replica_samples(sieve: _Sieve, _: Arrow, partition: Arrow) -> None:
     whole_topic = ~known(sieve.column("partition"))
     _, at = _partition_of(sieve, partition)
     topics = sorted_topics(partition)
-    sieve.refuse(topic_codes(sieve.column("topic"), topics) == NOBODY, "an unknown topic")
-    sieve.refuse(~whole_topic & (at == NOBODY), "an unknown partition")
-    sieve.refuse(whole_topic & ~known(sieve.column("broker_id")), "neither a partition nor a broker")
+    sieve.refuse(topic_codes(sieve.column("topic"), topics) == NOBODY, "the topic is unknown")
+    sieve.refuse(~whole_topic & (at == NOBODY), "the partition is unknown")
+    sieve.refuse(whole_topic & ~known(sieve.column("broker_id")), "the row has neither a partition nor a broker")
 
 
 def _broker_samples(_sieve: _Sieve, _broker: Arrow, _partition: Arrow) -> None:
-    """Nothing beside what all samples are held to."""
+    """No checks besides those of all samples."""
 
 
 def _partition_of(sieve: _Sieve, partition: Arrow) -> tuple[Ints, Ints]:
-    """Of each row the key, and the place of its partition, NOBODY where there is none."""
+    """For each row its key, and the index of its partition, NOBODY if it is absent."""
     topics = sorted_topics(partition)
     there = keys_of(topic_codes(partition.column("topic"), topics), numbers(partition.column("partition")))
     number = numbers(sieve.column("partition"), NOBODY)
@@ -222,7 +224,7 @@ def _partition_of(sieve: _Sieve, partition: Arrow) -> tuple[Ints, Ints]:
 
 
 def _holds(partition: Arrow, at: Ints, ids: Ints) -> Bools:
-    """Whether the partition at each place has the broker among its replicas or targets."""
+    """Whether the partition at each index has the broker among its replicas or targets."""
     found = np.zeros(len(at), np.bool_)
     for name in ("replicas", "target_replicas"):
         table = matrix(*flat(partition.column(name)))
@@ -232,7 +234,7 @@ def _holds(partition: Arrow, at: Ints, ids: Ints) -> Bools:
 
 
 def _again(keys: Ints) -> Bools:
-    """Where a value stands that stood before."""
+    """Where a value has occurred before."""
     order = np.argsort(keys, kind="stable")
     again = np.zeros(len(keys), np.bool_)
     again[order[1:]] = keys[order][1:] == keys[order][:-1]
@@ -240,6 +242,6 @@ def _again(keys: Ints) -> Bools:
 
 
 def _negative(column: Any) -> Bools:
-    """Where a number is below 0, infinite or none; null is neither."""
+    """Where a number is below 0, infinite or NaN; null is neither."""
     values = np.asarray(pc.fill_null(column, 0).to_numpy())
     return np.asarray((values < 0) | ~np.isfinite(values), np.bool_)

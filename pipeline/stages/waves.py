@@ -1,13 +1,13 @@
-"""A plan -> waves of it, with the rates that brokers can bear, how long each wave takes, and what fits no wave.
+"""A plan -> its waves, with rates that the brokers can sustain, the time of each wave, and what fits into no wave.
 
-* Rates: `throttle_bps` for every broker, or from head-room: the share of a broker's network that may be used, less what
-  it carries now. A broker of which no capacity is known is not throttled.
-* How long: with rate r, bytes B and writes w per broker and direction, t = B / (r - w). `eta_s` is that of the slowest
-  broker. `eta_low_s`: if nothing were written meanwhile. `eta_high_s`: the slowest sender's and the slowest receiver's
-  time together, since whatever is still being copied waits for one of its two brokers.
-* A wave ends before the next begins, so its limits hold at every moment.
-* Where a size that is copied is not known, nothing is said of times; a write rate that is not known counts as none, and
-  `unrated` says of how many partitions.
+* Rates: `throttle_bps` for every broker, or from head-room: the usable share of a broker's network, minus its present
+  load. A broker without a known capacity is not throttled.
+* Time: with rate r, bytes B and writes w per broker and direction, t = B / (r - w). `eta_s` is that of the slowest
+  broker. `eta_low_s`: without writes meanwhile. `eta_high_s`: the slowest sender's and the slowest receiver's time
+  together, since every running copy waits for one of its two brokers.
+* A wave ends before the next one begins, so its limits hold at every moment.
+* If the size of a copy is unknown, there are no times; an unknown write rate counts as 0, and `unrated` is the number
+  of such partitions.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ _Row = tuple[Any, ...]
 @attrs.frozen
 class WaveSettings:
     """`per_broker`: copies that a broker may send, and receive, at once. `one_at_a_time`: one new replica of a
-    partition. `disk_ceiling`: the share of a disk that may be filled while a wave runs. `throttle_bps`: for every
-    broker, None = from head-room."""
+    partition at a time. `disk_ceiling`: the share of a disk that may be filled while a wave runs. `throttle_bps`: for
+    every broker, None = from head-room."""
 
     per_broker: int = 20
     one_at_a_time: bool = False
@@ -74,8 +74,8 @@ class WaveSettings:
 def waves(
     tables: Mapping[str, Arrow], name: str, settings: WaveSettings, *, ignore_racks: bool = True
 ) -> dict[str, Arrow]:
-    """Tables `wave`, `wave_move`, `wave_throttle` of the plan in `tables`, and `wave_reason` of what is in no wave.
-    BadInput where the plan was made of another snapshot."""
+    """Tables `wave`, `wave_move`, `wave_throttle` of the plan in `tables`, and `wave_reason` for moves that are in no
+    wave. Raises BadInput if the plan was made from another snapshot."""
     limits = Limits(settings.disk_ceiling, settings.network_share)
     load = tables[REPLICA_LOAD.name]
     broker = with_targets(tables[BROKER.name], tables[PLAN_MOVE.name])
@@ -99,7 +99,7 @@ def waves(
 
 
 def with_targets(broker: Arrow, moves: Arrow) -> Arrow:
-    """The brokers, and those that a plan adds to that are not among them."""
+    """The brokers, including those that a plan adds."""
     ids = set(broker.column("broker_id").to_pylist())
     new = sorted(set(flat(moves.column("target_replicas"))[0].tolist()) - ids)
     rows = broker.to_pylist() + [dict.fromkeys(BROKER.names) | {"broker_id": b, "state": "alive"} for b in new]
@@ -133,7 +133,7 @@ def _steps(cluster: Cluster, tables: Mapping[str, Arrow], settings: WaveSettings
     for key, before, after in zip(zip(codes.tolist(), number.tolist(), strict=True), *columns, strict=True):
         partition = at.get(key)
         if partition is None:
-            raise BadInput(f"the plan moves {key}, which is not in the snapshot")
+            raise BadInput(f"the plan moves partition {key}, which is not in the snapshot")
         step = Step(
             partition,
             tuple(ids[b] for b in before),
@@ -150,7 +150,7 @@ def _steps(cluster: Cluster, tables: Mapping[str, Arrow], settings: WaveSettings
 
 @attrs.define
 class _Timed:
-    """What a wave copies by broker, how fast, and how long it takes."""
+    """The copies of a wave by broker, their rates and times."""
 
     cluster: Cluster
     room: Room
@@ -168,7 +168,7 @@ class _Timed:
                     self.written.setdefault(end, [0.0, 0.0])[side] += step.write_bps
 
     def row(self) -> tuple[int | None, ...]:
-        """Partitions, copies, bytes, and of how many that are copied the size, and what is written, is not known."""
+        """Partitions, copies, bytes, and the numbers of copied partitions with unknown size and unknown write rate."""
         copying = [step for step in self.steps if step.comes]
         copies = sum(len(step.comes) for step in copying)
         unsized = self._unsized
@@ -184,7 +184,7 @@ class _Timed:
         return float((self.room.send_bps, self.room.receive_bps)[side][broker])
 
     def eta(self) -> tuple[float | None, float | None, float | None]:
-        """Seconds: expected, at least, at most. None where a broker that copies has no rate, or a size is not known."""
+        """Seconds: expected, at least, at most. None if a copying broker has no rate, or a size is unknown."""
         if self._unsized:
             return None, None, None
         times: list[list[float]] = [[0.0], [0.0]]
@@ -214,7 +214,7 @@ class _Timed:
 
 
 def _peaks(cluster: Cluster, found: list[list[Step]], broker: Arrow) -> list[float | None]:
-    """Of each wave the largest share of a disk that is filled while it runs."""
+    """For each wave the largest filled share of a disk while it runs."""
     order = np.argsort(numbers(broker.column("broker_id")), kind="stable")
     capacity = amounts(broker.column("disk_capacity_bytes"))[order]
     there = known(broker.column("disk_capacity_bytes"))[order] & (capacity > 0)

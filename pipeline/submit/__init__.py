@@ -1,4 +1,4 @@
-"""Plans handed over to a controller, wave after wave, and followed until their last move is complete."""
+"""Submits plans to a controller, wave after wave, and follows them until the last reassignment is complete."""
 
 from pipeline.submit.driver import Options, Outcome, Reach, cancel, roll_back, submit
 from pipeline.submit.looking import Event

@@ -1,4 +1,4 @@
-"""What must hold before a wave is handed over. Refused where it does not, with the partition or the broker."""
+"""The conditions for submitting a wave. Raises Refused, with the partition or the broker, if one does not hold."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pipeline.submit.looking import Job, Looking, listed, named
 from pipeline.submit.standing import Standing
 from pipeline.submit.way import Unsure
 
-TAKEN: Final = "the legacy key is taken, by a plan of somebody else"
+TAKEN: Final = "the legacy key holds another plan"
 
 
 def check(looking: Looking, job: Job) -> None:
-    """The wave may be handed over; one of which nothing is missing any more may be followed, whatever else runs."""
+    """Check that the wave may be submitted. A wave whose moves are all running or done may be followed in any case."""
     looking.begin()
     _wait_for_key(looking, job)
     _, standings = looking.looked(job, job.wave.moves, lambda found: bool(_foreign(found)))
@@ -36,18 +36,18 @@ def _foreign(standings: Sequence[Standing]) -> list[Standing]:
 
 
 def _wait_for_key(looking: Looking, job: Job) -> None:
-    """Whose plan stands in the legacy key is waited for, where that is the way."""
+    """Wait for another plan in the legacy key, if that is the way."""
     while not looking.way.takes_throttles and not _is_ours(job, looking.look(job.wave.moves)):
         looking.pause(job, (), looking.poll_s, TAKEN)
 
 
 def _is_ours(job: Job, seen: Look) -> bool:
-    """Whether nothing stands in the legacy key but what the wave asks for."""
+    """Whether the legacy key holds nothing but moves of this wave."""
     if not seen.key.version:
         return True
     wanted: Mapping[Name, Move] = {move.name: move for move in job.wave.moves}
     if job.undoes and all(e.name in wanted and e.target == wanted[e.name].before for e in seen.key.entries):
-        return True  # what is to be undone still runs
+        return True  # the wave to be undone still runs
     return seen.key.problem is None and all(
         e.name in wanted and e.target == wanted[e.name].after for e in seen.key.entries
     )
@@ -57,7 +57,7 @@ def _check_others(looking: Looking, job: Job) -> None:
     others = sorted(looking.asked(looking.way.moving) - {move.name for move in job.wave.moves})
     if others:
         what = listed([f"{topic}-{number}" for topic, number in others])
-        raise Refused(f"{job.words}: other reassignments run there: {what}; wait for them, or cancel them")
+        raise Refused(f"{job.words}: other reassignments are running: {what}; wait for them, or cancel them")
 
 
 def _check_targets(looking: Looking, job: Job, missing: Sequence[Standing]) -> None:
@@ -70,7 +70,7 @@ def _check_targets(looking: Looking, job: Job, missing: Sequence[Standing]) -> N
 
 
 def _ask(looking: Looking, job: Job, missing: Sequence[Standing]) -> None:
-    """The controller would take them; where it cannot say so now, it is asked in earnest."""
+    """Check that the controller would accept them; if it cannot answer now, submitting will show it."""
     try:
         refused = looking.way.check(job.wave, [s.move for s in missing])
     except Unsure:

@@ -1,8 +1,8 @@
-"""The cluster as its store shows it to who hands a plan over: where replicas are, what moves, who is alive.
+"""The cluster as its store shows it to a submission: replicas, running reassignments, live brokers.
 
-Read in one order: the legacy key first, in step with the latest commit, then states, then topics. So where the key is
-gone, what its last move came to is seen as well; and a move that ends between two reads is seen as running or as done.
-With the topics first it would be seen on its old replicas and not moving, which is what a cancelled one looks like.
+The order of reading matters: the legacy key first, synchronised with the latest commit, then states, then topics. If
+the key is gone, the result of its last move is seen as well, and a move that ends between two reads is seen as running
+or as done. With the topics first it would appear on its old replicas and not moving, like a cancelled one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Name: TypeAlias = tuple[str, int]
 
 @attrs.frozen
 class Seen:
-    """A partition. `target` None: nothing moves. `problem`: why nobody knows."""
+    """A partition. `target` None: no reassignment. `problem`: why its state is unknown."""
 
     replicas: Replicas = ()
     target: Replicas | None = None
@@ -38,19 +38,19 @@ class Seen:
     problem: str | None = None
 
 
-NOT_THERE: Final = Seen(problem="there is no such partition")
+NOT_THERE: Final = Seen(problem="the partition does not exist")
 
 
 @attrs.frozen
 class Look:
-    """Some partitions, and the legacy key, where there is one."""
+    """Some partitions, and the legacy key, if there is one."""
 
     partitions: Mapping[Name, Seen]
     key: LegacyKey = NO_KEY
 
 
 def look(store: MetadataStore, names: Iterable[Name]) -> Look:
-    """These partitions as they are now. Raises what the store raises."""
+    """The present state of these partitions. Raises the store's errors."""
     key = _legacy(store)
     wanted = sorted(set(names))
     topics = sorted({topic for topic, _ in wanted})
@@ -65,7 +65,7 @@ def look(store: MetadataStore, names: Iterable[Name]) -> Look:
 
 
 def has_marks(store: MetadataStore) -> bool:
-    """Whether a throttle is still to be taken back. Raises what the store raises."""
+    """Whether a throttle is still marked for removal. Raises the store's errors."""
     marks = store.get_many([keys.REPLICAS_REMOVAL, keys.RATES_REMOVAL], timeout_s=CALL_S)
     return any(entry is not None for entry in marks)
 
@@ -104,14 +104,14 @@ def _target(found: Partition, topic: TopicKey) -> Replicas | None:
 
 
 def moving_in(store: MetadataStore) -> frozenset[Name]:
-    """All that moves in the cluster. Raises what the store raises."""
+    """All partitions of the cluster that are being reassigned. Raises the store's errors."""
     gathered = Gathered()
     from_store(store, "store", gathered, timeout_s=READ_ALL_S)
     return frozenset((row[0], row[1]) for row in gathered.partitions if row[6] is not None)
 
 
 def alive(store: MetadataStore) -> tuple[frozenset[int], bool]:
-    """Who is registered, and whether somebody leads."""
+    """The registered brokers, and whether a controller leads."""
     names = store.children(keys.BROKER_IDS, timeout_s=CALL_S)
     ids = [name for name in names if name.isdecimal()]
     entries = store.get_many([keys.broker(int(name)) for name in ids], timeout_s=CALL_S)

@@ -1,10 +1,9 @@
-"""A plan wave after wave: handed over, rolled back, cancelled.
+"""Submits a plan wave after wave, rolls it back, or cancels it.
 
-* A wave is written down as begun before anything is asked for, and as done once its last move is complete. Who comes
-  after a crash goes on where the cluster is.
-* A rollback takes the waves that were begun, the last one first. Meanwhile, and until it is done, the plan does not go
-  forward.
-* Whatever ends the caller's thread leaves the running wave running.
+* A wave is recorded as begun before its first request, and as done once its last reassignment is complete. After a
+  crash, the next call continues from the state of the cluster.
+* A rollback undoes the begun waves, the last one first. Until it is done, the plan does not go forward.
+* If the caller's thread ends for any reason, the running wave continues in the cluster.
 """
 
 from __future__ import annotations
@@ -27,21 +26,21 @@ from pipeline.submit.ways import Admin, AdminWay, LegacyWay
 from stores import MetadataStore
 
 CANCEL_S: Final = 60.0
-NO_THROTTLES: Final = "its waves have throttles, and none pass through the legacy key"
+NO_THROTTLES: Final = "the waves have throttles, which the legacy key cannot set"
 
 Reach: TypeAlias = MetadataStore | Callable[[Progress], Way]
-"""Where a plan is handed over: to the controller of a store, or by another way, which is made for one plan, in whose
-progress it keeps what must outlive a crash."""
+"""Where a plan is submitted: to the controller of a store, or by another way, which is created for one plan and keeps
+in its progress what must survive a crash."""
 
 
 def _quiet(event: Event) -> None:
-    """Nobody listens."""
+    """Ignore the event."""
 
 
 @attrs.frozen(kw_only=True)
 class Options:
-    """How a plan is handed over. `admin`: gives the admin API of the controller of a store that leads; None: by the
-    legacy key. `throttles`: whether the waves' rates are to be kept. `timeout_s`: of each wave."""
+    """How a plan is submitted. `admin`: returns the admin API of the store's leading controller; None: use the legacy
+    key. `throttles`: whether to set the waves' rates. `timeout_s`: of each wave."""
 
     admin: Callable[[], Admin] | None = None
     throttles: bool = True
@@ -53,8 +52,8 @@ class Options:
 
 @attrs.frozen
 class Outcome:
-    """What came of it. `waves`: those that are complete now (of a rollback: undone), `sent`: how many moves were handed
-    over by this call. `told`: what is to be said though all is done."""
+    """The result. `waves`: those that are complete now (of a rollback: undone); `sent`: the number of moves submitted
+    by this call; `told`: notes for the user."""
 
     end: Literal["done", "cancelled", "dry run"]
     waves: tuple[int, ...] = ()
@@ -71,24 +70,24 @@ def submit(
     last: int | None = None,
     dry_run: bool = False,
 ) -> Outcome:
-    """Every wave of the exported plan (from `first` to `last`) is complete, its throttles gone, in the order of their
-    numbers. May be called again after anything: it goes on where the cluster is. `dry_run`: the first wave that is not
-    done is checked, and what would be handed over told; nothing is written.
+    """Every wave of the exported plan (from `first` to `last`) is complete and its throttles are removed, in the order
+    of their numbers. It may be called again at any time and continues from the state of the cluster. `dry_run`: the
+    first unfinished wave is checked, and the moves to submit are reported; nothing is written.
 
-    BadInput: no export, one that differs from its manifest, one with none of the waves, or one that needs throttles
-    and is handed over without an admin API and not with `throttles=False`. Refused: the cluster is not what the plan
-    was made from, something else is being reassigned, a target is down, the plan was changed, somebody else submits it.
-    Stopped: a wave is not complete within `timeout_s`, or cannot be. What the store or the way raises.
+    Raises BadInput for a folder without an export, one that differs from its manifest, one with none of the waves, or
+    one with throttles and no admin API unless `throttles=False`. Raises Refused if the cluster differs from the plan,
+    other reassignments run, a target is down, the plan was changed, or another process submits it. Raises Stopped if a
+    wave is not complete within `timeout_s`, or cannot be completed. Also raises the errors of the store or the way.
     """
     plan = read_export(folder)
     waves = [_as_asked(wave, options) for wave in plan.waves if _is_in(wave, first, last)]
     if plan.waves and not waves:
         asked = f"{'the first' if first is None else first} to {'the last' if last is None else last}"
-        raise BadInput(f"{folder}: has waves 1 to {plan.waves[-1].number}, and none of those asked for: {asked}")
+        raise BadInput(f"{folder}: expected waves within 1 to {plan.waves[-1].number}, got {asked}")
     with _begun(plan, dry_run=dry_run) as progress:
         follower = _follower(folder, to, options, progress, waves)
         if progress.is_undoing:
-            raise Refused(f"{folder}: a rollback is under way; --rollback goes on with it")
+            raise Refused(f"{folder}: a rollback is not complete; --rollback continues it")
         jobs = [Job(wave, len(plan.waves), wave.number in progress.waves) for wave in waves]
         jobs = [job for job in jobs if progress.waves.get(job.wave.number) != "done"]
         if dry_run:
@@ -103,25 +102,25 @@ def roll_back(
     *,
     dry_run: bool = False,
 ) -> Outcome:
-    """The waves that were begun are undone, the last one first: their partitions are where they were before. A wave
-    that runs is cancelled first; without an admin API it is waited for. Errors as those of `submit`."""
+    """The begun waves are undone, the last one first: their partitions are where they were before. A running wave is
+    cancelled first; without an admin API it is waited for. Raises as `submit`."""
     plan = read_export(folder)
     with _begun(plan, dry_run=dry_run) as progress:
         begun = [_as_asked(wave, options) for wave in reversed(plan.waves) if wave.number in progress.waves]
         follower = _follower(folder, to, options, progress, begun)
         jobs = [Job(wave.reversed(), len(plan.waves), is_begun=True, undoes=True) for wave in begun]
         done = _dry(follower, jobs) if dry_run else _run(follower, progress, jobs)
-        return done if jobs else Outcome("done", told=("nothing of the plan was handed over from here",))
+        return done if jobs else Outcome("done", told=("no wave of the plan was submitted from this folder",))
 
 
 def cancel(folder: Path, to: Reach, options: Options) -> Outcome:
-    """Nothing of the plan runs any more, and its throttles are gone; what is complete stays. Refused without an admin
-    API: nothing can be cancelled through the legacy key. Stopped where a move cannot be cancelled."""
+    """No reassignment of the plan runs any more, and its throttles are removed; complete ones stay. Raises Refused
+    without an admin API, as the legacy key cannot cancel, and Stopped if a reassignment cannot be cancelled."""
     plan = read_export(folder)
     with _begun(plan, dry_run=False) as progress:
         follower = _follower(folder, to, options, progress, [])
         if not follower.way.takes_throttles:
-            raise Refused(f"{folder}: nothing can be cancelled through the legacy key; it needs an admin API")
+            raise Refused(f"{folder}: the legacy key cannot cancel reassignments; an admin API is required")
         begun = [wave for wave in plan.waves if progress.waves.get(wave.number) in ("sent", "undoing")]
         jobs = [Job(_facing(wave, progress), len(plan.waves), is_begun=True) for wave in begun]
         cancelled = sum(_cancel(follower, job) for job in jobs)
@@ -137,14 +136,14 @@ def _facing(wave: Wave, progress: Progress) -> Wave:
 
 
 def _follower(folder: Path, to: Reach, options: Options, progress: Progress, waves: list[Wave]) -> Follower:
-    """By the way that was asked for, which takes these waves as they are. BadInput where it does not."""
+    """A follower by the chosen way. Raises BadInput if the way cannot take these waves."""
     way: Way
     if callable(to):
         way = to(progress)
     else:
         way = LegacyWay(to) if options.admin is None else AdminWay(to, options.admin, options.time)
     if not way.takes_throttles and any(wave.rates for wave in waves):
-        raise BadInput(f"{folder}: {NO_THROTTLES}; --no-throttle does without")
+        raise BadInput(f"{folder}: {NO_THROTTLES}; --no-throttle submits them without")
     return Follower(way, options.time, options.tell, options.timeout_s, options.poll_s)
 
 
@@ -166,7 +165,7 @@ def _begun(plan: Exported, *, dry_run: bool) -> Iterator[Progress]:
 
 
 def _dry(follower: Follower, jobs: list[Job]) -> Outcome:
-    """The first wave is checked; of the others nobody knows what will be there."""
+    """Check the first wave; the state of the cluster before the others is not known."""
     missing = 0
     for place, job in enumerate(jobs):
         count = len(job.wave.moves)
@@ -197,7 +196,7 @@ def _run(follower: Follower, progress: Progress, jobs: list[Job]) -> Outcome:
 
 
 def _cancel(follower: Follower, job: Job) -> int:
-    """Nothing of the wave runs; how many moves were cancelled."""
+    """Cancel all reassignments of the wave, and return their number."""
     cancelled, began_s = 0, follower.time.now_s()
     while True:
         seen = follower.look(job.wave.moves)
@@ -205,7 +204,7 @@ def _cancel(follower: Follower, job: Job) -> int:
         if not running and not (seen.key.names & {move.name for move in job.wave.moves}):
             return cancelled
         if follower.time.now_s() - began_s > CANCEL_S:
-            raise Stopped(f"{job.words}: {len(running)} moves run on, {CANCEL_S:.0f} s after they were cancelled")
+            raise Stopped(f"{job.words}: {len(running)} moves still run {CANCEL_S:.0f} s after they were cancelled")
         try:
             refused = follower.way.cancel(running) if running else {}
             cancelled += len(running) - len(refused)

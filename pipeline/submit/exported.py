@@ -1,7 +1,7 @@
-"""An exported plan as it is handed over: its waves in order, each with what was before it and its rates.
+"""An exported plan for submission: its waves in order, each with the state before it and its rates.
 
-* Nothing is taken from a folder that differs from its manifest by a byte.
-* The sha256 of the manifest stands for the whole plan: progress is kept under it.
+* A folder that differs from its manifest by a byte is refused.
+* The sha256 of the manifest identifies the plan: progress is kept under it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LEADER, _FOLLOWER = RATES["replication"]
 
 @attrs.frozen
 class Move:
-    """One partition of a wave. `later`: what later waves make of it, which is taken for done."""
+    """One partition of a wave. `later`: the targets of later waves, which also count as done."""
 
     topic: str
     partition: int
@@ -42,7 +42,7 @@ class Move:
 
     @property
     def copies(self) -> int:
-        """How many replicas are new."""
+        """The number of new replicas."""
         return len(set(self.after) - set(self.before))
 
     def reversed(self) -> Move:
@@ -55,7 +55,7 @@ class Move:
 
 @attrs.frozen
 class Rate:
-    """Bytes a second that a broker sends, and fetches; None: no limit."""
+    """Bytes per second that a broker sends, and fetches; None: no limit."""
 
     leader: int | None = None
     follower: int | None = None
@@ -63,8 +63,8 @@ class Rate:
 
 @attrs.frozen
 class Wave:
-    """What is handed over at once. `bytes`: to be copied; None: not known of any. `eta_s`: what the plan expects, if it
-    does, with its interval."""
+    """The moves that are submitted at once. `bytes`: to copy; None: unknown. `eta_s`: the expected time, if the plan
+    has one, with its interval."""
 
     number: int
     moves: tuple[Move, ...]
@@ -79,8 +79,8 @@ class Wave:
         return sum(move.copies for move in self.moves)
 
     def reversed(self) -> Wave:
-        """The wave that undoes it. Who sent receives now, and the other way round: a side that had no rate of its own
-        takes that of the other."""
+        """The wave that undoes it. Senders become receivers and the other way round; a side without a rate takes that
+        of the other."""
         rates = {
             broker: Rate(_or(rate.leader, rate.follower), _or(rate.follower, rate.leader))
             for broker, rate in self.rates.items()
@@ -104,7 +104,7 @@ class Exported:
 
 
 def read_export(folder: Path) -> Exported:
-    """The plan in `folder`. BadInput where that is no export, differs from its manifest, or was not cut into waves."""
+    """The plan in `folder`. Raises BadInput if that is no export, differs from its manifest, or has no waves."""
     differs = verify(folder)
     if differs:
         more = f", and {len(differs) - 1} more" if len(differs) > 1 else ""
@@ -117,7 +117,7 @@ def read_export(folder: Path) -> Exported:
         waves = tuple(_waves(folder, manifest["files"]))
         plan, cluster = str(manifest["plan"]), str(manifest["cluster"])
     except (BadValue, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BadInput(f"{folder}: no export that can be handed over: {error}") from None
+        raise BadInput(f"{folder}: the export cannot be submitted: {error}") from None
     return Exported(folder, plan, cluster, hashlib.sha256(data).hexdigest(), _with_later(waves))
 
 
@@ -159,7 +159,7 @@ def _rate(configs: Mapping[str, str], side: str) -> int | None:
 
 
 def _with_later(waves: tuple[Wave, ...]) -> tuple[Wave, ...]:
-    """Each move knows what later waves make of its partition."""
+    """Each move gets the targets of later waves for its partition."""
     later: dict[tuple[str, int], frozenset[Replicas]] = {}
     found = []
     for wave in reversed(waves):

@@ -1,8 +1,8 @@
-"""One wave: handed over, followed until its last move is complete and its throttles are gone.
+"""Submits one wave, and follows it until its last reassignment is complete and its throttles are removed.
 
-What is to be done next is read from the cluster each time, so it does not matter who asked for what runs, nor whether
-he died; what is at its target, or on its way, is not asked for again. A `Course` remembers no more than what the
-cluster does not show: what was asked for in vain, and what ran before somebody else cancelled it.
+The next step is read from the cluster each time, so it does not matter which process submitted the running moves, or
+whether it still lives; moves at their target, or running, are not submitted again. A `Course` remembers only what the
+cluster does not show: requests without effect, and moves that ran before another tool cancelled them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _REMOVAL_S: Final = 60.0
 
 @attrs.define
 class Course:
-    """A wave while it is followed. `left`: how many were missing when they were last asked for."""
+    """A wave while it is followed. `left`: the number of missing moves at the last request."""
 
     job: Job
     found: dict[Name, Standing] = attrs.field(factory=dict)
@@ -41,53 +41,53 @@ class Course:
 
     @property
     def open_moves(self) -> list[Move]:
-        """Those that were not complete when they were last looked at."""
+        """The moves that were not complete at the last look."""
         found = self.found
         return [m for m in self.job.wave.moves if m.name not in found or found[m.name].kind != "done"]
 
     def of(self, *kinds: str) -> list[Standing]:
-        """Those that stand so."""
+        """The moves in one of these states."""
         return [s for s in self.found.values() if s.kind in kinds]
 
     @property
     def share(self) -> float:
-        """How much of the wave is copied."""
+        """The copied share of the wave."""
         copies = self.job.wave.copies
         if not copies:
             return len(self.of("done")) / max(1, len(self.found))
         return sum(s.copied for s in self.found.values()) / copies
 
     def is_at_odds(self, standings: list[Standing]) -> bool:
-        """Whether somebody else did something with the wave, by what was seen."""
+        """Whether another tool changed the wave, by what was seen."""
         return any(s.kind == "foreign" or self._was_cancelled(s) for s in standings)
 
     def _was_cancelled(self, standing: Standing) -> bool:
         return standing.kind == "missing" and standing.move.name in self.ran
 
     def take(self, standings: list[Standing]) -> None:
-        """What was seen. Stopped where somebody else did something with it."""
+        """Record what was seen. Raises Stopped if another tool changed the wave."""
         self.found |= {s.move.name: s for s in standings}
         words = self.job.words
         if foreign := self.of("foreign"):
             raise Stopped(f"{words}: {named(foreign, lambda s: s.words)}")
         if cancelled := [s for s in self.found.values() if self._was_cancelled(s)]:
-            what = named(cancelled, lambda s: f"is on {list(s.seen.replicas)}")
+            what = named(cancelled, lambda s: f"has the replicas {list(s.seen.replicas)}")
             raise Stopped(
-                f"{words}: cancelled by somebody else, or dropped with a reason in the controller's log: {what}"
+                f"{words}: cancelled by another tool, or dropped with a reason in the controller's log: {what}"
             )
         self.ran |= {s.move.name for s in self.of("running")}
 
     def ask_again(self) -> None:
-        """These are asked for once more. Stopped where that was in vain too often."""
+        """Count one more request for the missing moves. Raises Stopped after too many without effect."""
         missing = self.of("missing")
         self.in_vain = self.in_vain + 1 if self.left is not None and len(missing) >= self.left else 0
         self.left = len(missing)
         if self.in_vain >= _IN_VAIN_MAX:
-            why = named(missing, lambda s: self.reasons.get(s.move.name, "without a reason; the controller's log may"))
-            raise Stopped(f"{self.job.words}: handed over {_IN_VAIN_MAX} times, and not begun: {why}")
+            why = named(missing, lambda s: self.reasons.get(s.move.name, "without a reason; see the controller's log"))
+            raise Stopped(f"{self.job.words}: submitted {_IN_VAIN_MAX} times without effect: {why}")
 
     def doubt(self) -> None:
-        """What came of a request is not known: it was not in vain."""
+        """The outcome of a request is unknown, so it does not count as without effect."""
         self.in_vain, self.left = 0, None
 
 
@@ -95,7 +95,8 @@ class Follower(Looking):
     """Follows one wave after the other."""
 
     def follow(self, job: Job) -> int:
-        """Every move of the wave is complete; how many were handed over. Stopped where that cannot be."""
+        """Complete every move of the wave, and return the number of submitted moves. Raises Stopped if that is
+        impossible."""
         self.begin()
         course, pause_s = Course(job), _FIRST_POLL_S
         while True:
@@ -113,19 +114,19 @@ class Follower(Looking):
             pause_s = min(self.poll_s, pause_s * 2)
 
     def _take(self, course: Course, moves: Sequence[Move]) -> Look:
-        """How these moves stand, in the course as well. Stopped where somebody else did something with them."""
+        """Look at these moves and record their states. Raises Stopped if another tool changed them."""
         seen, standings = self.looked(course.job, moves, course.is_at_odds)
         course.take(standings)
         return seen
 
     def _is_complete(self, course: Course) -> bool:
-        """Whether all is as it should be at one look, and the legacy key does not ask for more."""
+        """Whether all moves are complete in one look, and the legacy key holds none of them."""
         moves = course.job.wave.moves
         seen = self._take(course, moves)
         return not course.open_moves and seen.key.names.isdisjoint(move.name for move in moves)
 
     def _act(self, course: Course, seen: Look) -> str:
-        """What is to be done next; what is waited for instead. Raises Unsure."""
+        """Take the next step; return what it waits for instead. Raises Unsure."""
         missing, against = course.of("missing"), course.of("against")
         if against and self.way.takes_throttles:
             self.way.cancel([s.move for s in against])
@@ -147,7 +148,7 @@ class Follower(Looking):
         handed = self.way.send(course.job.wave, [s.move for s in missing])
         course.reasons, course.has_rates = handed.refused, handed.has_rates
         course.sent += handed.moves
-        if self.way.takes_throttles:  # what a controller accepted is committed
+        if self.way.takes_throttles:  # moves that a controller accepted are committed
             course.ran |= {s.move.name for s in missing} - handed.refused.keys()
         self.tell(Event("sent", course.job.wave.number, course.job.waves, handed.moves))
 
@@ -161,15 +162,15 @@ class Follower(Looking):
         self.tell(Event("following", *at, wave.bytes, int((wave.bytes or 0) * share), seconds, eta_s))
 
     def settle(self, job: Job | None) -> str:
-        """The throttles of a wave that is complete are gone, or (None) those that an earlier call left; where they are
-        not, why."""
+        """Remove the throttles of a complete wave, or (None) those that an earlier call left; return why if they
+        remain."""
         words, wave = ("", None) if job is None else (f"{job.words}: ", job.wave)
         began_s, asked, why = self.time.now_s(), False, ""
         while self.asked(lambda: self.way.is_marked(wave)):
             waited_s = self.time.now_s() - began_s
             if waited_s > _REMOVAL_S:
                 return f"{words}throttles are still marked for removal after {_REMOVAL_S:.0f} s{why}"
-            if waited_s >= self.way.removal_s and not asked:  # they were set when the last move had ended already
+            if waited_s >= self.way.removal_s and not asked:  # they were set after the last move had ended
                 try:
                     if waits_for := self.way.give_back():
                         return f"{words}{waits_for}"

@@ -1,12 +1,12 @@
-"""What is kept beside a plan while it is handed over: how far it is, and that somebody is at it.
+"""The state kept beside a plan while it is submitted: its progress, and a lock.
 
-* `FOLDER.progress.json` says of each wave that was begun how it stands. It is written before anything is asked for, and
-  again once that is done; whole, synced, under its name by a rename. What the cluster says counts more: the file is
-  what a rollback goes by, and what tells a wave half done from a cluster that somebody else changed.
-* Where a server does not record who set a throttle, the file does (`Mark`), before it is set: so that what operators
-  had set themselves is there again in the end.
-* It belongs to one manifest. A plan that was exported anew with other contents is another plan, and is refused.
-* The lock is the operating system's, on `.FOLDER.submit.lock`: who dies leaves none behind.
+* `FOLDER.progress.json` has the state of each begun wave. It is written before the first request of a wave, and again
+  when the wave is done; completely, synced, and renamed into place. The state of the cluster takes precedence. The file
+  tells a rollback which waves to undo, and distinguishes a half-done wave from a cluster that another tool changed.
+* If a server does not record the owner of a throttle, the file does (`Mark`), before the throttle is set, so that
+  values set by operators are restored in the end.
+* It belongs to one manifest. A plan exported again with other contents is another plan, and is refused.
+* The lock is the operating system's, on `.FOLDER.submit.lock`: a process that dies leaves none behind.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from pipeline.submit.exported import Exported
 from pipeline.written import written_as
 
 State: TypeAlias = Literal["sent", "done", "cancelled", "undoing"]
-"""Of a wave that was begun. "sent": it is handed over, or about to be."""
+"""The state of a begun wave. "sent": it is submitted, or about to be."""
 _STATES: Final = frozenset(get_args(State))
 Setting: TypeAlias = tuple[str, str, str]
-"""Of a "broker" or a "topic", its name, the setting's."""
+"""The kind "broker" or "topic", its name, and the name of the config."""
 
 
 def progress_file(folder: Path) -> Path:
@@ -40,8 +40,8 @@ def progress_file(folder: Path) -> Path:
 
 @attrs.frozen
 class Mark:
-    """A setting that waves changed. `was`: the operator's own value that was replaced; `ours`: each value that was set,
-    of a list the elements that were added. `stands`: it is to be given back."""
+    """A config that waves changed. `was`: the operator's value that was replaced; `ours`: each value that was set, of a
+    list the added elements. `stands`: it is still to be restored."""
 
     was: str | None = None
     ours: frozenset[str] = frozenset()
@@ -50,7 +50,7 @@ class Mark:
 
 @attrs.define
 class Progress:
-    """How far a plan is; `waves` holds those that were begun. With `is_kept` False nothing is written."""
+    """The progress of a plan; `waves` holds the begun ones. With `is_kept` False nothing is written."""
 
     plan: Exported
     waves: dict[int, State] = attrs.field(factory=dict)
@@ -62,7 +62,7 @@ class Progress:
         return "undoing" in self.waves.values()
 
     def set(self, wave: int, state: State | None) -> None:
-        """The wave stands so, whatever happens next; None: as if it never was begun."""
+        """Record the state of the wave durably; None: as if it had never begun."""
         if self.waves.get(wave) == state:
             return
         if state is None:
@@ -73,7 +73,7 @@ class Progress:
             self._write()
 
     def mark(self, marks: Mapping[Setting, Mark]) -> None:
-        """These settings are marked so, whatever happens next."""
+        """Record these marks durably."""
         if marks.items() <= self.marks.items():
             return
         self.marks |= marks
@@ -88,7 +88,7 @@ class Progress:
                 [*setting, mark.was, sorted(mark.ours), mark.stands] for setting, mark in sorted(self.marks.items())
             ]
         file = progress_file(self.plan.folder)
-        beside = file.with_name(f".{file.name}.new")  # of this process alone, which holds the lock
+        beside = file.with_name(f".{file.name}.new")  # only this process writes it, since it holds the lock
         with written_as(file):
             with beside.open("wb") as opened:
                 opened.write((json.dumps(said, indent=1) + "\n").encode())
@@ -103,7 +103,7 @@ class Progress:
 
 
 def read_progress(plan: Exported, *, is_kept: bool = True) -> Progress:
-    """How far the plan is. Refused where the file is another plan's, BadInput where it cannot be read."""
+    """The progress of the plan. Raises Refused if the file belongs to another plan, BadInput if it cannot be read."""
     file = progress_file(plan.folder)
     try:
         said = json.loads(file.read_bytes())
@@ -113,14 +113,14 @@ def read_progress(plan: Exported, *, is_kept: bool = True) -> Progress:
     except FileNotFoundError:
         return Progress(plan, is_kept=is_kept)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadInput(f"{file}: no progress of a plan: {type(error).__name__}; without it all begins anew") from None
+        raise BadInput(f"{file}: no progress of a plan ({type(error).__name__}); remove it to start over") from None
     if manifest != plan.sha256:
         raise Refused(
-            f"{plan.folder}: the plan was changed since it was begun, its manifest is another than {file.name} names; "
-            "put the old one back, or remove that file to begin with the new one"
+            f"{plan.folder}: the plan was changed after it was begun: its manifest is not the one in {file.name}; "
+            "restore the old plan, or remove that file to begin with the new one"
         )
     if not set(waves.values()) <= _STATES or not waves.keys() <= {wave.number for wave in plan.waves}:
-        raise BadInput(f"{file}: no progress of this plan: {waves!r:.120}")
+        raise BadInput(f"{file}: expected waves of this plan with states of {sorted(_STATES)}, got {waves!r:.120}")
     return Progress(plan, waves, is_kept, marks)
 
 
@@ -131,7 +131,7 @@ def _mark(row: list[Any]) -> tuple[Setting, Mark]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Nobody else hands this plan over meanwhile. Refused where somebody does."""
+    """No other process submits this plan in the block. Raises Refused if one does."""
     folder = folder.absolute()
     file = folder.with_name(f".{folder.name}.submit.lock")
     with file.open("a+b") as opened:
@@ -141,7 +141,7 @@ def locked(folder: Path) -> Iterator[None]:
             opened.seek(0)
             who = " ".join(opened.read(200).decode(errors="replace").split())
             raise Refused(
-                f"{folder}: is being submitted already, by {who or 'somebody'} ({file.name} is locked)"
+                f"{folder}: the plan is already being submitted, by {who or 'another process'} ({file.name} is locked)"
             ) from None
         with written_as(file):
             opened.truncate(0)

@@ -1,7 +1,7 @@
-"""Looking at the cluster on behalf of a wave: what stands, how long it takes, and what is told meanwhile.
+"""Looks at the cluster for a wave: states of moves, time limits, and events.
 
-A store or a broker that does not answer is asked again for a minute. Who looks does not look oftener than those bear:
-a pause is some times as long as a look took.
+A store or a broker that does not answer is retried for a minute. A pause is some times as long as a look took, to limit
+the load.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ T = TypeVar("T")
 
 @attrs.frozen
 class Event:
-    """What happened: `kind` "sent" (moves were handed over), "following", "waiting" (`text` says for what), "wave" (all
-    its moves are complete), "told". `bytes`: None where they are not known; `bytes_done` is an
-    estimate: a replica counts once it is in sync."""
+    """What happened: `kind` "sent" (moves were submitted), "following", "waiting" (`text` says for what), "wave" (all
+    its moves are complete), "told" (`text` is a note). `bytes`: None if unknown; `bytes_done` is an estimate: a replica
+    counts once it is in sync."""
 
     kind: str
     wave: int
@@ -48,7 +48,7 @@ Tell = Callable[[Event], None]
 
 @attrs.frozen
 class Job:
-    """A wave as it is to be made. `is_begun`: it may have been before; `undoes`: it is the rollback of one."""
+    """A wave to complete. `is_begun`: it may have been begun before; `undoes`: it is the rollback of one."""
 
     wave: Wave
     waves: int
@@ -62,7 +62,7 @@ class Job:
 
 @attrs.define
 class Looking:
-    """`timeout_s`: of a wave, None: as long as it takes."""
+    """`timeout_s`: the limit of a wave, None: no limit."""
 
     way: Way
     time: Time
@@ -73,7 +73,7 @@ class Looking:
     _looked_s: float = 0.0
 
     def begin(self) -> None:
-        """The time of a wave counts from now."""
+        """Start the time of a wave."""
         self._began_s = self.time.now_s()
 
     @property
@@ -92,8 +92,8 @@ class Looking:
     def looked(
         self, job: Job, moves: Iterable[Move], is_at_odds: Callable[[list[Standing]], bool]
     ) -> tuple[Look, list[Standing]]:
-        """How these moves stand. Where that is at odds with what is expected, it was so at several looks: one may show
-        what never was there at one instant."""
+        """The states of these moves. An unexpected state is confirmed by several looks, since one may show a state that
+        never existed at one instant."""
         moves = list(moves)
         seen = self.look(moves)
         for pause_s in self.way.looks_again_s:
@@ -105,12 +105,12 @@ class Looking:
         return seen, self.standings(job, seen)
 
     def standings(self, job: Job, seen: Look) -> list[Standing]:
-        """Where the moves of the wave stand that were looked at."""
+        """The states of the moves of the wave that were looked at."""
         moves = (move for move in job.wave.moves if move.name in seen.partitions)
         return [stand(m, seen.partitions[m.name], is_begun=job.is_begun, undoes=job.undoes) for m in moves]
 
     def asked(self, read: Callable[[], T]) -> T:
-        """What the cluster says. Stopped where it did not answer for a minute."""
+        """The answer of the cluster. Raises Stopped if there is none for a minute."""
         since_s = self.time.now_s()
         while True:
             try:
@@ -122,7 +122,7 @@ class Looking:
                 self.time.pause(self.poll_s)
 
     def pause(self, job: Job, standings: Sequence[Standing], seconds: float, waits_for: str = "") -> None:
-        """Some time goes by. Stopped, with what is stuck, where that of the wave is over."""
+        """Wait. Raises Stopped, with what is stuck, if the time of the wave is over."""
         if self.timeout_s is not None and self.seconds >= self.timeout_s:
             why = waits_for or self._stuck(standings)
             raise Stopped(f"{job.words}: not complete within {self.timeout_s:g} s: {why}")
@@ -131,7 +131,7 @@ class Looking:
         self.time.pause(max(seconds, _LOOK_SHARE * self._looked_s))
 
     def told(self, kind: str, job: Job, text: str) -> None:
-        """Words for who listens."""
+        """Report an event with a text."""
         self.tell(Event(kind, job.wave.number, job.waves, text=text))
 
     def _stuck(self, standings: Sequence[Standing]) -> str:
@@ -141,11 +141,11 @@ class Looking:
 
 
 def named(standings: Sequence[Standing], words: Callable[[Standing], str]) -> str:
-    """The first of them, each with its words, and how many more there are."""
+    """The first of them, each with its words, and the number of others."""
     return listed([f"{s.move} {words(s)}" for s in standings])
 
 
 def listed(texts: Sequence[str]) -> str:
-    """The first of them, and how many more there are."""
+    """The first of them, and the number of others."""
     more = f"; and {len(texts) - NAMED_MAX} more" if len(texts) > NAMED_MAX else ""
     return "; ".join(texts[:NAMED_MAX]) + more

@@ -1,8 +1,8 @@
-"""Where a move stands, by what the cluster shows, in one word; and the causes that show where it is stuck.
+"""The state of a move, by what the cluster shows, in one word; and the visible causes if it is stuck.
 
-A partition is on what was before its move, or on what comes of it, or it is being moved there. Anything else was done
-by somebody else, since the plan was made, and is never overruled. One exception: of a wave that was begun, a partition
-may stand in between, with what was before and some of what was to come: its move was cancelled, and is begun anew.
+A partition is on the replicas before its move, on those after it, or being moved there. Any other state was made by
+another tool after the plan, and is never overruled. One exception: in a begun wave a partition may be in between, with
+the old replicas and some of the new ones: its move was cancelled, and is submitted again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Kind: TypeAlias = Literal["done", "running", "missing", "against", "foreign"]
 
 @attrs.frozen
 class Standing:
-    """`words`: of what is foreign, what is wrong."""
+    """`words`: what is wrong with a foreign state."""
 
     move: Move
     seen: Seen
@@ -30,13 +30,13 @@ class Standing:
 
     @property
     def copied(self) -> int:
-        """How many of the new replicas are in sync."""
+        """The number of new replicas in sync."""
         new = set(self.move.after) - set(self.move.before)
         return len(new) if self.kind == "done" else len(new & set(self.seen.isr))
 
 
 def stand(move: Move, seen: Seen, *, is_begun: bool, undoes: bool) -> Standing:
-    """Where `move` stands. `is_begun`: it may have been asked for before; `undoes`: it is a rollback's."""
+    """The state of `move`. `is_begun`: it may have been submitted before; `undoes`: it belongs to a rollback."""
     if seen.problem is not None:
         return Standing(move, seen, "foreign", seen.problem)
     reached = {move.after, *move.later}
@@ -45,21 +45,21 @@ def stand(move: Move, seen: Seen, *, is_begun: bool, undoes: bool) -> Standing:
             return Standing(move, seen, "running")
         if undoes and seen.target == move.before:
             return Standing(move, seen, "against")
-        return Standing(move, seen, "foreign", f"is being moved to {list(seen.target)} by somebody else")
+        return Standing(move, seen, "foreign", f"is being moved to {list(seen.target)} by another tool")
     if seen.replicas in reached:
         return Standing(move, seen, "done")
     in_between = is_begun and set(seen.replicas) <= {*move.before, *move.after}
     if seen.replicas == move.before or in_between:
         return Standing(move, seen, "missing")
-    expected = f"the plan was made for {list(move.before)} to become {list(move.after)}"
-    return Standing(move, seen, "foreign", f"is on {list(seen.replicas)}: {expected}")
+    expected = f"the plan moves it from {list(move.before)} to {list(move.after)}"
+    return Standing(move, seen, "foreign", f"has the replicas {list(seen.replicas)}: {expected}")
 
 
 _NO_CONTROLLER: Final = "no controller"
 
 
 def causes(standing: Standing, alive: frozenset[int], *, has_controller: bool) -> str:
-    """Why a move is not complete, all that show."""
+    """All visible causes why a move is not complete."""
     seen, move = standing.seen, standing.move
     found = [] if has_controller else [_NO_CONTROLLER]
     waiting = [broker for broker in move.after if broker not in seen.isr]
@@ -67,7 +67,7 @@ def causes(standing: Standing, alive: frozenset[int], *, has_controller: bool) -
     if down:
         found.append(f"target down: {_ids(down)}")
     if seen.leader == NO_LEADER or seen.leader not in alive:
-        found.append("source down: nobody leads" if seen.leader == NO_LEADER else f"source down: {seen.leader}")
+        found.append("source down: no leader" if seen.leader == NO_LEADER else f"source down: {seen.leader}")
     if standing.kind == "missing":
         found.append("not begun")
     elif not found:

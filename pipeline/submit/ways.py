@@ -1,9 +1,9 @@
-"""The two ways by which a wave reaches the controller of a store that can be read.
+"""The two ways by which a wave reaches the controller of a readable store.
 
-* The admin API of an embedded controller (`Admin`, the part of it that is needed): with throttles, which the controller
-  takes back by itself, and with cancelling. The wave begins under the lowest of its rates; once its moves are
-  committed each broker gets its own. So nothing is ever copied faster than the plan says, whoever dies in between.
-* The legacy key of its store: neither throttles nor cancelling. A plan larger than a key goes in parts.
+* The admin API of an embedded controller (`Admin`, the needed part of it): with throttles, which the controller removes
+  by itself, and with cancelling. The wave begins under the lowest of its rates; once its moves are committed each
+  broker gets its own. So copies never exceed the plan's rates, also after a crash in between.
+* The legacy key of its store: without throttles or cancelling. A plan larger than a key is submitted in parts.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ T = TypeVar("T")
 
 
 class Answers(Protocol):
-    """Of a request for many: a future for each, by what was asked for."""
+    """The answers to a request for many things: a future for each."""
 
     def items(self) -> Iterable[tuple[Any, Future[Any]]]: ...
 
     def all(self) -> Future[Any]:
-        """Done when all are, and when a request that names nothing is."""
+        """Done when all are, and also for an empty request."""
 
 
 class Admin(Protocol):
-    """What is needed of `controller.admin`."""
+    """The needed part of `controller.admin`."""
 
     def reassign_partitions(
         self, assignments: Mapping[TopicPartition, Sequence[int]], options: ReassignPartitionsOptions, /
@@ -65,7 +65,7 @@ _AGAIN: Final = (NotController, RequestTimedOut, ReassignmentInProgress)
 
 @attrs.frozen
 class _OfStore:
-    """What is seen is what the store holds. One look reads several keys while others write."""
+    """Reads the store. One look reads several keys while other processes write."""
 
     store: MetadataStore
     looks_again_s: tuple[float, ...] = attrs.field(default=(0.0,), init=False)
@@ -75,17 +75,17 @@ class _OfStore:
         return look(self.store, names)
 
     def alive(self) -> tuple[frozenset[int], bool]:
-        """Who is registered, and whether the leader's key is there."""
+        """The registered brokers, and whether the leader's key exists."""
         return alive(self.store)
 
     def moving(self) -> frozenset[Name]:
-        """By the keys of all topics."""
+        """From the keys of all topics."""
         return moving_in(self.store)
 
 
 @attrs.frozen
 class AdminWay(_OfStore):
-    """By the admin API. `admin` gives that of the controller that leads now; it is asked before each request."""
+    """Uses the admin API. `admin` returns that of the controller that leads now; it is called before each request."""
 
     admin: Callable[[], Admin]
     time: Time
@@ -93,7 +93,7 @@ class AdminWay(_OfStore):
     removal_s: float = attrs.field(default=5.0, init=False)
 
     def moving(self) -> frozenset[Name]:
-        """As the controller lists it; as the store shows it where the controller cannot be asked."""
+        """From the controller; from the store if the controller cannot be reached."""
         try:
             found = self._answer(self._leader().list_partition_reassignments())
         except Unsure:
@@ -101,11 +101,11 @@ class AdminWay(_OfStore):
         return frozenset((tp.topic, tp.partition) for tp in found)
 
     def check(self, wave: Wave, moves: Sequence[Move]) -> dict[Name, str]:
-        """The same request, which changes nothing."""
+        """The same request, validated only."""
         return self._reassign(wave, moves, validate_only=True)
 
     def send(self, wave: Wave, moves: Sequence[Move]) -> Sent:
-        """All in one request, which is exclusive."""
+        """All moves in one request, which is exclusive."""
         refused = self._reassign(wave, moves, validate_only=False)
         return Sent(len(moves) - len(refused), refused)
 
@@ -116,9 +116,9 @@ class AdminWay(_OfStore):
         return self._refused(lambda admin: admin.reassign_partitions(targets, options))
 
     def set_rates(self, wave: Wave) -> None:
-        """All of them at once."""
+        """All rates at once."""
         if len(set(sides(wave))) < 2:
-            return  # the request set it
+            return  # the first request has set it
         given = {
             broker: ThrottledRate(
                 UNLIMITED if rate.leader is None else rate.leader,
@@ -128,14 +128,14 @@ class AdminWay(_OfStore):
         }
         refused = self._refused(lambda admin: admin.alter_interbroker_throttled_rates(given))
         if refused:
-            raise Unsure(f"rates were refused: {next(iter(refused.values()))}")
+            raise Unsure(f"the controller refused the rates: {next(iter(refused.values()))}")
 
     def is_marked(self, wave: Wave | None) -> bool:
-        """Of a wave with rates: whether the store has the marks, whoever set them."""
+        """For a wave with rates: whether the store has marks, whichever process set them."""
         return wave is not None and bool(wave.rates) and has_marks(self.store)
 
     def give_back(self) -> str:
-        """An empty request replaces all."""
+        """An empty request replaces all throttles."""
         if self.moving():
             return OTHERS_MOVE
         try:
@@ -145,12 +145,12 @@ class AdminWay(_OfStore):
         return ""
 
     def cancel(self, moves: Sequence[Move]) -> dict[Name, str]:
-        """What ended meanwhile needs no cancelling."""
+        """A move that has ended meanwhile needs no cancelling."""
         targets = {TopicPartition(*move.name): None for move in moves}
         return self._refused(lambda admin: admin.alter_partition_reassignments(targets), (NoReassignmentInProgress,))
 
     def _refused(self, ask: Callable[[Admin], Answers], good: tuple[type[ApiError], ...] = ()) -> dict[Any, str]:
-        """The reason of each that has an error of its own, by topic and partition, or by broker."""
+        """The reasons of those with an error of their own, by topic and partition, or by broker."""
         found: dict[Any, str] = {}
         unsure: Unsure | None = None
         for name, future in ask(self._leader()).items():
@@ -178,7 +178,7 @@ class AdminWay(_OfStore):
         except _AGAIN as error:
             raise Unsure(_words(error)) from None
         except (FutureTimeout, TimeoutError):
-            raise Unsure(f"no answer within {ANSWER_S:.0f} s") from None
+            raise Unsure(f"the controller did not answer within {ANSWER_S:.0f} s") from None
 
 
 def _words(error: ApiError) -> str:
@@ -187,41 +187,41 @@ def _words(error: ApiError) -> str:
 
 @attrs.frozen
 class LegacyWay(_OfStore):
-    """By `/admin/reassign_partitions`, which a client may write when it is absent."""
+    """Uses `/admin/reassign_partitions`, which a client may write while it is absent."""
 
     takes_throttles: bool = attrs.field(default=False, init=False)
     removal_s: float = attrs.field(default=0.0, init=False)
 
-    def check(self, wave: Wave, moves: Sequence[Move]) -> dict[Name, str]:  # noqa: ARG002 - nobody can be asked
-        """Nothing is known before."""
+    def check(self, wave: Wave, moves: Sequence[Move]) -> dict[Name, str]:  # noqa: ARG002 - the key cannot be validated
+        """Nothing can be checked beforehand."""
         return {}
 
     def send(self, wave: Wave, moves: Sequence[Move]) -> Sent:  # noqa: ARG002 - a key has no rates
-        """As many as a key takes; what is left is asked for when these are done."""
+        """As many moves as a key holds; the rest follows when these are done."""
         entries = list(_fitting(moves))
         value = legacy.encode(entries)
         try:
             self.store.commit([Put(keys.REASSIGN_PARTITIONS, value, ABSENT)], timeout_s=CALL_S)
         except Conflict:
-            raise Unsure(f"{keys.REASSIGN_PARTITIONS} was written by somebody else") from None
+            raise Unsure(f"another process has written {keys.REASSIGN_PARTITIONS}") from None
         except (OutcomeUnknown, Unavailable, SessionExpired) as error:
             raise Unsure(str(error)) from None
         return Sent(len(entries), {})
 
     def set_rates(self, wave: Wave) -> None:
-        """There are none."""
+        """The key has no rates."""
 
     def is_marked(self, wave: Wave | None) -> bool:  # noqa: ARG002 - as above
         """Never."""
         return False
 
     def give_back(self) -> str:
-        """There is nothing."""
+        """There is nothing to remove."""
         return ""
 
     def cancel(self, moves: Sequence[Move]) -> dict[Name, str]:
-        """None: nothing can be cancelled through the key."""
-        return dict.fromkeys((move.name for move in moves), "nothing can be cancelled through the legacy key")
+        """The key cannot cancel any."""
+        return dict.fromkeys((move.name for move in moves), "the legacy key cannot cancel reassignments")
 
 
 def _fitting(moves: Sequence[Move]) -> Iterator[LegacyEntry]:

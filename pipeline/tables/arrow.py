@@ -1,7 +1,7 @@
-"""Arrow schemas of declared tables, and tables from rows or columns, held to their declaration.
+"""Arrow schemas of declared tables, and tables from rows or columns, checked against their declaration.
 
-`conform` is where a table from outside becomes one of ours: every declared column is there and of its type, others are
-dropped, and a null where none may be is an error that names the column.
+`conform` checks a table from outside: every declared column exists and has its type, others are dropped, and a null in
+a column without nulls is an error that names the column.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pipeline.errors import BadInput
 from pipeline.tables.schema import Table
 
 Arrow: TypeAlias = Any
-"""A pyarrow.Table: pyarrow has no types of its own."""
+"""A pyarrow.Table; pyarrow ships no type hints."""
 
 _SIMPLE: Final = {
     "byte": pa.int8(),
@@ -29,7 +29,7 @@ _SIMPLE: Final = {
 
 
 def arrow_type(kind: str) -> Any:
-    """The Arrow type that a declared type names."""
+    """The Arrow type of a declared type."""
     if kind.startswith("array<"):
         return pa.list_(pa.field("element", _SIMPLE[kind[6:-1]]))
     if kind.startswith("map<"):
@@ -62,7 +62,7 @@ def from_columns(table: Table, columns: Mapping[str, Any], *, is_sorted: bool = 
 
 
 def in_order(table: Table, found: Arrow) -> Arrow:
-    """The rows sorted by the table's order, equal keys as they stood."""
+    """The rows sorted by the table's order; rows with equal keys keep their order."""
     if not table.order or found.num_rows < 2:
         return found
     return found.sort_by([(name, "ascending") for name in table.order])
@@ -73,8 +73,8 @@ def empty(table: Table) -> Arrow:
 
 
 def conform(table: Table, found: Arrow, where: str) -> Arrow:
-    """`found` with the columns of `table` in order and type. BadInput names the column that is missing, of another
-    type, or null where it must not be."""
+    """`found` with the columns of `table`, in order and type. Raises BadInput naming a column that is missing, of
+    another type, or null where it must not be."""
     schema = arrow_schema(table)
     missing = [name for name in schema.names if name not in found.schema.names]
     if missing:
@@ -88,4 +88,4 @@ def conform(table: Table, found: Arrow, where: str) -> Arrow:
     try:
         return found.cast(schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
-        raise BadInput(f"{where}: not of the types of table {table.name}: {error}") from None
+        raise BadInput(f"{where}: the types differ from those of table {table.name}: {error}") from None

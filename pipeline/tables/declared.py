@@ -1,6 +1,6 @@
-"""Every table of the planning half. Bytes and bytes per second everywhere, the unit in the name.
+"""Every table of planning. Bytes and bytes per second everywhere, with the unit in the name.
 
-Cluster and snapshot are folders (`files`), not columns. A null says "not known", which is never 0.
+Cluster and snapshot are folders (`files`), not columns. A null means "unknown", which is never 0.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STATES: Final = (ALIVE, DRAINING, DEAD)
 
 MEASURED: Final = "measured"
 SPLIT: Final = "split"  # a topic's rate, divided over its partitions by size
-SIZE_ONLY: Final = "size_only"  # no rate was measured: what the size and the retention say
+SIZE_ONLY: Final = "size_only"  # no rate was measured: the size over the retention
 
 BROKER: Final = Table(
     "broker",
@@ -51,7 +51,7 @@ PARTITION: Final = Table(
 REPLICA_LOG: Final = Table(
     "replica_log",
     (
-        ("broker_id", "int", True),  # null: of whichever broker, as kafka-kit's metrics give sizes
+        ("broker_id", "int", True),  # null: of any broker, as in kafka-kit's metrics
         ("log_dir", "string", True),
         ("topic", "string", False),
         ("partition", "int", False),
@@ -103,11 +103,11 @@ QUARANTINE: Final = Table(
     ),
 )
 REPLICA_LOAD: Final = Table(
-    "replica_load",  # one row per partition: its replicas hold and take the same, in the long run
+    "replica_load",  # one row per partition: in the long run its replicas have the same load
     (
         ("topic", "string", False),
         ("partition", "int", False),
-        ("size_bytes", "long", True),  # null: nothing of the topic is known
+        ("size_bytes", "long", True),  # null: no size of the topic is known
         ("write_bps", "double", True),
         ("read_bps", "double", True),
         ("completeness", "double", False),
@@ -148,9 +148,9 @@ PLAN: Final = Table(
         ("kind", "string", False),
         ("partitions_changed", "long", False),
         ("replicas_copied", "long", False),
-        ("bytes_copied", "long", True),  # null: of nothing that is copied a size is known
+        ("bytes_copied", "long", True),  # null: no size of a copied partition is known
         ("bytes_bound", "long", True),
-        ("copied_unsized", "long", False),  # partitions that are copied, of no known size
+        ("copied_unsized", "long", False),  # copied partitions of unknown size
         ("partitions_unsized", "long", False),  # of the whole snapshot
         ("rejected", "long", False),
         ("complete", "boolean", False),
@@ -159,7 +159,7 @@ PLAN: Final = Table(
         ("leaders_max_mean_before", "double", False),
         ("leaders_max_mean_after", "double", False),
         ("settings", "map<string,string>", False),  # values are JSON
-        ("snapshot_sha256", "string", False),  # of the snapshot that it was made of
+        ("snapshot_sha256", "string", False),  # of the snapshot that it was made from
     ),
     ("plan",),
 )
@@ -185,10 +185,10 @@ _REASON: Final = (
     ("reason", "string", False),
 )
 _REASON_ORDER: Final = ("plan", "topic", "partition", "broker_id")
-PLAN_REASON: Final = Table("plan_reason", _REASON, _REASON_ORDER)  # why something is not in the plan
+PLAN_REASON: Final = Table("plan_reason", _REASON, _REASON_ORDER)  # why a part of the request is not in the plan
 WAVE_REASON: Final = Table("wave_reason", _REASON, _REASON_ORDER)  # why a move of the plan is in no wave
 PLAN_LOAD: Final = Table(
-    "plan_load",  # what a broker holds before the plan, and what is promised after it
+    "plan_load",  # the load of a broker before and after the plan
     (
         ("plan", "string", False),
         ("broker_id", "int", False),
@@ -221,11 +221,11 @@ WAVE: Final = Table(
         ("wave", "int", False),
         ("partitions", "long", False),
         ("copies", "long", False),
-        ("bytes", "long", True),  # null: of nothing that is copied a size is known
-        ("unsized", "long", False),  # partitions that are copied, of no known size
-        ("unrated", "long", False),  # partitions that are copied, and nobody knows what is written to them
+        ("bytes", "long", True),  # null: no size of a copied partition is known
+        ("unsized", "long", False),  # copied partitions of unknown size
+        ("unrated", "long", False),  # copied partitions of unknown write rate
         ("peak_disk_share", "double", True),
-        ("eta_s", "double", True),  # null: not throttled, or of no known size
+        ("eta_s", "double", True),  # null: not throttled, or of unknown size
         ("eta_low_s", "double", True),
         ("eta_high_s", "double", True),
     ),
@@ -262,11 +262,11 @@ WAVE_THROTTLE: Final = Table(
 )
 
 RUN: Final = Table(
-    "run",  # what `kedge plan run` did with a snapshot, so that it is not done again
+    "run",  # the result of `kedge plan run` for a snapshot, so that it is not repeated
     (
         ("policy_sha256", "string", False),
         ("snapshot_sha256", "string", False),
-        ("row", "string", False),  # what was said of it, as JSON
+        ("row", "string", False),  # the result as JSON
         ("code", "int", False),
     ),
 )

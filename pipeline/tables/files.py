@@ -1,10 +1,9 @@
 """Tables in files: `<root>/<table>/cluster=<id>/snapshot=<id>/<part>.parquet`.
 
 Rules
-* A file is the old one or the new one, never a part. So a stage may be run again, and one that dies leaves nothing half
-  written.
-* The same table gives the same bytes: no date and no host stand in a file, but the versions of the writer.
-* `part` is "part" but for tables of plans, of which a snapshot may have many: there it is the plan's name.
+* A file is replaced atomically. So a stage may be repeated, and a crash leaves no half-written file.
+* The same table gives the same bytes: a file has no date and no host, but the versions of its writer.
+* `part` is "part", except for tables of plans, of which a snapshot may have many: there it is the plan's name.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ from pipeline.tables.schema import Table
 
 Root: TypeAlias = Location | Path | str
 
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")  # of a folder, and of no other folder
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")  # the name of one folder, without a path
 PART: Final = "part"
 _PLAN: Final = "plan"
 _SUFFIX: Final = ".parquet"
 GROUP_ROWS: Final = 65_536
-"""Of a group of rows in a file of Parquet: a group is the least that Spark gives to a core, and one of a million rows
-is work for one core alone."""
+"""The rows of a group in a Parquet file: Spark gives at least one group to a core, so a group of a million rows would
+be work for one core alone."""
 _LISTED_MAX: Final = 20
 
 
 def check_name(name: str, what: str) -> str:
-    """`name` where it can be the name of a folder below a root; BadInput else."""
+    """`name` if it can be the name of a folder below a root. Raises BadInput otherwise."""
     if not name:
-        raise BadInput(f"{what}: is empty, expected a name")
+        raise BadInput(f"{what}: expected a name, got an empty string")
     if _NAME.fullmatch(name) is None:
         raise BadInput(f"{what}: expected letters, digits, '.', '_', '-', a letter or digit first; got {name!r:.120}")
     return name
@@ -58,7 +57,7 @@ class Place:
         check_name(self.snapshot, "snapshot")
 
     def path(self, table: Table, part: str = PART) -> Path:
-        """Of the table's file, below a root of this machine."""
+        """The path of the table's file below a local root."""
         return self.root.folder / self._file(table, part)
 
     def _file(self, table: Table, part: str) -> str:
@@ -71,15 +70,15 @@ class Place:
         return self.root.is_there(self._file(table, part), file=True)
 
     def write(self, table: Table, rows: Arrow, part: str = PART) -> None:
-        """The table's file holds `rows`, and nothing else. BadInput where they are not of the table, OSError naming the
-        file where it cannot be written."""
+        """The table's file holds `rows`, and no others. Raises BadInput if they do not fit the table, OSError naming
+        the file if it cannot be written."""
         sink = pa.BufferOutputStream()
         found = conform(table, rows, table.name)
         pq.write_table(found, sink, compression="zstd", compression_level=1, row_group_size=GROUP_ROWS)
         self.root.write(self._file(table, part), sink.getvalue())
 
     def read(self, table: Table, part: str = PART) -> Arrow:
-        """The rows of the table's file. NotFound where there is none, BadInput where it is no such table."""
+        """The rows of the table's file. Raises NotFound if there is none, BadInput if it holds another table."""
         try:
             found = self.root.read(self._file(table, part))
         except FileNotFoundError:
@@ -87,19 +86,19 @@ class Place:
         return conform(table, found, self.root.where(self._file(table, part)))
 
     def missing(self, table: Table, part: str = PART) -> NotFound:
-        """That the table's file is not there; a plan that is not, by its name, with those that are."""
+        """The error for a missing file; for a missing plan with the names of those that exist."""
         if table.name != _PLAN:
-            return NotFound(f"{self.root.where(self._file(table, part))}: no table {table.name} of this snapshot")
+            return NotFound(f"{self.root.where(self._file(table, part))}: the snapshot has no table {table.name}")
         there = self.parts(table)
         more = f", and {len(there) - _LISTED_MAX} more" if len(there) > _LISTED_MAX else ""
-        listed = f"made of it: {', '.join(there[:_LISTED_MAX])}{more}" if there else "none was made of it"
+        listed = f"there are {', '.join(there[:_LISTED_MAX])}{more}" if there else "no plan was made of it"
         return NotFound(f"no plan {part} of cluster {self.cluster}, snapshot {self.snapshot}: {listed}")
 
     def remove(self, table: Table, part: str = PART) -> None:
         self.root.remove(self._file(table, part))
 
     def last_with(self, table: Table) -> Place | None:
-        """Of the snapshots of its cluster the last one, by name, that has the table."""
+        """The last snapshot of the cluster, by name, that has the table."""
         names = _values(self.root, f"{table.name}/cluster={self.cluster}", "snapshot")
         found = (Place(self.root, self.cluster, name) for name in reversed(names))
         return next((one for one in found if one.has(table)), None)
@@ -112,8 +111,8 @@ class Place:
 
 @attrs.frozen
 class Wanted:
-    """A table that a stage reads: which part of it, and whether it may be missing. `last`: that of the last snapshot of
-    the cluster that has it."""
+    """A table that a stage reads: its part, and whether it may be missing. `last`: that of the cluster's last snapshot
+    that has it."""
 
     table: Table
     part: str = PART
@@ -122,7 +121,7 @@ class Wanted:
 
 
 def read_all(place: Place, wanted: Iterable[Wanted]) -> dict[str, Arrow]:
-    """The tables that are there, by name. NotFound where one is missing that may not be."""
+    """The existing tables, by name. Raises NotFound if a required one is missing."""
     found = {}
     for one in wanted:
         at = place.last_with(one.table) if one.last else place
@@ -132,7 +131,8 @@ def read_all(place: Place, wanted: Iterable[Wanted]) -> dict[str, Arrow]:
 
 
 def find_places(root: Root, table: Table, snapshot: str | None) -> list[Place]:
-    """As `find_place`, of every cluster below `root` that has the snapshot, by name. NotFound where there is none."""
+    """As `find_place`, for every cluster below `root` that has the snapshot, by name. Raises NotFound if there is
+    none."""
     found = []
     for cluster in _values(root, table.name, "cluster"):
         with suppress(NotFound):
@@ -140,39 +140,39 @@ def find_places(root: Root, table: Table, snapshot: str | None) -> list[Place]:
             found += [place] if place.parts(table) else []
     if not found:
         raise NotFound(
-            f"{root}: holds no table {table.name}" + ("" if snapshot is None else f" of snapshot {snapshot}")
+            f"{root}: the folder has no table {table.name}" + ("" if snapshot is None else f" of snapshot {snapshot}")
         )
     return found
 
 
 def find_snapshots(root: Root, table: Table, cluster: str | None) -> list[Place]:
-    """As `find_place`, every snapshot of the cluster, by name. NotFound where there is none."""
+    """As `find_place`, for every snapshot of the cluster, by name. Raises NotFound if there is none."""
     named = find_place(root, table, cluster, None).cluster
     found = [Place(root, named, name) for name in _values(root, f"{table.name}/cluster={named}", "snapshot")]
     return [place for place in found if place.parts(table)]
 
 
 def find_place(root: Root, table: Table, cluster: str | None, snapshot: str | None) -> Place:
-    """The place that is named; where a name is left out, the only cluster, the last snapshot by name. NotFound where
-    there is none, BadInput where there are several clusters."""
+    """The named place; without a name, the only cluster, or the last snapshot by name. Raises NotFound if there is
+    none, BadInput if there are several clusters."""
     if not location(root).is_there():
-        raise NotFound(f"{root}: there is no such folder")
+        raise NotFound(f"{root}: the folder does not exist")
     if cluster is None:
         found = _values(root, table.name, "cluster")
         if len(found) > 1:
-            raise BadInput(f"{root}: holds the clusters {', '.join(found[:20])}: name one")
+            raise BadInput(f"{root}: the folder has several clusters, name one of {', '.join(found[:20])}")
         if not found:
-            raise NotFound(f"{root}: holds no table {table.name}")
+            raise NotFound(f"{root}: the folder has no table {table.name}")
         cluster = found[0]
     if snapshot is not None and Place(root, cluster, snapshot).parts(table):
         return Place(root, cluster, snapshot)
     found = _values(root, f"{table.name}/cluster={cluster}", "snapshot")
     found = [name for name in found if Place(root, cluster, name).parts(table)]
     if not found:
-        raise NotFound(f"{root}: holds no snapshot of cluster {cluster}")
+        raise NotFound(f"{root}: the folder has no snapshot of cluster {cluster}")
     if snapshot is not None:
         last = ", ".join(found[-_LISTED_MAX:])
-        raise NotFound(f"{root}: holds no snapshot {snapshot} of cluster {cluster}; the last that it holds: {last}")
+        raise NotFound(f"{root}: the folder has no snapshot {snapshot} of cluster {cluster}; the last ones: {last}")
     return Place(root, cluster, found[-1])
 
 

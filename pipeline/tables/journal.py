@@ -1,8 +1,7 @@
-"""Every table of the proving half: events of a journal, what an audit finds, and progress.
+"""Every table of audits: events of a journal, findings of an audit, and progress.
 
-Bytes and milliseconds say so in their names.
-`journal_event` has the fields of a line (`docs/journal.md`), where it stands, and the `cluster` whose journal it is;
-`detail` and `unknown` (fields that no line of this version has) keep each value as JSON text. A line that cannot be
+Bytes and milliseconds are in the names. `journal_event` has the fields of a line (`docs/journal.md`), its place, and
+its `cluster`; `detail` and `unknown` (fields of newer versions) keep each value as JSON text. A line that cannot be
 read is a row with `problem`.
 """
 
@@ -155,7 +154,7 @@ WAVE_CALIBRATION: Final = Table(
         ("wave", "int", False),
         ("moves", "int", False),
         ("completed", "int", False),
-        ("bytes", "long", True),  # null: of nothing that is copied a size is known
+        ("bytes", "long", True),  # null: no size of a copied partition is known
         ("started_ms", "long", True),
         ("ended_ms", "long", True),
         ("eta_s", "double", True),

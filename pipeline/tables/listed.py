@@ -1,5 +1,5 @@
-"""Which snapshots a catalog has, told as the files that they would be in a folder: so what finds places there
-(`pipeline.tables.files`) finds them here."""
+"""The snapshots of a catalog, presented as the files that they would be in a folder, so that `pipeline.tables.files`
+finds places in both."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipeline.tables.location import Location
 
 
 def _tree(files: Iterable[str]) -> dict[str, set[str]]:
-    """What stands in each folder."""
+    """The contents of each folder."""
     found: dict[str, set[str]] = {"": set()}
     for file in files:
         path = file
@@ -24,7 +24,7 @@ def _tree(files: Iterable[str]) -> dict[str, set[str]]:
 
 @attrs.frozen
 class Listed(Location):
-    """`files`: every file by its path. None of them is opened."""
+    """`files`: every file by its path. None of them can be opened."""
 
     files: frozenset[str] = attrs.field(default=frozenset(), eq=False, repr=False)
     _folders: Mapping[str, set[str]] = attrs.field(init=False, eq=False, repr=False)

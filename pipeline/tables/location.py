@@ -1,7 +1,7 @@
-"""Where tables are: a folder of this machine, or of a file system that pyarrow reads: s3 (s3a, too), gs, abfss, hdfs;
-or a schema of a catalog of Spark (`catalog:lake.kedge`), or a folder in Delta, which Spark alone reads and writes.
+"""Where tables are: a local folder, or one in a file system that pyarrow supports: s3 (also s3a), gs, abfss, hdfs; or a
+schema of a Spark catalog (`catalog:lake.kedge`), or a folder in Delta, which only Spark reads and writes.
 
-Paths below a location are relative, with slashes. What a file system wants to know is its own: for S3 the variables
+Paths below a location are relative, with slashes. Options of a file system have its own form: for S3 the variables
 AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID and so on, or the query of pyarrow's URIs (?endpoint_override=...&scheme=http).
 """
 
@@ -25,7 +25,7 @@ from pipeline.tables.arrow import Arrow
 from pipeline.written import written_as
 
 _FILE: Final = "file://"
-_OTHER_NAMES: Final = {"s3a": "s3", "s3n": "s3"}  # as Hadoop calls them
+_OTHER_NAMES: Final = {"s3a": "s3", "s3n": "s3"}  # Hadoop's names
 _CATALOG: Final = "catalog:"
 _SCHEMA: Final = re.compile(r"[^.`\s]+(?:\.[^.`\s]+)*")
 PARQUET: Final = "parquet"
@@ -35,8 +35,8 @@ FORMATS: Final = (PARQUET, DELTA, "iceberg")
 
 @attrs.frozen
 class Location:
-    """`text`: as it was given, a path, a URI or catalog:SCHEMA; `format`: of the tables. Raises BadInput where they do
-    not go together."""
+    """`text`: as given, a path, a URI or catalog:SCHEMA; `format`: of the tables. Raises BadInput if they do not go
+    together."""
 
     text: str
     format: str = PARQUET
@@ -47,10 +47,10 @@ class Location:
         if self.format not in FORMATS:
             raise BadInput(f"format: expected one of {', '.join(FORMATS)}; got {self.format!r:.80}")
         if not self.is_catalog and self.format not in (PARQUET, DELTA):
-            raise BadInput(f"{self}: tables of {self.format} are in a catalog, catalog:CATALOG.SCHEMA")
+            raise BadInput(f"{self}: {self.format} tables need a catalog, catalog:CATALOG.SCHEMA")
 
     def __str__(self) -> str:
-        return self.text.partition("?")[0]  # what stands behind it may be a key
+        return self.text.partition("?")[0]  # the query may hold a secret key
 
     @property
     def is_catalog(self) -> bool:
@@ -58,12 +58,12 @@ class Location:
 
     @property
     def in_spark(self) -> bool:
-        """Whether Spark alone reads and writes it."""
+        """Whether only Spark reads and writes it."""
         return self.is_catalog or self.format != PARQUET
 
     @property
     def schema(self) -> tuple[str, ...]:
-        """Of a catalog, the parts of its name."""
+        """The parts of a catalog's name."""
         return tuple(self.text.removeprefix(_CATALOG).split("."))
 
     @property
@@ -72,35 +72,35 @@ class Location:
 
     @property
     def folder(self) -> Path:
-        """Of a local one. BadInput of another."""
+        """The folder of a local location. Raises BadInput for another one."""
         if not self.is_local:
-            raise BadInput(f"{self}: expected a folder of this machine")
+            raise BadInput(f"{self}: expected a local folder")
         return Path(self.text.removeprefix(_FILE))
 
     def absolute(self) -> Location:
-        """The same from wherever it is looked at."""
+        """The same location, independent of the working folder."""
         return attrs.evolve(self, text=str(self.folder.absolute())) if self.is_local else self
 
     def where(self, path: str) -> str:
-        """To be told of a file or folder below it."""
+        """The text for a file or folder below it, for messages."""
         return f"{self.folder / path}" if self.is_local else _below(str(self), path)
 
     def is_there(self, path: str = "", *, file: bool = False) -> bool:
-        """Whether there is a folder, or a file, at `path`. BadInput where the file system does not say."""
+        """Whether there is a folder, or a file, at `path`. Raises BadInput if the file system does not answer."""
         system, base = self._opened()
         with self._reached(path):
             kind = system.get_file_info(_below(base, path)).type
         return bool(kind == (pafs.FileType.File if file else pafs.FileType.Directory))
 
     def names(self, path: str) -> list[str]:
-        """What stands in a folder, sorted; nothing where there is none."""
+        """The names in a folder, sorted; empty if there is none."""
         system, base = self._opened()
         with self._reached(path):
             found = system.get_file_info(pafs.FileSelector(_below(base, path), allow_not_found=True))
         return sorted(info.base_name for info in found)
 
     def folders(self, path: str) -> list[str]:
-        """The folders that stand in a folder, sorted; nothing where there is none."""
+        """The folders in a folder, sorted; empty if there is none."""
         system, base = self._opened()
         with self._reached(path):
             found = system.get_file_info(pafs.FileSelector(_below(base, path), allow_not_found=True))
@@ -108,13 +108,13 @@ class Location:
 
     @contextmanager
     def opened(self, path: str) -> Iterator[Any]:
-        """A file to read bytes from. FileNotFoundError where there is none, BadInput where it cannot be read."""
+        """A file to read bytes from. Raises FileNotFoundError if there is none, BadInput if it cannot be read."""
         system, base = self._opened()
         with self._reached(path), system.open_input_stream(_below(base, path)) as stream:
             yield stream
 
     def read(self, path: str) -> Arrow:
-        """A file of Parquet. FileNotFoundError where there is none, BadInput where it cannot be read."""
+        """A Parquet file. Raises FileNotFoundError if there is none, BadInput if it cannot be read."""
         system, base = self._opened()
         try:
             return pq.read_table(_below(base, path), filesystem=system, partitioning=None)
@@ -125,13 +125,13 @@ class Location:
             raise BadInput(f"{self.where(path)}: cannot be read as Parquet: {said}") from None
 
     def bytes_of(self, path: str) -> bytes:
-        """What a file holds. BadInput where it cannot be read."""
+        """The content of a file. Raises BadInput if it cannot be read."""
         system, base = self._opened()
         with self._reached(path), system.open_input_stream(_below(base, path)) as stream:
             return bytes(stream.read())
 
     def write(self, path: str, data: Any) -> None:
-        """The file holds `data`, bytes: it is the old one or the new one, never a part. OSError names it."""
+        """The file holds `data` (bytes); it is replaced atomically. Raises OSError naming it."""
         if self.is_local:
             self._replace(self.folder / path, data)
             return
@@ -143,7 +143,7 @@ class Location:
             raise OSError(f"{self.where(path)}: cannot be written: {' '.join(str(error).split())[:300]}") from None
 
     def remove(self, path: str) -> None:
-        """The file is not there any more."""
+        """Delete the file if it exists."""
         system, base = self._opened()
         with suppress(FileNotFoundError), self._reached(path):
             system.delete_file(_below(base, path))
@@ -160,7 +160,7 @@ class Location:
 
     def _opened(self) -> tuple[Any, str]:
         if self.in_spark:
-            raise BadInput(f"{self}: Spark alone reads and writes a catalog, or {DELTA}; no other engine does")
+            raise BadInput(f"{self}: only Spark reads and writes a catalog, or {DELTA}: use --engine spark")
         if self.is_local:
             return _local(), str(self.folder)
         try:

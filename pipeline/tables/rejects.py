@@ -1,4 +1,4 @@
-"""What could not be taken in. Nothing is dropped silently, and one bad row never stops a run."""
+"""Collects rows that cannot be used. No row is dropped silently, and one bad row never stops a run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class Rejects:
     rows: list[Row] = attrs.field(factory=list)
 
     def add(self, source: str, line: int | None, raw: object, reason: str) -> None:
-        """One more: where it stood (`line`: of a text file, or the number of the row, from 1), what, and why not."""
+        """Add a row: its place (`line`: of a text file, or the number of the row, from 1), its content, and the
+        reason."""
         text = raw if isinstance(raw, str) else json.dumps(raw, default=str, sort_keys=True)
         safe = text[:_RAW_CHARACTERS_MAX].encode("utf-8", "backslashreplace").decode()
         self.rows.append((source, line, safe, reason))

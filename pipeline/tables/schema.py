@@ -1,4 +1,4 @@
-"""What a table is: a name and its columns, as plain data, so that each engine makes its own schema of one declaration.
+"""Tables declared as plain data, a name and columns, from which each engine makes its own schema.
 
 A column is (name, type, nullable). Types: byte, int, long, double, boolean, string, timestamp, array<T>, map<K,V>: the
 names of Spark's simple strings. Schemas are declared, never inferred: an empty file has columns too.
@@ -22,12 +22,12 @@ def _check_columns(_: object, __: object, columns: tuple[Column, ...]) -> None:
         if _TYPE.fullmatch(kind) is None or type(nullable) is not bool:
             raise ValueError(f"column {name}: expected (name, type, nullable), got {(name, kind, nullable)!r}")
     if len({name for name, _, _ in columns}) != len(columns):
-        raise ValueError("two columns have one name")
+        raise ValueError(f"expected unique names of columns, got {[name for name, _, _ in columns]}")
 
 
 @attrs.frozen
 class Table:
-    """A declared table. `order`: the columns that rows are sorted by in a file, which are its key where it has one."""
+    """A declared table. `order`: the columns by which rows are sorted in a file, which are its key if it has one."""
 
     name: str
     columns: tuple[Column, ...] = attrs.field(validator=_check_columns)

@@ -1,4 +1,4 @@
-"""`kedge plan check`: what breaks a rule, in the table violation and in short."""
+"""`kedge plan check`: broken rules, in the table violation and as lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHOWN_MAX: Final = 50
 
 @attrs.frozen
 class Check:
-    """Reads a snapshot, writes `violation`. `factor`: as `pipeline.stages.check.check`."""
+    """Reads a snapshot, writes `violation`. `factor`: as in `pipeline.stages.check.check`."""
 
     limits: Limits
     factor: int | None = None
@@ -37,7 +37,7 @@ class Check:
         return (Wanted(BROKER), Wanted(PARTITION), *(Wanted(t, optional=True) for t in (REPLICA_LOAD, QUARANTINE)))
 
     def run(self, place: Place, given: Tables, _: Told) -> Said:
-        """Exit code 1 where something breaks a rule."""
+        """Exit code 1 if a rule is broken."""
         table = check(given, limits=self.limits, factor=self.factor, ignore_racks=self.ignore_racks)
         if not self.dry_run:
             place.write(VIOLATION, table)
@@ -51,12 +51,12 @@ class Check:
 def _lines(found: list[dict[str, Any]], counts: dict[str, int], minded: list[str]) -> list[tuple[str, str]]:
     shown = [(row["kind"], _words(row)) for row in found[:_SHOWN_MAX]]
     more = [("and", f"{len(found) - _SHOWN_MAX} more in table violation")] if len(found) > _SHOWN_MAX else []
-    totals = ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "nothing breaks a rule"
+    totals = ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "no rule is broken"
     return [*shown, *more, *(("mind", text) for text in minded), ("found", totals)]
 
 
 def _minded(given: Tables) -> list[str]:
-    """What no violation can tell: that a capacity was held against nothing."""
+    """Limits of the check: capacities that were checked without all values."""
     brokers, loads = given[BROKER.name], given.get(REPLICA_LOAD.name)
     count = given[PARTITION.name].num_rows
 
@@ -86,8 +86,8 @@ def _words(row: dict[str, Any]) -> str:
     if row["broker_id"] is not None:
         parts.append(f"broker {row['broker_id']}")
     if row["kind"] == "LEADER_ORDER":
-        place = int(row["observed"])  # 0: of none, since the first would be no finding
-        leader = f"replica {place + 1} of its row" if place else "a broker that is not in its row"
-        return f"{parts[0]}: led by {leader}, the first is to lead (the preferred leader)"
+        place = int(row["observed"])  # 0: not in the row, since the first one leading is no finding
+        leader = f"replica {place + 1}" if place else "a broker that is not among the replicas"
+        return f"{parts[0]}: led by {leader} instead of the first one (the preferred leader)"
     when = "" if row["when"] == "now" else ", if all its replicas led"
     return f"{', '.join(parts)}: {row['observed']:g}, limit {row['limit']:g} {row['unit']}{when}"

@@ -16,7 +16,7 @@ from pipeline.verbs.verb import Said, Tables, Told
 
 @attrs.frozen
 class Collect:
-    """`now`: the time of metrics that do not say theirs. The same for all clusters, whoever collects them."""
+    """`now`: the time of metrics without a time of their own, the same for all clusters in all processes."""
 
     landing: Landing
     now: datetime
@@ -31,6 +31,6 @@ class Collect:
         return ()
 
     def run(self, place: Place, _: Tables, told: Told) -> Said:
-        """Exit code 1 where something is in quarantine."""
+        """Exit code 1 if rows are in quarantine."""
         gathered = self.landing.read(place, Of(self.now, place.cluster))
         return Load(self.dry_run).run(place, gathered.tables(), told)

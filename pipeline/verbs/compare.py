@@ -1,4 +1,4 @@
-"""`kedge plan compare`: the plans of a snapshot as rows, to be laid side by side."""
+"""`kedge plan compare`: the plans of a snapshot as rows, to be shown side by side."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipeline.verbs.verb import Said, Tables, Told
 
 @attrs.frozen
 class Compare:
-    """Reads the plans of these names, as far as they are there, and writes nothing."""
+    """Reads the existing plans of these names, and writes nothing."""
 
     names: tuple[str, ...]
 
@@ -40,7 +40,7 @@ class Compare:
 
 
 def _waves(place: Place, name: str, plan: Arrow) -> Arrow | None:
-    """None where it was not cut into waves; a plan that moves nothing has none, cut or not."""
+    """None if it has no waves; a plan that moves nothing counts as having an empty table."""
     if place.has(WAVE, name):
         return place.read(WAVE, name)
     return None if any(plan["partitions_changed"].to_pylist()) else empty(WAVE)

@@ -1,4 +1,4 @@
-"""`kedge plan export`: a plan and its waves as files that operators and other tools take, with a manifest."""
+"""`kedge plan export`: a plan and its waves as files for operators and tools, with a manifest."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from pipeline.verbs.verb import Said, Tables, Told
 
 @attrs.frozen
 class Export:
-    """Reads a snapshot, the plan `name` and its waves, writes `folder`; with `several` a folder of each cluster below
+    """Reads a snapshot, the plan `name` and its waves, writes `folder`; with `several` a folder per cluster below
     it."""
 
     name: str
@@ -52,9 +52,10 @@ class Export:
         return (*there, *map(Wanted, (BROKER, PARTITION, REPLICA_LOAD)), Wanted(QUARANTINE, optional=True))
 
     def run(self, place: Place, given: Tables, _: Told) -> Said:
-        """BadInput where the snapshot was collected anew since the plan was made, or something else stands there."""
+        """Raises BadInput if the snapshot was collected again after the plan was made, or the folder holds something
+        else."""
         check_same(given)
-        if WAVE.name not in given:  # its table is written last: waves that were not cut to their end are none
+        if WAVE.name not in given:  # it is written last: without it the waves are incomplete
             given = {name: rows for name, rows in given.items() if name not in {WAVE_MOVE.name, WAVE_THROTTLE.name}}
         folder = self.folder / place.cluster if self.several else self.folder
         report = page_of(place, given).decode()

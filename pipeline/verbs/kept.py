@@ -1,5 +1,5 @@
-"""Places that are no folders: one that keeps what is written to it, for verbs in a row of which all count or none, for
-a dry run, and for what Spark writes; and one of tables that were read beforehand."""
+"""Places that are no folders: one that keeps what is written to it, for a sequence of verbs that succeeds or fails as a
+whole, for a dry run, and for Spark's writes; and one over tables that were read beforehand."""
 
 from __future__ import annotations
 
@@ -52,26 +52,28 @@ class Kept(Place):
         self._change(table, part, None)
 
     def _change(self, table: Table, part: str, rows: Arrow | None) -> None:
-        self._changes.pop((table.name, part), None)  # its turn is that of the last change
+        self._changes.pop((table.name, part), None)  # it moves to the end of the order
         self._changes[table.name, part] = (table, rows)
 
     def changes(self) -> Iterator[tuple[Table, str, Arrow | None]]:
-        """Table, part and rows (None: removed) of what was changed, in the order of the last changes."""
+        """Table, part and rows (None: removed) of each change, in the order of the last changes."""
         for (_, part), (table, rows) in self._changes.items():
             yield table, part, rows
 
     def keep(self, place: Place) -> None:
-        """Do at `place` what was done here."""
+        """Make the same changes at `place`."""
         for table, part, rows in self.changes():
             place.remove(table, part) if rows is None else place.write(table, rows, part)
 
 
 @attrs.frozen
 class Given(Place):
-    """Reads `tables`, those that have rows, by name, of the parts that were asked for; nothing can be written.
+    """Reads `tables` by name, those that have rows, of the requested parts; it cannot be written.
 
-    A table without rows is not there. But those of a plan that is there are, and the tables of its waves where it moves
-    nothing, or a reason says that moves are in none: nothing else would tell a plan that was cut into no waves."""
+    A table without rows does not exist here. Exceptions are the tables of an existing plan, and those of its waves if
+    it moves nothing, or a reason says that moves are in no wave: otherwise a plan without waves could not be
+    recognised.
+    """
 
     tables: Mapping[str, Arrow] = attrs.field(factory=dict, eq=False)
 
@@ -91,7 +93,7 @@ class Given(Place):
         return _sorted(table, conform(table, found, f"{self.root}: table {table.name}"))
 
     def _of(self, table: Table, part: str) -> Arrow | None:
-        """The rows of that part; None where there is none."""
+        """The rows of that part; None if there are none."""
         found = self.tables.get(table.name)
         if found is None or "plan" not in table.names:
             return found
@@ -101,7 +103,7 @@ class Given(Place):
     def missing(self, table: Table, part: str = PART) -> NotFound:
         of = f"of cluster {self.cluster}, snapshot {self.snapshot}"
         if table.name == PLAN.name:
-            return NotFound(f"no plan {part} {of}: none in {self.root}")
+            return NotFound(f"no plan {part} {of} in {self.root}")
         return NotFound(f"{self.root}: no table {table.name} {of}")
 
     def last_with(self, table: Table) -> Place | None:
@@ -109,6 +111,6 @@ class Given(Place):
 
 
 def _sorted(table: Table, found: Arrow) -> Arrow:
-    """Rows that come in any order, in that of the table; of equal keys the other columns decide."""
+    """Rows in the table's order; for equal keys the other columns decide."""
     simple = [name for name, kind, _ in table.columns if name not in table.order and "<" not in kind]
     return found.sort_by([(name, "ascending") for name in (*table.order, *simple)])

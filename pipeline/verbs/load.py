@@ -1,4 +1,5 @@
-"""`kedge plan collect` and `kedge plan load`: collected tables validated, and what partitions and brokers hold."""
+"""`kedge plan collect` and `kedge plan load`: validates collected tables, and computes the loads of partitions and
+brokers."""
 
 from __future__ import annotations
 
@@ -31,9 +32,9 @@ _KNOWN_BESIDE: Final = (REPLICA_LOG, REPLICA_SAMPLE, BROKER_SAMPLE, QUARANTINE)
 
 @attrs.frozen
 class Load:
-    """Reads what was collected, writes it without what cannot be used, `quarantine`, and the loads. `consistent`:
-    whether it was read of one instant, where that is known. `age_max_s`, `window_s`: of samples, as `validate` and
-    `load` of the stages take them."""
+    """Reads the collected tables, writes them without unusable rows, `quarantine`, and the loads. `consistent`: whether
+    they come from one instant, if known. `age_max_s`, `window_s`: of samples, as in the stages `validate` and
+    `load`."""
 
     dry_run: bool = False
     consistent: bool | None = None
@@ -49,7 +50,7 @@ class Load:
         return (Wanted(BROKER), Wanted(PARTITION), *(Wanted(table, optional=True) for table in _KNOWN_BESIDE))
 
     def run(self, place: Place, given: Tables, _: Told) -> Said:
-        """Exit code 1 where something is in quarantine."""
+        """Exit code 1 if rows are in quarantine."""
         found = validate(given, age_max_s=self.age_max_s)
         found |= load(found, window_s=self.window_s)
         if not self.dry_run:
@@ -72,28 +73,28 @@ class Load:
 
 
 def _write(place: Place, found: Tables) -> None:
-    """All tables; the partitions last, without which there is no snapshot."""
+    """Write all tables, the partitions last, since they make the snapshot exist."""
     place.remove(PARTITION)
     for name in sorted(found, key=lambda name: name == PARTITION.name):
         place.write(TABLES[name], found[name])
 
 
 def _slowest(samples: Arrow) -> dict[str, float]:
-    """Of each kind of request that was measured, the time of the slowest broker."""
+    """For each measured kind of request the time of the slowest broker."""
     names = [name for name in BROKER_SAMPLE.names if name.endswith("_p99_ms")]
     times = {name: [time for time in samples.column(name).to_pylist() if time is not None] for name in names}
     return {name.removesuffix("_p99_ms"): max(found) for name, found in times.items() if found}
 
 
 def _bytes(found: Tables) -> int | None:
-    """Of all replicas of known size; None where there are partitions, and of none of them one is known."""
+    """The bytes of all replicas of known size; None if there are partitions and no size is known."""
     sizes = found[REPLICA_LOAD.name].column("size_bytes")
-    nobody_knows = len(sizes) and sizes.null_count == len(sizes)
-    return None if nobody_knows else sum(found[BROKER_LOAD.name].column("size_bytes").to_pylist())
+    is_unknown = len(sizes) and sizes.null_count == len(sizes)
+    return None if is_unknown else sum(found[BROKER_LOAD.name].column("size_bytes").to_pylist())
 
 
 def _known(loads: Arrow) -> dict[str, Any]:
-    """On what the rates that are known are based, and of how many partitions a rate, or a size, is not."""
+    """The bases of the known rates, and the numbers of partitions without a rate or size."""
     bases = counted(loads.filter(loads.column("write_bps").is_valid()).column("basis").to_pylist())
     nulls = {name: loads.column(name).null_count for name in ("write_bps", "size_bytes")}
     return {"bases": bases, "unrated": nulls["write_bps"], "unsized": nulls["size_bytes"]}
@@ -102,13 +103,13 @@ def _known(loads: Arrow) -> dict[str, Any]:
 def _size(said: dict[str, Any]) -> str:
     if said["bytes"] is None:
         return "no size is known"
-    meant = f", sizes of {said['averaged']} taken as the mean of their topic" if said["averaged"] else ""
+    meant = f", sizes of {said['averaged']} estimated as the mean of their topic" if said["averaged"] else ""
     return amount(said["bytes"]) + meant + (f", sizes not known of {said['unsized']}" if said["unsized"] else "")
 
 
 def _lines(said: dict[str, Any]) -> list[tuple[str, str]]:
     rates = {**said["bases"], "not known": said["unrated"]}
-    moment = "" if said["consistent"] in {None, True} else ", read while it changed"
+    moment = "" if said["consistent"] in {None, True} else ", read while the store changed"
     rows = [
         ("snapshot", f"{said['snapshot']} of {said['cluster']}{'' if said['written'] else ', not written'}{moment}"),
         ("holds", f"{said['brokers']} brokers, {said['partitions']} partitions, {_size(said)}"),
@@ -116,5 +117,5 @@ def _lines(said: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     if said["request_p99_ms"]:
         times = (f"{name.replace('_', ' ')} {time:g} ms" for name, time in said["request_p99_ms"].items())
-        rows.append(("requests", f"{', '.join(times)}: 99 of 100 at the slowest broker take no longer"))
+        rows.append(("requests", f"{', '.join(times)}: 99 percent at the slowest broker take no longer"))
     return rows + reason_rows("quarantined", said["quarantined"])

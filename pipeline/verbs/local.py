@@ -1,4 +1,4 @@
-"""A verb over snapshots in this process, or in several, each of which does one snapshot after the other."""
+"""Runs a verb over snapshots in this process, or in several, each of which handles one snapshot after the other."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pipeline.tables.files import Place
 from pipeline.verbs.verb import Said, Told, Verb, attempt, unheard
 
 _WORTH: Final = 32
-"""Snapshots that a process has to do: it takes as long to start as to plan a dozen of 10,000 partitions."""
+"""The snapshots that justify another process: its start takes as long as planning a dozen of 10,000 partitions."""
 
 
 def results(
     verb: Verb, places: Sequence[Place], told: Told, processes: int | None = None
 ) -> Iterator[tuple[Place, Said | PipelineError]]:
-    """Of each place in turn. `processes`: how many work; None: one per processor, where each has enough to do. Of one
-    place `told` hears what is done of it, of several how many are done."""
+    """The result of each place in turn. `processes`: their number; None: one per processor, if each has enough to do.
+    `told` gets the progress within a single place, or the number of finished places."""
     if len(places) == 1:
         yield places[0], attempt(verb, places[0], told)
         return
@@ -36,7 +36,7 @@ def _each(verb: Verb, places: Sequence[Place], count: int) -> Iterator[tuple[Pla
     if count < 2:
         yield from zip(places, map(work, places), strict=True)
         return
-    # Not forked: what pyarrow's threads hold would be held in the child for ever.
+    # Not forked: locks held by pyarrow's threads would stay locked in the child for ever.
     with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
         yield from zip(places, pool.map(work, places), strict=True)
 

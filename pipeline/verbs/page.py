@@ -1,4 +1,4 @@
-"""The page of a plan, of the tables of its snapshot and its own."""
+"""The page of a plan, from the tables of its snapshot and its own."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from pipeline.tables.files import Place
 
 
 def page_of(place: Place, found: Mapping[str, Arrow]) -> bytes:
-    """`found`: what `plan_page` wants, but for the outlook, and brokers, partitions and loads of the snapshot."""
+    """`found`: the tables for `plan_page` except the outlook, with brokers, partitions and loads of the snapshot."""
     page = plan_page({**found, **outlook(found)}, cluster=place.cluster, snapshot=place.snapshot)
     return page.encode()

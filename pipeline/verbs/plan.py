@@ -1,6 +1,6 @@
-"""`kedge plan drain`, `add` and so on: a plan of a snapshot, as tables that bear its name.
+"""`kedge plan drain`, `add` and so on: a plan of a snapshot, as tables with its name.
 
-Making it again replaces them, and takes away the waves of the former one. The table `plan` is written last: without it
+Making it again replaces them, and removes the waves of the earlier one. The table `plan` is written last: without it
 there is no plan.
 """
 
@@ -38,7 +38,8 @@ from pipeline.verbs.verb import Output, Said, Tables, Told
 
 @attrs.frozen
 class Plan:
-    """Reads a snapshot, writes the tables of the plan `name`; `plans`: where plan.json goes, `pages`: where a page."""
+    """Reads a snapshot, writes the tables of the plan `name`. `plans`: where to write plan.json, `pages`: where to
+    write a page."""
 
     name: str
     request: Request
@@ -58,14 +59,14 @@ class Plan:
         return (Wanted(BROKER), Wanted(PARTITION), Wanted(REPLICA_LOAD), *more)
 
     def run(self, place: Place, given: Tables, told: Told) -> Said:
-        """Exit code 1 where something that was asked for is not in the plan."""
+        """Exit code 1 if a part of the request is not in the plan."""
         found = plan(given, self.request, name=self.name, told=told, limits=self.limits, ignore_racks=self.ignore_racks)
         if not self.dry_run:
             self._write(place, found)
             if self.plans is not None:
                 self.plans.write(place, plan_json(found[PLAN_MOVE.name]))
             if self.pages is not None:
-                from pipeline.verbs.page import page_of  # noqa: PLC0415 - whoever asks for no page need not load it
+                from pipeline.verbs.page import page_of  # noqa: PLC0415 - needed for pages only
 
                 self.pages.write(place, page_of(place, {**given, **found}))
         return self._say(place, found)
@@ -102,7 +103,7 @@ def _rows(row: dict[str, Any], place: Place, *, dry_run: bool) -> list[tuple[str
 
 
 def _reductions(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    keyed = "keyed data may sit in two partitions for a while, and the partition of a key will change"
+    keyed = "records of a key may be in two partitions for a while, since the partition of a key changes"
     shown = [("shrinks", f"{row['topic']}: {row['partitions']} to {row['total_count']}") for row in rows[:50]]
     more = [("shrinks", f"and {len(rows) - 50} more topics")] if len(rows) > 50 else []
     return [*shown, *more, ("mind", keyed)] if rows else []

@@ -1,10 +1,10 @@
-"""`kedge plan run`: one cluster of a fleet from its snapshot to an export, by its policy.
+"""`kedge plan run`: takes one cluster from its snapshot to an export, by its policy.
 
-* A policy that says how samples count has the snapshot validated and loaded anew before.
-* The steps of the policy are planned in turn; the first that changes something is the plan. So a cluster is drained
-  before it is levelled, and gets one plan per snapshot. Where none changes anything the last one is, and says so.
-* A snapshot that was done by the same policy is not done again: the table `run` says so, written last. A run that ended
-  anywhere is begun anew, and writes the same.
+* If the policy has values for samples, the snapshot is validated and loaded again first.
+* The steps of the policy are planned in turn; the first one that changes something is the plan. So a cluster is drained
+  before it is levelled, and gets one plan per snapshot. If no step changes anything, the last one is the plan.
+* A snapshot that was done with the same policy is not done again: the table `run`, written last, records it. A run that
+  was interrupted is repeated, and writes the same.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Run:
         return loaded if self.again else (*loaded, Wanted(RUN, optional=True, last=True))
 
     def run(self, place: Place, given: Tables, told: Told) -> Said:
-        """Exit code 1 where a rule is broken, or something that was asked for is in no plan or wave."""
+        """Exit code 1 if a rule is broken, or a part of the request is in no plan or wave."""
         policy = self.fleet.of(place.cluster)
         if policy.skip:
             return _said({**_named(place), "skipped": True, "unchanged": False}, 0)
@@ -97,7 +97,7 @@ class Run:
         return {"folder": None if row["step"] is None else str(self.fleet.out / row["cluster"])}
 
     def _done(self, place: Place, last: Arrow | None, digests: tuple[str, str]) -> Said | None:
-        """What the last run of this cluster said, if it was of the same policy and contents and its export is there."""
+        """The result of the cluster's last run, if it had the same policy and contents and its export exists."""
         if last is None:
             return None
         (found,) = last.to_pylist()
@@ -108,7 +108,7 @@ class Run:
         return _said({**row, "unchanged": True, **self._folder(row)}, found["code"])
 
     def _plan(self, kept: Kept, policy: Policy, told: Told) -> tuple[dict[str, Any], int, str | None]:
-        """What is said, the exit code, and the step that is the plan; None: nothing was asked."""
+        """The result, the exit code, and the step that is the plan; None: no step had anything to do."""
         check = Check(policy.limits, policy.factor, policy.ignore_racks)
         checked = _run(check, kept, told)
         row = {**_named(kept), "violations": checked.row["counts"], "step": None, "plan": None}
@@ -163,18 +163,18 @@ def _said(row: dict[str, Any], code: int) -> Said:
 
 
 def words(row: dict[str, Any]) -> str:
-    """What is said of a cluster, in a sentence."""
+    """The result for a cluster in a sentence."""
     if row["skipped"]:
-        return "skipped, as the policy says"
-    broken = ", ".join(f"{count} {kind}" for kind, count in row["violations"].items()) or "nothing breaks a rule"
+        return "skipped by the policy"
+    broken = ", ".join(f"{count} {kind}" for kind, count in row["violations"].items()) or "no rule is broken"
     unchanged = "unchanged since the last run: " if row["unchanged"] else ""
     if row["plan"] is None:
-        return f"{unchanged}{broken}; nothing is asked for"
+        return f"{unchanged}{broken}; no step of the policy applies"
     plan = row["plan"]
-    done = "" if plan["complete"] else ", not all that was asked for"
+    done = "" if plan["complete"] else ", a part of the request was refused"
     time = "" if plan["eta_s"] is None else f", {duration(plan['eta_s'])}"
     if not plan["partitions_changed"]:
-        return f"{unchanged}{broken}; {row['step']}: nothing is to be done{done}"
+        return f"{unchanged}{broken}; {row['step']}: nothing to do{done}"
     waves = f"{plan['waves']} wave{'' if plan['waves'] == 1 else 's'}"
     copied = f"{of_partitions(plan['partitions_changed'])}, {size_words(plan['bytes_copied'])}, {waves}{time}"
     return f"{unchanged}{broken}; {row['step']}: {copied}{done}"

@@ -10,7 +10,7 @@ _LINES_MAX: Final = 20
 
 
 def counted(reasons: Iterable[str]) -> dict[str, int]:
-    """How often each reason was given, the most frequent first."""
+    """The number of each reason, the most frequent first."""
     return dict(sorted(Counter(reasons).items(), key=lambda item: (-item[1], item[0])))
 
 

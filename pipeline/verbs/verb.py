@@ -1,5 +1,4 @@
-"""What a verb is, what it says, and one run of it: in, the place of a snapshot; out, what is said of it, or why nothing
-is."""
+"""The protocol of verbs, their result, and one run: from the place of a snapshot to its result or the error."""
 
 from __future__ import annotations
 
@@ -16,12 +15,12 @@ from pipeline.written import written_as
 
 Tables: TypeAlias = dict[str, Arrow]
 Told: TypeAlias = Callable[[int, int], None]
-"""Called with how much is done, of how much."""
+"""Called with the amount done and the total."""
 
 
 @attrs.frozen
 class Said:
-    """Of a snapshot: as a JSON object, as lines for a person (a name and what is said of it), and the exit code."""
+    """The result for a snapshot: a JSON object, lines for people (a name and a text), and the exit code."""
 
     row: dict[str, Any]
     lines: Sequence[tuple[str, str]]
@@ -29,23 +28,23 @@ class Said:
 
 
 class Verb(Protocol):
-    """It travels to other processes, so it holds values alone. It may run again where it ran before."""
+    """It is sent to other processes, so it holds values only. It may be run again for the same snapshot."""
 
     @property
     def title(self) -> str:
-        """For a bar."""
+        """The title of a progress bar."""
 
     @property
     def wanted(self) -> Sequence[Wanted]:
         """The tables that it reads."""
 
     def run(self, place: Place, given: Tables, told: Told) -> Said:
-        """Make of the tables `given` what it makes, and write that at `place`, unless it is a dry run. Raises
-        PipelineError, and OSError where something cannot be written."""
+        """Compute the result from the tables `given`, and write it at `place`, unless it is a dry run. Raises
+        PipelineError, and OSError if a file cannot be written."""
 
 
 def attempt(verb: Verb, place: Place, told: Told) -> Said | PipelineError:
-    """What is said of the snapshot at `place`, or why it cannot be used: that harms no other."""
+    """The result for the snapshot at `place`, or why it cannot be used; other snapshots are not affected."""
     try:
         return verb.run(place, read_all(place, verb.wanted), told)
     except PipelineError as error:
@@ -53,13 +52,13 @@ def attempt(verb: Verb, place: Place, told: Told) -> Said | PipelineError:
 
 
 def unheard(_: int, __: int) -> None:
-    """For who counts snapshots, and not what is done of each."""
+    """No progress bar."""
 
 
 @attrs.frozen
 class Output:
-    """Where something goes beside the tables: a file; or of several clusters a folder with a file of each, of several
-    snapshots one with a folder per cluster."""
+    """Where to write something besides the tables: a file; for several clusters a folder with a file for each, for
+    several snapshots one with a folder per cluster."""
 
     path: Path
     suffix: str
@@ -67,7 +66,7 @@ class Output:
     by_snapshot: bool = False
 
     def write(self, place: Place, data: bytes) -> None:
-        """OSError names the file."""
+        """Raises OSError naming the file."""
         name = f"{place.cluster}/{place.snapshot}" if self.by_snapshot else place.cluster
         path = self.path / f"{name}.{self.suffix}" if self.by_cluster or self.by_snapshot else self.path
         with written_as(path):

@@ -1,4 +1,4 @@
-"""`kedge plan waves`: what of a plan may be copied at the same time, how fast, and how long it takes."""
+"""`kedge plan waves`: which parts of a plan are copied at the same time, their rates, and their times."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from pipeline.verbs.verb import Said, Tables, Told
 
 @attrs.frozen
 class Waves:
-    """Reads a snapshot and the plan `name`, writes its waves; the table `wave` last: waves that were not cut to their
-    end are none. `named`: JSON names cluster and snapshot."""
+    """Reads a snapshot and the plan `name`, writes its waves; the table `wave` last, since without it they are
+    incomplete. `named`: the JSON output names cluster and snapshot."""
 
     name: str
     settings: WaveSettings
@@ -47,7 +47,7 @@ class Waves:
         return (*of_plan, *map(Wanted, (BROKER, PARTITION, REPLICA_LOAD)), Wanted(BROKER_LOAD, optional=True))
 
     def run(self, place: Place, given: Tables, _: Told) -> Said:
-        """Exit code 1 where a move is in no wave, or a wave does not end in a sane time."""
+        """Exit code 1 if a move is in no wave, or a wave takes unreasonably long."""
         found = waves(given, self.name, self.settings)
         if not self.dry_run:
             place.remove(WAVE, self.name)

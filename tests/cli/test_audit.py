@@ -104,9 +104,9 @@ def test_a_stream_that_cannot_be_run_as_asked_is_exit_code_2_and_writes_nothing(
 @pytest.mark.parametrize(
     "name,text,said",
     [
-        ("kedge-audit.json", '{"version":0,"id":"x"}', "is a checkpoint of version 0, this kedge has version 1: "),
-        ("kedge-audit.json", "[]", "kedge-audit.json: cannot be read"),
-        ("mine.txt", "", "is neither empty nor a checkpoint of kedge audit --follow"),
+        ("kedge-audit.json", '{"version":0,"id":"x"}', "the checkpoint has version 0, this kedge version 1: "),
+        ("kedge-audit.json", "[]", "kedge-audit.json: the file cannot be read"),
+        ("mine.txt", "", "the folder is neither empty nor a checkpoint of kedge audit --follow"),
     ],
 )
 def test_a_folder_that_is_no_checkpoint_of_this_version_is_refused_and_left(
@@ -183,7 +183,7 @@ def test_samples_that_cannot_be_used_are_exit_code_2(tmp_path: Path) -> None:
     write(tmp_path, written())
     done = run("progress", tmp_path, "--samples", tmp_path)
     assert done.exit_code == 2
-    assert "none of replica_log, partition, broker" in done.stderr
+    assert "the folder has no table replica_log, partition, broker" in done.stderr
 
 
 def test_a_snapshot_of_no_samples_is_exit_code_2(tmp_path: Path) -> None:

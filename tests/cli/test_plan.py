@@ -123,7 +123,7 @@ def test_what_people_read_says_waves_files_rates_and_totals(tmp_path: Path, inpu
     lines = run("waves", tables, "--name", "drain", "--throttle", "1KiB").stdout.splitlines()
     assert lines == [
         "wave 1  4 partitions, 4 copies, 400 bytes, 0.4 s (0.4 s to 0.6 s)",
-        "mind    what is written to 4 partitions that are copied is not known: times are as if it were nothing",
+        "mind    the write rate of 4 partitions to copy is not known: times are computed without it",
         "in all  1 waves, 400 bytes, 0.4 s in all",
     ]
     assert "not throttled" in run("waves", tables, "--name", "drain").stdout
@@ -215,7 +215,9 @@ def test_a_plan_that_is_made_again_takes_its_waves_away(made: Path) -> None:
 def test_what_is_refused_is_counted_by_reason_and_is_exit_code_1(made: Path) -> None:
     code, planned = said("set-rf", made, "--factor", "10")
     assert (code, planned["complete"]) == (1, False)
-    assert planned["reasons"] == {"every broker left in the racks that may take it holds one already": 24}
+    assert planned["reasons"] == {
+        "every remaining broker in the possible racks already holds a replica of the partition": 24
+    }
     assert "refused" in run("set-rf", made, "--factor", "10").stdout
 
 
@@ -230,19 +232,19 @@ def test_a_snapshot_that_breaks_rules_is_exit_code_1(made: Path) -> None:
 @pytest.mark.parametrize(
     "arguments,message",
     [
-        (("drain", "{tables}", "--brokers", "9"), "no such brokers: [9]"),
-        (("drain", "{tables}"), "no broker is named and none is in state draining"),
+        (("drain", "{tables}", "--brokers", "9"), "unknown brokers: [9]"),
+        (("drain", "{tables}"), "no broker was named, and none has the state draining"),
         (
             ("drain", "{tables}", "--brokers", "1001", "--snapshot", "2"),
-            "holds no snapshot 2 of cluster east; the last that it holds: 1",
+            "the folder has no snapshot 2 of cluster east; the last ones: 1",
         ),
         (("drain", "{tables}", "--brokers", "1001", "--name", "../x"), "--name: expected letters"),
-        (("drain", "{tables}", "--brokers", "1001", "--name", ""), "--name: is empty, expected a name"),
-        (("waves", "{tables}", "--name", ""), "--name: is empty, expected a name"),
-        (("export", "{tables}", "{tables}/out", "--name", ""), "--name: is empty, expected a name"),
-        (("check", "{tables}", "--cluster", ""), "--cluster: is empty, expected a name"),
-        (("check", "{tables}", "--snapshot", ""), "--snapshot: is empty, expected a name"),
-        (("collect", "{tables}", "--cluster", "", "--snapshot", "1", "--map", __file__), "--cluster: is empty"),
+        (("drain", "{tables}", "--brokers", "1001", "--name", ""), "--name: expected a name, got an empty string"),
+        (("waves", "{tables}", "--name", ""), "--name: expected a name, got an empty string"),
+        (("export", "{tables}", "{tables}/out", "--name", ""), "--name: expected a name, got an empty string"),
+        (("check", "{tables}", "--cluster", ""), "--cluster: expected a name, got an empty string"),
+        (("check", "{tables}", "--snapshot", ""), "--snapshot: expected a name, got an empty string"),
+        (("collect", "{tables}", "--cluster", "", "--snapshot", "1", "--map", __file__), "--cluster: expected a name, got an empty string"),
         (
             ("drain", "{tables}", "--brokers", "1001", "--out", "{tables}"),
             "--out {tables}: expected a file, got a folder",
@@ -266,7 +268,7 @@ def test_a_snapshot_that_breaks_rules_is_exit_code_1(made: Path) -> None:
             "east.json: expected a file, got a folder",
         ),
         (("drain", "{tables}", "--brokers", "1001", "--disk-share", "2"), "disk share"),
-        (("drain", "{tables}/none", "--brokers", "1"), "there is no such folder"),
+        (("drain", "{tables}/none", "--brokers", "1"), "the folder does not exist"),
         (("waves", "{tables}", "--name", "none"), "no plan none of cluster east, snapshot 1"),
         (("export", "{tables}", "{tables}/out", "--name", "none"), "no plan none of cluster east, snapshot 1"),
         (("export", "{tables}", "{tables}", "--name", "none"), "no plan none of cluster east, snapshot 1"),

@@ -16,7 +16,9 @@ from pipeline.tables.arrow import from_rows
 from pipeline.tables.declared import BROKER, PLAN, REPLICA_LOAD, TABLES, WAVE
 from pipeline.tables.files import Place
 
-UNKNOWN = "no size is known of 6 partitions; 4 of them are copied: sums, bounds and balance of bytes are without them"
+UNKNOWN = (
+    "the size of 6 partitions is not known; 4 of them are copied: sums, bounds and balance of bytes do not include them"
+)
 
 
 def run(*arguments: object) -> Result:
@@ -77,8 +79,8 @@ def test_a_check_says_what_no_capacity_was_held_against(collected: Path, tmp_pat
     rows = [{**row, "disk_capacity_bytes": 10**12, "nw_in_capacity_bps": 1e9} for row in place.read(BROKER).to_pylist()]
     place.write(BROKER, from_rows(BROKER, [list(row.values()) for row in rows]))
     minded = [
-        "no size is known of 6 partitions: disks are held to their capacities without them",
-        "no rate is known of 6 partitions: networks are held to theirs without them",
+        "the size of 6 partitions is not known: disks were checked without them",
+        "the rate of 6 partitions is not known: networks were checked without them",
     ]
     code, found = said("check", collected)
     assert (code, found["mind"]) == (0, minded)
@@ -100,12 +102,12 @@ def test_a_plan_without_sizes_says_so_and_tells_no_bytes(collected: Path, tmp_pa
     assert "0 bytes" not in run("waves", collected, "--name", "drain", "--throttle", "1MB").stdout
     code, cut = said("waves", collected, "--name", "drain", "--throttle", "1MB")
     assert [(wave["bytes"], wave["eta_s"], wave["unsized"]) for wave in cut["waves"]] == [(None, None, 4)]
-    assert cut["mind"] == ["no size is known of 4 partitions that are copied: nothing says how long they take"]
+    assert cut["mind"] == ["the size of 4 partitions to copy is not known, and so is the time that they take"]
     assert run("export", collected, tmp_path / "out", "--name", "drain").exit_code == 0
     page = (tmp_path / "out/report.html").read_text()
-    assert f"Mind: {UNKNOWN}." in page
+    assert f"Note: {UNKNOWN}." in page
     assert 'class="verdict warn"' in page
-    assert "0 bytes" not in page.replace("0 bytes a second", "")
+    assert "0 bytes" not in page.replace("0 bytes per second", "")
     assert json.loads((tmp_path / "out/summary.json").read_bytes())["bytes_copied"] is None
     assert [wave.bytes for wave in read_export(tmp_path / "out").waves] == [None]
 
@@ -113,25 +115,25 @@ def test_a_plan_without_sizes_says_so_and_tells_no_bytes(collected: Path, tmp_pa
 @pytest.mark.parametrize("line", [("rebalance",), ("add", "--brokers", "4")], ids=["rebalance", "add"])
 def test_bytes_that_nobody_knows_cannot_be_levelled(line: tuple[str, ...], collected: Path, tmp_path: Path) -> None:
     verb, *more = line
-    mind = ["no size is known of 6 partitions: there is nothing to level by"]
+    mind = ["the size of 6 partitions is not known: the plan cannot level bytes"]
     code, planned = said(verb, collected, *more, "--report", tmp_path / "page.html")
     assert (code, planned["complete"], planned["mind"]) == (1, False, mind)
-    assert f"nothing could be done. Mind: {mind[0]}." in (tmp_path / "page.html").read_text()
+    assert f"the whole request was refused. Note: {mind[0]}." in (tmp_path / "page.html").read_text()
     with_sizes(collected, size_bytes=[1000, None, None, None, None, None])
-    assert said(verb, collected, *more)[1]["mind"][0].endswith("without them")
+    assert said(verb, collected, *more)[1]["mind"][0].endswith("do not include them")
 
 
 def test_a_budget_that_ends_before_the_level_is_told(made: Path) -> None:
     code, planned = said("rebalance", made, "--max-bytes", "0")
     most = planned["size_max_mean_after"]
-    what = f"the fullest broker stays at {most:.4f}, above 1.01 times the mean that was asked for"
-    assert planned["mind"] == [f"{what}: no more than 0 bytes may be copied"]
+    what = f"the fullest broker stays at {most:.4f}, above the requested 1.01 times the mean"
+    assert planned["mind"] == [f"{what}: at most 0 bytes may be copied"]
     assert (code, planned["complete"], planned["rejected"], planned["replicas_copied"]) == (1, False, 0, 0)
     enough = said("rebalance", made, "--max-bytes", "0", "--tolerance", "0.9")
     assert (enough[0], enough[1]["mind"]) == (0, [])
     code, planned = said("rebalance", made, "--max-bytes", "300MB")
     assert (code, planned["mind"]) == (1, []), "each replica that stays has its reason"
-    assert "it would go beyond the bytes that may be moved" in planned["reasons"]
+    assert "the replica exceeds the bytes that may still be moved" in planned["reasons"]
 
 
 def test_plans_without_sizes_are_compared_and_no_bytes_are_told(collected: Path) -> None:
@@ -160,7 +162,7 @@ def test_unknown_writes_are_told_beside_times_that_take_them_for_none(collected:
     with_sizes(collected, size_bytes=[2048] * 6)
     assert run("drain", collected, "--brokers", "1").exit_code == 0
     code, cut = said("waves", collected, "--name", "drain", "--throttle", "1KiB")
-    what = "what is written to 4 partitions that are copied is not known: times are as if it were nothing"
+    what = "the write rate of 4 partitions to copy is not known: times are computed without it"
     assert (code, cut["mind"]) == (0, [what])
     with_sizes(collected, write_bps=[1.0] * 6, completeness=[1.0] * 6)
     assert run("drain", collected, "--brokers", "1").exit_code == 0
@@ -180,7 +182,7 @@ def test_a_plan_of_a_snapshot_that_was_collected_anew_is_refused_until_it_is_mad
     before = files(tmp_path)
     result = run(*line)
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
-    assert "plan drain: its snapshot was collected anew since it was made; make it again" in result.stderr
+    assert "plan drain: its snapshot was collected again after the plan was made; make the plan again" in result.stderr
     assert files(tmp_path) == before
     assert run(*drain).exit_code == 0
     assert run(*line).exit_code == 0
@@ -194,7 +196,7 @@ def test_in_a_fleet_only_the_cluster_that_was_collected_anew_is_left_out(made: P
     put(made, seed=3)
     code, found = said(*line)
     assert (code, [row["cluster"] for row in found["clusters"]]) == (2, ["west"])
-    assert run(*line).stderr.startswith("cluster east: plan leaders: its snapshot was collected anew")
+    assert run(*line).stderr.startswith("cluster east: plan leaders: its snapshot was collected again")
 
 
 def test_a_throttle_without_its_unit_is_refused(made: Path) -> None:
@@ -220,7 +222,7 @@ def test_waves_that_do_not_end_in_a_sane_time_are_told_in_years_and_are_exit_cod
     (mind,) = [text for text in result.stdout.splitlines() if text.startswith("mind")]
     assert result.exit_code == 1
     assert " years" in mind
-    assert "needs a higher rate (--throttle" in mind
+    assert "use a higher rate (--throttle" in mind
     code, cut = said(*line)
     assert (code, len(cut["mind"])) == (1, 1)
     assert cut["waves"][0]["eta_s"] > 2 * 365 * 86_400
@@ -239,12 +241,12 @@ def test_times_are_read_in_hours_and_days_and_are_seconds_in_json(collected: Pat
 def test_a_plan_that_is_not_there_is_told_by_name_with_those_that_are(made: Path) -> None:
     result = run("waves", made, "--name", "nope")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "kedge: no plan nope of cluster east, snapshot 1: none was made of it\n"
+    assert result.stderr == "kedge: no plan nope of cluster east, snapshot 1: no plan was made of it\n"
     assert run("leaders", made).exit_code == 0
     assert run("rebalance", made, "--name", "second").exit_code in {0, 1}
     for line in (("waves", made), ("export", made, made.parent / "out")):
         result = run(*line, "--name", "nope")
-        assert result.stderr == "kedge: no plan nope of cluster east, snapshot 1: made of it: leaders, second\n"
+        assert result.stderr == "kedge: no plan nope of cluster east, snapshot 1: there are leaders, second\n"
     result = run("waves", made, "--name", "nope", "--all-clusters")
     assert result.stderr == f"kedge: {made}: no cluster has a plan nope\n"
 
@@ -270,4 +272,4 @@ def test_a_leader_that_is_not_the_first_of_its_row_is_told_in_words(made: Path) 
     place.write(TABLES["partition"], from_rows(TABLES["partition"], [list(row.values()) for row in rows]))
     result = run("check", made)
     assert result.exit_code == 1
-    assert "topic-000000-0: led by replica 3 of its row, the first is to lead (the preferred leader)" in result.stdout
+    assert "topic-000000-0: led by replica 3 instead of the first one (the preferred leader)" in result.stdout

@@ -81,7 +81,7 @@ def test_a_cluster_of_which_nothing_is_asked_is_told_and_is_no_failure(fleet: Pa
     put(fleet, "south")
     result = run("drain", fleet, "--all-clusters")
     assert result.exit_code == 0
-    assert result.stderr == "cluster south: drain: no broker is named and none is in state draining\n"
+    assert result.stderr == "cluster south: drain: no broker was named, and none has the state draining\n"
     waves = run("waves", fleet, "--name", "drain", "--all-clusters", "--json")
     assert [row["cluster"] for row in json.loads(waves.stdout)["clusters"]] == ["east", "north"]
 
@@ -100,7 +100,7 @@ def test_a_fleet_is_of_the_snapshot_that_is_named_or_the_last_of_each_cluster(fl
         (("--all-clusters", "--cluster", "east"), "--cluster and --all-clusters exclude each other"),
         (("--master", "local[1]"), "need --engine spark"),
         (("--engine", "spark", "--master", "local", "--remote", "sc://x"), "--master and --remote exclude each other"),
-        (("--all-clusters", "--snapshot", "9"), "holds no table partition of snapshot 9"),
+        (("--all-clusters", "--snapshot", "9"), "the folder has no table partition of snapshot 9"),
         (("--all-clusters", "--out", "{file}"), "expected a folder"),
     ],
 )  # fmt: skip

@@ -106,7 +106,7 @@ def test_waves_and_checks_are_made_of_every_snapshot(past: Path) -> None:
     code, found = said("check", past, "--all-snapshots", "--factor", "4")
     assert (code, [row["counts"] for row in found["snapshots"]]) == (1, [{"RF": 600}] * 3)
     lines = run("check", past, "--all-snapshots").stdout.splitlines()
-    assert lines == [line for day in DAYS for line in (f"snapshot  {day}", "found     nothing breaks a rule")]
+    assert lines == [line for day in DAYS for line in (f"snapshot  {day}", "found     no rule is broken")]
 
 
 def test_a_snapshot_that_cannot_be_planned_is_told_and_the_others_are(past: Path) -> None:
@@ -217,14 +217,14 @@ def test_a_plan_without_waves_or_rates_has_no_time(past: Path) -> None:
     [
         (("compare", "{}", "--name", "none"), "no plan none in any of 3 snapshots of cluster east"),
         (("compare", "{}", "--name", "rebalance", "--name", "x"), "no plan x in any"),
-        (("compare", "{}", "--name", "rebalance", "--snapshot", "1"), "holds no snapshot 1 of cluster east"),
+        (("compare", "{}", "--name", "rebalance", "--snapshot", "1"), "the folder has no snapshot 1 of cluster east"),
         (("compare", "{}", "--name", "x", "--snapshot", "2026-11-20"), "no plan x in snapshot 2026-11-20"),
-        (("compare", "{}", "--name", ""), "--name: is empty"),
-        (("compare", "{}/none", "--name", "x"), "there is no such folder"),
+        (("compare", "{}", "--name", ""), "--name: expected a name, got an empty string"),
+        (("compare", "{}/none", "--name", "x"), "the folder does not exist"),
         (("compare", "{}"), "Missing option '--name'"),
         (("check", "{}", "--all-snapshots", "--snapshot", "1"), "--snapshot and --all-snapshots exclude each other"),
         (("check", "{}", "--since", "1"), "--since and --until need --all-snapshots"),
-        (("check", "{}", "--all-snapshots", "--until", ""), "--until: is empty"),
+        (("check", "{}", "--all-snapshots", "--until", ""), "--until: expected a name, got an empty string"),
         (("check", "{}", "--all-snapshots", "--since", "2027"), "no snapshot since 2027 has a table partition"),
         (
             ("compare", "{}", "--name", "x", "--snapshot", "2026-11-20", "--since", "1"),

@@ -66,7 +66,8 @@ def test_sizes_that_are_the_mean_of_their_topic_are_told(tmp_path: Path) -> None
     more = {**MAP, "partitions": [*ENTRIES, {"topic": "u", "partition": 0, "replicas": [1]}]}
     done = collect(tmp_path, map=more, partition_meta={"t": {"0": {"Size": 1024.0}, "2": {"Size": 3072.0}}})
     holds = (
-        "holds     3 brokers, 4 partitions, 12.0 KiB, sizes of 1 taken as the mean of their topic, sizes not known of 1"
+        "holds     3 brokers, 4 partitions, 12.0 KiB, sizes of 1 estimated as the mean of their topic, "
+        "sizes not known of 1"
     )
     assert (done.exit_code, done.stdout.splitlines()[1]) == (0, holds)
     whole = {"t": {str(p): {"Size": 1024.0} for p in range(3)}, "u": {"0": {"Size": 1.0}}}
@@ -100,7 +101,7 @@ def test_published_clusters_are_collected_by_the_name_of_one(tmp_path: Path, sha
 
 def test_a_cluster_that_a_list_lacks_is_refused_with_those_that_it_has(tmp_path: Path, shared_data: Path) -> None:
     line = refused(tmp_path, collect(tmp_path, "--broker-list", shared_data / "wikimedia_clusters.json", map=MAP))
-    assert "lists the clusters jumbo-eqiad, logging-codfw" in line
+    assert "expected one of its clusters (jumbo-eqiad, logging-codfw" in line
     assert "'east'" in line
 
 
@@ -123,7 +124,7 @@ def test_a_file_of_another_kind_is_refused_and_nothing_is_written(tmp_path: Path
 @pytest.mark.parametrize(
     "content,words",
     [
-        ('{"a": 1}', "expected a JSON object with a list under 'partitions', which is not there"),
+        ('{"a": 1}', "expected a JSON object with a list under 'partitions'; the key is missing"),
         ('{"partitions": null}', "expected a list under 'partitions', got null"),
         ('{"partitions": {}}', "expected a list under 'partitions', got an object"),
         ("[]", "expected a JSON object, got a list"),

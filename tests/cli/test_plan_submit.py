@@ -109,7 +109,7 @@ def test_json_is_an_object_per_wave_and_one_at_the_end(running: Made) -> None:
 def test_a_plan_with_throttles_is_one_line_and_exit_code_2_where_none_pass(running: Made) -> None:
     done = run(running)
     assert (done.exit_code, done.stdout) == (2, "")
-    why = "its waves have throttles, and none pass through the legacy key; --no-throttle does without"
+    why = "the waves have throttles, which the legacy key cannot set; --no-throttle submits them without"
     assert done.stderr == f"kedge: {running.folder}: {why}\n"
 
 
@@ -225,7 +225,7 @@ def test_a_module_that_cannot_be_imported_is_one_line(
 
 def test_a_folder_that_is_no_export_is_told_before_a_store_is_asked(tmp_path: Path) -> None:
     done = CliRunner().invoke(kedge, ["plan", "submit", str(tmp_path), *STORE])
-    assert (done.exit_code, "no export with a manifest: manifest.json: No such file or directory\n" in done.stderr) == (
+    assert (done.exit_code, "expected an export with manifest.json: No such file or directory\n" in done.stderr) == (
         2,
         True,
     )

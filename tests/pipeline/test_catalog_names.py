@@ -44,7 +44,7 @@ def test_a_catalog_is_named_apart_from_folders() -> None:
         ("catalog:", "parquet", "catalog:: expected catalog:SCHEMA or catalog:CATALOG.SCHEMA"),
         ("catalog:a`b", "delta", "expected catalog:SCHEMA"),
         ("catalog:a.b", "orc", "format: expected one of parquet, delta, iceberg; got 'orc'"),
-        ("s3a://b/k", "iceberg", "s3a://b/k: tables of iceberg are in a catalog, catalog:CATALOG.SCHEMA"),
+        ("s3a://b/k", "iceberg", "s3a://b/k: iceberg tables need a catalog, catalog:CATALOG.SCHEMA"),
     ],
 )
 def test_what_is_no_catalog_or_no_format_is_refused(text: str, kind: str, said: str) -> None:
@@ -61,7 +61,7 @@ def test_only_spark_reads_and_writes_a_catalog(command: str, tmp_path: Path) -> 
     assert (done.exit_code, done.stdout, done.stderr) == (2, "", said)
     done = CliRunner().invoke(kedge, ["plan", command, str(tmp_path), *more, "--format", "delta", "--engine", "local"])
     assert (done.exit_code, done.stderr.count("only Spark reads and writes delta")) == (2, 1)
-    with pytest.raises(BadInput, match="Spark alone reads and writes a catalog"):
+    with pytest.raises(BadInput, match="only Spark reads and writes a catalog"):
         find_place("catalog:kedge", PARTITION, None, None)
 
 
@@ -77,9 +77,9 @@ def test_snapshots_are_found_in_what_a_catalog_lists() -> None:
     assert [(p.cluster, p.snapshot) for p in find_places(root, PARTITION, None)] == [("east", "2"), ("west", "1")]
     assert [p.snapshot for p in find_snapshots(root, PARTITION, "east")] == ["1", "2"]
     assert [p.has(PLAN, "drain") for p in find_snapshots(root, PARTITION, "east")] == [True, False]
-    with pytest.raises(NotFound, match="catalog:kedge: holds no snapshot 3 of cluster west"):
+    with pytest.raises(NotFound, match="catalog:kedge: the folder has no snapshot 3 of cluster west"):
         find_place(root, PARTITION, "west", "3")
-    with pytest.raises(NotFound, match="catalog:kedge: holds no table partition"):
+    with pytest.raises(NotFound, match="catalog:kedge: the folder has no table partition"):
         find_places(Listed("catalog:kedge"), PARTITION, None)
 
 
@@ -101,7 +101,7 @@ def test_a_table_without_rows_is_there_only_with_its_plan() -> None:
     bare = Given(Location("catalog:kedge"), "c", "1")
     with pytest.raises(NotFound, match="catalog:kedge: no table broker of cluster c, snapshot 1"):
         bare.read(BROKER)
-    with pytest.raises(NotFound, match="no plan p of cluster c, snapshot 1: none in catalog:kedge"):
+    with pytest.raises(NotFound, match="no plan p of cluster c, snapshot 1 in catalog:kedge"):
         bare.read(PLAN, "p")
     with pytest.raises(NotFound):
         bare.read(PLAN_MOVE, "p")

@@ -94,8 +94,8 @@ def test_a_folder_that_does_not_fit_is_named(landing: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "files,said",
     [
-        ({}, "expected one file map or tree"),
-        ({"map": placed(2), "tree": "{}"}, "expected one file map or tree"),
+        ({}, "expected exactly one file named map or tree"),
+        ({"map": placed(2), "tree": "{}"}, "expected exactly one file named map or tree"),
         ({"map": "[1"}, "map.json: not a whole JSON file"),
         ({"map": placed(2), "mapping": "{}"}, "mapping.json: expected a name that begins with one of"),
     ],
@@ -145,8 +145,8 @@ def test_a_dry_run_writes_nothing(landing: Path, tmp_path: Path) -> None:
         ("in/{cluster}", "expected {cluster} and {snapshot}, each once"),
         ("in/{cluster}/{cluster}/{snapshot}", "each once"),
         ("in/{cluster}/{day}", "each once"),
-        ("nowhere/{cluster}/{snapshot}", "there is no such folder"),
-        ("in/{cluster}/{snapshot}/more", "no folder fits"),
+        ("nowhere/{cluster}/{snapshot}", "the folder does not exist"),
+        ("in/{cluster}/{snapshot}/more", "no folder matches"),
         pytest.param(
             "s3://kedge.invalid/{cluster}/{snapshot}?endpoint_override=127.0.0.1:1&scheme=http",
             "cannot be reached",

@@ -79,7 +79,7 @@ def test_throttles_name_rates_and_replicas_as_kafka_does(made: dict[str, Arrow],
 def test_an_export_is_the_same_to_the_byte_and_replaces_the_former_one(made: dict[str, Arrow], tmp_path: Path) -> None:
     first = exported(made, tmp_path / "out")
     (tmp_path / "out/stray").write_text("x")
-    assert verify(tmp_path / "out") == ["stray: is not in the manifest"]
+    assert verify(tmp_path / "out") == ["stray: the file is not in the manifest"]
     assert exported(made, tmp_path / "out") == first
     assert verify(tmp_path / "out") == []
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
@@ -102,10 +102,10 @@ def test_a_file_that_was_changed_or_taken_away_is_found(made: dict[str, Arrow], 
     (tmp_path / "out/plan.json").write_text("{}")
     (tmp_path / "out/waves/wave-0001.json").unlink()
     assert verify(tmp_path / "out") == [
-        "waves/wave-0001.json: is not there",
-        "plan.json: is another than the manifest says",
+        "waves/wave-0001.json: the file is missing",
+        "plan.json: the file differs from the manifest",
     ]
-    with pytest.raises(BadInput, match="no export with a manifest"):
+    with pytest.raises(BadInput, match="expected an export with"):
         verify(tmp_path)
 
 

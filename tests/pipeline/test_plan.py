@@ -297,7 +297,9 @@ def test_a_higher_factor_is_refused_where_a_broker_that_stays_could_not_send_to_
     found = made(given, SetFactor(3))  # 1 leads: a copy of 60 bytes/s to each of two is more than its 100
     assert rows(found, "plan_move") == []
     (reason,) = rows(found, "plan_reason")
-    assert reason["reason"] == "a broker that keeps its replica could not send what more of them take, if it led"
+    assert (
+        reason["reason"] == "a broker that keeps its replica could not send to the added ones, if it led the partition"
+    )
     given["broker"] = tables([broker(1, nw_out=120.0), *brokers[1:]], [])["broker"]
     assert rows(made(given, SetFactor(3)), "plan_move")[0]["target_replicas"] == [1, 2, 3]
 

@@ -45,7 +45,7 @@ def test_the_page_of_a_drain_says_what_it_does_and_has_every_plot() -> None:
     assert "url(" not in page
     (verdict,) = [words for words in read.words if words.startswith("This plan")]
     assert verdict.startswith("This plan empties brokers 1001, 1002: ")
-    assert "are copied, as little as can be. " in verdict
+    assert "are copied, the least possible. " in verdict
     assert labels(page) == [
         "bytes per broker",
         "preferred leaders per broker",
@@ -62,8 +62,8 @@ def test_the_page_of_a_drain_says_what_it_does_and_has_every_plot() -> None:
         (Add(((1012, None),)), "levels bytes onto broker 1012"),
         (Rebalance(), "levels bytes over all brokers"),
         (SetFactor(4), "gives partitions 4 replicas"),
-        (Leaders(), "and nothing is copied"),
-        (ReducePartitions(1 << 40, 1e12), "partitions could go"),
+        (Leaders(), "and no data is copied"),
+        (ReducePartitions(1 << 40, 1e12), "partitions could be removed"),
         (Drain((1003,)), "empties broker 1003"),
     ],
 )
@@ -122,8 +122,8 @@ def test_waves_without_rates_are_drawn_by_bytes_and_say_so() -> None:
     assert "waves over time" in labels(page)
     free = {**GIVEN, "broker": tables([broker(1001 + i, f"r{i % 3}") for i in range(12)], [])["broker"]}
     words = "".join(Words(page_of(free, Drain((1001,)), WaveSettings(per_broker=2))).words)
-    assert "not throttled, so nothing says how long they take" in words
-    assert "No rate is set, so bars are bytes" in words
+    assert "not throttled, so their time is not known" in words
+    assert "No rate is set, so the bars show bytes" in words
 
 
 @pytest.mark.slow

@@ -82,7 +82,7 @@ def test_a_column_that_is_missing_or_null_or_of_another_type_is_named() -> None:
     with pytest.raises(BadInput, match="column broker_id is null in 1 rows"):
         conform(BROKER, nulls, "here")
     words = BROKERS.set_column(0, "broker_id", pa.array(["one", "two"]))
-    with pytest.raises(BadInput, match="here: not of the types of table broker"):
+    with pytest.raises(BadInput, match="here: the types differ from those of table broker"):
         conform(BROKER, words, "here")
 
 
@@ -127,7 +127,7 @@ def test_the_only_cluster_and_the_last_snapshot_are_found_where_none_is_named(tm
         Place(tmp_path, "east", snapshot).write(BROKER, BROKERS)
     assert find_place(tmp_path, BROKER, None, None) == Place(tmp_path, "east", "2026-10")
     Place(tmp_path, "west", "1").write(BROKER, BROKERS)
-    with pytest.raises(BadInput, match="east, west: name one"):
+    with pytest.raises(BadInput, match="name one of east, west"):
         find_place(tmp_path, BROKER, None, None)
     assert find_place(tmp_path, BROKER, "west", None).snapshot == "1"
     Place(tmp_path, "east", "2026-11").write(BROKER, BROKERS)
@@ -135,7 +135,7 @@ def test_the_only_cluster_and_the_last_snapshot_are_found_where_none_is_named(tm
     assert find_place(tmp_path, BROKER, "east", None).snapshot == "2026-10"
     with pytest.raises(NotFound, match="no snapshot of cluster north"):
         find_place(tmp_path, BROKER, "north", None)
-    with pytest.raises(NotFound, match="no such folder"):
+    with pytest.raises(NotFound, match="the folder does not exist"):
         find_place(tmp_path / "none", BROKER, None, None)
 
 
@@ -159,7 +159,7 @@ def test_what_is_wanted_is_read_by_name_and_only_what_may_be_missing_is(place: P
     place.write(BROKER, BROKERS)
     wanted = [Wanted(BROKER), Wanted(PARTITION, optional=True)]
     assert list(read_all(place, wanted)) == ["broker"]
-    with pytest.raises(NotFound, match="no table partition of this snapshot"):
+    with pytest.raises(NotFound, match="the snapshot has no table partition"):
         read_all(place, [Wanted(BROKER), Wanted(PARTITION)])
 
 
@@ -175,5 +175,5 @@ def test_of_a_fleet_every_cluster_that_has_the_snapshot_is_found_by_name(tmp_pat
     assert found(None) == [("east", "2"), ("north", "2"), ("west", "1")]
     with pytest.raises(NotFound, match="no table broker of snapshot 3"):
         found("3")
-    with pytest.raises(NotFound, match="holds no table partition"):
+    with pytest.raises(NotFound, match="the folder has no table partition"):
         find_places(tmp_path, PARTITION, None)

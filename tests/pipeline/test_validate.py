@@ -46,16 +46,16 @@ def test_what_was_validated_is_valid(given: dict[str, Arrow]) -> None:
 @pytest.mark.parametrize(
     "row,reason",
     [
-        (partition("a b", 0, [1]), "the topic's name is none"),
-        (partition("t", -1, [1]), "a negative partition id"),
-        (partition("t", 0, [2, 1]), "the partition stands twice"),
-        (partition("t", 1, []), "no replicas"),
-        (partition("t", 1, [-1]), "a negative broker id among replicas"),
+        (partition("a b", 0, [1]), "the topic's name is invalid"),
+        (partition("t", -1, [1]), "the partition id is negative"),
+        (partition("t", 0, [2, 1]), "the partition occurs twice"),
+        (partition("t", 1, []), "the partition has no replicas"),
+        (partition("t", 1, [-1]), "replicas has a negative broker id"),
         (partition("t", 1, [1, 2, 1]), DUPLICATE_REPLICAS),
-        (partition("t", 1, [1, 2], isr=[2, 2]), "a broker stands twice among isr"),
-        (partition("t", 1, [1, 2], target=[3, -3]), "a negative broker id among target_replicas"),
-        (partition("t", 1, [1, 2], write_bps=-1.0), "write_bps is negative or no number"),
-        (partition("t", 1, [1, 2], write_bps=float("nan")), "write_bps is negative or no number"),
+        (partition("t", 1, [1, 2], isr=[2, 2]), "a broker occurs twice among isr"),
+        (partition("t", 1, [1, 2], target=[3, -3]), "target_replicas has a negative broker id"),
+        (partition("t", 1, [1, 2], write_bps=-1.0), "write_bps is negative or not a number"),
+        (partition("t", 1, [1, 2], write_bps=float("nan")), "write_bps is negative or not a number"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -72,11 +72,11 @@ def test_a_bad_partition_is_quarantined_and_the_others_stay(row: tuple[Any, ...]
 @pytest.mark.parametrize(
     "row,reason",
     [
-        (broker(-1), "a negative broker id"),
-        (broker(1), "the broker stands twice"),
-        (broker(4, state="ill"), "the state is none of alive, draining, dead"),
-        (broker(4, disk=-1), "disk_capacity_bytes is negative or no number"),
-        (broker(4, nw_in=float("inf")), "nw_in_capacity_bps is negative or no number"),
+        (broker(-1), "the broker id is negative"),
+        (broker(1), "the broker occurs twice"),
+        (broker(4, state="ill"), "the state is not one of alive, draining, dead"),
+        (broker(4, disk=-1), "disk_capacity_bytes is negative or not a number"),
+        (broker(4, nw_in=float("inf")), "nw_in_capacity_bps is negative or not a number"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -89,17 +89,17 @@ def test_a_bad_broker_is_quarantined(row: tuple[Any, ...], reason: str) -> None:
 def test_a_broker_that_is_not_listed_and_holds_replicas_is_dead_and_that_is_said() -> None:
     found = validate(tables(BROKERS, [partition("t", 0, [1, 7], target=[8])]))
     assert [(b["broker_id"], b["state"]) for b in found["broker"].to_pylist()][3:] == [(7, "dead"), (8, "dead")]
-    assert reasons(found) == ["holds replicas and is not listed: taken for dead"] * 2
+    assert reasons(found) == ["the broker holds replicas and is not listed: it counts as dead"] * 2
 
 
 @pytest.mark.parametrize(
     "log,reason",
     [
-        ((1, "t", 0, -5), "a negative size"),
-        ((1, "u", 0, 5), "an unknown partition"),
-        ((1, "t", 9, 5), "an unknown partition"),
-        ((9, "t", 0, 5), "an unknown broker"),
-        ((3, "t", 0, 5), "the broker is no replica of the partition"),
+        ((1, "t", 0, -5), "the size is negative"),
+        ((1, "u", 0, 5), "the partition is unknown"),
+        ((1, "t", 9, 5), "the partition is unknown"),
+        ((9, "t", 0, 5), "the broker is unknown"),
+        ((3, "t", 0, 5), "the broker holds no replica of the partition"),
     ],
 )
 def test_a_bad_log_is_quarantined(log: tuple[Any, ...], reason: str) -> None:
@@ -116,14 +116,14 @@ def test_a_log_of_a_target_is_as_good_as_one_of_a_replica() -> None:
 def test_a_log_that_stands_twice_counts_once() -> None:
     found = validate(tables(BROKERS, [GOOD], [(1, "t", 0, 7), (1, "t", 0, 9)]))
     assert found["replica_log"].num_rows == 1
-    assert reasons(found) == ["the log stands twice"]
+    assert reasons(found) == ["the log occurs twice"]
 
 
 def test_a_size_far_from_its_brothers_is_quarantined() -> None:
     logs = [(1, "t", 0, 1 << 30), (2, "t", 0, 1 << 30), (3, "t", 0, 11 << 30)]
     found = validate(tables(BROKERS, [partition("t", 0, [1, 2, 3])], logs))
     assert found["replica_log"].column("broker_id").to_pylist() == [1, 2]
-    assert reasons(found) == ["more than ten times the size of its brothers"]
+    assert reasons(found) == ["the log is more than ten times as large as others of the partition"]
 
 
 def test_samples_are_held_to_names_rates_and_age() -> None:
@@ -146,13 +146,13 @@ def test_samples_are_held_to_names_rates_and_age() -> None:
     found = validate(given)
     assert (found["replica_sample"].num_rows, found["broker_sample"].num_rows) == (1, 1)
     assert sorted(reasons(found)) == [
-        "an unknown broker",
-        "an unknown partition",
-        "an unknown topic",
-        "disk_free_bytes is negative or no number",
-        "in_bps is negative or no number",
-        "more than 86400 s older than the newest",
-        "neither a partition nor a broker",
+        "disk_free_bytes is negative or not a number",
+        "in_bps is negative or not a number",
+        "the broker is unknown",
+        "the partition is unknown",
+        "the row has neither a partition nor a broker",
+        "the sample is more than 86400 s older than the newest",
+        "the topic is unknown",
     ]
 
 

@@ -212,7 +212,7 @@ def test_a_rate_at_or_below_what_is_written_is_refused() -> None:
     made = {**given, **plan(given, Drain((1,)), name="p")}
     refused = waves(made, "p", WaveSettings(throttle_bps=10.0))
     assert [row["reason"] for row in rows(refused, "wave_reason")] == [
-        "the rate is at or below what is written to it: the copy would never end"
+        "the copy rate does not exceed the rate of writing: the copy would never end"
     ]
     (wave,) = rows(waves(made, "p", WaveSettings(throttle_bps=40.0)), "wave")
     assert (wave["eta_low_s"], wave["eta_s"], wave["eta_high_s"]) == (2.25, 3.0, 6.0)
@@ -235,7 +235,7 @@ def test_rates_come_from_the_head_room_of_each_broker() -> None:
 def test_a_partition_without_a_leader_has_no_source() -> None:
     given = {**tables([broker(1), broker(2)], [partition("t", 0, [1], leader=-1)]), "replica_load": loads({})}
     found = waves({**given, **plan(given, Drain((1,)), name="p")}, "p", WaveSettings())
-    assert [row["reason"] for row in rows(found, "wave_reason")] == ["it has no leader that a copy could come from"]
+    assert [row["reason"] for row in rows(found, "wave_reason")] == ["the partition has no live leader to copy from"]
 
 
 @pytest.mark.parametrize(

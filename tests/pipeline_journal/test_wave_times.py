@@ -136,7 +136,9 @@ def _gone(folder: Path) -> None:
     (folder / "manifest.json").unlink()
 
 
-@pytest.mark.parametrize("harm,said", [(_changed, "is another than the manifest says"), (_gone, "no export with a")])
+@pytest.mark.parametrize(
+    "harm,said", [(_changed, "the file differs from the manifest"), (_gone, "expected an export with")]
+)
 def test_a_folder_that_is_no_export_is_one_line_and_exit_code_2(
     harm: Callable[[Path], None], said: str, tmp_path: Path
 ) -> None:

@@ -267,14 +267,14 @@ def test_a_server_that_does_not_answer_is_one_line_after_the_deadline(line: tupl
     fleets.write(tmp_path, {"g0": fleets.generated(1)["g0"]})
     write_journal(tmp_path / "journal", written())
     with silent() as server:
-        for port, why in ((free_port(), "Connection refused"), (server.getsockname()[1], "it says nothing")):
+        for port, why in ((free_port(), "Connection refused"), (server.getsockname()[1], "the server sent no answer")):
             address = f"127.0.0.1:{port}"
             begun = time.monotonic()
             (done,) = here(
                 [*(word.format(tmp_path) for word in line), "--engine", "spark", "--remote-timeout", "1",
                  "--remote", f"sc://{address}/;token=secret"]
             )  # fmt: skip
-            said = f"kedge: sc://{address}: no answer of a server of Spark Connect within 1 s: "
+            said = f"kedge: sc://{address}: no server of Spark Connect answered within 1 s: "
             assert done[:2] == (2, "")
             assert done[2].startswith(said)
             assert why in done[2]
@@ -298,7 +298,7 @@ def test_a_master_that_nobody_is_is_told_before_a_jvm_is_started(made: Path) -> 
     begun = time.monotonic()
     ((code, out, err),) = here(("plan", "check", str(made), "--cluster", "g1", "--engine", "spark", "--master", master))
     why = ", ".join(f"127.0.0.1:{port}: Connection refused" for port in ports)
-    assert (code, out, err) == (2, "", f"kedge: no master of Spark listens: {why}\n")
+    assert (code, out, err) == (2, "", f"kedge: no Spark master listens: {why}\n")
     assert time.monotonic() - begun < 15
     with silent() as server:
         need_listener(f"spark://127.0.0.1:{ports[0]},127.0.0.1:{server.getsockname()[1]}")
@@ -327,6 +327,6 @@ def test_what_spark_refuses_is_one_line_without_stack_frames(made: Path, tmp_pat
     done = there([(*line, *options) for options in refused], TMPDIR=str(tmp_path / "tmp"))
     for (code, out, err), said in zip(done, refused.values(), strict=True):
         assert (code, out, err.count("\n")) == (2, "", 1)
-        assert err.startswith(f"kedge: Spark does not start{said}")
+        assert err.startswith(f"kedge: Spark did not start{said}")
     assert "'few' in the config \"spark.sql.shuffle.partitions\" is invalid" in done[2][2]
     assert list((tmp_path / "tmp").iterdir()) == []

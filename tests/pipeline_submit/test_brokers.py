@@ -165,7 +165,7 @@ def test_a_cluster_that_was_changed_is_refused_before_anything_is_set(
     done = submit(living, plan)
     assert (
         done.exit_code,
-        f"{tp} is on {list(before[::-1])}: the plan was made for {list(before)}" in done.stderr,
+        f"{tp} has the replicas {list(before[::-1])}: the plan moves it from {list(before)}" in done.stderr,
     ) == (
         2,
         True,
@@ -180,7 +180,7 @@ def test_a_topic_that_was_deleted_is_refused(living: Living, cluster: Cluster, t
     until(lambda: TOPIC not in cluster.topics())
     done = submit(living, plan)
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert "there is no such partition; make a new plan" in done.stderr
+    assert "the partition does not exist; make a new plan" in done.stderr
     assert not progress_file(plan).exists()
 
 

@@ -124,7 +124,7 @@ def test_a_broker_that_is_down_at_the_end_is_told_and_cleared_by_the_next_call(
 def test_a_topic_that_is_deleted_in_a_wave_stops_it_and_a_cancel_removes_its_rates(
     cluster: Cluster, plan: Path
 ) -> None:
-    with pytest.raises(Stopped, match="there is no such partition"):
+    with pytest.raises(Stopped, match="the partition does not exist"):
         handed(cluster, plan, Once("sent", lambda: cluster.delete_topics([NAME])))
     resources = [broker(each) for each in RACKS]
     keys = {LEADERS, FOLLOWERS}

@@ -52,7 +52,7 @@ def test_each_wave_is_a_plan_in_the_key_and_the_next_waits_for_its_end(made: Mad
 def test_a_plan_with_throttles_is_refused_unless_it_is_to_go_without(making: Making) -> None:
     made = making()
     made.allow()
-    with pytest.raises(BadInput, match="its waves have throttles, and none pass through the legacy key; --no-throttle"):
+    with pytest.raises(BadInput, match="the waves have throttles, which the legacy key cannot set; --no-throttle"):
         submit(made.folder, made.store, by_key(made))
     assert submit(made.folder, made.store, by_key(made, throttles=False)).end == "done"
 
@@ -64,7 +64,7 @@ def test_nothing_can_be_cancelled_and_a_rollback_waits_for_what_runs(made: Made)
 
     with pytest.raises(KeyboardInterrupt):
         submit(made.folder, made.store, by_key(made, time=RigTime(made.rig, stop)))
-    with pytest.raises(Refused, match="nothing can be cancelled through the legacy key"):
+    with pytest.raises(Refused, match="the legacy key cannot cancel reassignments"):
         cancel(made.folder, made.store, by_key(made))
     assert roll_back(made.folder, made.store, by_key(made)).waves == (1,)
     assert made.replicas() == made.before
@@ -82,7 +82,7 @@ def test_the_plan_of_somebody_else_in_the_key_is_waited_for(made: Made) -> None:
             made.rig.mishaps.resume_broker(2)
 
     submit(made.folder, made.store, by_key(made, time=RigTime(made.rig, resume)))
-    assert waited == ["the legacy key is taken, by a plan of somebody else"]
+    assert waited == ["the legacy key holds another plan"]
     assert made.replicas()[other] == (4, 5, 2)
     assert wanted(made).items() <= made.replicas().items()
 
@@ -90,7 +90,7 @@ def test_the_plan_of_somebody_else_in_the_key_is_waited_for(made: Made) -> None:
 def test_moves_by_the_api_that_run_beside_are_refused(made: Made) -> None:
     made.rig.mishaps.pause_broker(2)
     made.rig.reassign({TopicPartition("orders", 3): [4, 5, 2]})
-    with pytest.raises(Refused, match="other reassignments run there: orders-3"):
+    with pytest.raises(Refused, match="other reassignments are running: orders-3"):
         submit(made.folder, made.store, by_key(made))
 
 
@@ -115,7 +115,7 @@ def test_what_the_controller_drops_again_and_again_is_named(made: Made) -> None:
             made.rig.mishaps.kill_broker(4)
             made.rig.run(200)
 
-    with pytest.raises(Stopped, match="wave 1: handed over 3 times, and not begun: orders-"):
+    with pytest.raises(Stopped, match="wave 1: submitted 3 times without effect: orders-"):
         submit(made.folder, made.store, by_key(made, tell=kill))
 
 
