@@ -3,13 +3,13 @@
     with LocalZooKeeper() as server:
         store = open_store(server.url("/kedge"))
 
-A server listens on a free loopback port and keeps its data in a folder of its own, which goes with it unless one was
-given. It can be stopped, killed, paused and started again with its data. An ensemble is three of them, of which each
-may be lost, or cut off from the others. `NoServer` says what is missing where a server cannot be had: a Java, the
+A server listens on a free loopback port. Its data is in a folder of its own, which is removed at the end unless the
+caller gave one. It can be stopped, killed, paused and started again with its data. An ensemble has three servers, of
+which each may fail, or be cut off from the others. `NoServer` names what a server needs and is missing: a Java, the
 network, room on the disk.
 
-In containers: `servers.containers`. As fixtures of pytest: `servers.fixtures`. Servers that stay when
-the command ends: `python -m servers start`. Names are offered lazily, since modules here are commands, too.
+In containers: `servers.containers`. As fixtures of pytest: `servers.fixtures`. Servers that keep running after the
+command: `python -m servers start`. Names are imported lazily, since modules here are commands as well.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""`python -m servers`: what local servers need is on this machine afterwards, downloaded where it was not.
+"""`python -m servers` downloads what local servers need, unless it is on this machine, and starts each once.
 
-With `--install`, a Java is installed first where there is none and root may. With a verb, see command.py.
+With `--install` and as root it first installs a missing Java. With a verb, see command.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ _INSTALL = "--install"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Prepare and start each server once. Exit code 1, and one line that says what is missing, if one cannot be had."""
+    """Prepare and start each server once. Returns the exit code: 1, with one line that names what is missing, if one
+    fails."""
     if arguments not in ([], [_INSTALL]):
         return command(arguments)
     began_s = time.monotonic()
@@ -29,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
         with LocalZooKeeper() as server:
             line = f"ZooKeeper {server.version}: ready in {time.monotonic() - began_s:.1f} s"
     except NoServer as error:
-        sys.stderr.write(f"{error}\n(the tests that need it are left out by --no-servers)\n")
+        sys.stderr.write(f"{error}\n(--no-servers leaves out the tests that need it)\n")
         return 1
     sys.stdout.write(f"{line}\n")
     return 0

@@ -1,9 +1,9 @@
-"""`scripts/servers start|stop|status`, which is `python -m servers start|stop|status`.
+"""`scripts/servers start|stop|status`, the same as `python -m servers start|stop|status`.
 
 Rules
-* What can be pasted or piped on goes to the standard output: `kedge demo --store "$(scripts/servers start etcd)"`. The
-  rest goes to the other.
-* Errors are one line; exit code 1 where a server cannot be had, and of `status` where one died, 2 for wrong use.
+* Output for pasting or piping goes to the standard output: `kedge demo --store "$(scripts/servers start etcd)"`.
+  Everything else goes to the standard error.
+* Errors are one line. Exit code 1: a server is not available, or `status` finds one that died; 2: wrong use.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Do what is asked. Returns the exit code."""
+    """Run the command. Returns the exit code."""
     chosen = _parser().parse_args(arguments)
     asked = [chosen.kinds] if isinstance(chosen.kinds, str) else chosen.kinds
     failed = 0
@@ -42,15 +42,15 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="servers", description="Servers of metadata stores for a first try, on this machine alone.")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="start|stop|status")
-    begin = verbs.add_parser("start", help="they run when the command ends; prints the url of each")
-    end = verbs.add_parser("stop", help="they end in order; their data stay")
-    status = verbs.add_parser("status", help="what runs, and what died since")
+    begin = verbs.add_parser("start", help="start servers, which keep running; prints the url of each")
+    end = verbs.add_parser("stop", help="stop servers in order; keeps their data")
+    status = verbs.add_parser("status", help="show which servers run, and which died")
     for each in (begin, end):
         each.add_argument("kinds", choices=(*KINDS, _ALL), nargs="+", metavar="|".join((*KINDS, _ALL)))
     status.add_argument("kinds", choices=(*KINDS, _ALL), nargs="*", default=_ALL, metavar="|".join((*KINDS, _ALL)))
-    begin.add_argument("--nodes", type=int, choices=(1, 3), help="of each kind; as many as run or ran last, or 1")
-    end.add_argument("--clean", action="store_true", help="remove the data of what is stopped, or ran last, too")
-    end.add_argument("--nodes", type=int, choices=(1, 3), help="with --clean: the data of so many nodes, and no others")
+    begin.add_argument("--nodes", type=int, choices=(1, 3), help="servers of each kind; default: as last time, or 1")
+    end.add_argument("--clean", action="store_true", help="also remove the data of these servers, or of the last ones")
+    end.add_argument("--nodes", type=int, choices=(1, 3), help="with --clean: only the data of so many servers")
     return parser
 
 
@@ -59,16 +59,16 @@ def _start(kind: str, chosen: argparse.Namespace) -> int:
     stand = start(kind, chosen.nodes)
     sys.stdout.write(f"{stand.url}\n")
     sys.stdout.flush()
-    since = "runs already" if before is not None and before.whole else "runs"
+    since = "is already running" if before is not None and before.whole else "is running"
     _say(f"{kind} {stand.version} {since}: {_nodes(stand)}, data and logs in {stand.folder}")
     return 0
 
 
 def _stop(kind: str, chosen: argparse.Namespace) -> int:
     if chosen.nodes is not None and not chosen.clean:
-        raise ValueError("--nodes says whose data --clean removes")
+        raise ValueError("--nodes needs --clean: it selects the data to remove")
     stopped = stop(kind, clean=chosen.clean, nodes=chosen.nodes)
-    ran = f"{kind} did not run" if stopped.ran is None else f"{kind} stopped: {_nodes(stopped.ran)}"
+    ran = f"{kind} was not running" if stopped.ran is None else f"{kind} stopped: {_nodes(stopped.ran)}"
     left = "" if stopped.ran is None and not chosen.clean else f", {_data(stopped, chosen)}"
     sys.stdout.write(f"{ran}{left}\n")
     return 0
@@ -76,27 +76,27 @@ def _stop(kind: str, chosen: argparse.Namespace) -> int:
 
 def _data(stopped: Stopped, chosen: argparse.Namespace) -> str:
     if not chosen.clean:
-        return "its data stay"
+        return "its data is kept"
     gone = " and ".join(f"{count} node{'s' if count > 1 else ''}" for count in stopped.cleaned)
-    said = f"the data of {gone} are gone" if gone else "there were no such data"
+    said = f"the data of {gone} is removed" if gone else "it had no such data"
     kept = " and ".join(map(str, stopped.kept))
-    return f"{said}, those of {kept} stay (--nodes {stopped.kept[0]} --clean)" if kept else said
+    return f"{said}, that of {kept} is kept (--nodes {stopped.kept[0]} --clean)" if kept else said
 
 
 def _status(kind: str, _: argparse.Namespace) -> int:
     stand = standing(kind)
     if stand is None:
-        sys.stdout.write(f"{kind} does not run\n")
+        sys.stdout.write(f"{kind} is not running\n")
         return 0
     died = stand.died
     if died:
         logs = " ".join(str(file) for file in sorted(stand.folder.glob("*/*.log")))
-        _say(f"{kind}: {stand.runs.count(None)} of {stand.nodes} died since it was started; logs: {logs}")
+        _say(f"{kind}: {stand.runs.count(None)} of {stand.nodes} nodes died; logs: {logs}")
         forget(kind)
     if any(stand.runs):
-        sys.stdout.write(f"{kind} {stand.version} runs: {_nodes(stand)}, {stand.url}\n")
+        sys.stdout.write(f"{kind} {stand.version} is running: {_nodes(stand)}, {stand.url}\n")
     else:
-        sys.stdout.write(f"{kind} does not run\n")
+        sys.stdout.write(f"{kind} is not running\n")
     return 1 if died else 0
 
 

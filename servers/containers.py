@@ -1,15 +1,15 @@
-"""Servers in containers, through testcontainers, with the verbs of the local ones.
+"""Servers in containers, through testcontainers, with the same methods as the local ones.
 
     with ContainerEtcd() as server:
         store = open_store(server.url("/kedge"))
 
-`python -m servers.containers` says which engine would run them, or in one line what is missing; with `--install`
-it installs podman first where there is no engine and root may, and builds an image, because an engine may answer and
-build none (podman does so in a chroot).
+`python -m servers.containers` prints the engine that runs them, or one line that names what is missing. With
+`--install` and as root it first installs podman if there is no engine, and builds an image, because an engine may
+answer and yet be unable to build one (as podman in a chroot).
 
 Rules
-* Images are built here (images.py) by the engine that is found (engine.py). Raises NoServer where there is none.
-* A container that was stopped or killed keeps its data and its address, and is started again. `close` removes it.
+* Images are built here (images.py) by the engine that is found (engine.py). Raises NoServer without an engine.
+* A stopped or killed container keeps its data and its address, and can be started again. `close` removes it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ContainerServer(Server):
         from testcontainers.core.config import testcontainers_config  # noqa: PLC0415 - a package for tests alone
         from testcontainers.core.container import DockerContainer  # noqa: PLC0415
 
-        if self._engine.own:  # what is left of it is swept away with its folder; no other container is needed for that
+        if self._engine.own:  # its folder is removed with all containers; Ryuk is not needed
             testcontainers_config.ryuk_disabled = True
         environment = {**os.environ, "DOCKER_HOST": self._engine.url}
         made = DockerContainer(self._image, docker_client_kw={"environment": environment})
@@ -75,7 +75,7 @@ class ContainerServer(Server):
 
     @property
     def pid(self) -> int:
-        """The number of its process, as the engine's machine counts. Raises NoServer if it does not run."""
+        """The process id in the engine's machine. Raises NoServer if the server does not run."""
         if not self.running:
             raise NoServer(f"{self._image} does not run")
         return int(self._inside.attrs["State"]["Pid"])
@@ -87,7 +87,7 @@ class ContainerServer(Server):
         return inside is not None and inside.status in {"running", "paused"}
 
     def start(self, timeout_s: float = START_S) -> None:
-        """Run it, with the data that it had, until it answers. Raises NoServer."""
+        """Start it with its former data. Returns once it answers. Raises NoServer."""
         if self.running:
             return
         atexit.register(self.close)
@@ -102,38 +102,38 @@ class ContainerServer(Server):
 
     def _answers(self) -> bool:
         if not self.running:
-            raise NoServer(f"{self._image} ended by itself; its log ends with\n{self.log_tail()}")
+            raise NoServer(f"{self._image} ended by itself; the end of its log:\n{self.log_tail()}")
         return self._ready()
 
     def _ready(self) -> bool:
         raise NotImplementedError
 
     def stop(self) -> None:
-        """End it in order; its data stay."""
+        """Stop it in order; its data is kept."""
         self.resume()
         if self.running:
             self._inside.stop(timeout=_STOP_S)
 
     def kill(self) -> None:
-        """End it as a power cut does; its data stay."""
+        """Kill it, as a power cut does; its data is kept."""
         self.resume()
         if self.running:
             self._inside.kill()
 
     def pause(self) -> None:
-        """It keeps its connections and answers nothing, until `resume`; all its threads stand still on return."""
+        """It keeps its connections and answers nothing until `resume`; all its threads are stopped on return."""
         if not self.running:
             raise NoServer(f"{self._image} does not run")
         if self._inside.status != "paused":
             self._inside.pause()
 
     def resume(self) -> None:
-        """It goes on. No harm if it was not paused."""
+        """It continues. No effect if it is not paused."""
         if self.running and self._inside.status == "paused":
             self._inside.unpause()
 
     def close(self) -> None:
-        """The container is gone, and its data with it. Idempotent."""
+        """Remove the container with its data. Idempotent."""
         atexit.unregister(self.close)
         self.resume()
         if not self._closed:
@@ -142,13 +142,13 @@ class ContainerServer(Server):
         self._begun = None
 
     def log_tail(self) -> str:
-        """The end of what it printed."""
+        """The end of its output."""
         inside = self._inside
         return "" if inside is None else str(inside.logs(tail=_LOG_LINES).decode(errors="replace"))
 
 
 class ContainerEtcd(ContainerServer):
-    """One etcd with one member. `flags` come last and count."""
+    """One etcd with one member. `flags` come last and take precedence."""
 
     scheme = "etcd"
 
@@ -170,7 +170,7 @@ class ContainerEtcd(ContainerServer):
         )
 
     def ask(self, method: str, body: Mapping[str, object] | None = None) -> dict[str, object]:
-        """What etcd's JSON gateway answers to `method`, as `LocalEtcd.ask`."""
+        """The answer of etcd's JSON gateway to `method`, as `LocalEtcd.ask`."""
         return etcd.ask(f"http://{self.address}", method, body)
 
     def _ready(self) -> bool:
@@ -196,7 +196,7 @@ class ContainerZooKeeper(ContainerServer):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Say which engine there is: exit code 0, or 1 with one line that says what is missing."""
+    """Print the engine. Returns 0, or 1 with one line that names what is missing."""
     try:
         found = prepare() if "--install" in arguments else engine()
         if "--install" in arguments:

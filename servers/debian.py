@@ -1,4 +1,4 @@
-"""Packages of Debian, installed where that is possible without asking: by root, on a machine that has apt-get."""
+"""Debian packages, installed if that needs no confirmation: as root, on a machine with apt-get."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _INSTALL_S: Final = 600.0
 
 
 def have(find: Callable[[], object], *packages: str) -> None:
-    """`find` finds afterwards: `packages` are installed if it raised NoServer. Raises NoServer with both reasons."""
+    """`find` succeeds afterwards: `packages` are installed if it raises NoServer first. Raises NoServer with both
+    reasons."""
     try:
         find()
     except NoServer as error:
@@ -26,11 +27,12 @@ def have(find: Callable[[], object], *packages: str) -> None:
 
 
 def install(*packages: str) -> None:
-    """They are there afterwards. Raises NoServer, with what apt-get said last, or with why it was not asked."""
+    """The packages are installed. Raises NoServer with the last line of apt-get's output, or with the reason not to run
+    it."""
     wanted = " ".join(packages)
     apt = shutil.which("apt-get")
     if apt is None or os.geteuid() != 0:
-        why = "there is no apt-get" if apt is None else "that takes root"
+        why = "apt-get is missing" if apt is None else "only root can"
         raise NoServer(f"cannot install {wanted} (Debian's names): {why}")
     if _run(apt, "install", *packages):
         _run(apt, "update")  # a fresh machine may have no lists, or old ones
@@ -40,7 +42,7 @@ def install(*packages: str) -> None:
 
 
 def _run(apt: str, verb: str, *packages: str) -> str:
-    """Empty, or the last line that apt-get said when it failed."""
+    """Run apt-get. Returns an empty string, or its last line of output if it failed."""
     command = [apt, verb, "--yes", "--quiet", *(["--no-install-recommends", *packages] if packages else [])]
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     try:

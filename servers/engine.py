@@ -1,11 +1,11 @@
-"""The engine that runs containers: the Docker engine that answers here, or else a podman of our own.
+"""The engine that runs containers: a Docker engine that answers here, otherwise a podman service of our own.
 
 Rules
-* An engine that is there (DOCKER_HOST, or the default socket) is used as it is.
-* Otherwise podman with runc is started as a service on a socket in a folder of ours, with its images and containers in
-  that folder, too; it ends with this process, and nothing of it stays. With runc, since crun fails where both
-  versions of control groups are mounted. Its containers use the network of this machine: a network of podman's would
-  leave a bridge and rules of the packet filter behind.
+* An existing engine (DOCKER_HOST, or the default socket) is used as it is.
+* Otherwise podman with runc runs as a service, with its socket, images and containers in a folder of ours; it ends with
+  this process and leaves nothing behind. It uses runc since crun fails on machines with both versions of control
+  groups. Its containers use the network of this machine, since a podman network would leave a bridge and packet filter
+  rules behind.
 * Images are built locally (see images.py), once for each engine, under names of ours.
 """
 
@@ -30,8 +30,8 @@ _SOCKET: Final = Path("/var/run/docker.sock")
 _PACKAGES: Final = ("podman", "runc")
 _PING_S: Final = 5
 _CALL_S: Final = 120
-_DRIVERS: Final = ("overlay", "vfs")  # the second where the first cannot be mounted: it copies
-# After the end of a container its monitor starts a podman, which would make the folders again. The brackets keep this
+_DRIVERS: Final = ("overlay", "vfs")  # the second works where overlay cannot be mounted, since it copies
+# When a container ends, its monitor starts a podman, which would create the folders again. The brackets keep this
 # command from finding itself.
 _CLEANUP: Final = "while cat /proc/[0-9]*/cmdline 2>/dev/null | grep -aq '{tag}/[r]oot'; do sleep 0.1; done"
 _CLEANUP_S: Final = 10
@@ -46,7 +46,7 @@ events_logger = "file"
 
 
 class Engine:
-    """An engine that answers at `url`. `name` says which; `own`: it was started by this process."""
+    """An engine that answers at `url`. `name` identifies it; `own`: whether this process started it."""
 
     def __init__(self, url: str, *, own: bool = False) -> None:
         self.url: Final = url
@@ -63,7 +63,7 @@ class Engine:
         self._images: Final[dict[str, str]] = {}
 
     def image(self, kind: str, context: Callable[[Path], None]) -> str:
-        """The name of the image, built the first time by what `context` puts into a folder. Raises NoServer."""
+        """The name of the image, built at the first call from the folder that `context` fills. Raises NoServer."""
         if kind not in self._images:
             folder = RunFolder("image")
             try:
@@ -71,7 +71,7 @@ class Engine:
                 built, _ = self.client.images.build(path=str(folder.path), tag=f"kedge-{kind}:{folder.tag}", rm=True)
             except self._errors() as error:
                 with contextlib.suppress(*self._errors()):
-                    deque(getattr(error, "build_log", ()), maxlen=0)  # unread, it would keep a connection open
+                    deque(getattr(error, "build_log", ()), maxlen=0)  # an unread log would keep a connection open
                 raise NoServer(f"{self.name} cannot build an image of {kind}: {error}") from error
             finally:
                 folder.close()
@@ -79,11 +79,11 @@ class Engine:
         return self._images[kind]
 
     def close(self) -> None:
-        """The images that were built are gone."""
+        """Remove the images that were built."""
         for name in self._images.values():
             try:
                 self.client.images.remove(name, force=True)
-            except self._errors():  # an engine that ended before
+            except self._errors():  # the engine may have ended
                 break
         self._images.clear()
         self.client.close()
@@ -97,7 +97,7 @@ class Engine:
 
 @functools.cache
 def engine() -> Engine:
-    """The engine of this process, found or started at the first call. Raises NoServer, which says what is missing."""
+    """The engine of this process, found or started at the first call. Raises NoServer, which names what is missing."""
     found, why = _given()
     if found is None:
         found = _podman(why)
@@ -106,46 +106,46 @@ def engine() -> Engine:
 
 
 def prepare() -> Engine:
-    """As `engine`, after podman was installed where there is no engine, and root may."""
+    """As `engine`, but installs podman first if there is no engine and this process is root."""
     if _given()[0] is None and not all(map(shutil.which, _PACKAGES)):
         install(*_PACKAGES)
     return engine()
 
 
 def _given() -> tuple[Engine | None, str]:
-    """The Docker engine that is here, or why there is none."""
+    """The existing Docker engine, or None and the reason."""
     named = os.environ.get("DOCKER_HOST")
     if not named and not _SOCKET.exists():
-        return None, f"no Docker engine: DOCKER_HOST is not set and there is no {_SOCKET}"
+        return None, f"no Docker engine: DOCKER_HOST is not set and {_SOCKET} does not exist"
     url = named or f"unix://{_SOCKET}"
     try:
         _knock(url)
         return Engine(url), ""
     except NoServer:
         raise
-    except Exception as error:  # noqa: BLE001 - of docker, requests, urllib3 or the socket: it does not answer
+    except Exception as error:  # noqa: BLE001 - docker, requests, urllib3 and sockets have their own
         return None, f"no Docker engine answers at {url} ({error})"
 
 
 def _podman(why: str) -> Engine:
     lacking = [name for name in _PACKAGES if shutil.which(name) is None]
     if lacking:
-        raise NoServer(f"{why}, and no podman to stand in for it: install {' '.join(lacking)} (Debian's names)")
+        raise NoServer(f"{why}, and podman cannot replace it: install {' '.join(lacking)} (Debian's names)")
     if os.geteuid() != 0:
-        raise NoServer(f"{why}, and a podman of our own takes root")
+        raise NoServer(f"{why}, and podman cannot replace it: it needs root")
     said = ""
     for driver in _DRIVERS:
         try:
             return _service(driver)
         except NoServer as error:
             said = str(error)
-    raise NoServer(f"{why}, and podman does not stand in for it: {said}")
+    raise NoServer(f"{why}, and podman cannot replace it: {said}")
 
 
 def _service(driver: str) -> Engine:
     folder = RunFolder("podman")
     home = folder.path
-    run = Path("/run") / f"kedge-{folder.tag}"  # of what is here names must be short: 50 characters, or of a socket 108
+    run = Path("/run") / f"kedge-{folder.tag}"  # short, since paths in it are limited: 50 characters, a socket 108
     configuration = home / "containers.conf"
     configuration.write_text(_CONFIGURATION, encoding="utf-8")
     variables = {"CONTAINERS_CONF": str(configuration), "TMPDIR": str(home)}
@@ -175,7 +175,7 @@ def _listens(url: str) -> bool:
 
 
 def _knock(url: str) -> None:
-    """Raises OSError if nobody listens at a socket of this machine, which a client of Docker's would leave open."""
+    """Raises OSError if nothing listens at a local socket; a Docker client would leave that socket open."""
     path = url.removeprefix("unix://")
     if path != url:
         with socket.socket(socket.AF_UNIX) as probe:

@@ -1,14 +1,14 @@
-"""Several servers that are one store: three by default, of which one may be lost.
+"""Several servers as one store: three by default, of which one may fail.
 
     with ZooKeeperEnsemble() as ensemble:
         store = open_store(ensemble.url("/kedge"))
         ensemble.leader().kill()
 
 Rules
-* All nodes are launched before the answer of any is waited for: none answers before most of them run.
+* All nodes are launched before any answer is awaited, since none answers before a majority runs.
 * By default they listen on loopback ports. With `network=True` each has a network namespace of its own, and can be cut
   off from the others and from clients (see network.py; it needs root).
-* What a node is asked for `leader` it must answer itself: one that is paused or cut off may still think that it leads.
+* `leader` takes the word of each node: a node that is paused or cut off may still take itself for the leader.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Ports: TypeAlias = tuple[int, int, int]
 
 
 class Shared(TypedDict, total=False):
-    """What every kind of ensemble takes, see Ensemble."""
+    """The parameters of every kind of ensemble, see Ensemble."""
 
     network: bool
     folder: Path | None
@@ -40,9 +40,9 @@ class Shared(TypedDict, total=False):
 
 
 class Ensemble(Running, Generic[_Node]):
-    """`nodes` servers as one store. `folder`: where their data go; without one, a folder that `close` removes. `ports`:
-    three for each node, for clients, for the other nodes and one more; free ones, unless they are given.
-    `durable=False`: as for LocalEtcd."""
+    """`nodes` servers as one store. `folder`: for their data; without one, a folder that `close` removes. `ports`:
+    three for each node, for clients, for other nodes and one more; free ones by default. `durable=False`: as for
+    LocalEtcd."""
 
     usual_ports: ClassVar[Ports]
 
@@ -56,7 +56,7 @@ class Ensemble(Running, Generic[_Node]):
         durable: bool = True,
     ) -> None:
         if nodes < 1:
-            raise ValueError(f"an ensemble has at least one node, asked for: {nodes}")
+            raise ValueError(f"nodes: expected at least 1, got {nodes}")
         self.durable: Final = durable
         self._network: Final = Network(nodes) if network else None
         self._own: RunFolder | None = None
@@ -65,7 +65,7 @@ class Ensemble(Running, Generic[_Node]):
             folder = self._own.path
         self.folder: Final = folder
         places = self._network.places if self._network else (LOOPBACK,) * nodes
-        if ports is None:  # each has a network of its own, or needs ports that nobody else has
+        if ports is None:  # nodes in one network need different ports
             ports = [self.usual_ports] * nodes if self._network else _free(nodes)
         self.ports: Final = tuple(ports)
         try:
@@ -75,7 +75,7 @@ class Ensemble(Running, Generic[_Node]):
             raise
 
     def _in_memory(self) -> bool:
-        """Whether a folder of its own belongs into memory."""
+        """Whether a temporary folder should be in memory."""
         return False
 
     @abc.abstractmethod
@@ -88,22 +88,22 @@ class Ensemble(Running, Generic[_Node]):
 
     @property
     def version(self) -> str:
-        """Of the servers."""
+        """The version of the servers."""
         return self.nodes[0].version
 
     def start(self, timeout_s: float = START_S) -> None:
-        """Run those that do not run, and return once every node answers. Raises NoServer."""
+        """Start the nodes that do not run. Returns once every node answers. Raises NoServer."""
         for node in self.nodes:
             node.launch()
         for node in self.nodes:
             node.await_answer(timeout_s)
 
     def stop(self) -> None:
-        """End every node in order, all at the same time; their data stay. Idempotent."""
+        """Stop every node in order, all at the same time; their data is kept. Idempotent."""
         self._each(lambda node: node.stop())
 
     def leader(self, timeout_s: float = START_S) -> _Node:
-        """The node that leads now. Waits for an election; raises NoServer if there is no leader in time."""
+        """The current leader. Waits for an election; raises NoServer if there is none within `timeout_s`."""
         found: list[_Node] = []
 
         def looked() -> bool:
@@ -114,22 +114,22 @@ class Ensemble(Running, Generic[_Node]):
         return found[0]
 
     def cut(self, node: _Node) -> None:
-        """Cut the node off from the others and from every client: connections stay and nothing passes."""
+        """Cut the node off from other nodes and every client: connections stay open and nothing passes."""
         self._cable().cut(self.nodes.index(node))
 
     def mend(self, node: _Node) -> None:
-        """Let it be reached again."""
+        """Connect the node again."""
         self._cable().mend(self.nodes.index(node))
 
     def close(self) -> None:
-        """Every node is ended; the folder, if it was made for them, and the network are gone. Idempotent."""
+        """End every node, and remove the network and a temporary folder. Idempotent."""
         self._each(lambda node: node.close() if self._own is None else node.kill())
         self._clear()
 
     def _cable(self) -> Network:
         if self._network is None:
             kind = type(self).__name__
-            raise ValueError(f"nodes on the loopback interface cannot be cut off: {kind}(network=True) can")
+            raise ValueError(f"nodes on the loopback interface cannot be cut off: use {kind}(network=True)")
         return self._network
 
     def _each(self, does: Callable[[_Node], None]) -> None:
@@ -144,7 +144,8 @@ class Ensemble(Running, Generic[_Node]):
 
 
 class ZooKeeperEnsemble(Ensemble[LocalZooKeeper]):
-    """Nodes of ZooKeeper. `tick_ms`: its unit of time; a leader that hears of too few nodes steps down after 15."""
+    """ZooKeeper nodes. `tick_ms`: their unit of time; a leader without contact to a majority steps down after 15
+    ticks."""
 
     scheme = "zookeeper"
     usual_ports = (2181, 2888, 3888)
@@ -178,8 +179,8 @@ class ZooKeeperEnsemble(Ensemble[LocalZooKeeper]):
 
 
 class EtcdEnsemble(Ensemble[LocalEtcd]):
-    """Members of one etcd cluster. `sound`: as for LocalEtcd; members that are not, and are killed under load, may hold
-    different data for ever."""
+    """Members of one etcd cluster. `sound`: as for LocalEtcd; unsound members that are killed under load may differ in
+    their data for ever."""
 
     scheme = "etcd"
     usual_ports = (2379, 2380, 2381)
@@ -189,7 +190,7 @@ class EtcdEnsemble(Ensemble[LocalEtcd]):
         super().__init__(nodes, **shared)
 
     def revisions(self) -> list[int]:
-        """Of each member, as it says itself: the same of all, once all that was written has come to all."""
+        """The revision of each member by its own report: equal once every write has reached every member."""
         return [node.revision() for node in self.nodes]
 
     def _in_memory(self) -> bool:

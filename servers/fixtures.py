@@ -1,4 +1,4 @@
-"""Real servers as fixtures of pytest: one of each kind for a whole session, started when the first test asks for it.
+"""Real servers as fixtures of pytest: one of each kind for a whole session, started for the first test that uses it.
 
     pytest_plugins = ["servers.fixtures"]  # in conftest.py, or: pytest -p servers.fixtures
 
@@ -6,10 +6,10 @@
         store = open_store(etcd_server.url("/mine"))
 
 Rules
-* All tests share them: each takes a root of its own, and a test that stops or kills one brings it back, or takes one of
+* All tests share them: each uses a root of its own. A test that stops or kills one starts it again, or uses a server of
   its own (`LocalEtcd`, `EtcdEnsemble`).
-* Where a server cannot be had, the tests that ask for it fail with what is missing; they are not skipped.
-* They save their disk the work of being durable against a power cut; `kill` and `restart` lose nothing.
+* If a server is not available, the tests that need it fail with what is missing; they are not skipped.
+* They are not durable against a power cut, to save disk writes; `kill` and `restart` lose nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from servers import LocalEtcd, LocalZooKeeper
 
 @functools.cache
 def shared_zookeeper() -> LocalZooKeeper:
-    """The ZooKeeper of this process, for what is no fixture. It runs, and ends with the session or the process."""
+    """The running ZooKeeper of this process, for use outside of fixtures. It ends with the session or the process."""
     server = LocalZooKeeper(settings={"forceSync": "no"})
     server.start()
     return server
@@ -32,7 +32,7 @@ def shared_zookeeper() -> LocalZooKeeper:
 
 @functools.cache
 def shared_etcd() -> LocalEtcd:
-    """The etcd of this process, as above."""
+    """The running etcd of this process, as above."""
     server = LocalEtcd(durable=False)
     server.start()
     return server
@@ -40,7 +40,7 @@ def shared_etcd() -> LocalEtcd:
 
 @pytest.fixture(scope="session")
 def zookeeper_server() -> Iterator[LocalZooKeeper]:
-    """A ZooKeeper that runs, for all tests of the session."""
+    """A running ZooKeeper for all tests of the session."""
     server = shared_zookeeper()
     yield server
     shared_zookeeper.cache_clear()
@@ -49,7 +49,7 @@ def zookeeper_server() -> Iterator[LocalZooKeeper]:
 
 @pytest.fixture(scope="session")
 def etcd_server() -> Iterator[LocalEtcd]:
-    """An etcd that runs, for all tests of the session."""
+    """A running etcd for all tests of the session."""
     server = shared_etcd()
     yield server
     shared_etcd.cache_clear()

@@ -1,12 +1,12 @@
-"""Folders for the data of servers, which go with them, also when nobody was left to remove them.
+"""Folders for the data of servers, removed with the server, or later if the process was killed.
 
 Rules
-* The name of a folder says whose it is: the process (with its namespace and the time at which it began, as numbers come
-  again). The first folder that a process makes sweeps away those of processes that are dead: a test that was killed
-  with -9 leaves its servers behind until the next one begins.
-* What is to be undone besides (network namespaces, mounts) is written down as a script in the folder *before* it is
-  done. `close` runs the same script as the sweep, so the way that is seldom taken is tried every time.
-* Only folders that this user made are looked at, and no other user can write into them.
+* The name of a folder identifies its process (with its namespace and start time, since process ids are reused). The
+  first folder that a process makes removes the folders of dead processes: the servers of a test killed with -9 remain
+  until the next one starts.
+* Other cleanup (of network namespaces, mounts) is written as a script into the folder *before* the change. `close` runs
+  the same script as the sweep, so that each `close` tests it.
+* Only folders made by this user are considered, and no other user can write into them.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _MEMORY_BYTES: Final = 2 * 2**30
 
 
 class RunFolder:
-    """A folder of this process, `path`. `tag` is in no name of another folder: for names of what stands in none.
-    `in_memory`: it goes with the machine, and no write of it waits for a disk, where the machine has such folders."""
+    """A folder of this process, `path`. `tag` is unique among these folders: for names outside of it. `in_memory`: use
+    a memory file system if the machine has one."""
 
     def __init__(self, kind: str, *, in_memory: bool = False) -> None:
         _sweep_once()
@@ -45,18 +45,18 @@ class RunFolder:
         atexit.register(self.close)
 
     def undo_by(self, *commands: Sequence[str]) -> None:
-        """Before the folder goes, `commands` are run, in order, whether they succeed or not."""
+        """`commands` run before the folder is removed, in order, whether they succeed or not."""
         with (self.path / _UNDO).open("a", encoding="utf-8") as script:
             script.writelines(f"{shlex.join(command)}\n" for command in commands)
 
     def close(self) -> None:
-        """Its processes are killed, all is undone, the folder is gone. Idempotent."""
+        """Kill its processes, run the cleanup and remove the folder. Idempotent."""
         remove(self.path)
         atexit.unregister(self.close)
 
 
 def sweep(parent: Path) -> list[Path]:
-    """The folders in `parent` of dead processes are removed, with what runs there. Returns them."""
+    """Remove the folders of dead processes in `parent`, with the processes in them. Returns the folders."""
     left = [path for path in parent.glob("kedge-*-*") if _is_left(path)]
     for path in left:
         remove(path)
@@ -64,7 +64,7 @@ def sweep(parent: Path) -> list[Path]:
 
 
 def remove(folder: Path) -> None:
-    """What runs in the folder is killed, what is to be undone is undone, and it is gone. No error if it is."""
+    """Kill the processes of the folder, run its cleanup and remove it. No error if it does not exist."""
     for place in (folder, *folder.glob("*/")):
         pid = recorded(place)
         if pid is not None:
@@ -82,7 +82,7 @@ def _sweep_once() -> None:
 
 
 def memory_folder() -> Path | None:
-    """Where folders in memory are made, if there is enough of it: containers are often given 64 MB."""
+    """The parent of folders in memory, None with too little space: containers often have 64 MB."""
     with contextlib.suppress(OSError):
         if os.access(_SHM, os.W_OK) and shutil.disk_usage(_SHM).free >= _MEMORY_BYTES:
             return _SHM
@@ -91,9 +91,8 @@ def memory_folder() -> Path | None:
 
 def _is_left(path: Path) -> bool:
     name = _NAME.fullmatch(path.name)
-    if name is None or name["space"] != str(
-        _space()
-    ):  # of a container with the same /tmp: its numbers say nothing here
+    # Another namespace is that of a container with the same /tmp, whose process ids are unknown here.
+    if name is None or name["space"] != str(_space()):
         return False
     with contextlib.suppress(OSError):
         known = path.lstat()
@@ -105,7 +104,7 @@ def _is_left(path: Path) -> bool:
 def _lives(pid: int, began: int) -> bool:
     if began:
         return birth(pid) == began
-    try:  # without /proc, the number is all there is
+    try:  # without /proc there is no start time to compare
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
@@ -116,7 +115,7 @@ def _lives(pid: int, began: int) -> bool:
 
 @functools.cache
 def _space() -> int:
-    """The namespace of process numbers that this process is in; 0 where there are none."""
+    """The pid namespace of this process; 0 without namespaces."""
     with contextlib.suppress(OSError):
         return os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116 - Path.stat does not follow links of /proc
     return 0

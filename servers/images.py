@@ -1,10 +1,10 @@
-"""Images of servers, built here from what is on this machine: nothing is pulled from anywhere.
+"""Images of servers, built from files of this machine: nothing is pulled.
 
 Rules
-* An image begins FROM scratch and holds the server and what it needs to run, so it is small and its content is known:
-  the binary of etcd, which is linked statically; for ZooKeeper its jars, a Java runtime of the modules that it uses,
-  made with jlink (40 MB instead of 200), and the shared libraries that this runtime names.
-* Making that runtime takes some ten seconds, so it is kept in the cache of jars.py, by the version of Java.
+* An image begins FROM scratch and holds only the server and what it needs, so it is small and its content is known: the
+  statically linked etcd; for ZooKeeper its jars, a Java runtime of the modules it uses, made with jlink (40 MB instead
+  of 200), and the shared libraries of that runtime.
+* Making the runtime takes some ten seconds, so it is kept in the cache of jars.py, by the version of Java.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from servers.process import NoServer, tool
 from servers.zookeeper import java
 
 _TOOL_S: Final = 300.0
-# What jdeps names for the jars of the server, and java.xml, which is loaded by name.
+# The output of jdeps for the jars of the server, and java.xml, which is loaded by name.
 _MODULES: Final = (
     "java.base,java.logging,java.management,java.naming,java.security.jgss,java.security.sasl,java.xml,jdk.unsupported"
 )
@@ -33,13 +33,13 @@ _LINK: Final = ("--strip-java-debug-attributes", "--no-header-files", "--no-man-
 
 
 def etcd_context(folder: Path) -> None:
-    """The folder is what an image of etcd is built from."""
+    """Fill the build folder of an etcd image."""
     _copy(etcd_binary(), folder / "root" / "etcd")
     (folder / "Dockerfile").write_text('FROM scratch\nCOPY root /\nENTRYPOINT ["/etcd"]\n', encoding="utf-8")
 
 
 def zookeeper_context(folder: Path) -> None:
-    """The folder is what an image of ZooKeeper is built from. Raises NoServer where no runtime can be made."""
+    """Fill the build folder of a ZooKeeper image. Raises NoServer if no runtime can be made."""
     root = folder / "root"
     shutil.copytree(runtime(), root / "java", symlinks=False)
     for jar in zookeeper_classpath().split(os.pathsep):
@@ -52,12 +52,12 @@ def zookeeper_context(folder: Path) -> None:
 
 
 def runtime() -> Path:
-    """A Java runtime with the modules of ZooKeeper, made with the jlink beside this machine's Java. Raises NoServer."""
+    """A Java runtime with the modules of ZooKeeper, made with this machine's jlink. Raises NoServer."""
     home = Path(java()).resolve().parent
     jlink = home / "jlink"
     if not jlink.exists():
         raise NoServer(
-            f"an image of ZooKeeper needs jlink, and {home} has none: install {JAVA_PACKAGE} (Debian's name)"
+            f"an image of ZooKeeper needs jlink, which {home} does not have: install {JAVA_PACKAGE} (Debian's name)"
         )
     said = _run([str(jlink), "--version"])
     target = cache_folder() / f"java-{hashlib.sha256(f'{jlink} {said} {_MODULES}'.encode()).hexdigest()[:16]}"
@@ -73,7 +73,7 @@ def runtime() -> Path:
 
 
 def _libraries(home: Path) -> list[Path]:
-    """The shared libraries outside of the runtime that its files name, the loader among them."""
+    """The shared libraries outside of the runtime that its files need, with the loader."""
     said = _run(["ldd", str(home / "bin" / "java"), *map(str, sorted((home / "lib").rglob("*.so")))])
     found = re.findall(r"(?:=> |^\s+)(/\S+) \(0x", said, re.MULTILINE)
     return sorted({Path(name) for name in found if not Path(name).is_relative_to(home)})

@@ -1,9 +1,9 @@
 """The jars of a ZooKeeper server, from a Maven repository, in a cache folder.
 
 Rules
-* Each jar is named with its digest: what is downloaded is what was tested, or it is not run.
-* A jar is moved into the cache whole. Processes that look at once wait for each other.
-* KEDGE_MAVEN_REPOSITORY names another repository (a mirror), KEDGE_SERVERS another cache folder.
+* Each jar is listed with its digest: a downloaded jar is the one that was tested, or an error.
+* A jar is moved into the cache when it is complete. Concurrent processes wait for each other.
+* KEDGE_MAVEN_REPOSITORY sets another repository (a mirror), KEDGE_SERVERS another cache folder.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _REPOSITORY: Final = "https://repo.maven.apache.org/maven2"
 _DOWNLOAD_S: Final = 120.0
 _NETTY: Final = "4.1.119.Final"
 
-# group/artifact, version, SHA-256. Netty serves TLS; snappy and metrics are loaded by the server whether used or not.
+# group/artifact, version, SHA-256. Netty is for TLS; the server loads snappy and metrics even if they are not used.
 JARS: Final = (
     (
         "org/apache/zookeeper/zookeeper",
@@ -106,12 +106,12 @@ JARS: Final = (
 
 
 def zookeeper_classpath() -> str:
-    """The jars of the server as a class path, downloaded if they are not there. Raises NoServer."""
+    """The class path of the server; missing jars are downloaded. Raises NoServer."""
     return class_path(f"zookeeper-{ZOOKEEPER_VERSION}", JARS)
 
 
 def class_path(name: str, jars: Iterable[tuple[str, str, str]]) -> str:
-    """`jars` (as in JARS) as a class path, downloaded into the folder `name` of the cache if they are not there. Raises
+    """`jars` (as in JARS) as a class path; missing ones are downloaded into the folder `name` of the cache. Raises
     NoServer."""
     folder = cache_folder() / name
     try:
@@ -124,7 +124,7 @@ def class_path(name: str, jars: Iterable[tuple[str, str, str]]) -> str:
 
 
 def cache_folder() -> Path:
-    """Where downloaded servers are kept."""
+    """The folder for downloaded servers."""
     chosen = os.environ.get("KEDGE_SERVERS")
     if chosen:
         return Path(chosen)
@@ -152,7 +152,7 @@ def _digest(data: bytes) -> str:
 
 def _download(url: str) -> bytes:
     if not url.startswith("https://"):
-        raise NoServer(f"a Maven repository is an https url, found {url}")
+        raise NoServer(f"KEDGE_MAVEN_REPOSITORY: expected an https url, got {url}")
     try:
         with urllib.request.urlopen(url, timeout=_DOWNLOAD_S) as answer:  # noqa: S310 - https, checked above
             data: bytes = answer.read()

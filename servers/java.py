@@ -1,4 +1,4 @@
-"""A Java for local servers and for Kafka's own programs."""
+"""The Java for local servers and for Kafka's own programs."""
 
 from __future__ import annotations
 

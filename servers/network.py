@@ -1,15 +1,15 @@
-"""A network of our own: a Linux network namespace per node, each joined to one bridge by a pair of virtual interfaces.
+"""A network of our own: a Linux network namespace per node, joined to one bridge by pairs of virtual interfaces.
 
 Rules
 * A node is cut off by taking its link down, as if its cable were pulled: nothing answers, nothing is refused. This
-  process is on the bridge, too, so a node that is cut off is so from the other nodes and from clients.
-* Names carry the tag of a folder of this process, so that they clash with nobody's; what takes them away again is
-  written into that folder first (see folders.py).
-* The subnet is private and was on no interface and in no route of this machine. It is chosen under a lock, because the
-  kernel would let two bridges have the same one.
+  process uses the bridge, too, so that a cut node is cut off from other nodes and from clients.
+* Names contain the tag of a folder of this process, so that they are unique; the commands that remove them are written
+  into that folder first (see folders.py).
+* The subnet is private, and in no interface and no route of this machine. It is chosen under a lock, because the kernel
+  would give two bridges the same one.
 
-`python -m servers.network` makes one and takes it away again, and says in one line what is missing where it
-cannot; with `--install`, Debian's iproute2 is installed first where it is missing and root may.
+`python -m servers.network` makes a network and removes it, or prints one line that names what is missing; with
+`--install` and as root it first installs a missing iproute2 (Debian's name).
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _FILTERED: Final = Path("/proc/sys/net/bridge/bridge-nf-call-iptables")
 
 
 class Network:
-    """`places[i]` is where node `i` runs. Raises NoServer where namespaces cannot be made."""
+    """`places[i]` is where node `i` runs. Raises NoServer if namespaces cannot be made."""
 
     def __init__(self, nodes: int) -> None:
         assert 0 < nodes <= _NODES_MAX
         self._ip: Final = _tool()
         self._folder: Final = RunFolder("network")
         self._bridge: Final = f"kd-{self._folder.tag}"
-        self._names: Final = tuple(f"{self._bridge}-{node}" for node in range(nodes))  # 15 characters are the most
+        self._names: Final = tuple(f"{self._bridge}-{node}" for node in range(nodes))  # at most 15 characters
         self._folder.undo_by(
             *([self._ip, "netns", "delete", name] for name in self._names),
             *([self._ip, "link", "delete", name] for name in (*self._names, self._bridge)),
@@ -59,15 +59,15 @@ class Network:
             raise
 
     def cut(self, node: int) -> None:
-        """Nothing reaches the node any more, and nothing comes from it."""
+        """Nothing reaches the node, and nothing leaves it."""
         self._run("link", "set", self._names[node], "down")
 
     def mend(self, node: int) -> None:
-        """The node is reached again."""
+        """The node is reachable again."""
         self._run("link", "set", self._names[node], "up")
 
     def close(self) -> None:
-        """No namespace, no interface and no folder is left. Idempotent."""
+        """Remove all namespaces, interfaces and the folder. Idempotent."""
         self._folder.close()
 
     def _make(self) -> tuple[Place, ...]:
@@ -91,7 +91,7 @@ class Network:
         return Place(host, (self._ip, "netns", "exec", name))
 
     def _let_pass(self) -> None:
-        """Where the packet filter is asked about bridges (Docker has that switched on), it lets this one alone."""
+        """If the packet filter applies to bridges (Docker enables that), exempt this bridge."""
         iptables = shutil.which("iptables", path=_SYSTEM)
         if iptables is None or not _FILTERED.exists() or _FILTERED.read_text().strip() == "0":
             return
@@ -108,7 +108,7 @@ class Network:
         for subnet in _SUBNETS.subnets(new_prefix=_BITS):
             if not any(subnet.overlaps(each) for each in taken):
                 return subnet
-        raise NoServer(f"no network of its own for each node: every subnet of {_SUBNETS} is in use here")
+        raise NoServer(f"nodes cannot have networks of their own: every subnet of {_SUBNETS} is in use")
 
     def _run(self, *arguments: str) -> str:
         return _call([self._ip, *arguments])
@@ -117,19 +117,19 @@ class Network:
 def _tool() -> str:
     found = shutil.which("ip", path=_SYSTEM)
     if found is None:
-        raise NoServer("network=True needs the command ip of Linux: install iproute2 (Debian's name of it)")
+        raise NoServer("network=True needs the command ip of Linux: install iproute2 (Debian's name)")
     if os.geteuid() != 0:
-        raise NoServer("network=True needs root: only root may make network namespaces and interfaces")
+        raise NoServer("network=True needs root: only root can make network namespaces and interfaces")
     return found
 
 
 def _call(command: list[str]) -> str:
-    return tool(command, "no network of its own for each node", _CALL_S)
+    return tool(command, "nodes cannot have networks of their own", _CALL_S)
 
 
 @contextmanager
 def _lock() -> Iterator[None]:
-    """One process at a time. The folder is the lock, so that no file is left."""
+    """One process at a time. The folder is the lock, so that no lock file remains."""
     folder = os.open(tempfile.gettempdir(), os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
@@ -139,7 +139,8 @@ def _lock() -> Iterator[None]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 1, and the reason on stderr, where nodes cannot have networks of their own."""
+    """Make a network and remove it. Returns 1, with the reason on stderr, if nodes cannot have networks of their
+    own."""
     try:
         if "--install" in arguments:
             have(_tool, "iproute2")

@@ -1,12 +1,12 @@
-"""A server as a child process: started, waited for, signalled, and ended whatever happens.
+"""A server as a child process: started, awaited, signalled, and ended in any case.
 
 Rules
-* Nothing is awaited without a deadline, and a server that does not come up says why with the end of its log.
-* A paused server is resumed before it is ended: a stopped process takes no signal but KILL.
-* What this process started it also ends, at the latest when the interpreter ends, unless it was told to `leave` it. Not
-  by Linux's parent death signal: that comes when the *thread* that started the process ends.
-* Beside the log stands the file `process`, with the number of the process and the time at which it began: whoever
-  finds it later (see folders.py, standing.py) ends that process and no other that got its number since.
+* Every wait has a deadline, and the error about a server that does not start has the end of its log.
+* A paused server is resumed before it is ended: a stopped process reacts to no signal but KILL.
+* Every process started here is ended, at the latest by the exit of the interpreter, unless `leave` was called. Not by
+  Linux's parent death signal: that comes at the end of the *thread* that started the process.
+* The file `process` beside the log has the process id and the start time: a later reader (see folders.py, standing.py)
+  ends that process and no other with a reused id.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _PORT_RANGE: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 class NoServer(RuntimeError):
-    """A server cannot be had on this machine, or did not come up; the message says what is missing."""
+    """A server is not available on this machine, or did not start; the message names what is missing."""
 
 
 def free_port() -> int:
-    """A TCP port of the loopback interface on which nothing listens just now."""
+    """A TCP port of the loopback interface on which nothing listens now."""
     return free_ports(1)[0]
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """`count` of them, one after the other. No connection that somebody makes meanwhile gets one of them: the system
-    takes the ports of those from above."""
+    """`count` consecutive free ports. They are below the range for outgoing connections, so that no connection takes
+    one."""
     for _ in range(_PORT_TRIES):
         # not by `random`, which tests seed: two runs would choose the same
         first = _PORT_MIN + secrets.randbelow(_connecting_from() - count - _PORT_MIN)
@@ -58,7 +58,7 @@ def free_ports(count: int) -> tuple[int, ...]:
 
 
 def _connecting_from() -> int:
-    """The lowest port that the system gives to whoever connects."""
+    """The lowest port of outgoing connections."""
     try:
         return max(int(_PORT_RANGE.read_text().split()[0]), 2 * _PORT_MIN)
     except (OSError, ValueError, IndexError):
@@ -66,7 +66,7 @@ def _connecting_from() -> int:
 
 
 def wait_until(what: str, holds: Callable[[], bool], timeout_s: float, why: Callable[[], str] = str) -> None:
-    """Return once `holds()`; raise NoServer at the deadline, with `why()`."""
+    """Return once `holds()`. Raises NoServer at the deadline, with `what` and `why()`."""
     deadline_s = time.monotonic() + timeout_s
     while not holds():
         if time.monotonic() >= deadline_s:
@@ -75,7 +75,7 @@ def wait_until(what: str, holds: Callable[[], bool], timeout_s: float, why: Call
 
 
 def birth(pid: int) -> int:
-    """When the process began, in ticks since the machine did; 0 if none of that number lives (or there is no /proc)."""
+    """The start time of the process, in ticks since boot; 0 if it does not live (or without /proc)."""
     with contextlib.suppress(OSError, IndexError, ValueError):
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return 0 if fields[0] == "Z" else int(fields[19])
@@ -83,7 +83,7 @@ def birth(pid: int) -> int:
 
 
 def recorded(folder: Path) -> int | None:
-    """The process whose `process` file is in the folder, if it still lives."""
+    """The process in the folder's `process` file, if it still lives."""
     with contextlib.suppress(OSError, ValueError):
         pid, began = map(int, (folder / PROCESS_FILE).read_text().split())
         return pid if began and birth(pid) == began else None
@@ -91,7 +91,7 @@ def recorded(folder: Path) -> int | None:
 
 
 def end(pid: int, how: signal.Signals = signal.SIGKILL) -> None:
-    """The process, which need not be a child of this one, ends: as `how` asks it to, or killed after a while."""
+    """End a process, a child or not: with the signal `how`, and by KILL after a while."""
     began = birth(pid)
     for each in (how, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
@@ -103,19 +103,20 @@ def end(pid: int, how: signal.Signals = signal.SIGKILL) -> None:
 
 
 def tool(command: Sequence[str], what: str, timeout_s: float) -> str:
-    """What a command said that ends by itself. Raises NoServer: `what`, and what the command said of its failure."""
+    """The output of a command that ends by itself. Raises NoServer with `what` and the output of the failed command."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)  # noqa: S603 - ours
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NoServer(f"{what}: {error}") from error
     if done.returncode:
         said = (done.stderr or done.stdout).strip()[-_SAID:]
-        raise NoServer(f"{what}: `{' '.join(command)[:_SAID]}` says {said!r}")
+        raise NoServer(f"{what}: `{' '.join(command)[:_SAID]}` failed: {said!r}")
     return done.stdout
 
 
 class ServerProcess:
-    """One server. `command` runs it in the foreground; `ready` says whether it answers. Its output is added to `log`.
+    """One server. `command` runs it in the foreground; `ready` returns whether it answers. Its output is appended to
+    `log`.
 
     Not thread-safe: it belongs to one test, or to one shell.
     """
@@ -142,31 +143,31 @@ class ServerProcess:
 
     @property
     def pid(self) -> int:
-        """The number of the process. Raises NoServer if it does not run."""
+        """The process id. Raises NoServer if it does not run."""
         if self._process is None or self._process.poll() is not None:
             raise NoServer(f"{self.name} does not run")
         return self._process.pid
 
     def start(self, timeout_s: float = START_S) -> None:
-        """Run it, and return once it answers. Raises NoServer; then nothing runs."""
+        """Start it. Returns once it answers. Raises NoServer; then it does not run."""
         if not self.running:
             self.launch()
             self.await_answer(timeout_s)
 
     def launch(self) -> None:
-        """Run it, if it does not run, without waiting for its answer. Raises NoServer."""
+        """Start it, if it does not run, without awaiting its answer. Raises NoServer."""
         if self.running:
             return
         atexit.register(self.kill)
         try:
             with self._log.open("ab") as log:
-                self._process = subprocess.Popen(  # noqa: S603 - the command is our own
+                self._process = subprocess.Popen(  # noqa: S603 - the command is ours
                     self._command,
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     env=self._environment,
-                    start_new_session=True,  # an interrupt at the terminal is for the test, not for its servers
+                    start_new_session=True,  # an interrupt at the terminal must not reach the servers
                 )
         except OSError as error:
             raise NoServer(f"{self.name} cannot be run: {error}") from error
@@ -174,7 +175,7 @@ class ServerProcess:
         self._log.with_name(PROCESS_FILE).write_text(f"{pid} {birth(pid)}\n", encoding="utf-8")
 
     def await_answer(self, timeout_s: float = START_S) -> None:
-        """Return once it answers. Raises NoServer; then nothing runs."""
+        """Return once it answers. Raises NoServer; then it does not run."""
         try:
             wait_until(f"{self.name} answers", self._answers, timeout_s, self.log_tail)
         except NoServer:
@@ -183,39 +184,39 @@ class ServerProcess:
 
     def _answers(self) -> bool:
         if not self.running:
-            raise NoServer(f"{self.name} ended by itself; its log ends with\n{self.log_tail()}")
+            raise NoServer(f"{self.name} ended by itself; the end of its log:\n{self.log_tail()}")
         return self._ready()
 
     def stop(self) -> None:
-        """End it in order. Idempotent."""
+        """Stop it in order. Idempotent."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it as a power cut does. Idempotent."""
+        """Kill it, as a power cut does. Idempotent."""
         self._end(signal.SIGKILL)
 
     def leave(self) -> None:
-        """Let it run on when this process ends; from now on this object knows of no process."""
+        """The process keeps running when this process ends; this object forgets it."""
         if self._process is not None:
-            self._process.returncode = 0  # it is not waited for any more, and that is meant
+            self._process.returncode = 0  # prevents the warning about a process that is not awaited
         self._process = None
         atexit.unregister(self.kill)
 
     def pause(self) -> None:
-        """It keeps its connections and answers nothing, until `resume`; all its threads stand still on return. Until
-        then, which takes a moment on a busy machine, it may answer one more request."""
+        """It keeps its connections and answers nothing until `resume`; all its threads are stopped on return. Before
+        that, which takes a moment on a busy machine, it may answer one more request."""
         pid = self.pid
         os.kill(pid, signal.SIGSTOP)
         look = os.WSTOPPED | os.WNOHANG | os.WNOWAIT
-        wait_until(f"{self.name} stands still", lambda: os.waitid(os.P_PID, pid, look) is not None, _STOP_S)
+        wait_until(f"{self.name} is paused", lambda: os.waitid(os.P_PID, pid, look) is not None, _STOP_S)
 
     def resume(self) -> None:
-        """It goes on where it was. No harm if it was not paused, or does not run."""
+        """It continues. No effect if it is not paused, or does not run."""
         if self.running:
             os.kill(self.pid, signal.SIGCONT)
 
     def log_tail(self) -> str:
-        """The end of what it printed."""
+        """The end of its output."""
         with contextlib.suppress(OSError):
             return self._log.read_bytes()[-_LOG_BYTES:].decode(errors="replace")
         return ""

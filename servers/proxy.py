@@ -1,10 +1,10 @@
-"""A TCP proxy between a client and its server, which can cut the connection or swallow what the server says.
+"""A TCP proxy between a client and its server, which can cut connections or discard the server's answers.
 
 Rules
 * TCP_NODELAY on both sides: without it a proxy adds 40 ms to small requests, and a suite takes ten times as long.
-* What is swallowed is lost: once it speaks again, connections on which something was swallowed are cut, as no byte of a
-  stream may be missing.
-* Each connection is two threads that copy. None of them is left after `close`.
+* Discarded answers are lost: `speak` cuts connections on which an answer was discarded, since no byte of a stream may
+  be missing.
+* Each connection has two threads that copy. None of them is left after `close`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _END_S: Final = 10.0
 
 
 class Proxy:
-    """Listens on a loopback `port` of its own, `address`, and passes on to `target`: "HOST:PORT" or (host, port)."""
+    """Listens on a loopback `port` of its own, `address`, and forwards to `target`: "HOST:PORT" or (host, port)."""
 
     def __init__(self, target: str | tuple[str, int]) -> None:
         if isinstance(target, str):
@@ -49,17 +49,17 @@ class Proxy:
             _end(pair)
 
     def mend(self) -> None:
-        """Pass on again."""
+        """Forward again."""
         with self._lock:
             self._refusing = False
 
     def swallow(self) -> None:
-        """Pass on requests, and lose what the server answers, until `speak`."""
+        """Forward requests and discard the server's answers, until `speak`."""
         with self._lock:
             self._swallowing = True
 
     def speak(self) -> None:
-        """Pass on answers again; connections on which one was lost end."""
+        """Forward answers again; connections on which one was discarded end."""
         with self._lock:
             self._swallowing = False
             tainted, self._tainted = self._tainted, set()
@@ -74,7 +74,7 @@ class Proxy:
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self.cut()
-        self._accepting.join(_END_S)  # from now on nobody starts another thread
+        self._accepting.join(_END_S)  # from now on no thread is started
         with self._lock:
             threads = tuple(self._threads)
         for thread in threads:

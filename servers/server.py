@@ -1,9 +1,9 @@
-"""What every server of this room can do, whether it is a process here or a container.
+"""The interface of all servers in this package, as a process or in a container.
 
 Rules
-* The verbs are the same everywhere, so that a test is written once: start stop kill pause resume restart close, and
-  pid running log_tail version address url. All of them but `start` may be called twice.
-* A server that is not in the `with` of anybody runs only after `start`.
+* The methods are the same everywhere, so that a test is written once: start stop kill pause resume restart close, and
+  pid running log_tail version address url. All but `start` may be called twice.
+* A server outside of a `with` block runs only after `start`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from servers.process import START_S, ServerProcess
 
 @dataclass(frozen=True)
 class Place:
-    """Where a server runs: the address on which it listens, and the command that brings its own command there."""
+    """Where a server runs: the address on which it listens, and the prefix of its command that enters the place."""
 
     host: str = "127.0.0.1"
     enter: tuple[str, ...] = ()
@@ -30,13 +30,13 @@ LOOPBACK: Final = Place()
 
 
 def store_url(scheme: str, addresses: Sequence[str], root: str, options: dict[str, object]) -> str:
-    """The url for `open_store`. Values of options are taken as they are: what needs quoting is quoted by the caller."""
+    """The url for `open_store`. Values of options are used as they are: the caller quotes them."""
     query = "&".join(f"{name}={value}" for name, value in options.items())
     return f"{scheme}://{','.join(addresses)}{root}" + (f"?{query}" if query else "")
 
 
 class Running(abc.ABC):
-    """What is started, stopped and closed: one server, or several that are one store."""
+    """Something to start, stop and close: one server, or several as one store."""
 
     scheme: ClassVar[str]
 
@@ -47,22 +47,22 @@ class Running(abc.ABC):
 
     @abc.abstractmethod
     def start(self, timeout_s: float = START_S) -> None:
-        """Run it, with the data that it had, until it answers. Raises NoServer."""
+        """Start it with its former data. Returns once it answers. Raises NoServer."""
 
     @abc.abstractmethod
     def stop(self) -> None:
-        """End it in order; its data stay."""
+        """Stop it in order; its data is kept."""
 
     @abc.abstractmethod
     def close(self) -> None:
-        """End it; what was made for it alone is gone."""
+        """End it and remove its temporary files."""
 
     def url(self, root: str = "", **options: object) -> str:
         """The url for `open_store`."""
         return store_url(self.scheme, self.addresses, root, options)
 
     def __enter__(self) -> Self:
-        """Started."""
+        """Start it."""
         try:
             self.start()
         except BaseException:
@@ -71,7 +71,7 @@ class Running(abc.ABC):
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Closed."""
+        """Close it."""
         self.close()
 
 
@@ -85,13 +85,13 @@ class Server(Running):
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """The one."""
+        """The address as a tuple."""
         return (self.address,)
 
     @property
     @abc.abstractmethod
     def pid(self) -> int:
-        """The number of its process. Raises NoServer if it does not run."""
+        """The process id. Raises NoServer if it does not run."""
 
     @property
     @abc.abstractmethod
@@ -100,7 +100,7 @@ class Server(Running):
 
     @abc.abstractmethod
     def kill(self) -> None:
-        """End it as a power cut does; its data stay."""
+        """Kill it, as a power cut does; its data is kept."""
 
     @abc.abstractmethod
     def pause(self) -> None:
@@ -108,20 +108,20 @@ class Server(Running):
 
     @abc.abstractmethod
     def resume(self) -> None:
-        """It goes on. No harm if it was not paused."""
+        """It continues. No effect if it is not paused."""
 
     @abc.abstractmethod
     def log_tail(self) -> str:
-        """The end of what it printed."""
+        """The end of its output."""
 
     def restart(self) -> None:
-        """Kill it and start it again, its data kept, at the same address."""
+        """Kill it and start it again, with its data, at the same address."""
         self.kill()
         self.start()
 
 
 class LocalServer(Server):
-    """A server that is a process of this machine. Its data are in `folder`; one made for it goes with `close`."""
+    """A server as a process of this machine. Its data is in `folder`; `close` removes a temporary one."""
 
     def __init__(self, kind: str, folder: Path | None, place: Place, *, in_memory: bool = False) -> None:
         self._own: RunFolder | None = None
@@ -135,7 +135,7 @@ class LocalServer(Server):
 
     @property
     def pid(self) -> int:
-        """The number of its process. Raises NoServer if it does not run."""
+        """The process id. Raises NoServer if it does not run."""
         return self._process.pid
 
     @property
@@ -144,11 +144,11 @@ class LocalServer(Server):
         return self._process.running
 
     def start(self, timeout_s: float = START_S) -> None:
-        """Run it, with what its folder holds, until it answers. Raises NoServer."""
+        """Start it with the data in its folder. Returns once it answers. Raises NoServer."""
         self._process.start(timeout_s)
 
     def launch(self) -> None:
-        """Run it without waiting for its answer, which one of several does not give before there are more of them."""
+        """Start it without awaiting its answer, which a node of an ensemble gives only with a majority."""
         self._process.launch()
 
     def await_answer(self, timeout_s: float = START_S) -> None:
@@ -156,28 +156,29 @@ class LocalServer(Server):
         self._process.await_answer(timeout_s)
 
     def stop(self) -> None:
-        """End it in order; its data stay."""
+        """Stop it in order; its data is kept."""
         self._process.stop()
 
     def kill(self) -> None:
-        """End it as a power cut does; its data stay."""
+        """Kill it, as a power cut does; its data is kept."""
         self._process.kill()
 
     def leave(self) -> None:
-        """Let it run on when this process ends. For a folder of the caller's: any other is removed then."""
-        assert self._own is None, "a server whose folder goes at the end cannot be left running"
+        """It keeps running when this process ends. Only with a folder of the caller: a temporary one is removed
+        then."""
+        assert self._own is None, "a server with a temporary folder cannot keep running"
         self._process.leave()
 
     def pause(self) -> None:
-        """It keeps its connections and answers nothing, until `resume`; all its threads stand still on return."""
+        """It keeps its connections and answers nothing until `resume`; all its threads are stopped on return."""
         self._process.pause()
 
     def resume(self) -> None:
-        """It goes on."""
+        """It continues."""
         self._process.resume()
 
     def close(self) -> None:
-        """End it; a folder that was made for it goes with it. Idempotent."""
+        """End it and remove a temporary folder. Idempotent."""
         if self._own is None:
             self._process.stop()
         else:
@@ -185,9 +186,9 @@ class LocalServer(Server):
             self._own.close()
 
     def log_tail(self) -> str:
-        """The end of what it printed."""
+        """The end of its output."""
         return self._process.log_tail()
 
     @abc.abstractmethod
     def leads(self) -> bool:
-        """Whether it answers, and says that it is the leader; one that stands alone is."""
+        """Whether it answers and reports itself as the leader; a single server is one."""

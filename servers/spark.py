@@ -1,6 +1,6 @@
 """`python -m servers.spark [--install]` prints whether an embedded Spark can be started here.
 
-With `--install`, a Java is installed first where there is none and root may.
+With `--install` and as root it first installs a missing Java.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from servers.process import NoServer
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 1, and the reason on stderr, where there is none."""
+    """Print the report. Returns 1, with the reason on stderr, if there is no Spark."""
     try:
         if "--install" in arguments:
             have(lambda: find_java(JAVA_MIN, "Spark", off_path=True), JAVA_PACKAGE)

@@ -1,14 +1,15 @@
-"""Servers that stay when the command that started them ends.
+"""Servers that keep running when the command that started them ends.
 
 Rules
-* What stands is written in a folder of its own (KEDGE_SERVERS_STATE, else kedge/servers below the user's state folder):
-  a folder for each kind and number of nodes, with the ports in `stand.json` and, for each node, its data, its log and
-  the file `process` of process.py. Ports are written first: what a command that was killed left is ended by `stop`.
-* Data and ports stay when servers are stopped, so their url is good for ever; `clean` removes them. Where nothing else
-  is said, what is meant is what runs, else what was started last: never the data of another number of nodes.
-* ZooKeeper holds all of its data in its heap, and ends where that is full: HEAP_MB, or KEDGE_SERVERS_HEAP_MB.
-* Starting what runs changes nothing; starting what runs in part starts the rest.
-* One command at a time: a lock is held as long as it works.
+* Their state is in a folder of its own (KEDGE_SERVERS_STATE, else kedge/servers below the user's state folder): a
+  folder for each kind and number of nodes, with the ports in `stand.json` and, for each node, its data, its log and the
+  file `process` of process.py. Ports are written first, so that `stop` ends servers of a killed command.
+* Stopped servers keep their data and ports, so that their url stays valid; `clean` removes them. Without a number of
+  nodes, commands apply to the running servers, else to those started last: never to the data of another number of
+  nodes.
+* ZooKeeper holds all of its data in its heap, and ends when that is full: HEAP_MB, or KEDGE_SERVERS_HEAP_MB.
+* `start` has no effect on running nodes, and starts the others.
+* One command at a time: each holds a lock while it works.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ KINDS: Final[Mapping[str, type[ZooKeeperEnsemble | EtcdEnsemble]]] = {
     "etcd": EtcdEnsemble,
 }
 ROOT: Final = "/kedge"
-HEAP_MB: Final = 512  # of each ZooKeeper; with 128, 60,000 topics of one partition did not fit
+HEAP_MB: Final = 512  # per ZooKeeper; 128 is too little for 60,000 topics of one partition
 _STATE: Final = "stand.json"
 
 
 @dataclass(frozen=True)
 class Stand:
-    """Servers of one kind, as they were started. `runs`: the number of each node's process, None if it does not run."""
+    """Servers of one kind, as they were started. `runs`: the process id of each node, None if it does not run."""
 
     kind: str
     url: str
@@ -49,7 +50,7 @@ class Stand:
 
     @property
     def nodes(self) -> int:
-        """How many they are when all run."""
+        """The number of nodes, running or not."""
         return len(self.runs)
 
     @property
@@ -59,7 +60,7 @@ class Stand:
 
     @property
     def died(self) -> bool:
-        """Whether a node ended without being told to."""
+        """Whether a node ended without `stop`."""
         return any((self.folder / name / PROCESS_FILE).exists() for name, pid in self._named() if pid is None)
 
     def _named(self) -> list[tuple[str, int | None]]:
@@ -68,7 +69,8 @@ class Stand:
 
 @dataclass(frozen=True)
 class Stopped:
-    """What `stop` did. `ran`: what did run; `cleaned` and `kept`: numbers of nodes whose data are gone, or not."""
+    """The result of `stop`. `ran`: the servers that ran; `cleaned` and `kept`: numbers of nodes whose data is removed,
+    or kept."""
 
     ran: Stand | None
     cleaned: tuple[int, ...]
@@ -76,7 +78,7 @@ class Stopped:
 
 
 def state_folder() -> Path:
-    """Where what stands is written."""
+    """The folder of the state."""
     chosen = os.environ.get("KEDGE_SERVERS_STATE")
     if chosen:
         return Path(chosen)
@@ -84,21 +86,21 @@ def state_folder() -> Path:
 
 
 def standing(kind: str) -> Stand | None:
-    """What stands of the kind, wholly or in part, or died; None if nothing does."""
+    """The servers of the kind of which a node runs or died; None if there are none."""
     known = _known(kind)
-    runs = (stand for stand in known if any(stand.runs))  # first: three may run where one node died before
+    runs = (stand for stand in known if any(stand.runs))  # first: three nodes may run after a single node died
     return next(runs, None) or next((stand for stand in known if stand.died), None)
 
 
 def start(kind: str, nodes: int | None = None) -> Stand:
-    """All nodes run and answer afterwards: `nodes` of them, or as many as stand or stood last, or one. Raises NoServer;
-    ValueError if another number of them runs."""
+    """All nodes run and answer: `nodes` of them, or as many as run or ran last, or one. Raises NoServer; ValueError if
+    another number of them runs."""
     with _lock():
         found = standing(kind)
         if found is None and nodes is None:
             found = _last(kind)
         if found is not None and any(found.runs) and nodes not in {None, found.nodes}:
-            raise ValueError(f"it runs with --nodes {found.nodes}, not {nodes}: stop it first")
+            raise ValueError(f"it is running with --nodes {found.nodes}, not {nodes}: stop it first")
         if found is None or nodes not in {None, found.nodes}:
             folder = state_folder() / f"{kind}-{1 if nodes is None else nodes}"
         else:
@@ -109,8 +111,8 @@ def start(kind: str, nodes: int | None = None) -> Stand:
 
 
 def stop(kind: str, *, clean: bool = False, nodes: int | None = None) -> Stopped:
-    """Nothing of the kind runs afterwards. `clean`: the data of what ran are gone, too, or of what was started last if
-    nothing did; with `nodes`, those of so many nodes, and no others."""
+    """No server of the kind runs. `clean`: also remove the data of the servers that ran, or else of those started last;
+    with `nodes`, only the data of an ensemble of that size."""
     with _lock():
         found = standing(kind)
         known = _known(kind)
@@ -132,7 +134,7 @@ def stop(kind: str, *, clean: bool = False, nodes: int | None = None) -> Stopped
 
 
 def forget(kind: str) -> None:
-    """What died is no longer said to have died."""
+    """Do not report died nodes again."""
     with _lock():
         for stand in _known(kind):
             _forget(stand)
@@ -170,7 +172,7 @@ def _made(kind: str, nodes: int, folder: Path) -> ZooKeeperEnsemble | EtcdEnsemb
 def _heap_mb() -> int:
     said = os.environ.get("KEDGE_SERVERS_HEAP_MB") or str(HEAP_MB)
     if not (said.isascii() and said.isdigit() and int(said) > 0):
-        raise ValueError(f"KEDGE_SERVERS_HEAP_MB is a number of megabytes, found {said!r:.40}")
+        raise ValueError(f"KEDGE_SERVERS_HEAP_MB: expected a number of megabytes, got {said!r:.40}")
     return int(said)
 
 
@@ -197,9 +199,9 @@ def _said(folder: Path) -> dict[str, Any]:
     try:
         said = json.loads((folder / _STATE).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise NoServer(f"{folder / _STATE} cannot be read: {error}; remove the folder to begin anew") from error
+        raise NoServer(f"{folder / _STATE} cannot be read: {error}; remove the folder to start again") from error
     if not isinstance(said, dict) or {"kind", "url", "version", "ports"} - said.keys():
-        raise NoServer(f"{folder / _STATE} does not say what stands there; remove the folder to begin anew")
+        raise NoServer(f"{folder / _STATE} is incomplete; remove the folder to start again")
     return said
 
 
@@ -208,7 +210,7 @@ def _known(kind: str) -> list[Stand]:
 
 
 def _last(kind: str) -> Stand | None:
-    """What was started last, and does not run."""
+    """The servers started last."""
     return max(_known(kind), key=lambda stand: (stand.folder / _STATE).stat().st_mtime_ns, default=None)
 
 

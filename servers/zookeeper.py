@@ -1,10 +1,10 @@
-"""A ZooKeeper server on this machine, run from jars with the Java that is here.
+"""A ZooKeeper server on this machine, run from jars with the installed Java.
 
     with LocalZooKeeper() as server:
         store = open_store(server.url("/kedge"))
 
-One node. An ensemble is several of these with `server.N=` lines, which `settings` takes, and an own `myid` file each
-(see ensembles.py).
+One node. An ensemble is several of these with `server.N=` lines in `settings`, and a `myid` file each (see
+ensembles.py).
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ OPTIONS: Final = ("-Dzookeeper.4lw.commands.whitelist=*", "-Dorg.slf4j.simpleLog
 
 
 def java() -> str:
-    """The Java to run servers with: that of JAVA_HOME, else the first that is found. Raises NoServer."""
+    """The Java for servers: that of JAVA_HOME, else the first one found. Raises NoServer."""
     return find_java(_JAVA_MIN, "a local ZooKeeper")
 
 
 class LocalZooKeeper(LocalServer):
-    """One ZooKeeper server. `folder`: where its data and log are (None: a temporary one, which goes with `close`).
+    """One ZooKeeper server. `folder`: for its data and log (None: a temporary one, which `close` removes).
 
     `tick_ms`: its unit of time; it grants sessions of 2 to 20 ticks unless `settings` (lines of its configuration file)
-    say otherwise. `properties` are system properties of Java. Without a `port`, a free one of the loopback interface.
+    change that. `properties` are Java system properties. Without a `port`, a free one of the loopback interface.
     """
 
     scheme = "zookeeper"
@@ -64,7 +64,7 @@ class LocalZooKeeper(LocalServer):
         )
 
     def leads(self) -> bool:
-        """Whether it answers, and is the leader of its ensemble, or alone."""
+        """Whether it answers and is the leader of its ensemble, or a single server."""
         return mode(self.address) in {"leader", "standalone"}
 
     def _answers(self) -> bool:
@@ -88,7 +88,7 @@ def configured(tick_ms: int, port: int, host: str, data: str, settings: Mapping[
 
 
 def mode(address: str) -> str:
-    """What the server says it is ("standalone", "leader", "follower"); empty if it does not serve."""
+    """The mode that the server reports ("standalone", "leader", "follower"); empty if it does not serve."""
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host, int(port)), timeout=_ANSWER_S) as connection:

@@ -233,6 +233,6 @@ def test_a_jlink_that_fails_says_why_and_leaves_no_half_of_a_runtime(
     jlink.write_text('#!/bin/sh\n[ "$1" = --version ] && echo 17 && exit 0\necho no jmods >&2; exit 1\n')
     jlink.chmod(0o755)
     monkeypatch.setenv("KEDGE_SERVERS", str(tmp_path / "cache"))
-    with pytest.raises(NoServer, match=r"jlink .*says 'no jmods'"):
+    with pytest.raises(NoServer, match=r"jlink .*failed: 'no jmods'"):
         runtime()
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["java.lock"]

@@ -51,10 +51,10 @@ def test_what_cannot_be_installed_is_said_in_the_words_of_apt_get(log: Path) -> 
 def test_without_root_or_apt_get_nothing_is_tried(log: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     play(log, update="exit 0", install="exit 0")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(NoServer, match="that takes root"):
+    with pytest.raises(NoServer, match="only root can"):
         install("one")
     monkeypatch.setenv("PATH", str(tmp_path / "none"))
-    with pytest.raises(NoServer, match="there is no apt-get"):
+    with pytest.raises(NoServer, match="apt-get is missing"):
         install("one")
     assert not log.exists()
 

@@ -115,12 +115,12 @@ def test_a_leader_that_is_cut_off_is_replaced_and_follows_when_it_is_mended(cabl
 
 def test_nodes_of_the_loopback_interface_are_not_cut() -> None:
     ensemble = EtcdEnsemble()
-    with closing(ensemble), pytest.raises(ValueError, match=r"EtcdEnsemble\(network=True\) can"):
+    with closing(ensemble), pytest.raises(ValueError, match=r"use EtcdEnsemble\(network=True\)"):
         ensemble.cut(ensemble.nodes[0])
 
 
 def test_an_ensemble_without_nodes_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one node"):
+    with pytest.raises(ValueError, match="expected at least 1, got"):
         ZooKeeperEnsemble(0)
 
 

@@ -87,7 +87,7 @@ def test_a_version_that_loses_writes_when_it_is_killed_is_not_sound(
     assert main(["--which", "--sound"]) == (0 if sound else 1)
     assert f"etcd {version} at {binary}\n" == capsys.readouterr().out if sound else version in capsys.readouterr().err
     if not sound:
-        with pytest.raises(NoServer, match=f"no etcd but {version}"):
+        with pytest.raises(NoServer, match=f"no sound etcd: found {version}"):
             LocalEtcd(sound=True)
 
 

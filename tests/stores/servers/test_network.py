@@ -143,4 +143,4 @@ def test_the_command_says_what_is_missing_and_leaves_nothing(
     assert network.main([]) == 1
     said = capsys.readouterr()
     assert said.out.startswith("nodes have networks of their own, by /")
-    assert said.err == "network=True needs the command ip of Linux: install iproute2 (Debian's name of it)\n"
+    assert said.err == "network=True needs the command ip of Linux: install iproute2 (Debian's name)\n"

@@ -73,7 +73,7 @@ def test_a_paused_process_has_stopped_and_goes_on_where_it_was(tmp_path: Path) -
 
 def test_what_ends_by_itself_says_so_and_is_neither_paused_nor_resumed(tmp_path: Path) -> None:
     process = ServerProcess("short", [sys.executable, "-c", "print('no such flag')"], lambda: False, tmp_path / "log")
-    with pytest.raises(NoServer, match="short ended by itself; its log ends with\nno such flag"):
+    with pytest.raises(NoServer, match="short ended by itself; the end of its log:\nno such flag"):
         process.start()
     with pytest.raises(NoServer, match="does not run"):
         process.pause()

@@ -63,9 +63,9 @@ def test_a_newcomer_starts_a_server_uses_its_url_and_stops_it() -> None:
     assert servers("start", "etcd")[1] == url
     assert pid("etcd") == number
     assert url.strip() in servers("status")[1]
-    assert servers("stop", "etcd")[:2] == (0, f"etcd stopped: 1 node, pid {number}, its data stay\n")
+    assert servers("stop", "etcd")[:2] == (0, f"etcd stopped: 1 node, pid {number}, its data is kept\n")
     assert birth(number) == 0
-    assert servers("status", "etcd")[:2] == (0, "etcd does not run\n")
+    assert servers("status", "etcd")[:2] == (0, "etcd is not running\n")
     assert servers("start", "etcd")[1] == url
     with closing(open_store(url.strip())) as store:
         assert store.get("/a", timeout_s=CALL_S) is not None
@@ -83,13 +83,13 @@ def test_all_of_three_nodes_are_started_and_one_that_died_is_started_again(state
     os.kill(pid("etcd"), signal.SIGKILL)
     wait_until("it is seen", lambda: standing("etcd").whole is False, WAIT_S)  # type: ignore[union-attr]
     code, out, said = servers("status", "etcd")
-    assert (code, "1 of 3 died" in said) == (1, True)
+    assert (code, "1 of 3 nodes died" in said) == (1, True)
     assert "2 of 3 nodes" in out
     assert servers("status", "etcd")[::2] == (0, "")  # said once
     assert servers("start", "etcd")[1] == urls.split()[1] + "\n"
     assert "3 nodes" in servers("status", "etcd")[1]
     code, _, said = servers("start", "etcd", "--nodes", "1")
-    assert (code, said) == (2, "etcd: it runs with --nodes 3, not 1: stop it first\n")
+    assert (code, said) == (2, "etcd: it is running with --nodes 3, not 1: stop it first\n")
     assert servers("stop", "all", "--clean")[0] == 0
     assert [path.name for path in state.iterdir()] == ["lock"]
 
@@ -104,26 +104,33 @@ def test_only_the_data_of_what_ran_are_cleaned(state: Path) -> None:
     servers("stop", "etcd")
     servers("start", "etcd", "--nodes", "1")
     code, out, _ = servers("stop", "etcd", "--clean")
-    assert (code, out.partition(", the ")[2]) == (0, "data of 1 node are gone, those of 3 stay (--nodes 3 --clean)\n")
+    assert (code, out.partition(", the ")[2]) == (
+        0,
+        "data of 1 node is removed, that of 3 is kept (--nodes 3 --clean)\n",
+    )
     assert [path.name for path in state.glob("etcd-*")] == ["etcd-3"]
     assert servers("start", "etcd")[1] == three
     servers("stop", "etcd")
-    assert servers("stop", "etcd", "--clean")[1] == "etcd did not run, the data of 3 nodes are gone\n"
+    assert servers("stop", "etcd", "--clean")[1] == "etcd was not running, the data of 3 nodes is removed\n"
     assert list(state.glob("etcd-*")) == []
 
 
 def test_there_may_be_no_data_to_clean() -> None:
-    assert servers("stop", "etcd", "--clean")[:2] == (0, "etcd did not run, there were no such data\n")
-    assert servers("stop", "etcd", "--nodes", "3")[2] == "etcd: --nodes says whose data --clean removes\n"
+    assert servers("stop", "etcd", "--clean")[:2] == (0, "etcd was not running, it had no such data\n")
+    assert servers("stop", "etcd", "--nodes", "3")[2] == "etcd: --nodes needs --clean: it selects the data to remove\n"
 
 
 def test_several_kinds_are_named_at_once() -> None:
-    assert servers("status", "etcd", "zookeeper", "etcd")[1] == "etcd does not run\nzookeeper does not run\n"
+    assert servers("status", "etcd", "zookeeper", "etcd")[1] == "etcd is not running\nzookeeper is not running\n"
 
 
 def test_a_heap_that_is_no_number_is_one_line_and_exit_code_2() -> None:
     code, out, said = servers("start", "zookeeper", KEDGE_SERVERS_HEAP_MB="512m")
-    assert (code, out, said) == (2, "", "zookeeper: KEDGE_SERVERS_HEAP_MB is a number of megabytes, found '512m'\n")
+    assert (code, out, said) == (
+        2,
+        "",
+        "zookeeper: KEDGE_SERVERS_HEAP_MB: expected a number of megabytes, got '512m'\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -146,7 +153,7 @@ def test_wrong_use_is_one_line_and_exit_code_2(arguments: tuple[str, ...]) -> No
 
 
 def test_what_does_not_run_is_stopped_without_complaint() -> None:
-    assert servers("stop", "all") == (0, "zookeeper did not run\netcd did not run\n", "")
+    assert servers("stop", "all") == (0, "zookeeper was not running\netcd was not running\n", "")
 
 
 def test_a_server_that_cannot_be_had_is_one_line_that_names_what_is_missing(tmp_path: Path) -> None:
@@ -175,7 +182,7 @@ def test_a_port_that_was_taken_meanwhile_is_one_line() -> None:
         code, out, said = servers("start", "etcd")
     assert (code, out, said.count("\n")) == (1, "", 1)
     assert "in use" in said
-    assert servers("status", "etcd")[1] == "etcd does not run\n"
+    assert servers("status", "etcd")[1] == "etcd is not running\n"
 
 
 def test_the_script_hands_on_its_arguments_and_the_exit_code(tmp_path: Path) -> None:
@@ -190,5 +197,5 @@ def test_the_script_hands_on_its_arguments_and_the_exit_code(tmp_path: Path) -> 
     python.chmod(0o755)
     script = [str(tmp_path / "scripts" / "servers")]
     done = subprocess.run([*script, "status"], capture_output=True, text=True, cwd=CHECKOUT, check=False)
-    assert (done.returncode, done.stdout) == (0, "zookeeper does not run\netcd does not run\n")
+    assert (done.returncode, done.stdout) == (0, "zookeeper is not running\netcd is not running\n")
     assert subprocess.run([*script, "start"], capture_output=True, cwd=CHECKOUT, check=False).returncode == 2
