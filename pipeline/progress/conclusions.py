@@ -149,7 +149,7 @@ def _with_eta(move: Move, ended: Sequence[Move], ratios: Sequence[float]) -> Mov
     return move._replace(eta_ms=move.started_ms + ms, eta_low_ms=low, eta_high_ms=high)
 
 
-# --- who had how much to do
+# --- load of each broker
 
 
 def series_of(told: Sequence[Told], at_ms: int) -> tuple[int, tuple[Reassigning, ...]]:

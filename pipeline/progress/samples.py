@@ -63,7 +63,7 @@ def read_samples(folder: Path, cluster: str | None = None, snapshot: str | None 
     quarantine: list[Quarantined] = []
     paths = _paths(folder, cluster, snapshot)
     if not paths:
-        raise BadSamples(f"{folder}: the folder has no table {', '.join(_COLUMNS)}")
+        raise BadSamples(f"{folder}: none of the tables {', '.join(_COLUMNS)}")
     tables = {name: _rows(path, name, quarantine) for name, path in paths.items()}
     sizes: dict[Key, dict[int, int]] = {}
     anywhere: dict[Key, int] = {}

@@ -139,9 +139,7 @@ def find_places(root: Root, table: Table, snapshot: str | None) -> list[Place]:
             place = find_place(root, table, cluster, snapshot)
             found += [place] if place.parts(table) else []
     if not found:
-        raise NotFound(
-            f"{root}: the folder has no table {table.name}" + ("" if snapshot is None else f" of snapshot {snapshot}")
-        )
+        raise NotFound(f"{root}: no table {table.name}" + ("" if snapshot is None else f" of snapshot {snapshot}"))
     return found
 
 
@@ -160,9 +158,9 @@ def find_place(root: Root, table: Table, cluster: str | None, snapshot: str | No
     if cluster is None:
         found = _values(root, table.name, "cluster")
         if len(found) > 1:
-            raise BadInput(f"{root}: the folder has several clusters, name one of {', '.join(found[:20])}")
+            raise BadInput(f"{root}: several clusters exist, name one of {', '.join(found[:20])}")
         if not found:
-            raise NotFound(f"{root}: the folder has no table {table.name}")
+            raise NotFound(f"{root}: no table {table.name}")
         cluster = found[0]
     if snapshot is not None and Place(root, cluster, snapshot).parts(table):
         return Place(root, cluster, snapshot)

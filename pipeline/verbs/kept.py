@@ -103,7 +103,7 @@ class Given(Place):
     def missing(self, table: Table, part: str = PART) -> NotFound:
         of = f"of cluster {self.cluster}, snapshot {self.snapshot}"
         if table.name == PLAN.name:
-            return NotFound(f"no plan {part} {of} in {self.root}")
+            return NotFound(f"no plan {part} {of}: {self.root} has no such plan")
         return NotFound(f"{self.root}: no table {table.name} {of}")
 
     def last_with(self, table: Table) -> Place | None:

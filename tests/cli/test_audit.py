@@ -183,7 +183,7 @@ def test_samples_that_cannot_be_used_are_exit_code_2(tmp_path: Path) -> None:
     write(tmp_path, written())
     done = run("progress", tmp_path, "--samples", tmp_path)
     assert done.exit_code == 2
-    assert "the folder has no table replica_log, partition, broker" in done.stderr
+    assert "none of the tables replica_log, partition, broker" in done.stderr
 
 
 def test_a_snapshot_of_no_samples_is_exit_code_2(tmp_path: Path) -> None:

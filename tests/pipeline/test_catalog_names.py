@@ -79,7 +79,7 @@ def test_snapshots_are_found_in_what_a_catalog_lists() -> None:
     assert [p.has(PLAN, "drain") for p in find_snapshots(root, PARTITION, "east")] == [True, False]
     with pytest.raises(NotFound, match="catalog:kedge: the folder has no snapshot 3 of cluster west"):
         find_place(root, PARTITION, "west", "3")
-    with pytest.raises(NotFound, match="catalog:kedge: the folder has no table partition"):
+    with pytest.raises(NotFound, match="catalog:kedge: no table partition"):
         find_places(Listed("catalog:kedge"), PARTITION, None)
 
 
@@ -101,7 +101,7 @@ def test_a_table_without_rows_is_there_only_with_its_plan() -> None:
     bare = Given(Location("catalog:kedge"), "c", "1")
     with pytest.raises(NotFound, match="catalog:kedge: no table broker of cluster c, snapshot 1"):
         bare.read(BROKER)
-    with pytest.raises(NotFound, match="no plan p of cluster c, snapshot 1 in catalog:kedge"):
+    with pytest.raises(NotFound, match="no plan p of cluster c, snapshot 1: catalog:kedge has no such plan"):
         bare.read(PLAN, "p")
     with pytest.raises(NotFound):
         bare.read(PLAN_MOVE, "p")

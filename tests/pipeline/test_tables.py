@@ -175,5 +175,5 @@ def test_of_a_fleet_every_cluster_that_has_the_snapshot_is_found_by_name(tmp_pat
     assert found(None) == [("east", "2"), ("north", "2"), ("west", "1")]
     with pytest.raises(NotFound, match="no table broker of snapshot 3"):
         found("3")
-    with pytest.raises(NotFound, match="the folder has no table partition"):
+    with pytest.raises(NotFound, match="no table partition"):
         find_places(tmp_path, PARTITION, None)

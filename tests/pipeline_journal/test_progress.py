@@ -170,7 +170,7 @@ def test_a_row_of_samples_without_a_key_is_quarantined(tmp_path: Path) -> None:
 
 
 def test_samples_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadSamples, match="has no table"):
+    with pytest.raises(BadSamples, match="none of the tables"):
         read_samples(tmp_path)
     (tmp_path / "broker.parquet").write_bytes(b"no table")
     with pytest.raises(BadSamples, match=r"broker\.parquet"):

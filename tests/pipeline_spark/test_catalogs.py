@@ -265,14 +265,14 @@ def test_tables_that_cannot_be_used_are_one_line_and_nothing_is_written(spark: S
         f"more int) USING parquet PARTITIONED BY (cluster, snapshot)"
     )
     assert_refused(root, f"{root}: table violation has unknown columns: more")
-    assert_refused(root, f"{root}: table partition is of parquet, expected --format delta", "--format", "delta")
+    assert_refused(root, f"{root}: table partition: expected --format delta, got parquet", "--format", "delta")
     assert_refused("catalog:nowhere", "catalog:nowhere: [SCHEMA_NOT_FOUND] The schema `spark_catalog`.`nowhere` ")
     assert_refused("catalog:no.where", "catalog:no.where: ")
     assert_refused(root, f"{root}: only Spark reads and writes a catalog; use --engine spark", "--engine", "local")
     assert_refused("catalog:a..b", "catalog:a..b: expected catalog:SCHEMA or catalog:CATALOG.SCHEMA")
     assert_refused("tables", "tables: iceberg tables need a catalog, catalog:CATALOG.SCHEMA", "--format", "iceberg")
     spark.sql(f"DROP TABLE {schema}.`partition`")
-    assert_refused(root, f"{root}: the folder has no table partition")
+    assert_refused(root, f"{root}: no table partition")
     assert "violation" not in schemas.in_schema(spark, schema)
 
 
