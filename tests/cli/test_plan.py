@@ -244,7 +244,10 @@ def test_a_snapshot_that_breaks_rules_is_exit_code_1(made: Path) -> None:
         (("export", "{tables}", "{tables}/out", "--name", ""), "--name: expected a name, got an empty string"),
         (("check", "{tables}", "--cluster", ""), "--cluster: expected a name, got an empty string"),
         (("check", "{tables}", "--snapshot", ""), "--snapshot: expected a name, got an empty string"),
-        (("collect", "{tables}", "--cluster", "", "--snapshot", "1", "--map", __file__), "--cluster: expected a name, got an empty string"),
+        (
+            ("collect", "{tables}", "--cluster", "", "--snapshot", "1", "--map", __file__),
+            "--cluster: expected a name, got an empty string",
+        ),
         (
             ("drain", "{tables}", "--brokers", "1001", "--out", "{tables}"),
             "--out {tables}: expected a file, got a folder",
