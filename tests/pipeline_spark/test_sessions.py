@@ -79,7 +79,7 @@ def test_the_active_session_cannot_be_made_another(
 
 def test_a_master_and_a_server_at_once_are_refused() -> None:
     for given in ({"remote": "sc://b:1"}, {"settings": {"spark.remote": "sc://b:1"}}):
-        with pytest.raises(NoSpark, match="either a master or a remote"), session("local[1]", **given):
+        with pytest.raises(NoSpark, match="expected a master or a remote, got both"), session("local[1]", **given):
             pass
 
 
