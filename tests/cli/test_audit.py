@@ -9,14 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
+from tests.kit.commands import run
 from tests.pipeline_journal.journals import completed_early, seeded, write, written
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(kedge, [str(argument) for argument in arguments])
 
 
 def test_an_honest_journal_is_exit_code_0_and_one_line(tmp_path: Path) -> None:

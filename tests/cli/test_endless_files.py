@@ -10,10 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
 from stores import MemoryServer
+from tests.kit.commands import run
 
 MEMORY_BYTES = 2**31
 SERVE = ("serve", "--listen", "127.0.0.1:0", "--no-status")
@@ -138,7 +137,3 @@ def loaded(path: str, folder: Path) -> tuple[int, str, str]:
         check=False,
     )
     return done.returncode, done.stdout, done.stderr
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(kedge, arguments)

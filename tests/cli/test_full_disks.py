@@ -8,22 +8,18 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from controller.cli.root import kedge
 from pipeline.generate import generate
 from pipeline.submit.exported import read_export
 from pipeline.submit.kept import progress_file, read_progress
 from pipeline.tables.declared import TABLES
 from pipeline.tables.files import Place
 from tests.disks import file_size_limit
+from tests.kit.commands import run
 from tests.pipeline_journal.journals import write, written
 
 FULL = Path("/dev/full")
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(kedge, [str(argument) for argument in arguments])
 
 
 def is_said(done: Result, what: str) -> bool:

@@ -7,22 +7,17 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.cli.configs.changes import changes, parse_pairs
 from controller.cli.elections import read_partitions
 from controller.cli.kafka.errors import Failed
-from controller.cli.root import kedge
+from tests.kit.commands import run
 
 NOWHERE = ("--bootstrap-server", "127.0.0.1:1")
 BRACKET = "Unbalanced brackets"
 FORM = 'Invalid entity config: all configs to be added must be in the format "key=val".'
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(kedge, [*map(str, arguments)])
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
 from controller.codec import broker as broker_codec
 from controller.codec import keys, partition_state, topic
 from controller.model.values import BrokerRegistration, Partition, Topic
@@ -21,12 +19,9 @@ from pipeline.tables.declared import TABLES
 from pipeline.tables.files import Place
 from stores import ABSENT, Put, open_store
 from tests.cli.store.places import Make, on_servers
+from tests.kit.commands import plan as run
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(kedge, ["plan", *map(str, arguments)])
 
 
 def said(*arguments: object) -> tuple[int, Any]:

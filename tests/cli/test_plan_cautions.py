@@ -7,22 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
 from pipeline.generate import generate
 from pipeline.submit.exported import read_export
 from pipeline.tables.arrow import from_rows
 from pipeline.tables.declared import BROKER, PLAN, REPLICA_LOAD, TABLES, WAVE
 from pipeline.tables.files import Place
+from tests.kit.commands import plan as run
 
 UNKNOWN = (
     "the size of 6 partitions is not known; 4 of them are copied: sums, bounds and balance of bytes do not include them"
 )
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(kedge, ["plan", *map(str, arguments)])
 
 
 def said(*arguments: object) -> tuple[int, Any]:

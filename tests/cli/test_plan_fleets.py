@@ -7,17 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
 from pipeline.generate import generate
 from pipeline.tables.arrow import from_rows
 from pipeline.tables.declared import BROKER, TABLES
 from pipeline.tables.files import Place
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(kedge, ["plan", *map(str, arguments)])
+from tests.kit.commands import plan as run
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -8,19 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
 from pipeline.generate import generate
 from pipeline.tables.arrow import from_rows
 from pipeline.tables.declared import BROKER, PLAN, TABLES
 from pipeline.tables.files import Place
+from tests.kit.commands import plan as run
 
 DAYS = ("2026-11-19", "2026-11-20", "2026-11-21")
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(kedge, ["plan", *map(str, arguments)])
 
 
 def said(*arguments: object) -> tuple[int, Any]:

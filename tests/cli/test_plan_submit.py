@@ -18,8 +18,8 @@ from pipeline.stages.export import export
 from pipeline.tables.arrow import from_rows
 from pipeline.tables.declared import WAVE
 from stores import MetadataStore
+from tests.kit.waiting import until
 from tests.pipeline_submit.clusters import Beside, Made, Running, make
-from tests.wire.served import until
 
 STORE = ("--store", "zookeeper://nowhere:1/kedge")
 HERE: list[Running] = []

@@ -8,21 +8,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from controller.cli.root import kedge
 from stores import MemoryServer
 from stores.tree import TreeEntry
 from tests.check.trees import entries, good
+from tests.kit.commands import run
+from tests.kit.waiting import until
 from tests.serve.processes import begun
 from tests.wire.living import Living
-from tests.wire.served import until
 
 DEADLINE_S = 30.0
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(kedge, [*map(str, arguments)])
 
 
 @pytest.fixture

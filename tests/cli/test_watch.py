@@ -12,9 +12,10 @@ import pytest
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, OpType
+from tests.kit.waiting import until
 from tests.terminal import Terminal
 from tests.wire.living import Living, records
-from tests.wire.served import DEADLINE_S, RawClient, until
+from tests.wire.served import DEADLINE_S, RawClient
 
 pytestmark = pytest.mark.slow
 

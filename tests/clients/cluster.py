@@ -8,7 +8,8 @@ from controller.model.values import Partition
 from controller.model.view import ClusterView
 from kedge import BrokerRegistration, TopicPartition
 from tests.clients.tap import Tap
-from tests.wire.served import RACKS, Served, until
+from tests.kit.waiting import until
+from tests.wire.served import RACKS, Served
 
 _ANSWER_S: Final = 30
 

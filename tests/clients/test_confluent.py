@@ -10,7 +10,7 @@ from confluent_kafka import admin
 
 from kedge import NewTopic
 from tests.clients.cluster import Withheld
-from tests.wire.served import until
+from tests.kit.waiting import until
 
 pytestmark = pytest.mark.slow
 

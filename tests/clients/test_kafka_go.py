@@ -9,7 +9,7 @@ import pytest
 from kedge import NewTopic
 from tests.clients.cluster import Withheld
 from tests.clients.driven import Driven
-from tests.wire.served import until
+from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 

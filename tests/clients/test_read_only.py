@@ -10,8 +10,9 @@ import pytest
 from controller.model.logs import LogError
 from kedge import DeletePartitions, TopicPartition
 from tests.clients.producing import CLIENTS, producing
+from tests.kit.waiting import until
 from tests.wire.living import Living
-from tests.wire.served import DEADLINE_S, until
+from tests.wire.served import DEADLINE_S
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 

@@ -15,8 +15,8 @@ from kafka.admin import OffsetSpec
 from kedge import TopicPartition
 from tests.clients import driven
 from tests.clients.driven import JavaTools
+from tests.kit.waiting import until
 from tests.wire.living import Living
-from tests.wire.served import until
 
 pytestmark = [
     pytest.mark.server,

@@ -22,7 +22,7 @@ from tests.clients import machine
 from tests.clients.driven import JavaTools
 from tests.e2e.cluster import TwoControllers
 from tests.e2e.writer import DEADLINE_S, Writer, numbers_in
-from tests.wire.served import until
+from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 

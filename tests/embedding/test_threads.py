@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -30,19 +29,11 @@ from kedge import (
 from stores import MemoryStore
 from stores.base import Commit, Op
 from stores.memory import MemoryServer
+from tests.kit.waiting import until
 from tests.runtime.world import Brokers
 
 WAIT_S = 10.0
 T0 = TopicPartition("t", 0)
-
-
-def until(true: Callable[[], object], what: str = "") -> None:
-    """Wait, with a deadline."""
-    deadline_s = time.monotonic() + WAIT_S
-    ready = threading.Event()
-    while not true():
-        assert time.monotonic() < deadline_s, f"never: {what}"
-        ready.wait(0.002)
 
 
 def len_of(view: Any) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from controller.cli.root import kedge
 from controller.model.values import TopicPartition
 from tests.kafka.java_tools import JavaTools, java_tools
 from tests.kafka_servers import BROKERS, KafkaCluster
+from tests.kit.waiting import until
 
 _WAIT_S = 60.0
 _RECORD = b"x" * 10_000
@@ -95,14 +95,6 @@ def are_known(cluster: Cluster, names: Collection[str], partitions: int | None) 
             if leaders != (None if partitions is None else [True] * partitions):
                 return False
     return True
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Returns once `holds()`; fails at the deadline."""
-    deadline = time.monotonic() + _WAIT_S
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def produce(servers: str, topic: str, records: int, partition: int = 0) -> None:

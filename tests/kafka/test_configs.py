@@ -17,9 +17,10 @@ from controller.cli.kafka.values import Change, Op, Resource, ResourceType, Sour
 from controller.model.configs import BROKER_CONFIGS
 from controller.wire.apis.configs import KINDS
 from controller.wire.calls import Address
-from tests.kafka.conftest import Kedge, Topics, until
+from tests.kafka.conftest import Kedge, Topics
 from tests.kafka.java_tools import CONFIGS, JavaTools, Ran
 from tests.kafka_servers import KafkaCluster
+from tests.kit.waiting import until
 from tests.wire.served import RawClient
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]

@@ -9,9 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from controller.cli.root import kedge
-from tests.kafka.conftest import Kedge, Topics, plan, until
+from tests.kafka.conftest import Kedge, Topics, plan
 from tests.kafka.java_tools import ACLS, JavaTools
 from tests.kafka_servers import USERS, KafkaCluster
+from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 

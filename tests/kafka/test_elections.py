@@ -10,9 +10,10 @@ import pytest
 
 from controller.cli.kafka.cluster import Cluster
 from controller.model.values import TopicPartition
-from tests.kafka.conftest import Kedge, Topics, until
+from tests.kafka.conftest import Kedge, Topics
 from tests.kafka.java_tools import ELECTION, JavaTools, Ran
 from tests.kafka_servers import KafkaCluster
+from tests.kit.waiting import until
 
 pytestmark = [
     pytest.mark.server,

@@ -16,8 +16,8 @@ from kedge import BrokerRegistration, Controller, NewTopic, Settings, TopicParti
 from servers import LocalZooKeeper
 from servers.process import free_port
 from stores import MetadataStore, open_store
-from tests.kafka.conftest import until
 from tests.kafka_servers import kafka_node
+from tests.kit.waiting import until
 from tests.runtime.world import Brokers
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]

@@ -12,9 +12,10 @@ from controller.cli.kafka.cluster import Cluster
 from controller.cli.kafka.errors import Refused
 from controller.cli.kafka.values import Resource, ResourceType, Source
 from controller.model.values import TopicPartition
-from tests.kafka.conftest import Kedge, Topics, plan, produce, replicas, settled, until
+from tests.kafka.conftest import Kedge, Topics, plan, produce, replicas, settled
 from tests.kafka.java_tools import REASSIGN, JavaTools, Ran
 from tests.kafka_servers import KafkaCluster
+from tests.kit.waiting import until
 
 pytestmark = [
     pytest.mark.server,

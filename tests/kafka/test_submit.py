@@ -17,11 +17,13 @@ from click.testing import Result
 from controller.cli.kafka.cluster import Cluster
 from controller.cli.kafka.values import Change, Op, Resource, ResourceType
 from pipeline.submit.kept import progress_file
-from tests.kafka.conftest import Kedge, Topics, until
+from tests.kafka.conftest import Kedge, Topics
 from tests.kafka.java_tools import ACLS, JavaTools
 from tests.kafka.test_connecting import sasl
 from tests.kafka_servers import BROKERS, USERS, KafkaCluster
-from tests.pipeline_submit.served import exported, fill, objects, replicas, run, targets, throttles, wanted
+from tests.kit.commands import plan as run
+from tests.kit.waiting import until
+from tests.pipeline_submit.served import exported, fill, objects, replicas, targets, throttles, wanted
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 

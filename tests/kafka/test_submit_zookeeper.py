@@ -20,10 +20,11 @@ from controller.model.values import TopicPartition
 from pipeline.submit.kept import progress_file
 from servers import LocalZooKeeper
 from servers.process import free_ports
-from tests.kafka.conftest import until
 from tests.kafka_jars import OLDEST, VERSION
 from tests.kafka_servers import kafka_node
-from tests.pipeline_submit.served import exported, fill, replicas, run, throttles, wanted
+from tests.kit.commands import plan as run
+from tests.kit.waiting import until
+from tests.pipeline_submit.served import exported, fill, replicas, throttles, wanted
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 

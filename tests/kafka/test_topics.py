@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from controller.cli.kafka.cluster import Cluster
-from tests.kafka.conftest import Kedge, Topics, are_known, plan, produce, until
+from tests.kafka.conftest import Kedge, Topics, are_known, plan, produce
 from tests.kafka.java_tools import TOPICS, JavaTools, Ran
 from tests.kafka_servers import KafkaCluster
+from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 

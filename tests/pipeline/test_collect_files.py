@@ -8,16 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
 from pipeline.tables.declared import BROKER_LOAD, PARTITION, QUARANTINE, REPLICA_LOAD
 from pipeline.tables.files import Place
+from tests.kit.commands import plan as run
 from tests.s3 import s3
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(kedge, ["plan", *map(str, arguments)])
 
 
 def placed(count: int) -> str:

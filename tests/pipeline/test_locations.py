@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pyarrow.fs
 import pytest
-from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
 from pipeline.errors import BadInput, NotFound
 from pipeline.generate import generate
 from pipeline.tables.arrow import from_rows
@@ -19,6 +17,7 @@ from pipeline.tables.declared import BROKER, PARTITION, TABLES
 from pipeline.tables.files import Place, find_place, find_places, find_snapshots
 from pipeline.tables.location import Location
 from servers import free_port
+from tests.kit.commands import plan as run
 from tests.s3 import s3
 
 pytestmark = pytest.mark.server
@@ -31,10 +30,6 @@ def bucket() -> Iterator[str]:
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     with s3() as address:
         yield address
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(kedge, ["plan", *map(str, arguments)])
 
 
 def in_bucket(root: str) -> dict[str, bytes]:

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from click.testing import CliRunner, Result
+from click.testing import Result
 from kafka import KafkaProducer
 
 from controller.cli.kafka.cluster import Cluster
 from controller.cli.kafka.errors import Refused
 from controller.cli.kafka.values import Resource, ResourceType, Source
-from controller.cli.root import kedge
 from controller.model.values import TopicPartition
+from tests.kit.commands import plan as run
 from tests.wire.served import DEADLINE_S
 
 RACKS: Final = {1: "a", 2: "b", 3: "c", 4: "a"}
@@ -24,11 +24,6 @@ KAFKAS_KEYS: Final = range(20_000)
 """A gateway that offers these alone is asked as Kafka is."""
 _OWN: Final = {Source.DYNAMIC_BROKER_CONFIG, Source.DYNAMIC_TOPIC_CONFIG}
 _RECORD: Final = b"x" * 10_000
-
-
-def run(*arguments: object) -> Result:
-    """`kedge plan ...`, in this process."""
-    return CliRunner().invoke(kedge, ["plan", *map(str, arguments)])
 
 
 def exported(folder: Path, servers: str, *waves: object, drained: int = 1) -> Path:

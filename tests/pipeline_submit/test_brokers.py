@@ -20,6 +20,8 @@ from controller.cli.kafka.values import Change, Op, Resource, ResourceType
 from controller.wire.apis import APIS, versions
 from kedge import NewTopic
 from pipeline.submit.kept import progress_file
+from tests.kit.commands import plan as run
+from tests.kit.waiting import until
 from tests.pipeline_submit.served import (
     KAFKAS_KEYS,
     LAYOUT,
@@ -28,13 +30,12 @@ from tests.pipeline_submit.served import (
     fill,
     objects,
     replicas,
-    run,
     targets,
     throttles,
     wanted,
 )
 from tests.wire.living import Living
-from tests.wire.served import DEADLINE_S, Served, until
+from tests.wire.served import DEADLINE_S, Served
 
 pytestmark = pytest.mark.slow
 

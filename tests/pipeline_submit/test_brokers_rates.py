@@ -18,9 +18,9 @@ from controller.cli.plan import rates
 from controller.cli.plan.by_brokers import by_brokers
 from pipeline.errors import Stopped
 from pipeline.submit import Event, Options, Outcome, cancel, submit
+from tests.kit.waiting import until
 from tests.pipeline_submit.served import KAFKAS_KEYS, LAYOUT, RACKS, exported, fill, replicas, throttles, wanted
 from tests.wire.living import Living
-from tests.wire.served import until
 
 pytestmark = pytest.mark.slow
 

@@ -22,8 +22,9 @@ from controller.simulated.isolation import Isolated
 from controller.simulated.log import Log, Run
 from controller.simulated.replica import Replica, Role
 from kedge import TopicPartition
+from tests.kit.waiting import until
 from tests.wire.living import Living
-from tests.wire.served import DEADLINE_S, until
+from tests.wire.served import DEADLINE_S
 
 BROKEN, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 FAULT = LogError.KAFKA_STORAGE_ERROR

@@ -14,7 +14,8 @@ from stores import ABSENT, MemoryStore
 from stores.base import Delete, Put, Subscription
 from stores.faults import FaultStore
 from stores.memory import MemoryServer
-from tests.wire.served import DEADLINE_S, until
+from tests.kit.waiting import until
+from tests.wire.served import DEADLINE_S
 
 TOPIC = "/config/topics/orders"
 Told = list[tuple[str, str, dict[str, str]]]

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from controller.cli.kafka import Endpoint, connected
 from controller.cli.kafka.errors import Refused
 from controller.cli.kafka.values import Resource, ResourceType, Source
 from controller.cli.root import kedge
+from tests.kit.waiting import until
 from tests.serve.processes import begun
 from tests.wire.living import Living
 
@@ -91,13 +91,6 @@ def throttles(servers: str, topic: str) -> dict[str, dict[str, str | None]]:
                 if "throttled" in s.name and s.source in {Source.DYNAMIC_BROKER_CONFIG, Source.DYNAMIC_TOPIC_CONFIG}
             }
         return {name: settings for name, settings in found.items() if settings}
-
-
-def until(holds: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @pytest.mark.checklist(62, 63, 65, 127, 176, 229)

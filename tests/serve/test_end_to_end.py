@@ -12,8 +12,8 @@ import kafka
 import pytest
 from kafka.producer.future import FutureRecordMetadata
 
+from tests.kit.waiting import until
 from tests.serve.processes import DEADLINE_S, serving
-from tests.wire.served import until
 
 TOPIC = "orders"
 MOVES: tuple[Sequence[int], ...] = ((4, 5, 1), (2, 3, 4), (5, 1, 2), (3, 4, 5), (1, 2, 3))

@@ -10,21 +10,16 @@ from pathlib import Path
 
 import kafka
 import pytest
-from click.testing import CliRunner, Result
 from kafka.admin import NewTopic
 
-from controller.cli.root import kedge
 from stores import MemoryServer
+from tests.kit.commands import run
+from tests.kit.waiting import until
 from tests.serve.processes import DEADLINE_S, begun, running
-from tests.wire.served import until
 
 pytestmark = pytest.mark.slow
 
 IN_USE = "in use by another process, which would overwrite what this one saves"
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(kedge, arguments)
 
 
 def keys(file: Path) -> set[str]:

@@ -12,8 +12,9 @@ from kafka import KafkaProducer
 
 from controller.cli.root import kedge
 from kedge import ConfigResource, ConfigResourceType, ConfigSource, ThrottledRate, TopicPartition
+from tests.kit.waiting import until
 from tests.wire.living import Living
-from tests.wire.served import DEADLINE_S, until
+from tests.wire.served import DEADLINE_S
 
 pytestmark = pytest.mark.slow
 

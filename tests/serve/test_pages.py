@@ -11,8 +11,8 @@ import pytest
 
 from controller.cli.serve.options import Place
 from controller.cli.serve.pages import THREADS_MAX, Pages
+from tests.kit.waiting import until
 from tests.serve.processes import DEADLINE_S
-from tests.wire.served import until
 
 
 @pytest.fixture(scope="module")

@@ -19,9 +19,9 @@ from kafka.admin import NewTopic
 from controller.wire.security.users import salted
 from stores import MemoryServer
 from tests.cli.store.places import Make, on_servers
+from tests.kit.waiting import until
 from tests.serve.processes import ANYTHING, DEADLINE_S, begun, refuses_orders, serving
 from tests.wire.remote import Process
-from tests.wire.served import until
 
 
 def get(url: str) -> str:

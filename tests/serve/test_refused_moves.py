@@ -14,8 +14,9 @@ from controller.model.values import BrokerRegistration
 from controller.wire import Gateway
 from kedge import Controller, Hooks, NewTopic, TopicPartition
 from stores import MemoryStore
+from tests.kit.waiting import until
 from tests.runtime.world import Brokers
-from tests.wire.served import DEADLINE_S, until
+from tests.wire.served import DEADLINE_S
 
 FILE = "--reassignment-json-file"
 

@@ -16,10 +16,10 @@ from controller.wire.security.users import salted
 from servers import free_ports
 from tests.browser import dom
 from tests.cli.store.places import etcd_url
+from tests.kit.waiting import until
 from tests.serve.processes import ANYTHING, DEADLINE_S, NOT_REACHED, Running, begun, refuses_orders, running
 from tests.serve.test_process import get
 from tests.wire.certificates import Authority
-from tests.wire.served import until
 
 pytestmark = [
     pytest.mark.server,

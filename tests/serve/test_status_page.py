@@ -18,8 +18,9 @@ from controller.runtime.journal import Journal
 from controller.server import LiveCluster, LiveServer
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, DeletePartitions, NewTopic, TopicPartition
 from tests.browser import MEASURE, complaints, dom, found_at
+from tests.kit.waiting import until
 from tests.serve.processes import serving
-from tests.wire.served import DEADLINE_S, until
+from tests.wire.served import DEADLINE_S
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 

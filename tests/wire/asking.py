@@ -13,7 +13,8 @@ from controller.model.view import ClusterView
 from controller.wire import messages
 from controller.wire.apis import reassignments
 from kedge import TopicPartition
-from tests.wire.served import DEADLINE_S, RawClient, Served, until
+from tests.kit.waiting import until
+from tests.wire.served import DEADLINE_S, RawClient, Served
 
 TIMEOUT_MS: Final = 20_000
 

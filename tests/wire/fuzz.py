@@ -22,8 +22,9 @@ from controller.wire import Gateway
 from controller.wire.apis import APIS
 from controller.wire.calls import Address
 from controller.wire.errors import Refused
+from tests.kit.waiting import until
 from tests.wire.requests_made import every_version, frame
-from tests.wire.served import DEADLINE_S, RawClient, Served, until
+from tests.wire.served import DEADLINE_S, RawClient, Served
 
 REFUSALS: Final = (*(each.kind for each in Refused.__subclasses__()), "lost", "unanswered")
 GOOD: Final = struct.pack(">ihhih", 10, 18, 0, 2**31 - 1, -1)  # ApiVersions, with a correlation id of its own

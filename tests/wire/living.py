@@ -13,7 +13,8 @@ from controller.wire import Gateway, Limits
 from controller.wire.apis import APIS
 from controller.wire.data import with_logs
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, NewTopic, OpType, TopicPartition
-from tests.wire.served import DEADLINE_S, RACKS, until
+from tests.kit.waiting import until
+from tests.wire.served import DEADLINE_S, RACKS
 
 TIME_MS: Final = 1_700_000_000_000
 

@@ -17,7 +17,7 @@ from controller.wire.reading import as_uuid
 from controller.wire.remote import RemoteHost, with_remote_brokers
 from kedge import Controller
 from stores import MemoryServer, MemoryStore
-from tests.wire.served import until
+from tests.kit.waiting import until
 
 CLUSTER: Final = "kedge-under-test"
 SCRIPT: Final = Path(__file__).resolve().parents[2] / "examples" / "remote" / "broker.py"

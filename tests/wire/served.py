@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import socket
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any, Self
 
@@ -14,6 +13,7 @@ from controller.wire.protocol import SIZE, build
 from kedge import BrokerRegistration, Controller, Hooks, Settings
 from stores import MemoryStore
 from stores.memory import MemoryServer
+from tests.kit.waiting import until
 from tests.runtime.world import Brokers
 
 DEADLINE_S = 60.0
@@ -106,11 +106,3 @@ class RawClient:
         answer = self.receive()
         assert answer is not None, "the gateway hung up"
         return response_class.decode(answer, version=version, header=True)
-
-
-def until(holds: Callable[[], object]) -> None:
-    """Wait for it, until a deadline that fails the test."""
-    end = time.monotonic() + DEADLINE_S
-    while not holds():
-        assert time.monotonic() < end, "it never came to be"
-        time.sleep(0.005)

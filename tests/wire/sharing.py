@@ -18,7 +18,8 @@ from controller.wire.security.users import GATEWAY
 from kedge import NewTopic, TopicPartition
 from stores import MemoryStore
 from stores.memory import MemoryServer
-from tests.wire.served import DEADLINE_S, RACKS, RawClient, until
+from tests.kit.waiting import until
+from tests.wire.served import DEADLINE_S, RACKS, RawClient
 
 LISTENER: Final = "OWN"
 

@@ -16,7 +16,8 @@ from controller.codec import keys
 from controller.wire.calls import Address
 from controller.wire.peers.directory import Directory
 from stores import Delete, MemoryStore
-from tests.wire.served import DEADLINE_S, RawClient, until
+from tests.kit.waiting import until
+from tests.wire.served import DEADLINE_S, RawClient
 from tests.wire.test_forwarding import METADATA, Pair, alter, retention
 
 NO_ANSWERS = {

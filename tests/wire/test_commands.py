@@ -11,8 +11,9 @@ from click.testing import CliRunner, Result
 
 from controller.cli.root import kedge
 from kedge import LogReport, NewTopic, TopicPartition
+from tests.kit.waiting import until
 from tests.wire.asking import contents, in_sync
-from tests.wire.served import Served, until
+from tests.wire.served import Served
 
 pytestmark = pytest.mark.slow
 

@@ -24,8 +24,9 @@ from kafka.record import MemoryRecords
 from controller.model.logs import Batch
 from controller.wire.protocol import build
 from kedge import DeletePartitions
+from tests.kit.waiting import until
 from tests.wire.living import TIME_MS, Living, records
-from tests.wire.served import DEADLINE_S, RawClient, until
+from tests.wire.served import DEADLINE_S, RawClient
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,8 @@ from controller.wire import Gateway, Peers
 from controller.wire.apis import APIS
 from controller.wire.data import with_logs
 from stores import MemoryStore
-from tests.wire.served import DEADLINE_S, RACKS, until
+from tests.kit.waiting import until
+from tests.wire.served import DEADLINE_S, RACKS
 
 ANSWER_S = 15.0  # whoever is hung up on tries for ever
 

@@ -12,8 +12,9 @@ from controller.wire.peers.directory import AlreadyRunning
 from kedge import BrokerRegistration, Controller
 from servers import free_port
 from stores import ABSENT, MemoryStore, Put
+from tests.kit.waiting import until
 from tests.runtime.world import Brokers
-from tests.wire.served import RawClient, until
+from tests.wire.served import RawClient
 from tests.wire.test_forwarding import METADATA, Pair
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.kit.waiting import until
 from tests.wire.asking import ask, contents, led, new_topic, partitions_of
-from tests.wire.served import RawClient, Served, until
+from tests.wire.served import RawClient, Served
 
 NOT_NEEDED = "Leader election not needed for topic partition"
 

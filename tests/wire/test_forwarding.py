@@ -34,9 +34,10 @@ from kedge import BrokerRegistration, Controller, NewTopic
 from stores import MemoryStore
 from stores.faults import FailBefore, FaultStore, LoseReply, Rule
 from stores.memory import MemoryServer
+from tests.kit.waiting import until
 from tests.runtime.world import Brokers
 from tests.wire.certificates import Authority
-from tests.wire.served import RACKS, RawClient, until
+from tests.wire.served import RACKS, RawClient
 from tests.wire.test_access import logged_in
 
 ALTER = (IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, 1)

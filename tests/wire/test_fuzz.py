@@ -8,8 +8,9 @@ from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
 from controller.wire import Limits
 from kedge import NewTopic
+from tests.kit.waiting import until
 from tests.wire.fuzz import Fuzz, check, memory_mib
-from tests.wire.served import RACKS, RawClient, Served, until
+from tests.wire.served import RACKS, RawClient, Served
 
 
 @pytest.mark.slow

@@ -14,7 +14,8 @@ from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
 from controller.wire import Gateway, Limits
 from kedge import NewTopic, WrongMode
-from tests.wire.served import RACKS, RawClient, Served, until
+from tests.kit.waiting import until
+from tests.wire.served import RACKS, RawClient, Served
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,8 @@ from controller.wire.kafka.coordinators import partition_of
 from controller.wire.messages import AllocateProducerIdsRequest, AllocateProducerIdsResponse, MetadataResponse
 from kedge import NewTopic
 from stores.base import ABSENT, Corrupt, Put
-from tests.wire.served import RACKS, RawClient, Served, until
+from tests.kit.waiting import until
+from tests.wire.served import RACKS, RawClient, Served
 
 NODE = 101
 NOT_COORDINATOR, STALE_BROKER_EPOCH, UNKNOWN, NO_COORDINATOR, INVALID = 16, 77, -1, 15, 42

@@ -26,7 +26,8 @@ from controller.wire import Limits, Users, allow_all
 from controller.wire.security.files import BrokenFile
 from controller.wire.security.sasl import Login, LoginFailed
 from controller.wire.security.users import Credential, salted
-from tests.wire.served import RACKS, RawClient, Served, until
+from tests.kit.waiting import until
+from tests.wire.served import RACKS, RawClient, Served
 
 HANDSHAKE = (SaslHandshakeRequest, SaslHandshakeResponse)
 AUTHENTICATE = (SaslAuthenticateRequest, SaslAuthenticateResponse)

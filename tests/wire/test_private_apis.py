@@ -10,8 +10,9 @@ from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersions
 
 from controller.model.throttle_configs import LISTS, RATES
 from kedge import TopicPartition
+from tests.kit.waiting import until
 from tests.wire.asking import ask, contents, in_sync, led, new_topic, partitions_of
-from tests.wire.served import DEADLINE_S, RawClient, Served, until
+from tests.wire.served import DEADLINE_S, RawClient, Served
 
 BROKERS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
 NO_THROTTLE = 2**63 - 1

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from controller.wire import Gateway
 from kedge import Controller, TopicPartition
 from stores import MemoryStore
+from tests.kit.waiting import until
 from tests.runtime.world import Brokers
 from tests.wire.asking import ask, contents, in_sync, led, new_topic, partitions_of
-from tests.wire.served import RawClient, Served, until
+from tests.wire.served import RawClient, Served
 
 BROKERS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
 INCLUDES = "The manual partition assignment includes"

@@ -26,7 +26,8 @@ from controller.wire.security.client import Credentials, NotLetIn, logging_in
 from controller.wire.security.refusals import Refusals, origin
 from controller.wire.security.users import Credential
 from stores import MemoryStore
-from tests.wire.served import RACKS, RawClient, Served, until
+from tests.kit.waiting import until
+from tests.wire.served import RACKS, RawClient, Served
 from tests.wire.sharing import SECRET, as_gateway
 
 USERS = Users({"alice": "wonder"})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kedge import NewTopic, TopicPartition
+from tests.kit.waiting import until
 from tests.wire.remote import Process, Remote
-from tests.wire.served import until
 
 pytestmark = [
     pytest.mark.server,

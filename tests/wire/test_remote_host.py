@@ -20,10 +20,11 @@ from controller.wire.remote import Credentials, RemoteHost
 from controller.wire.remote.link import Link, NotDelivered, messages
 from kedge import BrokerRegistration, Controller, NewTopic
 from stores import MemoryServer, MemoryStore
+from tests.kit.waiting import until
 from tests.wire.certificates import Authority
 from tests.wire.peers import Peer
 from tests.wire.remote import Remote
-from tests.wire.served import RawClient, until
+from tests.wire.served import RawClient
 from tests.wire.test_remote_sessions import register as announce
 
 LATEST = {4: (0, 7), 5: (0, 4), 6: (0, 8)}

@@ -11,9 +11,10 @@ import pytest
 from controller.wire import messages as m
 from controller.wire.reading import as_uuid
 from kedge import NewTopic
+from tests.kit.waiting import until
 from tests.wire.peers import Peer
 from tests.wire.remote import Remote
-from tests.wire.served import RawClient, until
+from tests.wire.served import RawClient
 from tests.wire.test_remote_sessions import LATEST, register
 
 

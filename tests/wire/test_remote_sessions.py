@@ -14,9 +14,10 @@ from controller.wire import messages as m
 from controller.wire.calls import Address
 from controller.wire.remote import with_remote_brokers
 from kedge import BrokerRegistration, Hooks, NewTopic
+from tests.kit.waiting import until
 from tests.wire.peers import Peer
 from tests.wire.remote import CLUSTER, Remote
-from tests.wire.served import RawClient, Served, until
+from tests.wire.served import RawClient, Served
 
 LATEST = {4: (0, 7), 5: (0, 4), 6: (0, 8)}
 NOWHERE = Address("127.0.0.1", 1)

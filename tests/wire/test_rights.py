@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from kedge import NewTopic, TopicPartition
+from tests.kit.waiting import until
 from tests.wire.asking import ask, contents, led, new_topic
-from tests.wire.served import DEADLINE_S, RACKS, RawClient, Served, until
+from tests.wire.served import DEADLINE_S, RACKS, RawClient, Served
 
 BROKERS = {**RACKS, 4: "a"}
 MOVE = [{"name": "t", "partitions": [{"partition_index": 0, "replicas": [3, 2, 1]}]}]

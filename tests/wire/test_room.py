@@ -15,8 +15,9 @@ from controller.model.logs import Batch
 from controller.wire import Limits, connection
 from controller.wire.data import batches
 from controller.wire.protocol import build
+from tests.kit.waiting import until
 from tests.wire.living import Living, records
-from tests.wire.served import DEADLINE_S, RawClient, until
+from tests.wire.served import DEADLINE_S, RawClient
 
 MIB = 1024 * 1024
 CLIENTS = 20

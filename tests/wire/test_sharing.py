@@ -10,7 +10,8 @@ from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
 from controller.wire.answers import Answer, Budget, Room, Shared
 from kedge import NewTopic
-from tests.wire.served import RawClient, Served, until
+from tests.kit.waiting import until
+from tests.wire.served import RawClient, Served
 
 
 class Making:

@@ -22,8 +22,9 @@ from controller.wire import messages as m
 from controller.wire.remote import Credentials, RemoteHost
 from controller.wire.remote.link import NotDelivered
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, Controller, OpType, TopicPartition
+from tests.kit.waiting import until
 from tests.wire.certificates import Authority
-from tests.wire.served import DEADLINE_S, RawClient, until
+from tests.wire.served import DEADLINE_S, RawClient
 from tests.wire.sharing import Shared, as_gateway
 
 _GONE = StopReplicaPartition("t", "AAECAwQFBgcICQoLDA0ODw", 0, 0, delete=False)

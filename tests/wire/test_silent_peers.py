@@ -19,8 +19,9 @@ from controller.wire.protocol import build
 from kedge import BrokerRegistration, Controller, NewTopic
 from stores import MemoryStore
 from stores.memory import MemoryServer
+from tests.kit.waiting import until
 from tests.runtime.world import Brokers
-from tests.wire.served import DEADLINE_S, RACKS, RawClient, until
+from tests.wire.served import DEADLINE_S, RACKS, RawClient
 from tests.wire.test_forwarding import ALTER, METADATA, Node, alter, retention
 
 PADDING = 32 * 1024 * 1024  # more than both ends of a connection keep for each other

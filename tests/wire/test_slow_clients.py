@@ -12,7 +12,8 @@ from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
 from controller.wire import Limits, Users, allow_all
-from tests.wire.served import DEADLINE_S, RawClient, Served, until
+from tests.kit.waiting import until
+from tests.wire.served import DEADLINE_S, RawClient, Served
 
 pytestmark = pytest.mark.slow  # a second each, which is the least that a limit can be
 

@@ -16,9 +16,10 @@ from controller.wire import Gateway, Limits, Tls, Users, allow_all
 from controller.wire.security.tls import principal
 from kedge import Controller
 from stores import MemoryStore
+from tests.kit.waiting import until
 from tests.runtime.world import Brokers
 from tests.wire.certificates import Authority, Signed
-from tests.wire.served import RACKS, RawClient, Served, until
+from tests.wire.served import RACKS, RawClient, Served
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
 from controller.model.errors import ErrorCode
+from tests.kit.waiting import until
 from tests.wire.asking import ask, contents, led, new_topic, partitions_of
-from tests.wire.served import RACKS, RawClient, Served, until
+from tests.wire.served import RACKS, RawClient, Served
 
 INCLUDES = "The manual partition assignment includes"
 UNEVEN = (

@@ -16,9 +16,10 @@ from controller.wire import Limits
 from controller.wire.apis import answering
 from controller.wire.data import produce
 from controller.wire.protocol import build
+from tests.kit.waiting import until
 from tests.wire.asking import ask, new_topic
 from tests.wire.living import Living, records
-from tests.wire.served import RACKS, RawClient, Served, until
+from tests.wire.served import RACKS, RawClient, Served
 
 WAIT_MS = 20_000
 FOR_EVER_MS = 2**31 - 1

@@ -21,7 +21,8 @@ from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
 from controller.model.throttle_configs import RATES
 from controller.wire.apis.config_words import invalid_value
 from kedge import NewTopic
-from tests.wire.served import RawClient, Served, until
+from tests.kit.waiting import until
+from tests.wire.served import RawClient, Served
 
 TOPIC, BROKER = 2, 4
 SET, DELETE, APPEND, SUBTRACT = range(4)

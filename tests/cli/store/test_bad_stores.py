@@ -21,8 +21,8 @@ from stores import ABSENT, MetadataStore, Put, open_store
 from tests.cli.store.impostors import nobody, silent, web
 from tests.cli.store.places import content, is_one_line, run, zookeeper_url
 from tests.conformance.zookeeper import server as zookeeper
+from tests.kit.waiting import until
 from tests.stores.etcd.served import server as etcd
-from tests.wire.served import until
 
 CONNECT_S = 1.0
 PATIENT_S = 8.0  # where an answer is wanted: a busy machine takes a second to hash a password, or for a handshake

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest, St
 from kedge import BrokerRegistration, Controller, HostResponse, TopicPartition
 from stores import ABSENT, PRESENT, MetadataStore, Put
 from stores.tree import TreeEntry, read_tree
+from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
@@ -61,13 +60,6 @@ def load(store: MetadataStore, tree: tuple[TreeEntry, ...]) -> None:
         ops = [Put(e.key, e.value or b"", expect) for e in kept if e.generation >= round_]
         for start in range(0, len(ops), store.capabilities.commit_ops_max):
             store.commit(ops[start : start + store.capabilities.commit_ops_max], timeout_s=CALL_S)
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + WAIT_S
-    while not holds():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.01)
 
 
 def test_kafkas_running_moves_are_taken_over_on_etcd_and_finished(
