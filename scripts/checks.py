@@ -53,6 +53,7 @@ ORDER = (
     "conformance",
     "serve",
     "kafka",
+    "kafka_brokers",
     "wire",
     "pipeline_journal",
     "pipeline",
