@@ -184,6 +184,13 @@ ROOMS: Final = (
     ),
     Room("controller.quota", _MODEL, "a tool for hosts, useful without a controller"),
     Room(
+        "controller.groups",
+        _MODEL,
+        "coordinators of consumer groups: requests and time in, answers and records out, for whoever has logs",
+        third_party=("attrs",),
+        pure=True,
+    ),
+    Room(
         "controller.simulated",
         _AROUND,
         "brokers in one process, by the public names of a host: nothing of them is a test's, and time is passed in",
