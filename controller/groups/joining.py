@@ -19,7 +19,7 @@ from controller.groups import rebalancing
 from controller.groups.group import Group, Member, Ticket
 from controller.groups.replies import GroupError, Joined, State, Synced
 from controller.groups.requests import Join
-from controller.groups.turn import Turn, fence, joined
+from controller.groups.turn import Turn, as_of_group, fence, joined
 
 NEW_MEMBER_MS: Final = 300_000
 """How long a new member may wait for its first generation."""
@@ -130,7 +130,7 @@ class _Replaced:
         group, member = self.group, self.member
         if error:
             if group.members.get(member.member_id) is member:
-                turn.answer_join(member, Joined(error, ""))
+                turn.answer_join(member, Joined(as_of_group(error), ""))
                 group.rename(member.member_id, self.old_id)
                 member.protocols, member.session_timeout_ms, member.rebalance_timeout_ms = self.before
             return

@@ -50,8 +50,11 @@ def commit(turn: Turn, group: Group, asked: Commit, ticket: Ticket) -> None:
     if asked.member_id in group.members:
         turn.heard_of(group.members[asked.member_id])
     room = turn.settings.metadata_bytes_max
-    kept = {tp: committed for tp, committed in asked.offsets.items() if len(committed.metadata.encode()) <= room}
-    errors = {tp: GroupError.OFFSET_METADATA_TOO_LARGE for tp in asked.offsets if tp not in kept}
+    errors = {
+        tp: GroupError.OFFSET_METADATA_TOO_LARGE for tp, c in asked.offsets.items() if len(c.metadata.encode()) > room
+    }
+    errors |= dict.fromkeys(asked.unknown, GroupError.UNKNOWN_TOPIC_OR_PARTITION)
+    kept = {tp: committed for tp, committed in asked.offsets.items() if tp not in errors}
     if not kept:
         turn.reply(ticket, OffsetErrors(errors))
         return
@@ -111,8 +114,9 @@ def delete(turn: Turn, group: Group, asked: DeleteOffsets, ticket: Ticket) -> No
         turn.reply(ticket, Answered(GroupError.NON_EMPTY_GROUP))
         return
     subscribed = [tp for tp in asked.partitions if not is_empty and (group.topics is None or tp.topic in group.topics)]
-    free = [tp for tp in asked.partitions if tp not in set(subscribed)]
     errors = dict.fromkeys(subscribed, GroupError.GROUP_SUBSCRIBED_TO_TOPIC)
+    errors |= dict.fromkeys(asked.unknown, GroupError.UNKNOWN_TOPIC_OR_PARTITION)
+    free = [tp for tp in asked.partitions if tp not in errors]
     held = [tp for tp in free if tp in group.offsets or group.writing[tp]]
     if not held:
         turn.reply(ticket, OffsetErrors(errors | dict.fromkeys(free, GroupError.NONE)))

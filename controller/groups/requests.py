@@ -75,13 +75,15 @@ class Leave:
 
 @frozen
 class Commit:
-    """Offsets are to be committed. `generation` -1 and no member id: by a client outside of the group protocol."""
+    """Offsets are to be committed. `generation` -1 and no member id: by a client outside of the group protocol.
+    `unknown`: partitions among them that there are not, which are refused."""
 
     group: str
     offsets: Mapping[TopicPartition, Committed]
     generation: int = -1
     member_id: str = ""
     instance_id: str | None = None
+    unknown: frozenset[TopicPartition] = frozenset()
 
 
 @frozen
@@ -94,10 +96,11 @@ class FetchOffsets:
 
 @frozen
 class DeleteOffsets:
-    """The committed offsets of these partitions are to be deleted."""
+    """The committed offsets of these partitions are to be deleted. `unknown`: as in Commit."""
 
     group: str
     partitions: tuple[TopicPartition, ...]
+    unknown: frozenset[TopicPartition] = frozenset()
 
 
 @frozen

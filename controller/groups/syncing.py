@@ -12,7 +12,7 @@ from controller.groups import rebalancing
 from controller.groups.group import Group, Ticket
 from controller.groups.replies import Answered, GroupError, Left, State, Synced
 from controller.groups.requests import Heartbeat, Leave, Leaving, Sync
-from controller.groups.turn import Turn, fence, fence_generation
+from controller.groups.turn import Turn, as_of_group, fence, fence_generation
 
 
 @attrs.frozen(eq=False)
@@ -29,7 +29,7 @@ class _Assigned:
         if group.state is not State.COMPLETING or group.generation != self.generation:
             return
         if error:
-            rebalancing.reset_assignments(turn, group, error)
+            rebalancing.reset_assignments(turn, group, as_of_group(error))
             rebalancing.begin(turn, group)
             return
         for member in group.members.values():

@@ -84,6 +84,13 @@ def joined(group: Group, member: Member, *, shows_members: bool, skips_assignmen
     )
 
 
+def as_of_group(error: GroupError) -> GroupError:
+    """Why the group itself could not be written, in words that members of it understand."""
+    if error is GroupError.REQUEST_TIMED_OUT:
+        return GroupError.REBALANCE_IN_PROGRESS
+    return GroupError.UNKNOWN_SERVER_ERROR if error is GroupError.INVALID_COMMIT_OFFSET_SIZE else error
+
+
 def fence(group: Group, member_id: str, instance_id: str | None) -> GroupError:
     """What is wrong with the identity of who asks: another has its instance id, or it is no member."""
     if instance_id is not None:

@@ -27,6 +27,7 @@ from controller.host import Controller
 from controller.metrics import BrokerMeters
 from controller.model.values import BrokerRegistration, Endpoint, Settings, TopicPartition
 from controller.server.configs import StoredSettings
+from controller.server.groups import LiveGroups
 from controller.server.logs import RETENTION_BYTES, LiveLogs
 from controller.server.node import LiveHost, LiveNode, Others
 from controller.server.steps import TICK_S, Steps
@@ -94,6 +95,7 @@ class LiveCluster:
         calls = (self._steps.soon, self.copying.catch_up)
         kept = (retention_bytes, server.first_producer_id)
         self.logs = LiveLogs(self.brokers, self.network.settings, *calls, *kept)
+        self.groups = LiveGroups(self.brokers, self.logs, self._steps.soon)
         self.duties = {b: self._duties(broker, timeline, lag_max_ms) for b, broker in self.brokers.items()}
 
     def _set(self, kind: str, name: str, configs: Mapping[str, str]) -> None:
@@ -156,6 +158,7 @@ class LiveCluster:
             node.stop()
         for duties in self.duties.values():
             duties.leave(at_once=True)
+        self.groups.close()
         self.logs.close()
         self.server.close()
 
@@ -251,6 +254,7 @@ class LiveCluster:
             moved |= duties.step()
             duties.report()
         self.logs.step()
+        self.groups.step()
         if now_s - self._cleaned_s > _CLEAN_S:
             self._cleaned_s = now_s
             self.logs.clean()

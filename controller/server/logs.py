@@ -19,8 +19,9 @@ Rules
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from functools import partial
@@ -216,6 +217,16 @@ class LiveLogs:
             return {}
         place = (max(told, key=lambda said: said.leader_epoch).topic_id, tp.partition)
         return {b: broker.replicas[place] for b, broker in self.brokers.items() if place in broker.replicas}
+
+    def led_by(self, broker: Broker, tp: TopicPartition) -> Replica | None:
+        """The replica of `tp` on this broker, if that leads it as far as it was told."""
+        found = _leading(self._held(broker, tp))
+        return found if isinstance(found, Replica) else None
+
+    def committed(self, replica: Replica) -> Iterator[StoredBatch]:
+        """All batches below its high watermark that are still there."""
+        shelf = self._shelf(replica)
+        return shelf.read(replica.log, shelf.start_offset, sys.maxsize)
 
     # --- writing
 

@@ -39,7 +39,7 @@ class Call:
     at. `software`: the client's library, empty where it did not name one. `principal`: who it is, and `authorizer` what
     that one may do; `admin` is that one's. `login`: how it says so, None where nobody has to. `make_room`: waits until
     there is room for a large answer of so many bytes, before that is made. `is_gateway`: another gateway asks, which
-    logged in as one."""
+    logged in as one. `address`: where the client calls from."""
 
     controller: Controller
     admin: Admin
@@ -55,6 +55,7 @@ class Call:
     authorizer: Authorizer
     make_room: Callable[[int], Awaitable[None]]
     is_gateway: bool = False
+    address: str = ""
 
     def may(self, operation: str, resource: str) -> bool:
         """Whether who asks may do this to that (`CLUSTER`, `TOPIC:orders`)."""
@@ -76,12 +77,14 @@ CLUSTER_ACTION: Final = "CLUSTER_ACTION"
 class Access:
     """The right that a client needs: `operation` on the cluster, or (`by_row`) on what each row names. `asked`: the
     list of the request that names things, by version under one of two names; `answered`: the list of the answer that
-    does. No operation: none is needed, or the handler checks."""
+    does. `by_handler`: a right on the groups that the request names, which the handler checks. No operation: none is
+    needed, or the handler checks."""
 
     operation: str
     asked: tuple[str, ...] = ()
     answered: str = ""
     by_row: bool = False
+    by_handler: bool = False
 
 
 def on_rows(operation: str, asked: str, answered: str) -> Access:
@@ -92,6 +95,11 @@ def on_rows(operation: str, asked: str, answered: str) -> Access:
 def on_cluster(operation: str, asked: str = "", answered: str = "") -> Access:
     """A right on the cluster."""
     return Access(operation, tuple(asked.split()), answered)
+
+
+def on_groups(operation: str) -> Access:
+    """A right on each group that the request names."""
+    return Access(operation, by_handler=True)
 
 
 OPEN: Final = Access("")

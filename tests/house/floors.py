@@ -202,12 +202,12 @@ ROOMS: Final = (
     ),
     Room(
         "controller.server",
-        (*_AROUND, "controller.simulated"),
+        (*_AROUND, "controller.groups", "controller.simulated"),
         "what `kedge serve` runs: the same brokers by the wall clock, in threads, without the test kit",
     ),
     Room(
         "controller.wire",
-        _AROUND,
+        (*_AROUND, "controller.groups"),
         "a gateway over the admin and host APIs",
         third_party=("attrs", "tenacity", "kafka", "scramp"),
     ),
@@ -217,6 +217,7 @@ ROOMS: Final = (
             *_AROUND,
             "controller.audit",
             "controller.check",
+            "controller.groups",
             "controller.migration",
             "controller.rig",
             "controller.server",

@@ -12,6 +12,7 @@ from controller.server import LiveCluster, LiveServer
 from controller.wire import Gateway, Limits
 from controller.wire.apis import APIS
 from controller.wire.data import with_logs
+from controller.wire.groups import with_groups
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, NewTopic, OpType, TopicPartition
 from tests.wire.served import DEADLINE_S, RACKS, until
 
@@ -20,24 +21,27 @@ TIME_MS: Final = 1_700_000_000_000
 
 class Living:
     """`with Living() as living:` three brokers in racks a, b and c that keep records. `limits` are the gateway's,
-    options the cluster's. `keys`: the keys of APIs that are offered, such as those of Kafka alone."""
+    options the cluster's, `groups` those of `with_groups`. `keys`: the keys of APIs that are offered beside those of
+    records and groups, such as those of Kafka alone."""
 
     def __init__(
         self,
         racks: Mapping[int, str] = RACKS,
         limits: Limits | None = None,
         keys: Container[int] = range(2**15),
+        groups: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
         self._racks, self._limits, self._options = racks, limits, options
         self._base = {key: api for key, api in APIS.items() if key in keys}
+        self._groups = groups or {}
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         server = LiveServer()
         self.cluster = self._stack.enter_context(LiveCluster(server, self._racks, seed=1, **self._options))
         self.cluster.until_ready(DEADLINE_S)
-        apis = with_logs(self.cluster.logs, self._base)
+        apis = with_groups(self.cluster.groups, with_logs(self.cluster.logs, self._base), **self._groups)
         named: dict[str, Any] = {"cluster_id": "kedge-under-test", "apis": apis, "limits": self._limits}
         self.gateway = self._stack.enter_context(Gateway(self.cluster.controller, **named))
         self.address = self.gateway.address

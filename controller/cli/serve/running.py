@@ -27,6 +27,7 @@ from controller.wire import Gateway, Peers
 from controller.wire.calls import Address
 from controller.wire.cluster_id import cluster_id
 from controller.wire.data import with_logs
+from controller.wire.groups import with_groups
 from controller.wire.peers.directory import AlreadyRunning
 from controller.wire.remote import RemoteHost, with_orders, with_remote_brokers
 from stores import open_store, public_url
@@ -67,7 +68,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     with _in_the_store(shown):
         known_as = _cluster_id(cluster.server, options.seed)
         cluster.start_controllers()
-    apis = with_remote_brokers(with_logs(cluster.logs))
+    apis = with_remote_brokers(with_groups(cluster.groups, with_logs(cluster.logs)))
     gateway = Gateway(
         cluster.controller,
         options.listen.host,
