@@ -1,7 +1,8 @@
 """FindCoordinator: who coordinates a group is who leads its partition of `__consumer_offsets`.
 
 The topic is created by the active controller when it is first asked for. There are no transactions and no share groups:
-what asks for their coordinators hears at once that there will be none.
+what asks for their coordinators hears at once that there will be none, by an error that it does not retry. librdkafka
+retries every error but those about rights, and asks in version 2 at most.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from controller.wire.reading import ClusterRow, TopicRow, cluster
 GROUP_KEYS: Final = 0
 NOWHERE: Final = Address("", -1)
 REPLICAS: Final = 3
+NO_TRANSACTIONS: Final = GroupError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+_LIBRDKAFKA_MAX: Final = 2
 _MANY_SINCE: Final = 4
 _CREATE_S: Final = 30.0
 _REFUSED: Final = {
@@ -70,7 +73,8 @@ def table(partitions: int) -> Iterator[Api]:
 async def _found(call: Call, kind: int, keys: list[str], partitions: int) -> dict[str, _Found]:
     if kind != GROUP_KEYS:
         message = _REFUSED.get(kind, f"there are no coordinators of type {kind}")
-        return dict.fromkeys(keys, _Found(GroupError.INVALID_REQUEST, message))
+        refusal = GroupError.INVALID_REQUEST if call.version > _LIBRDKAFKA_MAX else NO_TRANSACTIONS
+        return dict.fromkeys(keys, _Found(refusal, message))
     found = {key: _Found(NO_RIGHTS) for key in keys if not may(call, "DESCRIBE", key)}
     if len(found) == len(set(keys)):
         return found
