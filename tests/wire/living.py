@@ -9,10 +9,11 @@ from typing import Any, Final, Self
 from kafka.record.memory_records import MemoryRecordsBuilder
 
 from controller.server import LiveCluster, LiveServer
-from controller.wire import Gateway, Limits
+from controller.wire import Gateway, Limits, allow_all
 from controller.wire.apis import APIS
 from controller.wire.data import with_logs
 from controller.wire.groups import with_groups
+from controller.wire.security.acls import Authorizer
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, NewTopic, OpType, TopicPartition
 from tests.wire.served import DEADLINE_S, RACKS, until
 
@@ -30,11 +31,12 @@ class Living:
         limits: Limits | None = None,
         keys: Container[int] = range(2**15),
         groups: Mapping[str, Any] | None = None,
+        authorizer: Authorizer = allow_all,
         **options: Any,
     ) -> None:
         self._racks, self._limits, self._options = racks, limits, options
         self._base = {key: api for key, api in APIS.items() if key in keys}
-        self._groups = groups or {}
+        self._groups, self._authorizer = groups or {}, authorizer
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -43,6 +45,7 @@ class Living:
         self.cluster.until_ready(DEADLINE_S)
         apis = with_groups(self.cluster.groups, with_logs(self.cluster.logs, self._base), **self._groups)
         named: dict[str, Any] = {"cluster_id": "kedge-under-test", "apis": apis, "limits": self._limits}
+        named["authorizer"] = self._authorizer
         self.gateway = self._stack.enter_context(Gateway(self.cluster.controller, **named))
         self.address = self.gateway.address
         self.bootstrap = f"{self.address.host}:{self.address.port}"
