@@ -37,7 +37,7 @@ class Driven:
 
     def __init__(self, records: Sequence[Record] = (), **settings: int) -> None:
         self.now_ms = 1_000
-        self.settings = GroupSettings(**settings)
+        self.settings = GroupSettings(**{"initial_rebalance_delay_ms": 0, **settings})
         self.coordinator = Coordinator(self.settings, topics_of)
         self.heard: dict[Any, Any] = {}
         self.log: list[Record] = list(records)

@@ -18,7 +18,7 @@ from typing import Final
 import click
 
 from controller.cli.printing import Amount, clean, fail, one_line, say, without_place
-from controller.cli.serve.options import CannotServe, Options, as_brokers, as_host, as_place, as_topics
+from controller.cli.serve.options import PARTITIONS_MAX, CannotServe, Options, as_brokers, as_host, as_place, as_topics
 from controller.server import RETENTION_BYTES
 from stores import public_url
 
@@ -44,6 +44,7 @@ _SHARE: Final = 20  # saving may take this part of the time, where it takes long
 @click.option(
     "--retention", type=Amount(), default=str(RETENTION_BYTES), metavar="BYTES", help="Kept of each partition: 64MiB."
 )
+@click.option("--offsets-partitions", type=int, default=50, show_default=True, help="Partitions of __consumer_offsets.")
 @click.option("--seed", type=int, help="Of topic ids and placements.")
 @click.option("--status", metavar="HOST:PORT", help=f"The status page; {_STATUS}, or any free port, if not said.")
 @click.option("--no-status", is_flag=True, help="No status page.")
@@ -71,6 +72,7 @@ def serve(
     topics: tuple[str, ...],
     copy_rate: int | None,
     retention: int,
+    offsets_partitions: int,
     seed: int | None,
     status: str | None,
     metrics: str | None,
@@ -96,6 +98,8 @@ def serve(
         fail("--status and --no-status: one or the other")
     if retention < 1 or copy_rate == 0:
         fail("--retention and --copy-rate are at least 1 byte")
+    if not 1 <= offsets_partitions <= PARTITIONS_MAX:
+        fail(f"--offsets-partitions: {offsets_partitions} is not within 1..{PARTITIONS_MAX}")
     if (tls_certificate is None) != (tls_key is None) or (tls_clients_ca is not None and tls_key is None):
         fail("--tls-certificate and --tls-key go together, and --tls-clients-ca with both")
     if not 0 <= node_id < 2**31:
@@ -114,6 +118,7 @@ def serve(
             seed=seed,
             copy_rate_bytes_s=copy_rate,
             retention_bytes=retention,
+            offsets_partitions=offsets_partitions,
             status=None if no_status else as_place("--status", status or _STATUS),
             status_may_be_elsewhere=status is None,
             metrics=None if metrics is None else as_place("--metrics", metrics),

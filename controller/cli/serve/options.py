@@ -12,6 +12,7 @@ import attrs
 from controller.model.requests import NewTopic
 
 BROKERS_MAX: Final = 1000
+PARTITIONS_MAX: Final = 1000  # of the topic of groups
 _PORT: Final = re.compile(r"[0-9]{1,5}")
 _TOPIC: Final = re.compile(r"([a-zA-Z0-9._-]+)(?::([0-9]{1,6}))?(?::([0-9]{1,4}))?")
 
@@ -45,6 +46,7 @@ class Options:
     seed: int | None
     copy_rate_bytes_s: int | None
     retention_bytes: int
+    offsets_partitions: int
     status: Place | None
     status_may_be_elsewhere: bool
     metrics: Place | None

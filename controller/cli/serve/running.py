@@ -68,7 +68,8 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     with _in_the_store(shown):
         known_as = _cluster_id(cluster.server, options.seed)
         cluster.start_controllers()
-    apis = with_remote_brokers(with_groups(cluster.groups, with_logs(cluster.logs)))
+    with_data = with_logs(cluster.logs)
+    apis = with_remote_brokers(with_groups(cluster.groups, with_data, offsets_partitions=options.offsets_partitions))
     gateway = Gateway(
         cluster.controller,
         options.listen.host,
