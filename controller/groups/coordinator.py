@@ -23,7 +23,7 @@ import attrs
 from controller.groups import joining, listing, offsets, rebalancing, syncing
 from controller.groups.group import Group, Ticket
 from controller.groups.loading import restore
-from controller.groups.records import GroupRecord, OffsetRecord, Record
+from controller.groups.records import GroupRecord, OffsetRecord, Record, newest
 from controller.groups.replies import Answered, GroupError, Joined, Left, Listed, OffsetErrors, Reply, State, Synced
 from controller.groups.requests import (
     Commit,
@@ -72,24 +72,23 @@ class Coordinator:
     _waiting: dict[int, Appending] = attrs.field(factory=dict)
     _numbers: int = 0
     _due: list[tuple[int, str]] = attrs.field(factory=list)
-    _records: dict[object, Record] = attrs.field(factory=dict)
+    _records: list[Record] = attrs.field(factory=list)
 
     # --- loading, and the end
 
     def load(self, records: Iterable[Record]) -> None:
         """Records of the log, in its order: of each key the last one counts."""
-        for record in records:
-            key = (record.group, record.tp) if isinstance(record, OffsetRecord) else record.group
-            self._records[key] = record
+        self._records += records
 
     def loaded(self, now_ms: int) -> Output:
         """All groups are as the log has them. Their members have a whole session from now on."""
         self.is_loaded = True
         turn = self._turn(now_ms)
-        for record in self._records.values():
+        records = newest(self._records)
+        for record in records:
             if isinstance(record, GroupRecord) and record.stored is not None:
                 self.groups[record.group] = restore(turn, record.group, record.stored)
-        for record in self._records.values():
+        for record in records:
             if isinstance(record, OffsetRecord) and record.committed is not None:
                 group = self.groups.setdefault(record.group, Group(record.group))
                 offsets.restore(group, record.tp, record.committed)

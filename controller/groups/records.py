@@ -57,6 +57,16 @@ class OffsetRecord:
     tp: TopicPartition
     committed: Committed | None
 
+    @property
+    def key(self) -> tuple[str, TopicPartition]:
+        """Of records with the same key the newest counts."""
+        return self.group, self.tp
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether it only says that there is nothing under its key."""
+        return self.committed is None
+
 
 @frozen
 class GroupRecord:
@@ -65,8 +75,27 @@ class GroupRecord:
     group: str
     stored: StoredGroup | None
 
+    @property
+    def key(self) -> str:
+        """Of records with the same key the newest counts."""
+        return self.group
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether it only says that there is nothing under its key."""
+        return self.stored is None
+
 
 Record: TypeAlias = OffsetRecord | GroupRecord
+
+
+def newest(records: Iterable[Record]) -> list[Record]:
+    """What a log with these records says: the last one of each key, in their order, without what is deleted."""
+    kept: dict[object, Record] = {}
+    for record in records:
+        kept.pop(record.key, None)
+        kept[record.key] = record
+    return [record for record in kept.values() if not record.is_deleted]
 
 
 class RecordCodec(Protocol):

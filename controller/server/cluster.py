@@ -258,4 +258,5 @@ class LiveCluster:
         if now_s - self._cleaned_s > _CLEAN_S:
             self._cleaned_s = now_s
             self.logs.clean()
+            self.groups.clean()
         return moved or self.logs.is_waited_for

@@ -6,6 +6,7 @@ Rules
   acknowledged is below that. When leader or epoch change it is unloaded.
 * A request goes to the coordinator on the broker whose address the client called; None for a broker: to any.
 * All records of one step are one batch, with acks=all. Answers that rest on them are given when it is committed.
+* A log is rewritten when it has grown: compaction by the one who writes it. `LiveLogs` deletes none of it by itself.
 * Methods may be called by any thread; what they do is done by the thread that steps.
 """
 
@@ -21,7 +22,7 @@ from typing import Any, Final
 import attrs
 
 from controller.groups import OFFSETS_TOPIC, Append, Coordinator, Output, partition_of, refused
-from controller.groups.records import Record, RecordCodec
+from controller.groups.records import Record, RecordCodec, newest
 from controller.groups.replies import GroupError, Listed, Reply
 from controller.groups.requests import Commit, DeleteOffsets, GroupRequest, GroupSettings
 from controller.model.logs import Appended, LogError
@@ -33,6 +34,9 @@ from controller.simulated.replica import Replica
 log = logging.getLogger(__name__)
 APPEND_MS: Final = 5_000
 """How long an append may take, as Kafka's offsets.commit.timeout.ms."""
+REWRITE_BYTES: Final = 1024 * 1024
+"""How large a partition of `__consumer_offsets` grows before its log is rewritten."""
+_RECORDS: Final = 1000  # of a batch of a log that is rewritten
 _BATCH_BYTES: Final = 900_000  # a little less than max.message.bytes
 _ERRORS: Final[Mapping[LogError, GroupError]] = {
     LogError.NONE: GroupError.NONE,
@@ -48,13 +52,16 @@ _ERRORS: Final[Mapping[LogError, GroupError]] = {
 
 @attrs.define(eq=False)
 class _Led:
-    """A coordinator for as long as `replica` leads under that epoch. `due`: what is to be appended."""
+    """A coordinator for as long as `replica` leads under that epoch. `due`: what is to be appended;
+    `rewritten_bytes`: how much was left when the log was rewritten last."""
 
     broker_id: int
     replica: Replica
     leader_epoch: int
     coordinator: Coordinator
     due: list[Append] = attrs.field(factory=list)
+    rewritten_bytes: int = 0
+    is_rewriting: bool = False
 
     @property
     def tp(self) -> TopicPartition:
@@ -63,12 +70,14 @@ class _Led:
 
 @attrs.define(eq=False)
 class LiveGroups:
-    """The coordinators on `brokers`, over `logs`. `soon`: has a call made by the thread that steps."""
+    """The coordinators on `brokers`, over `logs`. `soon`: has a call made by the thread that steps.
+    `rewrite_bytes`: so much of a log may there be before it is rewritten."""
 
     brokers: Mapping[int, Broker]
     logs: LiveLogs
     soon: Callable[[Callable[[], None]], None]
     settings: GroupSettings = attrs.field(factory=GroupSettings)
+    rewrite_bytes: int = REWRITE_BYTES
     _codec: RecordCodec | None = None
     _led: dict[tuple[int, int], _Led] = attrs.field(factory=dict)
     _began: tuple[int, float] = attrs.field(factory=lambda: (time.time_ns() // 1_000_000, time.monotonic()))
@@ -124,6 +133,42 @@ class LiveGroups:
             due_ms = led.coordinator.next_ms
             if due_ms is not None and due_ms <= now_ms:
                 self._took(led, led.coordinator.tick(now_ms))
+
+    def clean(self) -> None:
+        """Logs that have grown are rewritten: the newest record of each key stands at the end again, and what is before
+        goes."""
+        for led in list(self._led.values()):
+            log, grown = led.replica.log, self.logs.kept_bytes_of(led.replica)
+            is_settled = led.coordinator.is_loaded and not led.due and log.high_watermark == log.end_offset
+            if is_settled and not led.is_rewriting and grown > max(self.rewrite_bytes, 2 * led.rewritten_bytes):
+                led.is_rewriting = True
+                self._rewrite(led)
+
+    def _rewrite(self, led: _Led) -> None:
+        """Nothing is under way, and what comes meanwhile is appended later: so these stay the newest until then."""
+        assert self._codec is not None
+        start = led.replica.log.end_offset
+        kept = newest(r for stored in self.logs.committed(led.replica) for r in self._codec.decode(stored))
+        places = range(0, len(kept), _RECORDS)
+        batches = [self._codec.encode(kept[place : place + _RECORDS], self._now_ms()) for place in places]
+        ends: list[bool] = []
+
+        def done(future: Future[Appended]) -> None:
+            ends.append(not future.cancelled() and future.exception() is None and not future.result().error)
+            if len(ends) == len(batches):
+                self._rewritten(led, start, sum(len(each.payload) for each in batches), is_whole=all(ends))
+
+        for batch in batches:
+            future = self.logs.append(led.broker_id, led.tp, batch, acks=ACKS_ALL, timeout_ms=APPEND_MS)
+            future.add_done_callback(done)
+        if not batches:
+            self._rewritten(led, start, 0, is_whole=True)
+
+    def _rewritten(self, led: _Led, start: int, size_bytes: int, *, is_whole: bool) -> None:
+        led.is_rewriting = False
+        if is_whole:
+            led.rewritten_bytes = size_bytes
+            self.logs.delete_before(led.replica, start)
 
     def close(self) -> None:
         """Whoever waits hears that the coordinator is elsewhere."""

@@ -29,6 +29,7 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
+from controller.groups import OFFSETS_TOPIC
 from controller.model.logs import (
     NO_EPOCH,
     Appended,
@@ -304,14 +305,28 @@ class LiveLogs:
         return None if is_led else Appended(LogError.NOT_LEADER_OR_FOLLOWER)
 
     def _trim(self, replica: Replica, shelf: Shelf) -> None:
-        if shelf.trim(self.retention_bytes, replica.log.high_watermark):
-            for broker in self.brokers.values():
-                held = broker.replicas.get((replica.topic_id, replica.partition))
-                if held is None:
-                    continue
-                with broker.isolated(held):
-                    if held.log.end_offset >= shelf.start_offset:
-                        held.log.delete_before(shelf.start_offset)
+        is_kept = replica.topic == OFFSETS_TOPIC  # whoever writes it says what may go (`controller.server.groups`)
+        if not is_kept and shelf.trim(self.retention_bytes, replica.log.high_watermark):
+            self._follow(replica, shelf)
+
+    def delete_before(self, replica: Replica, offset: int) -> None:
+        """What is below `offset`, which is not above the high watermark, is gone from every log that holds it."""
+        shelf = self._shelf(replica)
+        shelf.delete_before(offset)
+        self._follow(replica, shelf)
+
+    def kept_bytes_of(self, replica: Replica) -> int:
+        """What the records of this partition take."""
+        return self._shelf(replica).size_bytes
+
+    def _follow(self, replica: Replica, shelf: Shelf) -> None:
+        for broker in self.brokers.values():
+            held = broker.replicas.get((replica.topic_id, replica.partition))
+            if held is None:
+                continue
+            with broker.isolated(held):
+                if held.log.end_offset >= shelf.start_offset:
+                    held.log.delete_before(shelf.start_offset)
 
     # --- reading
 

@@ -124,6 +124,13 @@ class Shelf:
 
     # --- deleting
 
+    def delete_before(self, offset: int) -> None:
+        """What is below `offset` is gone, except for a batch that reaches beyond it. The logs have to follow."""
+        gone = next((n for n, row in enumerate(self._rows) if row.stored.end_offset > offset), len(self._rows))
+        self.size_bytes -= sum(len(row.stored.batch.payload) for row in self._rows[:gone])
+        del self._rows[:gone]
+        self.start_offset = max(self.start_offset, offset)
+
     def trim(self, bytes_max: int, high_watermark: int) -> bool:
         """Where more than `bytes_max` is kept, the oldest batches below the high watermark go, and some more than have
         to, so that it is not done for each; whether any went. The logs have to follow to `start_offset`."""
