@@ -23,7 +23,7 @@ import attrs
 from controller.groups import joining, listing, offsets, rebalancing, syncing
 from controller.groups.group import Group, Ticket
 from controller.groups.loading import restore
-from controller.groups.records import GroupRecord, OffsetRecord, Record, newest
+from controller.groups.records import GroupRecord, Newest, OffsetRecord, Record
 from controller.groups.replies import Answered, GroupError, Joined, Left, Listed, OffsetErrors, Reply, State, Synced
 from controller.groups.requests import (
     Commit,
@@ -72,27 +72,26 @@ class Coordinator:
     _waiting: dict[int, Appending] = attrs.field(factory=dict)
     _numbers: int = 0
     _due: list[tuple[int, str]] = attrs.field(factory=list)
-    _records: list[Record] = attrs.field(factory=list)
+    _read: Newest = attrs.field(factory=Newest)
 
     # --- loading, and the end
 
     def load(self, records: Iterable[Record]) -> None:
         """Records of the log, in its order: of each key the last one counts."""
-        self._records += records
+        self._read.add(records)
 
     def loaded(self, now_ms: int) -> Output:
         """All groups are as the log has them. Their members have a whole session from now on."""
         self.is_loaded = True
         turn = self._turn(now_ms)
-        records = newest(self._records)
-        for record in records:
+        for record in self._read.records:
             if isinstance(record, GroupRecord) and record.stored is not None:
                 self.groups[record.group] = restore(turn, record.group, record.stored)
-        for record in records:
+        for record in self._read.records:
             if isinstance(record, OffsetRecord) and record.committed is not None:
                 group = self.groups.setdefault(record.group, Group(record.group))
                 offsets.restore(group, record.tp, record.committed)
-        self._records.clear()
+        self._read = Newest()
         for group in self.groups.values():
             self._settle(group)
         return self._output(turn)

@@ -89,13 +89,24 @@ class GroupRecord:
 Record: TypeAlias = OffsetRecord | GroupRecord
 
 
-def newest(records: Iterable[Record]) -> list[Record]:
-    """What a log with these records says: the last one of each key, in their order, without what is deleted."""
-    kept: dict[object, Record] = {}
-    for record in records:
-        kept.pop(record.key, None)
-        kept[record.key] = record
-    return [record for record in kept.values() if not record.is_deleted]
+class Newest:
+    """What a log says, as far as it was added: the last record of each key, without what is deleted."""
+
+    def __init__(self) -> None:
+        self._records: dict[object, Record] = {}
+
+    def add(self, records: Iterable[Record]) -> None:
+        """They are behind what was added before."""
+        for record in records:
+            if record.is_deleted:
+                self._records.pop(record.key, None)
+            else:
+                self._records[record.key] = record
+
+    @property
+    def records(self) -> list[Record]:
+        """One of each key."""
+        return list(self._records.values())
 
 
 class RecordCodec(Protocol):
@@ -104,8 +115,8 @@ class RecordCodec(Protocol):
     def encode(self, records: Sequence[Record], now_ms: int) -> Batch:
         """One batch with all of them, in this order."""
 
-    def decode(self, stored: StoredBatch) -> Iterable[Record]:
-        """The records of a batch. Keys that it does not know are left out."""
+    def decode(self, batches: Iterable[StoredBatch]) -> list[Record]:
+        """Of each key in these batches the last record, in their order. Keys that it does not know are left out."""
 
     def subscribed(self, metadata: bytes) -> frozenset[str] | None:
         """The topics in the metadata of a member of the protocol type `consumer`; None if it cannot be read."""

@@ -4,7 +4,8 @@
     node      a controller in threads of its own, whose callbacks reach the simulated brokers
     shelf     the records of a partition, kept once for all of its replicas
     logs      what clients do: append, read, look up offsets; and which of them wait for what
-    groups    coordinators of consumer groups on the brokers
+    led_groups a coordinator of consumer groups with its log
+    groups    which broker has which of them
     reading   what one replica answers to clients that read
     configs   configs of topics and brokers, as brokers read them from the store
     steps     the thread in which brokers copy, report and send requests

@@ -1,20 +1,18 @@
-"""Coordinators of groups in a live cluster: which broker has which, and how they get at their logs.
+"""Coordinators of groups in a live cluster: which broker has which.
 
 Rules
 * A broker has a coordinator for each partition of `__consumer_offsets` that it leads, under the leader epoch under
   which it leads. It is loaded when the high watermark has reached where that epoch began: what a former leader may have
   acknowledged is below that. When leader or epoch change it is unloaded.
 * A request goes to the coordinator on the broker whose address the client called; None for a broker: to any.
-* All records of one step are one batch, with acks=all. Answers that rest on them are given when it is committed.
-* A log is rewritten when it has grown: compaction by the one who writes it. `LiveLogs` deletes none of it by itself.
+* Records of all requests that are there at the same time are appended together (`controller.server.led_groups`).
 * Methods may be called by any thread; what they do is done by the thread that steps.
 """
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from typing import Any, Final
@@ -22,56 +20,23 @@ from typing import Any, Final
 import attrs
 
 from controller.groups import OFFSETS_TOPIC, Append, Coordinator, Output, partition_of, refused
-from controller.groups.records import Record, RecordCodec, newest
+from controller.groups.records import RecordCodec
 from controller.groups.replies import GroupError, Listed, Reply
 from controller.groups.requests import Commit, DeleteOffsets, GroupRequest, GroupSettings
-from controller.model.logs import Appended, LogError
 from controller.model.values import TopicPartition
-from controller.server.logs import ACKS_ALL, LiveLogs
+from controller.server.led_groups import Led
+from controller.server.logs import LiveLogs
 from controller.simulated.broker import Broker
-from controller.simulated.replica import Replica
 
-log = logging.getLogger(__name__)
-APPEND_MS: Final = 5_000
-"""How long an append may take, as Kafka's offsets.commit.timeout.ms."""
-REWRITE_BYTES: Final = 1024 * 1024
+REWRITE_BYTES: Final = 256 * 1024
 """How large a partition of `__consumer_offsets` grows before its log is rewritten."""
-_RECORDS: Final = 1000  # of a batch of a log that is rewritten
-_BATCH_BYTES: Final = 900_000  # a little less than max.message.bytes
-_ERRORS: Final[Mapping[LogError, GroupError]] = {
-    LogError.NONE: GroupError.NONE,
-    LogError.UNKNOWN_TOPIC_OR_PARTITION: GroupError.COORDINATOR_NOT_AVAILABLE,
-    LogError.NOT_ENOUGH_REPLICAS: GroupError.COORDINATOR_NOT_AVAILABLE,
-    LogError.NOT_ENOUGH_REPLICAS_AFTER_APPEND: GroupError.COORDINATOR_NOT_AVAILABLE,
-    LogError.NOT_LEADER_OR_FOLLOWER: GroupError.NOT_COORDINATOR,
-    LogError.KAFKA_STORAGE_ERROR: GroupError.NOT_COORDINATOR,
-    LogError.MESSAGE_TOO_LARGE: GroupError.INVALID_COMMIT_OFFSET_SIZE,
-    LogError.REQUEST_TIMED_OUT: GroupError.REQUEST_TIMED_OUT,
-}
-
-
-@attrs.define(eq=False)
-class _Led:
-    """A coordinator for as long as `replica` leads under that epoch. `due`: what is to be appended;
-    `rewritten_bytes`: how much was left when the log was rewritten last."""
-
-    broker_id: int
-    replica: Replica
-    leader_epoch: int
-    coordinator: Coordinator
-    due: list[Append] = attrs.field(factory=list)
-    rewritten_bytes: int = 0
-    is_rewriting: bool = False
-
-    @property
-    def tp(self) -> TopicPartition:
-        return TopicPartition(self.replica.topic, self.replica.partition)
+_LOAD_S: Final = 0.02  # a step begins no more loads after that
 
 
 @attrs.define(eq=False)
 class LiveGroups:
-    """The coordinators on `brokers`, over `logs`. `soon`: has a call made by the thread that steps.
-    `rewrite_bytes`: so much of a log may there be before it is rewritten."""
+    """The coordinators on `brokers`, over `logs`. `soon`: has a call made by the thread that steps. `rewrite_bytes`: so
+    much of a log may there be before it is rewritten."""
 
     brokers: Mapping[int, Broker]
     logs: LiveLogs
@@ -79,9 +44,10 @@ class LiveGroups:
     settings: GroupSettings = attrs.field(factory=GroupSettings)
     rewrite_bytes: int = REWRITE_BYTES
     _codec: RecordCodec | None = None
-    _led: dict[tuple[int, int], _Led] = attrs.field(factory=dict)
+    _led: dict[tuple[int, int], Led] = attrs.field(factory=dict)
     _began: tuple[int, float] = attrs.field(factory=lambda: (time.time_ns() // 1_000_000, time.monotonic()))
     _is_sending: bool = False
+    _count: int = 0
 
     def begin(self, codec: RecordCodec, settings: GroupSettings | None = None) -> None:
         """Requests are answered from now on, and records written by this codec."""
@@ -135,40 +101,9 @@ class LiveGroups:
                 self._took(led, led.coordinator.tick(now_ms))
 
     def clean(self) -> None:
-        """Logs that have grown are rewritten: the newest record of each key stands at the end again, and what is before
-        goes."""
+        """Logs that have grown are rewritten."""
         for led in list(self._led.values()):
-            log, grown = led.replica.log, self.logs.kept_bytes_of(led.replica)
-            is_settled = led.coordinator.is_loaded and not led.due and log.high_watermark == log.end_offset
-            if is_settled and not led.is_rewriting and grown > max(self.rewrite_bytes, 2 * led.rewritten_bytes):
-                led.is_rewriting = True
-                self._rewrite(led)
-
-    def _rewrite(self, led: _Led) -> None:
-        """Nothing is under way, and what comes meanwhile is appended later: so these stay the newest until then."""
-        assert self._codec is not None
-        start = led.replica.log.end_offset
-        kept = newest(r for stored in self.logs.committed(led.replica) for r in self._codec.decode(stored))
-        places = range(0, len(kept), _RECORDS)
-        batches = [self._codec.encode(kept[place : place + _RECORDS], self._now_ms()) for place in places]
-        ends: list[bool] = []
-
-        def done(future: Future[Appended]) -> None:
-            ends.append(not future.cancelled() and future.exception() is None and not future.result().error)
-            if len(ends) == len(batches):
-                self._rewritten(led, start, sum(len(each.payload) for each in batches), is_whole=all(ends))
-
-        for batch in batches:
-            future = self.logs.append(led.broker_id, led.tp, batch, acks=ACKS_ALL, timeout_ms=APPEND_MS)
-            future.add_done_callback(done)
-        if not batches:
-            self._rewritten(led, start, 0, is_whole=True)
-
-    def _rewritten(self, led: _Led, start: int, size_bytes: int, *, is_whole: bool) -> None:
-        led.is_rewriting = False
-        if is_whole:
-            led.rewritten_bytes = size_bytes
-            self.logs.delete_before(led.replica, start)
+            led.clean(self.rewrite_bytes, self._now_ms())
 
     def close(self) -> None:
         """Whoever waits hears that the coordinator is elsewhere."""
@@ -190,36 +125,36 @@ class LiveGroups:
         up = [broker.metadata for broker in self.brokers.values() if broker.is_up]
         return frozenset(tp for tp in partitions if not any(tp in metadata for metadata in up))
 
-    def _coordinator(self, broker_id: int | None, group: str) -> _Led | None:
-        count = self._partitions()
-        if not count:
+    def _coordinator(self, broker_id: int | None, group: str) -> Led | None:
+        self._count = self._count or self._counted()
+        if not self._count:
             return None
-        partition = partition_of(group, count)
+        partition = partition_of(group, self._count)
         places = [(each, partition) for each in ([broker_id] if broker_id is not None else self.brokers)]
         for place in places:
             self._keep(place)
         found = [self._led[place] for place in places if place in self._led]
         return max(found, key=lambda led: led.leader_epoch, default=None)
 
-    def _partitions(self) -> int:
-        """How many the topic has, by what any broker was told; 0: there is none."""
+    # --- who leads what
+
+    def _counted(self) -> int:
+        """How many partitions the topic has, by what any broker was told; 0: there is none."""
         up = [broker.metadata for broker in self.brokers.values() if broker.is_up]
         count = 0
         while any(TopicPartition(OFFSETS_TOPIC, count) in metadata for metadata in up):
             count += 1
         return count
 
-    # --- who leads what
-
     def _keep_up(self) -> None:
-        count = self._partitions()
-        for broker_id in self.brokers if count or self._led else ():
-            for partition in range(count):
-                self._keep((broker_id, partition))
+        count = self._count = self._counted()
+        end_s = time.monotonic() + _LOAD_S
+        for place in [(broker_id, partition) for broker_id in self.brokers for partition in range(count)]:
+            self._keep(place, may_load=time.monotonic() < end_s)
         for place in [place for place in self._led if place[1] >= count]:
             self._unload(place)
 
-    def _keep(self, place: tuple[int, int]) -> None:
+    def _keep(self, place: tuple[int, int], *, may_load: bool = True) -> None:
         """The coordinator there is that of the present leader epoch, or there is none."""
         led = self._led.get(place)
         broker = self.brokers.get(place[0])
@@ -231,10 +166,10 @@ class LiveGroups:
             return
         if led is None:
             coordinator = Coordinator(self.settings, self._codec.subscribed)
-            led = self._led[place] = _Led(place[0], replica, replica.leader_epoch, coordinator)
-        if not led.coordinator.is_loaded and replica.log.high_watermark >= replica.epoch_start:
-            for stored in self.logs.committed(replica):
-                led.coordinator.load(self._codec.decode(stored))
+            named = (place[0], replica, replica.leader_epoch, coordinator, self.logs, self._codec)
+            led = self._led[place] = Led(*named, self._ended)
+        if may_load and led.can_load:
+            led.coordinator.load(led.read().records)
             self._took(led, led.coordinator.loaded(self._now_ms()))
 
     def _unload(self, place: tuple[int, int]) -> None:
@@ -243,7 +178,7 @@ class LiveGroups:
 
     # --- answers and appends
 
-    def _took(self, led: _Led, output: Output) -> None:
+    def _took(self, led: Led, output: Output) -> None:
         for future, reply in output.replies:
             _answer(future, reply)
         led.due += output.appends
@@ -254,36 +189,10 @@ class LiveGroups:
     def _send(self) -> None:
         self._is_sending = False
         for led in list(self._led.values()):
-            appends, led.due = led.due, []
-            if appends:
-                self._append(led, appends)
+            led.send(self._now_ms())
 
-    def _append(self, led: _Led, appends: Sequence[Append]) -> None:
-        assert self._codec is not None
-        records: list[Record] = [record for append in appends for record in append.records]
-        try:
-            batch = self._codec.encode(records, self._now_ms())
-        except Exception:
-            log.exception("records of groups could not be encoded")
-            self._ended(led, appends, GroupError.UNKNOWN_SERVER_ERROR)
-            return
-        if len(batch.payload) > _BATCH_BYTES and len(appends) > 1:
-            half = len(appends) // 2
-            self._append(led, appends[:half])
-            self._append(led, appends[half:])
-            return
-        future = self.logs.append(led.broker_id, led.tp, batch, acks=ACKS_ALL, timeout_ms=APPEND_MS)
-        future.add_done_callback(lambda done: self._appended(led, appends, done))
-
-    def _appended(self, led: _Led, appends: Sequence[Append], done: Future[Appended]) -> None:
-        error = GroupError.UNKNOWN_SERVER_ERROR
-        if not done.cancelled() and done.exception() is None:
-            error = _ERRORS.get(done.result().error, error)
-        self._ended(led, appends, error)
-
-    def _ended(self, led: _Led, appends: Sequence[Append], error: GroupError) -> None:
-        for append in appends:
-            self._took(led, led.coordinator.appended(append.number, error, self._now_ms()))
+    def _ended(self, led: Led, append: Append, error: GroupError) -> None:
+        self._took(led, led.coordinator.appended(append.number, error, self._now_ms()))
 
     def _now_ms(self) -> int:
         """Of the wall, but never back."""

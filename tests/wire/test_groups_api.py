@@ -32,12 +32,13 @@ from kafka.protocol.consumer.group import (
     SyncGroupResponse,
 )
 from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from controller.groups import partition_of
 from controller.model.values import TOPICS
 from controller.wire.calls import Address
 from kedge import TopicPartition
-from tests.wire.living import Living
+from tests.wire.living import Living, records
 from tests.wire.served import RawClient, until
 
 PARTITIONS = 4
@@ -239,3 +240,11 @@ def test_offsets_are_deleted(client: RawClient) -> None:
 
 def test_topic_of_groups_is_compacted(living: Living) -> None:
     assert living.cluster.network.settings[TOPICS, "__consumer_offsets"]["cleanup.policy"] == "compact"
+
+
+def test_clients_write_no_records_of_groups(client: RawClient) -> None:
+    part = {"index": 0, "records": records(b"x")}
+    fields = {"acks": -1, "timeout_ms": 5000, "transactional_id": None}
+    topics = [{"name": "__consumer_offsets", "partition_data": [part]}]
+    answer = client.ask(ProduceRequest, ProduceResponse, 9, topic_data=topics, **fields)
+    assert answer.responses[0].partition_responses[0].error_code == 17

@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
+import functools
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ from controller.wire.protocol import build
 OFFSET_KEY: Final = 1
 GROUP_KEY: Final = 2
 VALUE: Final = 3
+_KEYS: Final = 10_000
 _VERSION: Final = struct.Struct(">h")
 _BATCH_BYTES: Final = 100 * 1024 * 1024  # how much one batch may take is the log's business
 
@@ -41,14 +43,14 @@ class GroupRecords:
         builder.close()
         return Batch(bytes(builder.buffer()), len(records), now_ms)
 
-    def decode(self, stored: StoredBatch) -> Iterator[Record]:
-        """The records of a batch, without those that are none of ours."""
-        for batch in iter(MemoryRecords(written(stored)).next_batch, None):
-            for record in batch:
-                with suppress(ValueError, IndexError, struct.error, UnicodeDecodeError, TypeError, KeyError):
-                    found = _read(record.key, record.value)
-                    if found is not None:
-                        yield found
+    def decode(self, batches: Iterable[StoredBatch]) -> list[Record]:
+        """Of each key the last record, without those that are none of ours. No other value is decoded."""
+        last: dict[bytes, bytes | None] = {}
+        for stored in batches:
+            for key, value in _pairs(stored):
+                last.pop(key, None)
+                last[key] = value
+        return [record for key, value in last.items() if (record := _read(key, value)) is not None]
 
     def subscribed(self, metadata: bytes) -> frozenset[str] | None:
         """The topics that a consumer subscribes to; None for what is no subscription."""
@@ -58,21 +60,33 @@ class GroupRecords:
             return None
 
 
+def _pairs(stored: StoredBatch) -> Iterator[tuple[bytes, bytes | None]]:
+    for batch in iter(MemoryRecords(written(stored)).next_batch, None):
+        for record in batch:
+            if record.key is not None:
+                yield bytes(record.key), record.value
+
+
 def _written(record: Record) -> tuple[bytes, bytes | None]:
     if isinstance(record, GroupRecord):
         key = build(GroupMetadataKey, GROUP_KEY, {"group": record.group})
         return _bytes(key), None if record.stored is None else _bytes(_group(record.stored))
-    tp, committed = record.tp, record.committed
-    key = build(OffsetCommitKey, OFFSET_KEY, {"group": record.group, "topic": tp.topic, "partition": tp.partition})
+    key, committed = _offset_key(record.group, record.tp), record.committed
     if committed is None:
-        return _bytes(key), None
+        return key, None
     fields = {
         "offset": committed.offset,
         "leader_epoch": committed.leader_epoch,
         "metadata": committed.metadata,
         "commit_timestamp": committed.commit_ms,
     }
-    return _bytes(key), _bytes(build(OffsetCommitValue, VALUE, fields))
+    return key, _bytes(build(OffsetCommitValue, VALUE, fields))
+
+
+@functools.lru_cache(_KEYS)
+def _offset_key(group: str, tp: TopicPartition) -> bytes:
+    """The same few come again and again."""
+    return _bytes(build(OffsetCommitKey, OFFSET_KEY, {"group": group, "topic": tp.topic, "partition": tp.partition}))
 
 
 def _bytes(message: Any) -> bytes:
@@ -104,10 +118,14 @@ def _member(member: StoredMember) -> dict[str, Any]:
     }
 
 
-def _read(key: bytes | None, value: bytes | None) -> Record | None:
-    """None: a record of another kind."""
-    if key is None:
-        return None
+def _read(key: bytes, value: bytes | None) -> Record | None:
+    """None: a record of another kind, or bytes that are none."""
+    with suppress(ValueError, IndexError, struct.error, TypeError, KeyError):
+        return _decoded(key, value)
+    return None
+
+
+def _decoded(key: bytes, value: bytes | None) -> Record | None:
     (version,) = _VERSION.unpack_from(key)
     if version == GROUP_KEY:
         group = GroupMetadataKey.decode(bytes(key)).group
