@@ -122,17 +122,19 @@ class _Replaced:
     group: Group
     member: Member
     old_id: str
+    new_id: str
     before: tuple[tuple[tuple[str, bytes], ...], int, int]
     skips_assignment: bool
 
     def done(self, turn: Turn, error: GroupError) -> None:
         """The member is answered; undone if it could not be written."""
         group, member = self.group, self.member
+        if group.members.get(self.new_id) is not member:
+            return  # it left, or was replaced again, and was answered then
         if error:
-            if group.members.get(member.member_id) is member:
-                turn.answer_join(member, Joined(as_of_group(error), ""))
-                group.rename(member.member_id, self.old_id)
-                member.protocols, member.session_timeout_ms, member.rebalance_timeout_ms = self.before
+            turn.answer_join(member, Joined(as_of_group(error), ""))
+            group.rename(self.new_id, self.old_id)
+            member.protocols, member.session_timeout_ms, member.rebalance_timeout_ms = self.before
             return
         leads = group.leader == member.member_id
         skips = leads and self.skips_assignment
@@ -151,6 +153,6 @@ def _replace(turn: Turn, group: Group, asked: Join, ids: tuple[str, str], ticket
     _update(turn, member, asked, ticket)
     turn.heard_of(member)
     if group.state is State.STABLE and group.elected() == group.protocol:
-        turn.append([group.record()], _Replaced(group, member, old_id, before, asked.skips_assignment))
+        turn.append([group.record()], _Replaced(group, member, *ids, before, asked.skips_assignment))
     else:
         rebalancing.begin(turn, group)

@@ -74,6 +74,16 @@ def test_whoever_waits_hears_that_the_coordinator_moved() -> None:
     assert driven.coordinator.next_ms is None
 
 
+def test_waiting_sync_hears_that_the_coordinator_moved() -> None:
+    driven = Driven(initial_rebalance_delay_ms=10)
+    driven.join("a")
+    driven.join("b")
+    driven.wait(20)
+    driven.sync("b", "b-id2", 1)
+    heard = dict(driven.coordinator.unload(driven.now_ms).replies)
+    assert heard == {"b": Synced(GroupError.NOT_COORDINATOR)}
+
+
 def test_commit_under_way_is_not_answered_by_a_coordinator_that_is_over() -> None:
     driven = Driven()
     driven.holds = True

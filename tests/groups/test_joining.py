@@ -161,6 +161,23 @@ def test_static_member_is_as_before_if_it_cannot_be_written() -> None:
     assert driven.beat(ids["a"], 1, "i") is GroupError.NONE
 
 
+def test_static_member_that_is_replaced_twice_keeps_the_last_id() -> None:
+    for error in (GroupError.NONE, GroupError.COORDINATOR_NOT_AVAILABLE):
+        driven = Driven()
+        driven.stable("a", instance_id="i")
+        driven.holds = True
+        driven.join("b", instance_id="i")
+        assert driven.join("c", instance_id="i") is None
+        assert driven.heard["b"] == Joined(GroupError.FENCED_INSTANCE_ID, "i-id2")
+        first, second = driven.under_way
+        driven.under_way = [first]
+        driven.settle(error)
+        assert "c" not in driven.heard
+        driven.under_way = [second]
+        driven.settle()
+        assert (driven.heard["c"].member_id, driven.beat("i-id3", 1, "i")) == ("i-id3", GroupError.NONE)
+
+
 def test_waiting_request_of_replaced_static_member_is_fenced() -> None:
     driven = Driven(initial_rebalance_delay_ms=1_000)
     assert driven.join("a", instance_id="i") is None

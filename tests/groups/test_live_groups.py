@@ -59,7 +59,11 @@ def partition(view: Any) -> Any:
 
 
 def errors(answer: Any) -> list[GroupError]:
-    return list(answer.errors.values()) if isinstance(answer, OffsetErrors) else [getattr(answer, "error", GroupError.NONE)]
+    return (
+        list(answer.errors.values())
+        if isinstance(answer, OffsetErrors)
+        else [getattr(answer, "error", GroupError.NONE)]
+    )
 
 
 @pytest.fixture

@@ -32,6 +32,16 @@ def test_offset_counts_when_it_is_written() -> None:
     assert (driven.heard["held"], driven.committed()) == (OffsetErrors({TP: GroupError.NONE}), 2)
 
 
+def test_later_commit_stays_whichever_is_written_first() -> None:
+    driven = Driven()
+    driven.holds = True
+    driven.commit(5, ticket="first")
+    driven.commit(4, ticket="second")
+    driven.under_way.reverse()
+    driven.settle()
+    assert driven.committed() == 4
+
+
 def test_offset_that_is_not_written_does_not_count() -> None:
     driven = Driven()
     driven.commit(1)
