@@ -6,7 +6,8 @@
     fetch      Fetch
     offsets    ListOffsets
 
-`with_logs(logs)` is what `Gateway(apis=...)` takes: all other APIs, and these. Consumer groups are in `controller.wire.groups`, transactions there are none.
+`with_logs(logs)` is what `Gateway(apis=...)` takes: all other APIs, and these. Groups are in `controller.wire.groups`;
+transactions there are none.
 """
 
 from __future__ import annotations
