@@ -45,9 +45,12 @@ class LiveGroups:
     rewrite_bytes: int = REWRITE_BYTES
     _codec: RecordCodec | None = None
     _led: dict[tuple[int, int], Led] = attrs.field(factory=dict)
-    _began: tuple[int, float] = attrs.field(factory=lambda: (time.time_ns() // 1_000_000, time.monotonic()))
+    _began: tuple[int, float] = attrs.field(init=False)
     _is_sending: bool = False
     _count: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        self._began = (time.time_ns() // 1_000_000, self.logs.clock())
 
     def begin(self, codec: RecordCodec, settings: GroupSettings | None = None) -> None:
         """Requests are answered from now on, and records written by this codec."""
@@ -195,9 +198,9 @@ class LiveGroups:
         self._took(led, led.coordinator.appended(append.number, error, self._now_ms()))
 
     def _now_ms(self) -> int:
-        """Of the wall, but never back."""
+        """Of the wall when this was made, and by the clock of the logs from then on: it never goes back."""
         began_ms, began_s = self._began
-        return began_ms + int((time.monotonic() - began_s) * 1000)
+        return began_ms + int((self.logs.clock() - began_s) * 1000)
 
 
 def _answer(future: Future[Any], answer: Any) -> None:

@@ -85,7 +85,7 @@ class _Waiting:
 class LiveLogs:
     """The logs of `brokers` as clients see them. `settings`: what topics and brokers have set, by kind and name.
     `soon`: has a call made by the thread that steps; `copied`: lets followers have at once what a leader took, where
-    they may."""
+    they may. `clock`: in seconds, by which whoever waits has waited for long enough."""
 
     brokers: Mapping[int, Broker]
     settings: Mapping[tuple[str, str], Mapping[str, str]]
@@ -93,6 +93,7 @@ class LiveLogs:
     copied: Callable[[Replica], None]
     retention_bytes: int = RETENTION_BYTES
     first_producer_id: int = 1001
+    clock: Callable[[], float] = time.monotonic
     _shelves: dict[ReplicaId, Shelf] = attrs.field(factory=dict)
     _promised: list[_Promised] = attrs.field(factory=list)
     _waiting: list[_Waiting] = attrs.field(factory=list)
@@ -105,7 +106,7 @@ class LiveLogs:
     ) -> Future[Appended]:
         """The batch is at the end of the log: of the leader's, or (acks -1) on all that are in sync."""
         future: Future[Appended] = Future()
-        deadline_s = time.monotonic() + timeout_ms / 1000
+        deadline_s = self.clock() + timeout_ms / 1000
 
         def append() -> None:
             work = partial(self._append, tp=tp, batch=batch, acks=acks, deadline_s=deadline_s, future=future)
@@ -128,7 +129,7 @@ class LiveLogs:
         """Batches of each partition, in this order, about as many as fit into `bytes_max`, and one at least if there is
         one; after `wait_ms` what there is, which may be nothing."""
         future: Future[dict[TopicPartition, Fetched]] = Future()
-        waiting = _Waiting(broker_id, wanted, bytes_max, bytes_min, future, time.monotonic() + wait_ms / 1000)
+        waiting = _Waiting(broker_id, wanted, bytes_max, bytes_min, future, self.clock() + wait_ms / 1000)
         self._do(future, lambda: self._waiting.append(waiting) if not self._fetched(waiting) else None)
         return future
 
@@ -183,7 +184,7 @@ class LiveLogs:
 
     def step(self) -> None:
         """Answer whoever waits for what has happened meanwhile, or has waited for long enough."""
-        now_s = time.monotonic()
+        now_s = self.clock()
         self._promised = [one for one in self._promised if not self._kept(one, now_s)]
         self._waiting = [one for one in self._waiting if not self._fetched(one)]
 
@@ -261,7 +262,7 @@ class LiveLogs:
             return answer
         end = base + batch.records
         promised = _Promised(replica, replica.leader_epoch, end, answer, tp, future, deadline_s)
-        if not self._kept(promised, time.monotonic()):
+        if not self._kept(promised, self.clock()):
             self._promised.append(promised)
         return None
 
@@ -340,7 +341,7 @@ class LiveLogs:
             work = partial(reading.fetched, offset=since.offset, room=room, is_first=is_first)
             found[tp] = self._led(Fetched, work, one.broker_id, tp, since.leader_epoch)
             left -= found[tp].size_bytes
-        is_over = time.monotonic() >= one.deadline_s
+        is_over = self.clock() >= one.deadline_s
         is_enough = one.bytes_max - left >= one.bytes_min
         if not (is_over or is_enough or any(fetched.error for fetched in found.values())):
             return False
