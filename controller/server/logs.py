@@ -49,6 +49,7 @@ from controller.simulated.broker import Broker, ReplicaId
 from controller.simulated.replica import Replica, Role
 
 ACKS_ALL: Final = -1
+NO_OFFSET: Final = -1
 RETENTION_BYTES: Final = 64 * 1024 * 1024
 READ_ONLY_MESSAGE: Final = "the partition is read-only, because it is to be removed from its topic"
 _BATCH_BYTES_MAX: Final = 1_048_588  # Kafka's default of max.message.bytes
@@ -157,6 +158,13 @@ class LiveLogs:
         future: Future[EpochEnd] = Future()
         work = partial(reading.end_of_epoch, asked=asked)
         self._do(future, lambda: _answer(future, self._led(EpochEnd, work, broker_id, tp, leader_epoch)))
+        return future
+
+    def delete_records(self, broker_id: int | None, tp: TopicPartition, before: int) -> Future[LogBounds]:
+        """The log begins at `before` (-1: the high watermark), or later if it did already."""
+        future: Future[LogBounds] = Future()
+        work = partial(self._delete, before=before)
+        self._do(future, lambda: _answer(future, self._led(LogBounds, work, broker_id, tp)))
         return future
 
     def new_producer_id(self) -> Future[int]:
@@ -309,6 +317,15 @@ class LiveLogs:
         is_kept = replica.topic == OFFSETS_TOPIC  # whoever writes it says what may go (`controller.server.groups`)
         if not is_kept and shelf.trim(self.retention_bytes, replica.log.high_watermark):
             self._follow(replica, shelf)
+
+    def _delete(self, replica: Replica, shelf: Shelf, before: int) -> LogBounds:
+        end = replica.log.high_watermark
+        before = end if before == NO_OFFSET else before
+        if not 0 <= before <= end:
+            return LogBounds(LogError.OFFSET_OUT_OF_RANGE)
+        if before > shelf.start_offset:
+            self.delete_before(replica, before)
+        return LogBounds(LogError.NONE, shelf.start_offset)
 
     def delete_before(self, replica: Replica, offset: int) -> None:
         """What is below `offset`, which is not above the high watermark, is gone from every log that holds it."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from controller.server import LiveCluster, LiveServer
 from controller.wire.calls import Access, Api
 from controller.wire.data import with_logs
+from controller.wire.data.deletion import with_deletion
 from controller.wire.groups import with_groups
 from controller.wire.messages import VERSIONS, requests
 from controller.wire.remote import with_orders, with_remote_brokers
@@ -40,7 +41,10 @@ def served() -> dict[int, Api]:
     """Every API that `kedge serve` answers."""
     cluster = LiveCluster(LiveServer(), {})
     try:
-        return with_orders(cluster.host, with_remote_brokers(with_groups(cluster.groups, with_logs(cluster.logs))))
+        return with_orders(
+            cluster.host,
+            with_remote_brokers(with_groups(cluster.groups, with_deletion(cluster.logs, with_logs(cluster.logs)))),
+        )
     finally:
         cluster.close()
 

@@ -12,6 +12,8 @@ from controller.server import LiveCluster, LiveServer
 from controller.wire import Gateway, Limits, allow_all
 from controller.wire.apis import APIS
 from controller.wire.data import with_logs
+from controller.wire.data.creating import with_creation
+from controller.wire.data.deletion import with_deletion
 from controller.wire.groups import with_groups
 from controller.wire.security.acls import Authorizer
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, NewTopic, OpType, TopicPartition
@@ -30,20 +32,25 @@ class Living:
         racks: Mapping[int, str] = RACKS,
         limits: Limits | None = None,
         keys: Container[int] = range(2**15),
+        *,
         groups: Mapping[str, Any] | None = None,
         authorizer: Authorizer = allow_all,
+        creates: bool = False,
         **options: Any,
     ) -> None:
         self._racks, self._limits, self._options = racks, limits, options
         self._base = {key: api for key, api in APIS.items() if key in keys}
         self._groups, self._authorizer = groups or {}, authorizer
+        self._creates = creates
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         server = LiveServer()
         self.cluster = self._stack.enter_context(LiveCluster(server, self._racks, seed=1, **self._options))
         self.cluster.until_ready(DEADLINE_S)
-        apis = with_groups(self.cluster.groups, with_logs(self.cluster.logs, self._base), **self._groups)
+        logs = self.cluster.logs
+        apis = with_groups(self.cluster.groups, with_deletion(logs, with_logs(logs, self._base)), **self._groups)
+        apis = with_creation(apis) if self._creates else apis
         named: dict[str, Any] = {"cluster_id": "kedge-under-test", "apis": apis, "limits": self._limits}
         named["authorizer"] = self._authorizer
         self.gateway = self._stack.enter_context(Gateway(self.cluster.controller, **named))

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from kafka.protocol.admin.topics import DeleteRecordsRequest, DeleteRecordsResponse
 from kafka.protocol.consumer import (
     FetchRequest,
     FetchResponse,
@@ -386,3 +387,22 @@ def test_whoever_waits_is_answered_when_the_cluster_is_closed() -> None:
         logs = living.cluster.logs
         append = logs.append(None, tp, Batch(b"x" * 99, 1, 0), acks=-1, timeout_ms=60_000)
     assert append.result(0).error == 6
+
+
+def test_records_are_deleted_up_to_the_high_watermark(client: RawClient) -> None:
+    for value in (b"a", b"b", b"c"):
+        produce(client, records(value), partition=49)
+
+    def deleted(before: int, version: int = 2) -> tuple[int, int]:
+        topics = [{"name": "orders", "partitions": [{"partition_index": 49, "offset": before}]}]
+        answer = client.ask(DeleteRecordsRequest, DeleteRecordsResponse, version, topics=topics, timeout_ms=5000)
+        row = answer.topics[0].partitions[0]
+        return row.error_code, row.low_watermark
+
+    assert deleted(1, version=0) == (0, 1)
+    assert values(fetch(client, 1, partition=49)) == [(1, b"b"), (2, b"c")]
+    assert fetch(client, 0, partition=49).error_code == 1
+    assert deleted(0, version=1) == (0, 1)
+    assert deleted(4) == (1, -1)
+    assert deleted(-1) == (0, 3)
+    assert offset_of(client, -2, partition=49).offset == 3

@@ -45,6 +45,7 @@ _SHARE: Final = 20  # saving may take this part of the time, where it takes long
     "--retention", type=Amount(), default=str(RETENTION_BYTES), metavar="BYTES", help="Kept of each partition: 64MiB."
 )
 @click.option("--offsets-partitions", type=int, default=50, show_default=True, help="Partitions of __consumer_offsets.")
+@click.option("--no-auto-create", is_flag=True, help="Create no topic that a client only names.")
 @click.option("--seed", type=int, help="Of topic ids and placements.")
 @click.option("--status", metavar="HOST:PORT", help=f"The status page; {_STATUS}, or any free port, if not said.")
 @click.option("--no-status", is_flag=True, help="No status page.")
@@ -73,6 +74,7 @@ def serve(
     copy_rate: int | None,
     retention: int,
     offsets_partitions: int,
+    no_auto_create: bool,
     seed: int | None,
     status: str | None,
     metrics: str | None,
@@ -119,6 +121,7 @@ def serve(
             copy_rate_bytes_s=copy_rate,
             retention_bytes=retention,
             offsets_partitions=offsets_partitions,
+            creates_topics=not no_auto_create,
             status=None if no_status else as_place("--status", status or _STATUS),
             status_may_be_elsewhere=status is None,
             metrics=None if metrics is None else as_place("--metrics", metrics),

@@ -5,6 +5,8 @@
     produce    Produce, and the ids of idempotent producers
     fetch      Fetch
     offsets    ListOffsets
+    deletion   DeleteRecords
+    creating   a Metadata that creates the topics that it is asked for
 
 `with_logs(logs)` is what `Gateway(apis=...)` takes: all other APIs, and these. Groups are in `controller.wire.groups`;
 transactions there are none.
