@@ -26,6 +26,7 @@ _LISTEN: Final = "127.0.0.1:9092"
 _STATUS: Final = "127.0.0.1:8480"
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _SAVE_S: Final = 5.0
+_LOOK_S: Final = 0.5
 _SHARE: Final = 20  # saving may take this part of the time, where it takes long
 
 
@@ -184,7 +185,8 @@ def _await_end(ended: threading.Event, save: Callable[[], None] | None, url: str
     """Saves now and then, and once more when it is told to end. Only after that a second signal ends the process as it
     always does: to hand over takes a while, and who presses Ctrl-C twice would lose what was not saved."""
     if save is None:
-        ended.wait()
+        while not ended.wait(_LOOK_S):  # a signal just before a wait without an end would not end it
+            pass
         return
     for number in _SIGNALS:
         signal.signal(number, lambda *_: ended.set())
