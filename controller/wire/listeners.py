@@ -61,6 +61,7 @@ class Listeners:
         self._servers: dict[int | None, asyncio.Server] = {}
         self._missed_at: dict[int, float] = {}
         self._lock = asyncio.Lock()
+        self._is_over = False
 
     async def open(self) -> Address:
         """The common address. OSError where it is taken, or the host is no name of this machine."""
@@ -71,7 +72,9 @@ class Listeners:
 
     async def close(self) -> None:
         """Nobody can connect any more; who is connected is not touched."""
-        servers, self._servers = self._servers, {}
+        async with self._lock:
+            self._is_over = True
+            servers, self._servers = self._servers, {}
         await _end(list(servers.values()))
 
     async def of(
@@ -91,8 +94,10 @@ class Listeners:
         return own | await self.some(tuple(b for b in broker_ids if b not in own))
 
     async def some(self, broker_ids: tuple[int, ...]) -> dict[int, Address]:
-        """An address for each id, of which there may be more."""
+        """An address for each id, of which there may be more. ConnectionAbortedError once it is closed."""
         async with self._lock:
+            if self._is_over:
+                raise ConnectionAbortedError("no more addresses are opened, since the gateway is closed")
             for broker in broker_ids:
                 if broker not in self._servers and broker not in self._elsewhere:
                     self._servers[broker] = await self._listen_near(broker)
