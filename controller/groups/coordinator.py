@@ -15,7 +15,7 @@ Rules
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 import attrs
@@ -39,6 +39,7 @@ from controller.groups.requests import (
     Sync,
 )
 from controller.groups.turn import Appending, Turn
+from controller.model.values import TopicPartition
 
 _NAMELESS: Final = (Commit, FetchOffsets, Describe, DeleteGroup)
 """What may be asked of the group with the empty name, which old clients outside of the group protocol use."""
@@ -146,6 +147,14 @@ class Coordinator:
                 group.scheduled_ms = None
                 rebalancing.expire(turn, group)
                 self._settle(group)
+        return self._output(turn)
+
+    def forget(self, partitions: Collection[TopicPartition], now_ms: int) -> Output:
+        """Nothing is committed of these partitions: they were deleted. What is there of them now is another one."""
+        turn = self._turn(now_ms)
+        for group in list(self.groups.values()):
+            offsets.forget(turn, group, partitions)
+            self._settle(group)
         return self._output(turn)
 
     @property

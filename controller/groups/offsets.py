@@ -6,7 +6,7 @@ order, so of two that are under way the later one is what stays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import attrs
 
@@ -85,6 +85,24 @@ def fetched(group: Group | None, asked: FetchOffsets) -> FetchedOffsets:
 
 
 # --- deleting
+
+
+@attrs.frozen(eq=False)
+class _Forgotten:
+    """The offsets of a partition that was deleted are deleted, too. If that cannot be written, the log has them still,
+    and who loads it forgets them again."""
+
+    group: Group
+
+    def done(self, turn: Turn, error: GroupError) -> None:
+        """Nobody waits for it."""
+
+
+def forget(turn: Turn, group: Group, partitions: Collection[TopicPartition]) -> None:
+    """They are gone at once: who reads them would begin in the wrong place."""
+    gone = [tp for tp in partitions if group.offsets.pop(tp, None) is not None]
+    if gone:
+        turn.append([OffsetRecord(group.group_id, tp, None) for tp in gone], _Forgotten(group))
 
 
 @attrs.define(eq=False)

@@ -22,7 +22,7 @@ import attrs
 from controller.groups import OFFSETS_TOPIC, Append, Coordinator, Output, partition_of, refused
 from controller.groups.records import RecordCodec
 from controller.groups.replies import GroupError, Listed, Reply
-from controller.groups.requests import Commit, DeleteOffsets, GroupRequest, GroupSettings
+from controller.groups.requests import Commit, DeleteOffsets, FetchOffsets, GroupRequest, GroupSettings
 from controller.model.values import TopicPartition
 from controller.server.led_groups import Led
 from controller.server.logs import LiveLogs
@@ -48,6 +48,8 @@ class LiveGroups:
     _began: tuple[int, float] = attrs.field(init=False)
     _is_sending: bool = False
     _count: int = 0
+    _topic_ids: dict[TopicPartition, str] = attrs.field(factory=dict)
+    _gone_ids: set[str] = attrs.field(factory=set)
 
     def __attrs_post_init__(self) -> None:
         self._began = (time.time_ns() // 1_000_000, self.logs.clock())
@@ -118,11 +120,30 @@ class LiveGroups:
         if led is None:
             _answer(future, refused(asked, GroupError.NOT_COORDINATOR))
             return
+        if isinstance(asked, FetchOffsets):
+            self._forget(led, self._topic_ids if asked.wanted is None else asked.wanted)
         if isinstance(asked, Commit):
+            self._forget(led, asked.offsets)
             asked = attrs.evolve(asked, unknown=self._unknown(asked.offsets))
         elif isinstance(asked, DeleteOffsets):
             asked = attrs.evolve(asked, unknown=self._unknown(asked.partitions))
         self._took(led, led.coordinator.ask(asked, future, self._now_ms()))
+
+    def _forget(self, led: Led, partitions: Iterable[TopicPartition]) -> None:
+        """Offsets of a topic that was deleted, and made anew under its name, are gone. A broker that lags may still
+        tell of the former one."""
+        metadata, replaced = self.brokers[led.broker_id].metadata, []
+        for tp in list(partitions):
+            said = metadata.get(tp)
+            if said is None or said.topic_id in self._gone_ids:
+                continue
+            before = self._topic_ids.setdefault(tp, said.topic_id)
+            if before != said.topic_id:
+                self._topic_ids[tp] = said.topic_id
+                self._gone_ids.add(before)
+                replaced.append(tp)
+        for each in list(self._led.values()) if replaced else ():
+            self._took(each, each.coordinator.forget(replaced, self._now_ms()))
 
     def _unknown(self, partitions: Iterable[TopicPartition]) -> frozenset[TopicPartition]:
         up = [broker.metadata for broker in self.brokers.values() if broker.is_up]

@@ -126,6 +126,19 @@ def test_topic_that_is_not_there_is_not_committed(live: Groups) -> None:
     assert answer.errors == {TP: GroupError.NONE, unknown: GroupError.UNKNOWN_TOPIC_OR_PARTITION}
 
 
+def test_offsets_do_not_outlive_their_topic(live: Groups) -> None:
+    live.commit("g", 5)
+    live.commit("other", 6)
+    admin = live.cluster.controller.admin
+    admin.delete_topics(["orders"]).all().result(WAIT_S)
+    until(lambda: not live.cluster.controller.query(lambda view: view.topic("orders")).result(WAIT_S))
+    admin.create_topics({"orders": NewTopic(1, 3)}).all().result(WAIT_S)
+    until(lambda: live.committed("g") is None)
+    live.commit("g", 1)
+    live.cluster.kill_broker(live.leader)
+    assert (live.committed("g"), live.committed("other")) == (1, None)
+
+
 def test_grown_log_is_rewritten_without_loss(live: Groups) -> None:
     live.groups.rewrite_bytes = 2_000
     live.commit("once", 5)
