@@ -6,6 +6,7 @@
     logs      what clients do: append, read, look up offsets; and which of them wait for what
     led_groups a coordinator of consumer groups with its log
     groups    which broker has which of them
+    retention records that go by themselves
     reading   what one replica answers to clients that read
     configs   configs of topics and brokers, as brokers read them from the store
     steps     the thread in which brokers copy, report and send requests

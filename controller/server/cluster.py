@@ -30,6 +30,7 @@ from controller.server.configs import StoredSettings
 from controller.server.groups import LiveGroups
 from controller.server.logs import RETENTION_BYTES, LiveLogs
 from controller.server.node import LiveHost, LiveNode, Others
+from controller.server.retention import Retention
 from controller.server.steps import TICK_S, Steps
 from controller.server.store import LiveServer
 from controller.simulated.broker import Broker, Life
@@ -96,6 +97,7 @@ class LiveCluster:
         kept = (retention_bytes, server.first_producer_id)
         self.logs = LiveLogs(self.brokers, self.network.settings, *calls, *kept)
         self.groups = LiveGroups(self.brokers, self.logs, self._steps.soon)
+        self._retention = Retention(self.brokers, self.network.settings, self.logs)
         self.duties = {b: self._duties(broker, timeline, lag_max_ms) for b, broker in self.brokers.items()}
 
     def _set(self, kind: str, name: str, configs: Mapping[str, str]) -> None:
@@ -259,4 +261,5 @@ class LiveCluster:
             self._cleaned_s = now_s
             self.logs.clean()
             self.groups.clean()
+            self._retention.clean()
         return moved or self.logs.is_waited_for

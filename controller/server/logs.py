@@ -333,6 +333,19 @@ class LiveLogs:
         shelf.delete_before(offset)
         self._follow(replica, shelf)
 
+    def delete_older(self, replica: Replica, timestamp_ms: int) -> None:
+        """The oldest batches, without a record of that time or later, are gone."""
+        shelf = self._shelf(replica)
+        offset = shelf.begins_by(timestamp_ms, replica.log.high_watermark)
+        if offset > shelf.start_offset:
+            self.delete_before(replica, offset)
+
+    def delete_beyond(self, replica: Replica, bytes_max: int) -> None:
+        """As many of the oldest batches are gone as are too much."""
+        shelf = self._shelf(replica)
+        if shelf.trim(bytes_max, replica.log.high_watermark):
+            self._follow(replica, shelf)
+
     def kept_bytes_of(self, replica: Replica) -> int:
         """What the records of this partition take."""
         return self._shelf(replica).size_bytes

@@ -131,6 +131,16 @@ class Shelf:
         del self._rows[:gone]
         self.start_offset = max(self.start_offset, offset)
 
+    def begins_by(self, timestamp_ms: int, high_watermark: int) -> int:
+        """Where the first batch begins that has a record of that time or later, or that is not committed."""
+        offset = self.start_offset
+        for row in self._rows:
+            stored = row.stored
+            if stored.batch.max_timestamp_ms >= timestamp_ms or stored.end_offset > high_watermark:
+                break
+            offset = max(offset, stored.end_offset)
+        return offset
+
     def trim(self, bytes_max: int, high_watermark: int) -> bool:
         """Where more than `bytes_max` is kept, the oldest batches below the high watermark go, and some more than have
         to, so that it is not done for each; whether any went. The logs have to follow to `start_offset`."""
