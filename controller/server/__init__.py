@@ -4,6 +4,9 @@
     node      a controller in its own threads, whose callbacks reach the simulated brokers
     shelf     the records of a partition, stored once for all of its replicas
     logs      the requests of clients: append, read, look up offsets; and the requests that wait
+    led_groups a coordinator of consumer groups with its log
+    groups    the coordinators that each broker leads
+    retention deletion of records by time and size
     reading   a replica's answers to clients that read
     configs   configs of topics and brokers, as brokers read them from the store
     steps     the thread in which brokers copy, report and send requests

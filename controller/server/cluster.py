@@ -27,8 +27,10 @@ from controller.host import Controller
 from controller.metrics import BrokerMeters
 from controller.model.values import BrokerRegistration, Endpoint, Settings, TopicPartition
 from controller.server.configs import StoredSettings
+from controller.server.groups import LiveGroups
 from controller.server.logs import RETENTION_BYTES, LiveLogs, LogEnd
 from controller.server.node import LiveHost, LiveNode, Others
+from controller.server.retention import Retention
 from controller.server.steps import TICK_S, Steps
 from controller.server.store import LiveServer
 from controller.simulated.broker import Broker, Life
@@ -94,6 +96,8 @@ class LiveCluster:
         calls = (self._steps.soon, self.copying.catch_up)
         kept = (retention_bytes, server.first_producer_id)
         self.logs = LiveLogs(self.brokers, self.network.settings, *calls, *kept)
+        self.groups = LiveGroups(self.brokers, self.logs, self._steps.soon)
+        self._retention = Retention(self.brokers, self.network.settings, self.logs)
         self.duties = {b: self._duties(broker, timeline, lag_max_ms) for b, broker in self.brokers.items()}
 
     def _set(self, kind: str, name: str, configs: Mapping[str, str]) -> None:
@@ -156,6 +160,7 @@ class LiveCluster:
             node.stop()
         for duties in self.duties.values():
             duties.leave(at_once=True)
+        self.groups.close()
         self.logs.close()
         self.server.close()
 
@@ -257,7 +262,10 @@ class LiveCluster:
             moved |= duties.step()
             duties.report()
         self.logs.step()
+        self.groups.step()
         if now_s - self._cleaned_s > _CLEAN_S:
             self._cleaned_s = now_s
             self.logs.clean()
+            self.groups.clean()
+            self._retention.clean()
         return moved or self.logs.is_waited_for

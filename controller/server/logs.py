@@ -18,8 +18,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from functools import partial
@@ -27,6 +28,7 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
+from controller.groups import OFFSETS_TOPIC
 from controller.model.logs import (
     NO_EPOCH,
     Appended,
@@ -46,6 +48,7 @@ from controller.simulated.broker import Broker, ReplicaId
 from controller.simulated.replica import Replica, Role
 
 ACKS_ALL: Final = -1
+NO_OFFSET: Final = -1
 RETENTION_BYTES: Final = 64 * 1024 * 1024
 READ_ONLY_MESSAGE: Final = "the partition is read-only, because it is to be removed from its topic"
 _BATCH_BYTES_MAX: Final = 1_048_588  # Kafka's default of max.message.bytes
@@ -90,7 +93,7 @@ class _Waiting:
 class LiveLogs:
     """The logs of `brokers` as clients see them. `settings`: of topics and brokers, by kind and name. `soon`: has a
     call made by the thread that steps; `copied`: lets followers copy at once what a leader appended, where no rate
-    limits them."""
+    limits them. `clock`: seconds, for the deadlines of requests that wait."""
 
     brokers: Mapping[int, Broker]
     settings: Mapping[tuple[str, str], Mapping[str, str]]
@@ -98,6 +101,7 @@ class LiveLogs:
     copied: Callable[[Replica], None]
     retention_bytes: int = RETENTION_BYTES
     first_producer_id: int = 1001
+    clock: Callable[[], float] = time.monotonic
     _shelves: dict[ReplicaId, Shelf] = attrs.field(factory=dict)
     _promised: list[_Promised] = attrs.field(factory=list)
     _waiting: list[_Waiting] = attrs.field(factory=list)
@@ -110,7 +114,7 @@ class LiveLogs:
     ) -> Future[Appended]:
         """The batch is at the end of the leader's log, and (acks -1) in the logs of all replicas that are in sync."""
         future: Future[Appended] = Future()
-        deadline_s = time.monotonic() + timeout_ms / 1000
+        deadline_s = self.clock() + timeout_ms / 1000
 
         def append() -> None:
             work = partial(self._append, tp=tp, batch=batch, acks=acks, deadline_s=deadline_s, future=future)
@@ -133,7 +137,7 @@ class LiveLogs:
         """Batches of each partition, in this order: as many as fit into `bytes_max`, and at least one if there is one;
         after `wait_ms` what is there, possibly nothing."""
         future: Future[dict[TopicPartition, Fetched]] = Future()
-        waiting = _Waiting(broker_id, wanted, bytes_max, bytes_min, future, time.monotonic() + wait_ms / 1000)
+        waiting = _Waiting(broker_id, wanted, bytes_max, bytes_min, future, self.clock() + wait_ms / 1000)
         self._do(future, lambda: self._waiting.append(waiting) if not self._fetched(waiting) else None)
         return future
 
@@ -163,6 +167,13 @@ class LiveLogs:
         self._do(future, lambda: _answer(future, self._led(EpochEnd, work, broker_id, tp, leader_epoch)))
         return future
 
+    def delete_records(self, broker_id: int | None, tp: TopicPartition, before: int) -> Future[LogBounds]:
+        """The log begins at `before` (-1: the high watermark), or later if it did already."""
+        future: Future[LogBounds] = Future()
+        work = partial(self._delete, before=before)
+        self._do(future, lambda: _answer(future, self._led(LogBounds, work, broker_id, tp)))
+        return future
+
     def new_producer_id(self) -> Future[int]:
         """An id that no other producer of this cluster has: from `first_producer_id` up."""
         future: Future[int] = Future()
@@ -188,7 +199,7 @@ class LiveLogs:
 
     def step(self) -> None:
         """Answer the requests whose condition is true by now, or whose time is over."""
-        now_s = time.monotonic()
+        now_s = self.clock()
         self._promised = [one for one in self._promised if not self._kept(one, now_s)]
         self._waiting = [one for one in self._waiting if not self._fetched(one)]
 
@@ -224,6 +235,16 @@ class LiveLogs:
         place = (max(told, key=lambda said: said.leader_epoch).topic_id, tp.partition)
         return {b: broker.replicas[place] for b, broker in self.brokers.items() if place in broker.replicas}
 
+    def led_by(self, broker: Broker, tp: TopicPartition) -> Replica | None:
+        """The replica of `tp` on this broker, if that leads it as far as it was told."""
+        found = _leading(self._held(broker, tp))
+        return found if isinstance(found, Replica) else None
+
+    def committed(self, replica: Replica) -> Iterator[StoredBatch]:
+        """All batches below its high watermark that are still there."""
+        shelf = self._shelf(replica)
+        return shelf.read(replica.log, shelf.start_offset, sys.maxsize)
+
     # --- writing
 
     def _append(  # noqa: PLR0917 - the parts of the request
@@ -256,7 +277,7 @@ class LiveLogs:
             return answer
         end = base + batch.records
         promised = _Promised(replica, replica.leader_epoch, end, answer, tp, future, deadline_s)
-        if not self._kept(promised, time.monotonic()):
+        if not self._kept(promised, self.clock()):
             self._promised.append(promised)
         return None
 
@@ -300,14 +321,50 @@ class LiveLogs:
         return None if is_led else Appended(LogError.NOT_LEADER_OR_FOLLOWER)
 
     def _trim(self, replica: Replica, shelf: Shelf) -> None:
-        if shelf.trim(self.retention_bytes, replica.log.high_watermark):
-            for broker in self.brokers.values():
-                held = broker.replicas.get((replica.topic_id, replica.partition))
-                if held is None:
-                    continue
-                with broker.isolated(held):
-                    if held.log.end_offset >= shelf.start_offset:
-                        held.log.delete_before(shelf.start_offset)
+        is_kept = replica.topic == OFFSETS_TOPIC  # whoever writes it says what may go (`controller.server.groups`)
+        if not is_kept and shelf.trim(self.retention_bytes, replica.log.high_watermark):
+            self._follow(replica, shelf)
+
+    def _delete(self, replica: Replica, shelf: Shelf, before: int) -> LogBounds:
+        end = replica.log.high_watermark
+        before = end if before == NO_OFFSET else before
+        if not 0 <= before <= end:
+            return LogBounds(LogError.OFFSET_OUT_OF_RANGE)
+        if before > shelf.start_offset:
+            self.delete_before(replica, before)
+        return LogBounds(LogError.NONE, shelf.start_offset)
+
+    def delete_before(self, replica: Replica, offset: int) -> None:
+        """What is below `offset`, which is not above the high watermark, is gone from every log that holds it."""
+        shelf = self._shelf(replica)
+        shelf.delete_before(offset)
+        self._follow(replica, shelf)
+
+    def delete_older(self, replica: Replica, timestamp_ms: int) -> None:
+        """The oldest batches, without a record of that time or later, are gone."""
+        shelf = self._shelf(replica)
+        offset = shelf.begins_by(timestamp_ms, replica.log.high_watermark)
+        if offset > shelf.start_offset:
+            self.delete_before(replica, offset)
+
+    def delete_beyond(self, replica: Replica, bytes_max: int) -> None:
+        """As many of the oldest batches are gone as are too much."""
+        shelf = self._shelf(replica)
+        if shelf.trim(bytes_max, replica.log.high_watermark):
+            self._follow(replica, shelf)
+
+    def kept_bytes_of(self, replica: Replica) -> int:
+        """What the records of this partition take."""
+        return self._shelf(replica).size_bytes
+
+    def _follow(self, replica: Replica, shelf: Shelf) -> None:
+        for broker in self.brokers.values():
+            held = broker.replicas.get((replica.topic_id, replica.partition))
+            if held is None:
+                continue
+            with broker.isolated(held):
+                if held.log.end_offset >= shelf.start_offset:
+                    held.log.delete_before(shelf.start_offset)
 
     # --- reading
 
@@ -321,7 +378,7 @@ class LiveLogs:
             work = partial(reading.fetched, offset=since.offset, room=room, is_first=is_first)
             found[tp] = self._led(Fetched, work, one.broker_id, tp, since.leader_epoch)
             left -= found[tp].size_bytes
-        is_over = time.monotonic() >= one.deadline_s
+        is_over = self.clock() >= one.deadline_s
         is_enough = one.bytes_max - left >= one.bytes_min
         if not (is_over or is_enough or any(fetched.error for fetched in found.values())):
             return False

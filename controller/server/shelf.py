@@ -123,6 +123,23 @@ class Shelf:
 
     # --- deleting
 
+    def delete_before(self, offset: int) -> None:
+        """What is below `offset` is gone, except for a batch that reaches beyond it. The logs have to follow."""
+        gone = next((n for n, row in enumerate(self._rows) if row.stored.end_offset > offset), len(self._rows))
+        self.size_bytes -= sum(len(row.stored.batch.payload) for row in self._rows[:gone])
+        del self._rows[:gone]
+        self.start_offset = max(self.start_offset, offset)
+
+    def begins_by(self, timestamp_ms: int, high_watermark: int) -> int:
+        """Where the first batch begins that has a record of that time or later, or that is not committed."""
+        offset = self.start_offset
+        for row in self._rows:
+            stored = row.stored
+            if stored.batch.max_timestamp_ms >= timestamp_ms or stored.end_offset > high_watermark:
+                break
+            offset = max(offset, stored.end_offset)
+        return offset
+
     def trim(self, bytes_max: int, high_watermark: int) -> bool:
         """Above `bytes_max`, delete the oldest batches below the high watermark, somewhat more than necessary so that
         not every append deletes; returns whether any was deleted. The logs must then follow to `start_offset`."""

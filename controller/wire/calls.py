@@ -44,7 +44,7 @@ class Call:
     rights;
     `admin` acts for it. `login`: its login, None where none is required. `make_room`: waits until there is room for a
     large answer of so many bytes, before that is built. `is_gateway`: the client is another gateway that logged in as
-    one."""
+    one. `address`: where the client calls from."""
 
     controller: Controller
     admin: Admin
@@ -60,6 +60,7 @@ class Call:
     authorizer: Authorizer
     make_room: Callable[[int], Awaitable[None]]
     is_gateway: bool = False
+    address: str = ""
 
     def may(self, operation: str, resource: str) -> bool:
         """Whether the client has the right to this operation on this resource (`CLUSTER`, `TOPIC:orders`)."""
@@ -81,12 +82,14 @@ CLUSTER_ACTION: Final = "CLUSTER_ACTION"
 class Access:
     """The right that a client needs: `operation` on the cluster, or (`by_row`) on the resource of each row. `asked`:
     the list of the request with the names, by version under one of two names; `answered`: the list of the answer with
-    them. An empty operation: no right is needed, or the handler checks it."""
+    them. `by_handler`: a right on the groups that the request names, which the handler checks. An empty operation: no
+    right is needed, or the handler checks it."""
 
     operation: str
     asked: tuple[str, ...] = ()
     answered: str = ""
     by_row: bool = False
+    by_handler: bool = False
 
 
 def on_rows(operation: str, asked: str, answered: str) -> Access:
@@ -97,6 +100,11 @@ def on_rows(operation: str, asked: str, answered: str) -> Access:
 def on_cluster(operation: str, asked: str = "", answered: str = "") -> Access:
     """A right on the cluster."""
     return Access(operation, tuple(asked.split()), answered)
+
+
+def on_groups(operation: str) -> Access:
+    """A right on each group that the request names."""
+    return Access(operation, by_handler=True)
 
 
 OPEN: Final = Access("")

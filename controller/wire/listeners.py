@@ -64,6 +64,7 @@ class Listeners:
         self._servers: dict[int | None, asyncio.Server] = {}
         self._missed_at: dict[int, float] = {}
         self._lock = asyncio.Lock()
+        self._is_over = False
 
     async def open(self) -> Address:
         """The common address. Raises OSError where it is taken, or the host is no name of this machine."""
@@ -79,7 +80,9 @@ class Listeners:
 
     async def close(self) -> None:
         """No client can connect any more; existing connections are not affected."""
-        servers, self._servers = self._servers, {}
+        async with self._lock:
+            self._is_over = True
+            servers, self._servers = self._servers, {}
         await _end(list(servers.values()))
 
     async def of(
@@ -99,8 +102,11 @@ class Listeners:
         return own | await self.some(tuple(b for b in broker_ids if b not in own))
 
     async def some(self, broker_ids: tuple[int, ...]) -> dict[int, Address]:
-        """An address for each of these ids; other brokers are not affected."""
+        """An address for each of these ids; other brokers are not affected. Raises ConnectionAbortedError once it is
+        closed."""
         async with self._lock:
+            if self._is_over:
+                raise ConnectionAbortedError("no more addresses are opened, since the gateway is closed")
             for broker in broker_ids:
                 if broker not in self._servers and broker not in self._elsewhere:
                     self._servers[broker] = await self._listen_near(broker)

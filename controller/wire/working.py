@@ -152,6 +152,7 @@ class Work:
             authorizer=self._authorizer,
             make_room=room.take,
             is_gateway=session.is_gateway,
+            address=session.address,
         )
 
 

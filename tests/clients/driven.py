@@ -85,6 +85,8 @@ _TOOLS: Final = {
     "log-dirs": "org.apache.kafka.tools.LogDirsCommand",
     "cluster": "org.apache.kafka.tools.ClusterTool",
     "get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+    "consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
     "broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
 }
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from controller.server import LiveCluster, LiveServer
 from controller.wire.calls import Access, Api
 from controller.wire.data import with_logs
+from controller.wire.data.deletion import with_deletion
+from controller.wire.groups import with_groups
 from controller.wire.messages import VERSIONS, requests
 from controller.wire.remote import with_orders, with_remote_brokers
 
@@ -28,6 +30,8 @@ def versions(first: int, last: int) -> str:
 def right(access: Access) -> str:
     if not access.operation:
         return "none"
+    if access.by_handler:
+        return f"{access.operation} on each group"
     if not access.by_row:
         return f"{access.operation} on the cluster"
     return f"{access.operation} on each {'resource' if 'resources' in access.asked else 'topic'}"
@@ -37,7 +41,10 @@ def served() -> dict[int, Api]:
     """Every API that `kedge serve` answers."""
     cluster = LiveCluster(LiveServer(), {})
     try:
-        return with_orders(cluster.host, with_remote_brokers(with_logs(cluster.logs)))
+        return with_orders(
+            cluster.host,
+            with_remote_brokers(with_groups(cluster.groups, with_deletion(cluster.logs, with_logs(cluster.logs)))),
+        )
     finally:
         cluster.close()
 

@@ -184,6 +184,13 @@ ROOMS: Final = (
     ),
     Room("controller.quota", _MODEL, "a tool for hosts, useful without a controller"),
     Room(
+        "controller.groups",
+        _MODEL,
+        "coordinators of consumer groups: requests and time in, answers and records out, for whoever has logs",
+        third_party=("attrs",),
+        pure=True,
+    ),
+    Room(
         "controller.simulated",
         _AROUND,
         "brokers in one process, by the public names of a host: nothing of them is a test's, and time is passed in",
@@ -195,12 +202,12 @@ ROOMS: Final = (
     ),
     Room(
         "controller.server",
-        (*_AROUND, "controller.simulated"),
+        (*_AROUND, "controller.groups", "controller.simulated"),
         "what `kedge serve` runs: the same brokers by the wall clock, in threads, without the test kit",
     ),
     Room(
         "controller.wire",
-        _AROUND,
+        (*_AROUND, "controller.groups"),
         "a gateway over the admin and host APIs",
         third_party=("attrs", "tenacity", "kafka", "scramp"),
     ),
@@ -210,6 +217,7 @@ ROOMS: Final = (
             *_AROUND,
             "controller.audit",
             "controller.check",
+            "controller.groups",
             "controller.migration",
             "controller.rig",
             "controller.server",

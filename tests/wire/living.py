@@ -9,9 +9,13 @@ from typing import Any, Final, Self
 from kafka.record.memory_records import MemoryRecordsBuilder
 
 from controller.server import LiveCluster, LiveServer
-from controller.wire import Gateway, Limits
+from controller.wire import Gateway, Limits, allow_all
 from controller.wire.apis import APIS
 from controller.wire.data import with_logs
+from controller.wire.data.creating import with_creation
+from controller.wire.data.deletion import with_deletion
+from controller.wire.groups import with_groups
+from controller.wire.security.acls import Authorizer
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, NewTopic, OpType, TopicPartition
 from tests.kit.waiting import until
 from tests.wire.served import DEADLINE_S, RACKS
@@ -21,25 +25,35 @@ TIME_MS: Final = 1_700_000_000_000
 
 class Living:
     """`with Living() as living:` three brokers in racks a, b and c that keep records. `limits` are the gateway's,
-    options the cluster's. `keys`: the keys of APIs that are offered, such as those of Kafka alone."""
+    options the cluster's, `groups` those of `with_groups`. `keys`: the keys of APIs that are offered beside those of
+    records and groups, such as those of Kafka alone."""
 
     def __init__(
         self,
         racks: Mapping[int, str] = RACKS,
         limits: Limits | None = None,
         keys: Container[int] = range(2**15),
+        *,
+        groups: Mapping[str, Any] | None = None,
+        authorizer: Authorizer = allow_all,
+        creates: bool = False,
         **options: Any,
     ) -> None:
         self._racks, self._limits, self._options = racks, limits, options
         self._base = {key: api for key, api in APIS.items() if key in keys}
+        self._groups, self._authorizer = groups or {}, authorizer
+        self._creates = creates
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         server = LiveServer()
         self.cluster = self._stack.enter_context(LiveCluster(server, self._racks, seed=1, **self._options))
         self.cluster.until_ready(DEADLINE_S)
-        apis = with_logs(self.cluster.logs, self._base)
+        logs = self.cluster.logs
+        apis = with_groups(self.cluster.groups, with_deletion(logs, with_logs(logs, self._base)), **self._groups)
+        apis = with_creation(apis) if self._creates else apis
         named: dict[str, Any] = {"cluster_id": "kedge-under-test", "apis": apis, "limits": self._limits}
+        named["authorizer"] = self._authorizer
         self.gateway = self._stack.enter_context(Gateway(self.cluster.controller, **named))
         self.address = self.gateway.address
         self.bootstrap = f"{self.address.host}:{self.address.port}"

@@ -279,7 +279,7 @@ BROKEN = [
     _broken(operations=[]),
     _broken(resources=[]),
     _broken(resources=["TOPIC:"]),
-    _broken(resources=["GROUP:g"]),
+    _broken(resources=["GROUP:"]),
     _broken(permission="PERHAPS"),
     _broken(host="*"),
 ]

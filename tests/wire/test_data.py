@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from kafka.protocol.admin.topics import DeleteRecordsRequest, DeleteRecordsResponse
 from kafka.protocol.consumer import (
     FetchRequest,
     FetchResponse,
@@ -387,3 +388,42 @@ def test_whoever_waits_is_answered_when_the_cluster_is_closed() -> None:
         logs = living.cluster.logs
         append = logs.append(None, tp, Batch(b"x" * 99, 1, 0), acks=-1, timeout_ms=60_000)
     assert append.result(0).error == 6
+
+
+def test_records_are_deleted_up_to_the_high_watermark(client: RawClient) -> None:
+    for value in (b"a", b"b", b"c"):
+        produce(client, records(value), partition=49)
+
+    def deleted(before: int, version: int = 2) -> tuple[int, int]:
+        topics = [{"name": "orders", "partitions": [{"partition_index": 49, "offset": before}]}]
+        answer = client.ask(DeleteRecordsRequest, DeleteRecordsResponse, version, topics=topics, timeout_ms=5000)
+        row = answer.topics[0].partitions[0]
+        return row.error_code, row.low_watermark
+
+    assert deleted(1, version=0) == (0, 1)
+    assert values(fetch(client, 1, partition=49)) == [(1, b"b"), (2, b"c")]
+    assert fetch(client, 0, partition=49).error_code == 1
+    assert deleted(0, version=1) == (0, 1)
+    assert deleted(4) == (1, -1)
+    assert deleted(-1) == (0, 3)
+    assert offset_of(client, -2, partition=49).offset == 3
+
+
+def test_old_records_go_where_their_topic_says_so(living: Living, client: RawClient) -> None:
+    living.topic("short", [[1, 2, 3]], retention_ms="1000")
+    living.topic("kept", [[1, 2, 3]], retention_ms="1000", cleanup_policy="compact")
+    now_ms = time.time_ns() // 1_000_000
+    for topic in ("short", "kept"):
+        for first_ms in (TIME_MS, now_ms + 600_000, TIME_MS):
+            payload = records(b"x", b"y", first_ms=first_ms)
+            until(lambda topic=topic, payload=payload: not produce(client, payload, topic=topic).error_code)  # type: ignore[misc]
+    until(lambda: fetch(client, 2, topic="short").log_start_offset == 2)
+    assert [offset for offset, _ in values(fetch(client, 2, topic="short"))] == [2, 3, 4, 5]
+    assert fetch(client, 0, topic="kept").log_start_offset == 0
+
+
+def test_records_that_are_too_much_for_their_topic_go(living: Living, client: RawClient) -> None:
+    living.topic("small", [[1, 2, 3]], retention_bytes="500")
+    for _ in range(20):
+        assert produce(client, records(b"x" * 40), topic="small").error_code == 0
+    until(lambda: fetch(client, 19, topic="small").log_start_offset > 10)

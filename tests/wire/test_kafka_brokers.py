@@ -21,6 +21,7 @@ from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdRespons
 from controller.codec import keys
 from controller.codec.producer_ids import ProducerIdBlock, decode, encode, next_block
 from controller.codec.text import BadValue
+from controller.groups.partitions import partition_of
 from controller.model.errors import ErrorCode
 from controller.model.host import (
     HostResponse,
@@ -32,7 +33,6 @@ from controller.model.host import (
 from controller.model.values import Endpoint, TopicPartition
 from controller.wire.calls import Address
 from controller.wire.kafka import InternalTopics, KafkaHost, with_kafka_brokers
-from controller.wire.kafka.coordinators import partition_of
 from controller.wire.messages import AllocateProducerIdsRequest, AllocateProducerIdsResponse, MetadataResponse
 from kedge import NewTopic
 from stores.base import ABSENT, Corrupt, Put

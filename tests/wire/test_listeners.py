@@ -119,3 +119,14 @@ def _is_ended(client: socket.socket) -> bool:
         return not client.recv(1)
     except ConnectionResetError:
         return True
+
+
+def test_no_address_is_opened_once_it_is_closed() -> None:
+    async def run() -> None:
+        listeners = Listeners("127.0.0.1", 0, _nobody, {})
+        await listeners.open()
+        await listeners.close()
+        with pytest.raises(ConnectionAbortedError):
+            await listeners.of((1,))
+
+    asyncio.run(run())

@@ -16,7 +16,7 @@ import click
 
 from controller.cli.options import CONNECTION, command, group, json_option, option, quiet_option
 from controller.cli.printing import Amount, clean, confirm, fail, one_line, say, without_place
-from controller.cli.serve.options import CannotServe, Options, as_brokers, as_host, as_place, as_topics
+from controller.cli.serve.options import PARTITIONS_MAX, CannotServe, Options, as_brokers, as_host, as_place, as_topics
 from controller.server import RETENTION_BYTES
 from stores import public_url
 
@@ -24,6 +24,7 @@ _LISTEN: Final = "127.0.0.1:9092"
 _STATUS: Final = "127.0.0.1:8480"
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _SAVE_S: Final = 5.0
+_LOOK_S: Final = 0.5
 _SHARE: Final = 20  # saving may take this part of the time, where it takes long
 
 
@@ -42,6 +43,14 @@ _FILE: Final = click.Path(path_type=Path)
     metavar="BYTES",
     none=f"{RETENTION_BYTES >> 20}MiB",
     help="Bytes of a partition to keep.",
+)
+@option("--no-auto-create", is_flag=True, help="Do not create topics that clients name.")
+@option(
+    "--offsets-partitions",
+    type=int,
+    metavar="N",
+    default=50,
+    help="Count of partitions of __consumer_offsets.",
 )
 @option("--seed", type=int, none="random", help="Number that makes topic ids and placement repeatable.")
 @group(
@@ -107,6 +116,8 @@ def _options(
     advertise: str | None,
     copy_rate: int | None,
     retention: int,
+    offsets_partitions: int,
+    no_auto_create: bool,
     status: str | None,
     no_status: bool,
     metrics: str | None,
@@ -121,6 +132,8 @@ def _options(
         raise ValueError("--status and --no-status exclude each other")
     if retention < 1 or copy_rate == 0:
         raise ValueError("--retention and --copy-rate: expected at least 1 byte")
+    if not 1 <= offsets_partitions <= PARTITIONS_MAX:
+        raise ValueError(f"--offsets-partitions: expected 1 to {PARTITIONS_MAX}, got {offsets_partitions}")
     if (tls_certificate is None) != (tls_key is None) or (tls_clients_ca is not None and tls_key is None):
         raise ValueError("--tls-certificate and --tls-key need each other, and --tls-clients-ca needs both")
     if not 0 <= same["node_id"] < 2**31:
@@ -132,6 +145,8 @@ def _options(
         topics=as_topics(topics, count),
         copy_rate_bytes_s=copy_rate,
         retention_bytes=retention,
+        offsets_partitions=offsets_partitions,
+        creates_topics=not no_auto_create,
         status=None if no_status else as_place("--status", status or _STATUS),
         status_may_be_elsewhere=status is None,
         metrics=None if metrics is None else as_place("--metrics", metrics),
@@ -179,7 +194,8 @@ def _await_end(ended: threading.Event, save: Callable[[], None] | None, url: str
     """Saves at intervals, and once more at the end. Only after that a second signal ends the process at once: to hand
     over takes a while, and a second Ctrl-C would lose what is not saved."""
     if save is None:
-        ended.wait()
+        while not ended.wait(_LOOK_S):  # a signal just before a wait without an end would not end it
+            pass
         return
     for number in _SIGNALS:
         signal.signal(number, lambda *_: ended.set())

@@ -12,6 +12,7 @@ import attrs
 from controller.model.requests import NewTopic
 
 BROKERS_MAX: Final = 1000
+PARTITIONS_MAX: Final = 1000  # of the topic of groups
 _PORT: Final = re.compile(r"[0-9]{1,5}")
 _TOPIC: Final = re.compile(r"([a-zA-Z0-9._-]+)(?::([0-9]{1,6}))?(?::([0-9]{1,4}))?")
 
@@ -60,6 +61,8 @@ class Options(Listening):
     seed: int | None
     copy_rate_bytes_s: int | None
     retention_bytes: int
+    offsets_partitions: int
+    creates_topics: bool
     status_may_be_elsewhere: bool
 
 

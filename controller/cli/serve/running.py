@@ -25,6 +25,9 @@ from controller.wire import Gateway, Peers
 from controller.wire.calls import Address
 from controller.wire.cluster_id import cluster_id
 from controller.wire.data import with_logs
+from controller.wire.data.creating import with_creation
+from controller.wire.data.deletion import with_deletion
+from controller.wire.groups import with_groups
 from controller.wire.peers.directory import AlreadyRunning
 from controller.wire.remote import RemoteHost, with_orders, with_remote_brokers
 from stores import open_store, public_url
@@ -65,7 +68,10 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     with in_the_store(shown):
         known_as = _cluster_id(cluster.server, options.seed)
         cluster.start_controllers()
-    apis = with_remote_brokers(with_logs(cluster.logs))
+    with_data = with_deletion(cluster.logs, with_logs(cluster.logs))
+    if options.creates_topics:
+        with_data = with_creation(with_data)
+    apis = with_remote_brokers(with_groups(cluster.groups, with_data, offsets_partitions=options.offsets_partitions))
     gateway = Gateway(
         cluster.controller,
         options.listen.host,

@@ -5,8 +5,11 @@
     produce    Produce, and the ids of idempotent producers
     fetch      Fetch
     offsets    ListOffsets
+    deletion   DeleteRecords
+    creating   a Metadata that creates the topics that it is asked for
 
-`with_logs(logs)` is the value for `Gateway(apis=...)`: all other APIs, and these. There are no groups or transactions.
+`with_logs(logs)` is the value for `Gateway(apis=...)`: all other APIs, and these. Groups are in
+`controller.wire.groups`; there are no transactions.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from controller.wire.calls import Api, Call, on_cluster, on_rows
 from controller.wire.data.batches import read_batch
 from controller.wire.data.logs import Logs
 from controller.wire.protocol import Answer, Messages, Request
+from controller.wire.reading import INTERNAL
 
 # 0-2 are listed but refused, as by Kafka 4: librdkafka compresses only if they are listed (KAFKA-18659).
 OLDEST: Final = 3
@@ -67,6 +68,8 @@ async def _append(logs: Logs, call: Call, request: Request, name: str, part: Any
         return Appended(LogError.UNSUPPORTED_VERSION)
     if request.acks not in _ACKS:
         return Appended(LogError.INVALID_REQUIRED_ACKS)
+    if name in INTERNAL:
+        return Appended(LogError.INVALID_TOPIC_EXCEPTION)
     batch = LogError.INVALID_REQUEST if request.transactional_id is not None else read_batch(part.records)
     if isinstance(batch, LogError):
         return Appended(batch)

@@ -13,6 +13,7 @@ from typing import Final
 import attrs
 from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
+from controller.groups.partitions import partition_of
 from controller.model.values import Endpoint
 from controller.model.view import ClusterView
 from controller.wire.calls import OPEN, Address, Api, Call
@@ -22,7 +23,6 @@ from controller.wire.protocol import Answer, Messages, Request
 COORDINATOR_NOT_AVAILABLE: Final = 15
 INVALID_REQUEST: Final = 42
 _TOPICS: Final = {0: OFFSETS, 1: TRANSACTIONS}
-_INT32: Final = 2**32
 
 
 @attrs.frozen
@@ -60,16 +60,6 @@ def _row(led: _Led, reached: dict[int, Address], key: str) -> Answer:
 def _nobody(error_code: int) -> Answer:
     message = "no coordinator is available" if error_code == COORDINATOR_NOT_AVAILABLE else "unknown type of key"
     return {"node_id": -1, "host": "", "port": -1, "error_code": error_code, "error_message": message}
-
-
-def partition_of(key: str, partitions: int) -> int:
-    """The partition of an internal topic that belongs to a group or a transactional id: by Java's `String.hashCode`."""
-    hashed = 0
-    units = key.encode("utf-16-be", "surrogatepass")
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        hashed = (31 * hashed + (high << 8 | low)) % _INT32
-    signed = hashed - _INT32 if hashed >= _INT32 // 2 else hashed
-    return (0 if signed == -_INT32 // 2 else abs(signed)) % partitions
 
 
 def _led(topic: str) -> Callable[[ClusterView], _Led]:

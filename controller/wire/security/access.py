@@ -28,7 +28,7 @@ _TOPIC_TYPE: Final = 2  # of a resource with settings; every other type belongs 
 async def answered(api: Api, call: Call, request: Request) -> Answer | None:
     """The handler's answer for the allowed rows, and refusals of all others."""
     access = api.access
-    if access is OPEN or (not access.by_row and _may(call, access.operation)):
+    if access is OPEN or access.by_handler or (not access.by_row and _may(call, access.operation)):
         return await api.handler(call, request)
     fields = request._struct.fields  # noqa: SLF001 - as in protocol.build
     asked = next((name for name in access.asked if fields[name].for_version_q(call.version)), None)

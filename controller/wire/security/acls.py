@@ -1,12 +1,13 @@
 """The rights of clients, from a file: Kafka's ACLs.
 
-A resource is `CLUSTER` or `TOPIC:<name>`, an operation is one of Kafka's names. Without a row that allows it an
-operation is refused; a row that denies it overrides all others. READ, WRITE, DELETE and ALTER allow DESCRIBE, too, and
-ALTER_CONFIGS allows DESCRIBE_CONFIGS, as in Kafka.
+A resource is `CLUSTER`, `TOPIC:<name>` or `GROUP:<id>`, an operation is one of Kafka's names. Without a row that allows
+it an operation is refused; a row that denies it overrides all others. READ, WRITE, DELETE and ALTER allow DESCRIBE,
+too, and ALTER_CONFIGS allows DESCRIBE_CONFIGS, as in Kafka.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from os import PathLike
 from types import MappingProxyType
@@ -34,8 +35,10 @@ OPERATIONS: Final = MappingProxyType(
 
 CLUSTER: Final = "CLUSTER"
 TOPIC: Final = "TOPIC:"
+GROUP: Final = "GROUP:"
 EVERYBODY: Final = "User:*"
 _ALL: Final = "ALL"
+_NAMED: Final = re.compile(f"(?:{TOPIC}|{GROUP}).")
 _IMPLIED: Final = {
     "DESCRIBE": frozenset({"DESCRIBE", "READ", "WRITE", "DELETE", "ALTER"}),
     "DESCRIBE_CONFIGS": frozenset({"DESCRIBE_CONFIGS", "ALTER_CONFIGS"}),
@@ -116,8 +119,8 @@ def _row(said: Any) -> Acl:
     if not operations or not operations <= {*OPERATIONS, _ALL}:
         raise ValueError(f"operations are some of {', '.join(OPERATIONS)}, or ALL, not {said['operations']!r:.200}")
     for each in resources:
-        if each != CLUSTER and not (isinstance(each, str) and each.startswith(TOPIC) and len(each) > len(TOPIC)):
-            raise ValueError(f"a resource is CLUSTER or TOPIC:<name>, not {each!r:.200}")
+        if each != CLUSTER and not (isinstance(each, str) and _NAMED.match(each)):
+            raise ValueError(f"a resource is CLUSTER, TOPIC:<name> or GROUP:<id>, not {each!r:.200}")
     permission = said.get("permission", "ALLOW")
     if not resources or permission not in {"ALLOW", "DENY"}:
         raise ValueError(f"an acl has resources, and a permission ALLOW or DENY: {said!r:.200}")

@@ -23,6 +23,7 @@ import org.apache.kafka.common.protocol.types.RawTaggedField;
  */
 public class Golden {
     private static final String PACKAGE = "org.apache.kafka.common.message.";
+    private static final String RECORDS = "org.apache.kafka.coordinator.group.generated.";
     private static final ObjectMapper JSON = new ObjectMapper();
 
     public static void main(String[] arguments) throws Exception {
@@ -82,7 +83,7 @@ public class Golden {
     }
 
     private static String read(String name, short version, byte[] bytes) throws Exception {
-        Class<?> type = Class.forName(PACKAGE + name + "Data");
+        Class<?> type = Class.forName(nameOf(name));
         ApiMessage message = (ApiMessage) type.getConstructor().newInstance();
         message.read(new ByteBufferAccessor(ByteBuffer.wrap(bytes)), version);
         Object json = converter(name).getMethod("write", type, short.class).invoke(null, message, version);
@@ -90,7 +91,12 @@ public class Golden {
     }
 
     private static Class<?> converter(String name) throws ClassNotFoundException {
-        return Class.forName(PACKAGE + name + "DataJsonConverter");
+        return Class.forName(nameOf(name) + "JsonConverter");
+    }
+
+    /** What coordinators of groups write are no requests, and lie elsewhere. */
+    private static String nameOf(String name) {
+        return name.endsWith("Key") || name.endsWith("Value") ? RECORDS + name : PACKAGE + name + "Data";
     }
 
     private static String hex(ApiMessage message, short version) {

@@ -1,0 +1,261 @@
+"""The coordinator of all groups whose records are in one partition of `__consumer_offsets`: a state machine.
+
+Rules
+* Events go in with the time; out come answers for tickets, and records to append in their order (`Output`). Whoever
+  drives it appends them to the partition as the leader that it is, says with `appended` what became of each, and calls
+  `tick` at `next_ms`.
+* It begins without groups. `load` is called with all records of the log, `loaded` after the last of them; before, every
+  request is answered with COORDINATOR_LOAD_IN_PROGRESS. A Heartbeat is answered with 0 then, a Sync with
+  REBALANCE_IN_PROGRESS, as by Kafka.
+* When the partition is not led here any more, `unload` ends it: whatever waits is answered with NOT_COORDINATOR.
+* Answers that rest on a record are given when it is committed. What an append that failed was to change is undone, or
+  was not done yet.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Final
+
+import attrs
+
+from controller.groups import joining, listing, offsets, rebalancing, syncing
+from controller.groups.group import Group, Ticket
+from controller.groups.loading import restore
+from controller.groups.records import GroupRecord, Newest, OffsetRecord, Record
+from controller.groups.replies import Answered, GroupError, Joined, Left, Listed, OffsetErrors, Reply, State, Synced
+from controller.groups.requests import (
+    Commit,
+    DeleteGroup,
+    DeleteOffsets,
+    Describe,
+    FetchOffsets,
+    GroupRequest,
+    GroupSettings,
+    Heartbeat,
+    Join,
+    Leave,
+    Sync,
+)
+from controller.groups.turn import Appending, Turn
+from controller.model.values import TopicPartition
+
+_NAMELESS: Final = (Commit, FetchOffsets, Describe, DeleteGroup)
+"""What may be asked of the group with the empty name, which old clients outside of the group protocol use."""
+
+
+@attrs.frozen
+class Append:
+    """Records that are to be appended; `number` counts up."""
+
+    number: int
+    records: Sequence[Record]
+
+
+@attrs.frozen
+class Output:
+    """What came of an event: answers to send now, and appends in their order."""
+
+    replies: tuple[tuple[Ticket, Reply], ...] = ()
+    appends: tuple[Append, ...] = ()
+
+
+@attrs.define(eq=False)
+class Coordinator:
+    """`subscribed`: the topics in the metadata of a member of a group of consumers (`RecordCodec.subscribed`)."""
+
+    settings: GroupSettings
+    subscribed: Callable[[bytes], frozenset[str] | None]
+    groups: dict[str, Group] = attrs.field(factory=dict)
+    is_loaded: bool = False
+    is_over: bool = False
+    _waiting: dict[int, Appending] = attrs.field(factory=dict)
+    _numbers: int = 0
+    _due: list[tuple[int, str]] = attrs.field(factory=list)
+    _read: Newest = attrs.field(factory=Newest)
+
+    # --- loading, and the end
+
+    def load(self, records: Iterable[Record]) -> None:
+        """Records of the log, in its order: of each key the last one counts."""
+        self._read.add(records)
+
+    def loaded(self, now_ms: int) -> Output:
+        """All groups are as the log has them. Their members have a whole session from now on."""
+        self.is_loaded = True
+        turn = self._turn(now_ms)
+        for record in self._read.records:
+            if isinstance(record, GroupRecord) and record.stored is not None:
+                self.groups[record.group] = restore(turn, record.group, record.stored)
+        for record in self._read.records:
+            if isinstance(record, OffsetRecord) and record.committed is not None:
+                group = self.groups.setdefault(record.group, Group(record.group))
+                offsets.restore(group, record.tp, record.committed)
+        self._read = Newest()
+        for group in self.groups.values():
+            self._settle(group)
+        return self._output(turn)
+
+    def unload(self, now_ms: int) -> Output:
+        """It is over: whatever waits hears that the coordinator is elsewhere."""
+        self.is_over = True
+        turn = self._turn(now_ms)
+        for waiting in self._waiting.values():
+            waiting.done(turn, GroupError.NOT_COORDINATOR)
+        for group in self.groups.values():
+            for member in group.members.values():
+                turn.answer_join(member, Joined(GroupError.NOT_COORDINATOR, member.member_id))
+                turn.answer_sync(member, Synced(GroupError.NOT_COORDINATOR))
+        self._waiting.clear()
+        self.groups.clear()
+        self._due.clear()
+        return Output(tuple(turn.replies))
+
+    # --- events
+
+    def ask(self, asked: GroupRequest, ticket: Ticket, now_ms: int) -> Output:
+        """A request. Its answer is among the replies of this or of a later event, under its ticket."""
+        turn = self._turn(now_ms)
+        error = self._refusal(asked)
+        if error is None:
+            self._handle(turn, asked, ticket)
+        else:
+            turn.reply(ticket, refused(asked, error))
+        group = self.groups.get(asked.group)
+        if group is not None:
+            self._settle(group)
+        return self._output(turn)
+
+    def appended(self, number: int, error: GroupError, now_ms: int) -> Output:
+        """The append of that number is committed; or, with an error, is not known to be."""
+        turn = self._turn(now_ms)
+        waiting = self._waiting.pop(number, None)
+        if waiting is not None:
+            waiting.done(turn, error)
+            rebalancing.go_on(turn, waiting.group)
+            self._settle(waiting.group)
+        return self._output(turn)
+
+    def tick(self, now_ms: int) -> Output:
+        """Whatever is due by now: sessions that ended, rebalances whose time is over."""
+        turn = self._turn(now_ms)
+        while self._due and self._due[0][0] <= now_ms:
+            _, group_id = heapq.heappop(self._due)
+            group = self.groups.get(group_id)
+            if group is not None:
+                group.scheduled_ms = None
+                rebalancing.expire(turn, group)
+                self._settle(group)
+        return self._output(turn)
+
+    def forget(self, partitions: Collection[TopicPartition], now_ms: int) -> Output:
+        """Nothing is committed of these partitions: they were deleted. What is there of them now is another one."""
+        turn = self._turn(now_ms)
+        for group in list(self.groups.values()):
+            offsets.forget(turn, group, partitions)
+            self._settle(group)
+        return self._output(turn)
+
+    @property
+    def next_ms(self) -> int | None:
+        """When `tick` is due; None: nothing is."""
+        return self._due[0][0] if self._due else None
+
+    def listed(self) -> list[Listed]:
+        """Every group."""
+        return [Listed(group.group_id, group.protocol_type or "", group.state) for group in self.groups.values()]
+
+    # --- inside
+
+    def _handle(self, turn: Turn, asked: GroupRequest, ticket: Ticket) -> None:
+        group = self.groups.get(asked.group)
+        if group is None and _creates(asked):
+            group = self.groups[asked.group] = Group(asked.group, state_ms=turn.now_ms)
+        if isinstance(asked, FetchOffsets):
+            turn.reply(ticket, offsets.fetched(group, asked))
+        elif isinstance(asked, Describe):
+            turn.reply(ticket, listing.described(group))
+        elif group is None:
+            turn.reply(ticket, refused(asked, _unknown(asked)))
+        elif group.state is State.DEAD:
+            turn.reply(ticket, refused(asked, GroupError.COORDINATOR_NOT_AVAILABLE))
+        elif isinstance(asked, DeleteGroup):
+            listing.delete(turn, self.groups, group, ticket)
+        else:
+            _IN_GROUP[type(asked)](turn, group, asked, ticket)
+
+    def _refusal(self, asked: GroupRequest) -> GroupError | None:
+        if not asked.group and not isinstance(asked, _NAMELESS):
+            return GroupError.INVALID_GROUP_ID
+        if self.is_over:
+            return GroupError.NOT_COORDINATOR
+        if self.is_loaded:
+            return None
+        if isinstance(asked, Heartbeat):
+            return GroupError.NONE
+        return GroupError.REBALANCE_IN_PROGRESS if isinstance(asked, Sync) else GroupError.COORDINATOR_LOAD_IN_PROGRESS
+
+    def _settle(self, group: Group) -> None:
+        """A group of which nothing is known is none. For any other `tick` is called in time; what was due later, or is
+        not due any more, is looked at in vain."""
+        if group.is_blank:
+            if self.groups.get(group.group_id) is group:
+                del self.groups[group.group_id]
+            return
+        due_ms = group.next_ms
+        if due_ms is not None and (group.scheduled_ms is None or due_ms < group.scheduled_ms):
+            group.scheduled_ms = due_ms
+            heapq.heappush(self._due, (due_ms, group.group_id))
+
+    def _turn(self, now_ms: int) -> Turn:
+        return Turn(now_ms, self.settings, self.subscribed, self._next_number)
+
+    def _next_number(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
+    def _output(self, turn: Turn) -> Output:
+        appends = []
+        for number, records, waiting in turn.appends:
+            self._waiting[number] = waiting
+            appends.append(Append(number, records))
+        return Output(tuple(turn.replies), tuple(appends))
+
+
+_IN_GROUP: Final[dict[type, Callable[..., None]]] = {
+    Join: joining.join,
+    Sync: syncing.sync,
+    Heartbeat: syncing.heartbeat,
+    Leave: syncing.leave,
+    Commit: offsets.commit,
+    DeleteOffsets: offsets.delete,
+}
+
+
+def _creates(asked: GroupRequest) -> bool:
+    """Whether there is a group once this was asked."""
+    if isinstance(asked, Join):
+        return not asked.member_id
+    return isinstance(asked, Commit) and asked.generation < 0
+
+
+def _unknown(asked: GroupRequest) -> GroupError:
+    """What is wrong where there is no such group."""
+    if isinstance(asked, Commit):
+        return GroupError.ILLEGAL_GENERATION
+    is_by_tool = isinstance(asked, DeleteGroup | DeleteOffsets)
+    return GroupError.GROUP_ID_NOT_FOUND if is_by_tool else GroupError.UNKNOWN_MEMBER_ID
+
+
+def refused(asked: GroupRequest, error: GroupError) -> Reply:
+    """The answer that refuses the whole of a request."""
+    if isinstance(asked, Join):
+        return Joined(error, asked.member_id)
+    if isinstance(asked, Sync):
+        return Synced(error)
+    if isinstance(asked, Commit):
+        return OffsetErrors(dict.fromkeys(asked.offsets, error))
+    if isinstance(asked, Leave) and error is GroupError.UNKNOWN_MEMBER_ID:
+        return Left(tuple((leaving, error) for leaving in asked.members))
+    return Answered(error)

@@ -1,0 +1,158 @@
+"""Members come: for the first time, again, or in the place of a static member that was restarted.
+
+Rules (Kafka's)
+* A dynamic member without an id gets one and has to ask again with it (JoinGroup 4 and later), so that one whose answer
+  was lost leaves no member behind. The id may be used until a session is over.
+* A static member that comes without an id takes the place of the one with its instance id, which is fenced. In a stable
+  group this is no rebalance, as long as the elected protocol stays the same; it is written before it is answered.
+* In a stable group a member that joins again with what is known of it gets the present generation; the leader, or a
+  member with other metadata, begins a rebalance.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from controller.groups import rebalancing
+from controller.groups.group import Group, Member, Ticket
+from controller.groups.replies import GroupError, Joined, State, Synced
+from controller.groups.requests import Join
+from controller.groups.turn import Turn, as_of_group, fence, joined
+
+NEW_MEMBER_MS: Final = 300_000
+"""How long a new member may wait for its first generation."""
+
+
+def join(turn: Turn, group: Group, asked: Join, ticket: Ticket) -> None:
+    """The member is in the next generation, or hears why it is not."""
+    error = _flaw(turn, group, asked)
+    if error:
+        turn.reply(ticket, Joined(error, asked.member_id if error is GroupError.INVALID_SESSION_TIMEOUT else ""))
+    elif not asked.member_id:
+        _new(turn, group, asked, ticket)
+    elif asked.member_id in group.pending and asked.instance_id is None:
+        _add(turn, group, asked, asked.member_id, ticket)
+    else:
+        _again(turn, group, asked, ticket)
+    rebalancing.go_on(turn, group)
+
+
+def _flaw(turn: Turn, group: Group, asked: Join) -> GroupError:
+    settings = turn.settings
+    if not settings.session_timeout_min_ms <= asked.session_timeout_ms <= settings.session_timeout_max_ms:
+        return GroupError.INVALID_SESSION_TIMEOUT
+    if not group.supports(asked.protocol_type, {name for name, _ in asked.protocols}):
+        return GroupError.INCONSISTENT_GROUP_PROTOCOL
+    return GroupError.NONE
+
+
+def _new(turn: Turn, group: Group, asked: Join, ticket: Ticket) -> None:
+    if asked.instance_id is not None:
+        new_id = f"{asked.instance_id}-{asked.fresh_id}"
+        old_id = group.static.get(asked.instance_id)
+        if old_id is None:
+            _add(turn, group, asked, new_id, ticket)
+        else:
+            _replace(turn, group, asked, (old_id, new_id), ticket)
+        return
+    new_id = f"{asked.client_id}-{asked.fresh_id}"
+    if asked.requires_member_id:
+        group.pending[new_id] = turn.now_ms + asked.session_timeout_ms
+        turn.reply(ticket, Joined(GroupError.MEMBER_ID_REQUIRED, new_id))
+    else:
+        _add(turn, group, asked, new_id, ticket)
+
+
+def _add(turn: Turn, group: Group, asked: Join, member_id: str, ticket: Ticket) -> None:
+    if not group.members:
+        group.protocol_type = asked.protocol_type
+    member = Member(
+        member_id,
+        asked.instance_id,
+        asked.client_id,
+        asked.client_host,
+        asked.session_timeout_ms,
+        asked.rebalance_timeout_ms,
+        asked.protocols,
+        joining=ticket,
+        deadline_ms=turn.now_ms + NEW_MEMBER_MS,
+    )
+    if group.state is State.PREPARING and group.generation == 0:
+        group.is_member_added = True
+    group.add(member)
+    rebalancing.begin(turn, group)
+
+
+def _again(turn: Turn, group: Group, asked: Join, ticket: Ticket) -> None:
+    error = fence(group, asked.member_id, asked.instance_id)
+    if not error and group.state is State.EMPTY:
+        error = GroupError.UNKNOWN_MEMBER_ID
+    if error:
+        turn.reply(ticket, Joined(error, asked.member_id))
+        return
+    member = group.members[asked.member_id]
+    is_same = member.protocols == asked.protocols
+    leads = group.leader == member.member_id
+    if group.state is State.PREPARING or not is_same or (leads and group.state is State.STABLE):
+        _update(turn, member, asked, ticket)
+        rebalancing.begin(turn, group)
+    else:
+        shows_members = leads and group.state is State.COMPLETING
+        turn.reply(ticket, joined(group, member, shows_members=shows_members))
+
+
+def _update(turn: Turn, member: Member, asked: Join, ticket: Ticket) -> None:
+    """What it says of itself is what counts; a former Join of it that still waits is answered as lost."""
+    turn.answer_join(member, Joined(GroupError.REBALANCE_IN_PROGRESS, member.member_id))
+    member.protocols = asked.protocols
+    member.session_timeout_ms = asked.session_timeout_ms
+    member.rebalance_timeout_ms = asked.rebalance_timeout_ms
+    member.joining = ticket
+
+
+# --- static members that come back
+
+
+@attrs.frozen(eq=False)
+class _Replaced:
+    """Waits for the group to be written with the new id. `before`: what the member was."""
+
+    group: Group
+    member: Member
+    old_id: str
+    new_id: str
+    before: tuple[tuple[tuple[str, bytes], ...], int, int]
+    skips_assignment: bool
+
+    def done(self, turn: Turn, error: GroupError) -> None:
+        """The member is answered; undone if it could not be written."""
+        group, member = self.group, self.member
+        if group.members.get(self.new_id) is not member:
+            return  # it left, or was replaced again, and was answered then
+        if error:
+            turn.answer_join(member, Joined(as_of_group(error), ""))
+            group.rename(self.new_id, self.old_id)
+            member.protocols, member.session_timeout_ms, member.rebalance_timeout_ms = self.before
+            return
+        leads = group.leader == member.member_id
+        skips = leads and self.skips_assignment
+        answer = joined(group, member, shows_members=skips, skips_assignment=skips)
+        # A leader that cannot be asked to skip its assignment is answered as a follower of its former self.
+        turn.answer_join(member, answer if skips or not leads else attrs.evolve(answer, leader=self.old_id))
+
+
+def _replace(turn: Turn, group: Group, asked: Join, ids: tuple[str, str], ticket: Ticket) -> None:
+    old_id, new_id = ids
+    member = group.members[old_id]
+    turn.answer_join(member, Joined(GroupError.FENCED_INSTANCE_ID, old_id))
+    turn.answer_sync(member, Synced(GroupError.FENCED_INSTANCE_ID))
+    before = (member.protocols, member.session_timeout_ms, member.rebalance_timeout_ms)
+    group.rename(old_id, new_id)
+    _update(turn, member, asked, ticket)
+    turn.heard_of(member)
+    if group.state is State.STABLE and group.elected() == group.protocol:
+        turn.append([group.record()], _Replaced(group, member, *ids, before, asked.skips_assignment))
+    else:
+        rebalancing.begin(turn, group)

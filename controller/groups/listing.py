@@ -1,0 +1,59 @@
+"""What tools see of groups, and how they delete them."""
+
+from __future__ import annotations
+
+import attrs
+
+from controller.groups.group import Group, Member, Ticket
+from controller.groups.records import GroupRecord, OffsetRecord, Record
+from controller.groups.replies import Answered, Described, DescribedMember, GroupError, State
+from controller.groups.turn import Turn
+
+
+def described(group: Group | None) -> Described:
+    """Metadata and assignments only of a stable group: before, there is nothing that holds for all members."""
+    if group is None or group.state is State.DEAD:
+        return Described(State.DEAD)
+    protocol = group.protocol or "" if group.state is State.STABLE else ""
+    members = tuple(_member(member, protocol) for member in group.members.values())
+    return Described(group.state, group.protocol_type or "", protocol, members)
+
+
+def _member(member: Member, protocol: str) -> DescribedMember:
+    return DescribedMember(
+        member.member_id,
+        member.instance_id,
+        member.client_id,
+        member.client_host,
+        member.metadata(protocol) if protocol else b"",
+        member.assignment if protocol else b"",
+    )
+
+
+@attrs.frozen(eq=False)
+class _Deleting:
+    """Waits for the end of a group to be written."""
+
+    groups: dict[str, Group]
+    group: Group
+    ticket: Ticket
+
+    def done(self, turn: Turn, error: GroupError) -> None:
+        """There is no such group any more; or, with an error, it is empty as before."""
+        if error:
+            turn.enter(self.group, State.EMPTY)
+        else:
+            self.groups.pop(self.group.group_id, None)
+        turn.reply(self.ticket, Answered(error))
+
+
+def delete(turn: Turn, groups: dict[str, Group], group: Group, ticket: Ticket) -> None:
+    """A group without members, with all that it has committed."""
+    if group.state is not State.EMPTY:
+        turn.reply(ticket, Answered(GroupError.NON_EMPTY_GROUP))
+        return
+    partitions = dict.fromkeys((*group.offsets, *+group.writing))
+    records: list[Record] = [OffsetRecord(group.group_id, tp, None) for tp in partitions]
+    records.append(GroupRecord(group.group_id, None))
+    turn.enter(group, State.DEAD)
+    turn.append(records, _Deleting(groups, group, ticket))

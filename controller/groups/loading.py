@@ -1,0 +1,38 @@
+"""A group as the log has it: stable with all of its members, or empty."""
+
+from __future__ import annotations
+
+from controller.groups.group import Group, Member
+from controller.groups.rebalancing import subscribed_topics
+from controller.groups.records import StoredGroup
+from controller.groups.replies import State
+from controller.groups.turn import Turn
+
+
+def restore(turn: Turn, group_id: str, stored: StoredGroup) -> Group:
+    """Its members have a whole session from now on."""
+    group = Group(
+        group_id,
+        State.STABLE if stored.members else State.EMPTY,
+        stored.state_ms,
+        stored.generation,
+        stored.protocol_type or None,
+        stored.protocol,
+        stored.leader,
+    )
+    for each in stored.members:
+        member = Member(
+            each.member_id,
+            each.instance_id,
+            each.client_id,
+            each.client_host,
+            each.session_timeout_ms,
+            each.session_timeout_ms if each.rebalance_timeout_ms < 0 else each.rebalance_timeout_ms,
+            ((stored.protocol or "", each.subscription),),
+            each.assignment,
+            is_new=False,
+        )
+        turn.heard_of(member)
+        group.add(member)
+    group.topics = subscribed_topics(turn, group) if stored.members else frozenset()
+    return group

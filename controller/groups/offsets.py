@@ -1,0 +1,143 @@
+"""Offsets are committed, read and deleted.
+
+An offset counts when its record is committed: until then readers get the former one. Appends are committed in their
+order, so of two that are under way the later one is what stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import attrs
+
+from controller.groups.group import CONSUMER, CommittedAt, Group, Ticket
+from controller.groups.records import Committed, OffsetRecord
+from controller.groups.replies import Answered, FetchedOffsets, GroupError, OffsetErrors, State
+from controller.groups.requests import Commit, DeleteOffsets, FetchOffsets
+from controller.groups.turn import Turn, fence_generation
+from controller.model.values import TopicPartition
+
+
+@attrs.define(eq=False)
+class _Committing:
+    """Waits for offsets to be written. `errors`: what is said of partitions that are not among them."""
+
+    group: Group
+    offsets: dict[TopicPartition, Committed]
+    errors: dict[TopicPartition, GroupError]
+    ticket: Ticket
+    number: int = 0
+
+    def done(self, turn: Turn, error: GroupError) -> None:
+        """They are what readers get, unless a later append was faster."""
+        self.group.writing.subtract(self.offsets.keys())
+        if not error:
+            for tp, committed in self.offsets.items():
+                present = self.group.offsets.get(tp)
+                if present is None or present.number < self.number:
+                    self.group.offsets[tp] = CommittedAt(self.number, committed)
+        turn.reply(self.ticket, OffsetErrors(self.errors | dict.fromkeys(self.offsets, error)))
+
+
+def commit(turn: Turn, group: Group, asked: Commit, ticket: Ticket) -> None:
+    """The offsets are committed when this is answered."""
+    error = commit_flaw(group, asked)
+    if not error and group.state is State.COMPLETING:
+        error = GroupError.REBALANCE_IN_PROGRESS
+    if error:
+        turn.reply(ticket, OffsetErrors(dict.fromkeys(asked.offsets, error)))
+        return
+    if asked.member_id in group.members:
+        turn.heard_of(group.members[asked.member_id])
+    room = turn.settings.metadata_bytes_max
+    errors = {
+        tp: GroupError.OFFSET_METADATA_TOO_LARGE for tp, c in asked.offsets.items() if len(c.metadata.encode()) > room
+    }
+    errors |= dict.fromkeys(asked.unknown, GroupError.UNKNOWN_TOPIC_OR_PARTITION)
+    kept = {tp: committed for tp, committed in asked.offsets.items() if tp not in errors}
+    if not kept:
+        turn.reply(ticket, OffsetErrors(errors))
+        return
+    group.writing.update(kept.keys())
+    waiting = _Committing(group, kept, errors, ticket)
+    waiting.number = turn.append([OffsetRecord(group.group_id, tp, found) for tp, found in kept.items()], waiting)
+
+
+def commit_flaw(group: Group, asked: Commit) -> GroupError:
+    """What is wrong with who commits: a client outside of the group protocol may while the group has no members."""
+    if asked.generation < 0 and group.state is State.EMPTY:
+        return GroupError.NONE
+    if asked.generation >= 0 or asked.member_id or asked.instance_id is not None:
+        return fence_generation(group, asked.member_id, asked.instance_id, asked.generation)
+    return GroupError.NONE if group.state is State.EMPTY else GroupError.UNKNOWN_MEMBER_ID
+
+
+def restore(group: Group, tp: TopicPartition, committed: Committed) -> None:
+    """As the log has it: every append counts more."""
+    group.offsets[tp] = CommittedAt(0, committed)
+
+
+def fetched(group: Group | None, asked: FetchOffsets) -> FetchedOffsets:
+    """What is committed, of the partitions that are asked for."""
+    held = {} if group is None else group.offsets
+    wanted = tuple(held) if asked.wanted is None else asked.wanted
+    return FetchedOffsets({tp: held[tp].committed if tp in held else None for tp in wanted})
+
+
+# --- deleting
+
+
+@attrs.frozen(eq=False)
+class _Forgotten:
+    """The offsets of a partition that was deleted are deleted, too. If that cannot be written, the log has them still,
+    and who loads it forgets them again."""
+
+    group: Group
+
+    def done(self, turn: Turn, error: GroupError) -> None:
+        """Nobody waits for it."""
+
+
+def forget(turn: Turn, group: Group, partitions: Collection[TopicPartition]) -> None:
+    """They are gone at once: who reads them would begin in the wrong place."""
+    gone = [tp for tp in partitions if group.offsets.pop(tp, None) is not None]
+    if gone:
+        turn.append([OffsetRecord(group.group_id, tp, None) for tp in gone], _Forgotten(group))
+
+
+@attrs.define(eq=False)
+class _Forgetting:
+    """Waits for offsets to be deleted."""
+
+    group: Group
+    partitions: Sequence[TopicPartition]
+    errors: dict[TopicPartition, GroupError]
+    ticket: Ticket
+    number: int = 0
+
+    def done(self, turn: Turn, error: GroupError) -> None:
+        """They are gone, except for what was committed later."""
+        if not error:
+            for tp in self.partitions:
+                present = self.group.offsets.get(tp)
+                if present is not None and present.number < self.number:
+                    del self.group.offsets[tp]
+        turn.reply(self.ticket, OffsetErrors(self.errors | dict.fromkeys(self.partitions, error)))
+
+
+def delete(turn: Turn, group: Group, asked: DeleteOffsets, ticket: Ticket) -> None:
+    """Those of topics that no member subscribes to; of a group that is not one of consumers only without members."""
+    is_empty = group.state is State.EMPTY
+    if not is_empty and group.protocol_type != CONSUMER:
+        turn.reply(ticket, Answered(GroupError.NON_EMPTY_GROUP))
+        return
+    subscribed = [tp for tp in asked.partitions if not is_empty and (group.topics is None or tp.topic in group.topics)]
+    errors = dict.fromkeys(subscribed, GroupError.GROUP_SUBSCRIBED_TO_TOPIC)
+    errors |= dict.fromkeys(asked.unknown, GroupError.UNKNOWN_TOPIC_OR_PARTITION)
+    free = [tp for tp in asked.partitions if tp not in errors]
+    held = [tp for tp in free if tp in group.offsets or group.writing[tp]]
+    if not held:
+        turn.reply(ticket, OffsetErrors(errors | dict.fromkeys(free, GroupError.NONE)))
+        return
+    waiting = _Forgetting(group, free, errors, ticket)
+    waiting.number = turn.append([OffsetRecord(group.group_id, tp, None) for tp in held], waiting)

@@ -1,0 +1,122 @@
+"""What a coordinator writes into its partition of `__consumer_offsets`: the newest record of each key counts.
+
+How records become bytes is the business of a `RecordCodec`, which speaks Kafka's format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeAlias
+
+from controller.model.frozen import frozen
+from controller.model.logs import Batch, StoredBatch
+from controller.model.values import TopicPartition
+
+
+@frozen
+class Committed:
+    """A committed offset. `leader_epoch` -1: the client did not say."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+    commit_ms: int = 0
+
+
+@frozen
+class StoredMember:
+    """A member of a stored group."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    subscription: bytes
+    assignment: bytes
+
+
+@frozen
+class StoredGroup:
+    """A generation of a group with its assignment. `protocol`, `leader`: None if it has no members."""
+
+    protocol_type: str
+    generation: int
+    protocol: str | None
+    leader: str | None
+    state_ms: int
+    members: tuple[StoredMember, ...] = ()
+
+
+@frozen
+class OffsetRecord:
+    """The offset that a group has committed for a partition; None: it is deleted."""
+
+    group: str
+    tp: TopicPartition
+    committed: Committed | None
+
+    @property
+    def key(self) -> tuple[str, TopicPartition]:
+        """Of records with the same key the newest counts."""
+        return self.group, self.tp
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether it only says that there is nothing under its key."""
+        return self.committed is None
+
+
+@frozen
+class GroupRecord:
+    """The present generation of a group; None: the group is deleted."""
+
+    group: str
+    stored: StoredGroup | None
+
+    @property
+    def key(self) -> str:
+        """Of records with the same key the newest counts."""
+        return self.group
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether it only says that there is nothing under its key."""
+        return self.stored is None
+
+
+Record: TypeAlias = OffsetRecord | GroupRecord
+
+
+class Newest:
+    """What a log says, as far as it was added: the last record of each key, without what is deleted."""
+
+    def __init__(self) -> None:
+        self._records: dict[object, Record] = {}
+
+    def add(self, records: Iterable[Record]) -> None:
+        """They are behind what was added before."""
+        for record in records:
+            if record.is_deleted:
+                self._records.pop(record.key, None)
+            else:
+                self._records[record.key] = record
+
+    @property
+    def records(self) -> list[Record]:
+        """One of each key."""
+        return list(self._records.values())
+
+
+class RecordCodec(Protocol):
+    """Records to a batch and back."""
+
+    def encode(self, records: Sequence[Record], now_ms: int) -> Batch:
+        """One batch with all of them, in this order."""
+
+    def decode(self, batches: Iterable[StoredBatch]) -> list[Record]:
+        """Of each key in these batches the last record, in their order. Keys that it does not know are left out."""
+
+    def subscribed(self, metadata: bytes) -> frozenset[str] | None:
+        """The topics in the metadata of a member of the protocol type `consumer`; None if it cannot be read."""

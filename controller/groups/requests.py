@@ -1,0 +1,140 @@
+"""What members and tools ask of the coordinator of a group, as values. `group` is the group id in all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import attrs
+
+from controller.groups.records import Committed
+from controller.model.frozen import frozen
+from controller.model.values import TopicPartition
+
+
+@frozen
+class Join:
+    """A member joins, or joins again. `member_id` empty: it has none yet, and gets one that ends in `fresh_id`.
+    `requires_member_id`: it then has to ask again with that id (JoinGroup 4 and later). `skips_assignment`: it knows
+    that a leader may be asked not to assign (9 and later). `protocols`: names with the member's metadata, preferred
+    first."""
+
+    group: str
+    member_id: str
+    fresh_id: str
+    protocol_type: str
+    protocols: tuple[tuple[str, bytes], ...]
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    instance_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    requires_member_id: bool = False
+    skips_assignment: bool = False
+
+
+@frozen
+class Sync:
+    """A member asks for its assignment; the leader brings those of all. `protocol_type`, `protocol`: None if the
+    version of the request has no such field."""
+
+    group: str
+    generation: int
+    member_id: str
+    assignments: Mapping[str, bytes]
+    instance_id: str | None = None
+    protocol_type: str | None = None
+    protocol: str | None = None
+
+
+@frozen
+class Heartbeat:
+    """A member is alive."""
+
+    group: str
+    generation: int
+    member_id: str
+    instance_id: str | None = None
+
+
+@frozen
+class Leaving:
+    """A member by its id, or by its instance id alone if `member_id` is empty."""
+
+    member_id: str
+    instance_id: str | None = None
+
+
+@frozen
+class Leave:
+    """These members leave."""
+
+    group: str
+    members: tuple[Leaving, ...]
+
+
+@frozen
+class Commit:
+    """Offsets are to be committed. `generation` -1 and no member id: by a client outside of the group protocol.
+    `unknown`: partitions among them that there are not, which are refused."""
+
+    group: str
+    offsets: Mapping[TopicPartition, Committed]
+    generation: int = -1
+    member_id: str = ""
+    instance_id: str | None = None
+    unknown: frozenset[TopicPartition] = frozenset()
+
+
+@frozen
+class FetchOffsets:
+    """Which offsets are committed. `wanted` None: all of them."""
+
+    group: str
+    wanted: tuple[TopicPartition, ...] | None
+
+
+@frozen
+class DeleteOffsets:
+    """The committed offsets of these partitions are to be deleted. `unknown`: as in Commit."""
+
+    group: str
+    partitions: tuple[TopicPartition, ...]
+    unknown: frozenset[TopicPartition] = frozenset()
+
+
+@frozen
+class Describe:
+    """State and members of the group."""
+
+    group: str
+
+
+@frozen
+class DeleteGroup:
+    """The group and its offsets are to be deleted."""
+
+    group: str
+
+
+GroupRequest: TypeAlias = (
+    Join | Sync | Heartbeat | Leave | Commit | FetchOffsets | DeleteOffsets | Describe | DeleteGroup
+)
+
+
+def _not_negative(_: object, attribute: attrs.Attribute[int], value: int) -> None:
+    if value < 0:
+        raise ValueError(f"{attribute.name} must be at least 0, not {value!r:.80}")
+
+
+@attrs.frozen(kw_only=True)
+class GroupSettings:
+    """As Kafka's settings of brokers: `group.min.session.timeout.ms`, `group.max.session.timeout.ms`,
+    `group.initial.rebalance.delay.ms` and `offset.metadata.max.bytes`. The delay is 3000 ms in Kafka's brokers and 0 in
+    the file that it ships. Here it is short, so that tests do not wait, and not 0: kafka-python that leads a group
+    before it has the metadata of its topics assigns nothing, and does not notice."""
+
+    session_timeout_min_ms: int = attrs.field(default=6000, validator=_not_negative)
+    session_timeout_max_ms: int = attrs.field(default=1_800_000, validator=_not_negative)
+    initial_rebalance_delay_ms: int = attrs.field(default=200, validator=_not_negative)
+    metadata_bytes_max: int = attrs.field(default=4096, validator=_not_negative)

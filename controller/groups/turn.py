@@ -1,0 +1,110 @@
+"""One event on its way through the coordinator: the time, and what comes out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import attrs
+
+from controller.groups.group import Group, Member, Ticket
+from controller.groups.records import Record
+from controller.groups.replies import GroupError, Joined, Reply, State, Synced
+from controller.groups.requests import GroupSettings
+
+
+class Appending(Protocol):
+    """What waits for an append, for a group."""
+
+    @property
+    def group(self) -> Group:
+        """Whose records they are."""
+
+    def done(self, turn: Turn, error: GroupError) -> None:
+        """The records are committed, or (`error`) are not known to be."""
+
+
+@attrs.define(eq=False)
+class Turn:
+    """`replies`: ticket and answer, to be sent now. `appends`: records that are to be appended in this order, with what
+    waits for them. `subscribed`: the topics in the metadata of a member."""
+
+    now_ms: int
+    settings: GroupSettings
+    subscribed: Callable[[bytes], frozenset[str] | None]
+    next_number: Callable[[], int]
+    replies: list[tuple[Ticket, Reply]] = attrs.field(factory=list)
+    appends: list[tuple[int, Sequence[Record], Appending]] = attrs.field(factory=list)
+
+    def reply(self, ticket: Ticket, answer: Reply) -> None:
+        """The answer to the request of this ticket."""
+        self.replies.append((ticket, answer))
+
+    def append(self, records: Sequence[Record], waiting: Appending) -> int:
+        """The records are to be written; the number of the append."""
+        number = self.next_number()
+        self.appends.append((number, records, waiting))
+        return number
+
+    # --- what several kinds of event do to a group
+
+    def enter(self, group: Group, state: State) -> None:
+        """The group is in that state from now on."""
+        group.state, group.state_ms = state, self.now_ms
+
+    def heard_of(self, member: Member) -> None:
+        """The member is alive, and has a whole session from now on."""
+        member.deadline_ms = self.now_ms + member.session_timeout_ms
+
+    def answer_join(self, member: Member, answer: Joined) -> None:
+        """Its Join, if one waits."""
+        if member.joining is not None:
+            ticket, member.joining = member.joining, None
+            self.reply(ticket, answer)
+
+    def answer_sync(self, member: Member, answer: Synced) -> bool:
+        """Its Sync, if one waits; whether one did."""
+        ticket, member.syncing = member.syncing, None
+        if ticket is not None:
+            self.reply(ticket, answer)
+        return ticket is not None
+
+
+def joined(group: Group, member: Member, *, shows_members: bool, skips_assignment: bool = False) -> Joined:
+    """The answer for a member of the present generation."""
+    return Joined(
+        GroupError.NONE,
+        member.member_id,
+        group.generation,
+        group.protocol_type,
+        group.protocol,
+        group.leader or "",
+        group.known_members() if shows_members else (),
+        skips_assignment,
+    )
+
+
+def as_of_group(error: GroupError) -> GroupError:
+    """Why the group itself could not be written, in words that members of it understand."""
+    if error is GroupError.REQUEST_TIMED_OUT:
+        return GroupError.REBALANCE_IN_PROGRESS
+    return GroupError.UNKNOWN_SERVER_ERROR if error is GroupError.INVALID_COMMIT_OFFSET_SIZE else error
+
+
+def fence(group: Group, member_id: str, instance_id: str | None) -> GroupError:
+    """What is wrong with the identity of who asks: another has its instance id, or it is no member."""
+    if instance_id is not None:
+        current = group.static.get(instance_id)
+        if current is None:
+            return GroupError.UNKNOWN_MEMBER_ID
+        if current != member_id:
+            return GroupError.FENCED_INSTANCE_ID
+    return GroupError.NONE if member_id in group.members else GroupError.UNKNOWN_MEMBER_ID
+
+
+def fence_generation(group: Group, member_id: str, instance_id: str | None, generation: int) -> GroupError:
+    """As `fence`, and whether it knows the present generation."""
+    error = fence(group, member_id, instance_id)
+    if error or generation == group.generation:
+        return error
+    return GroupError.ILLEGAL_GENERATION

@@ -1,0 +1,145 @@
+"""A coordinator on a broker, and the log that it reads and writes for as long as the broker leads it.
+
+Rules
+* All records that are due are one batch, with acks=all, or several where that would be too large.
+* A log that has grown is rewritten: the newest record of each key is appended again, and what is before goes when that
+  is committed. Nothing is under way when it begins, and what comes meanwhile is appended later, so these stay the
+  newest until then.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Final
+
+import attrs
+
+from controller.groups import Append, Coordinator
+from controller.groups.records import Newest, RecordCodec
+from controller.groups.replies import GroupError
+from controller.model.logs import Appended, Batch, LogError
+from controller.model.values import TopicPartition
+from controller.server.logs import ACKS_ALL, LiveLogs
+from controller.simulated.replica import Replica
+
+APPEND_MS: Final = 5_000
+"""How long an append may take, as Kafka's offsets.commit.timeout.ms."""
+_BATCH_BYTES: Final = 900_000  # a little less than max.message.bytes
+_RECORDS: Final = 1000  # of a batch of a log that is rewritten
+_ERRORS: Final[Mapping[LogError, GroupError]] = {
+    LogError.NONE: GroupError.NONE,
+    LogError.UNKNOWN_TOPIC_OR_PARTITION: GroupError.COORDINATOR_NOT_AVAILABLE,
+    LogError.NOT_ENOUGH_REPLICAS: GroupError.COORDINATOR_NOT_AVAILABLE,
+    LogError.NOT_ENOUGH_REPLICAS_AFTER_APPEND: GroupError.COORDINATOR_NOT_AVAILABLE,
+    LogError.NOT_LEADER_OR_FOLLOWER: GroupError.NOT_COORDINATOR,
+    LogError.KAFKA_STORAGE_ERROR: GroupError.NOT_COORDINATOR,
+    LogError.MESSAGE_TOO_LARGE: GroupError.INVALID_COMMIT_OFFSET_SIZE,
+    LogError.REQUEST_TIMED_OUT: GroupError.REQUEST_TIMED_OUT,
+}
+log = logging.getLogger(__name__)
+
+
+@attrs.define(eq=False)
+class Led:
+    """For as long as `replica` leads under that epoch. `ended`: hears of each append how it ended. `due`: what is to be
+    appended; `newest`: what the log says, unless an append ended in a way that leaves that open."""
+
+    broker_id: int
+    replica: Replica
+    leader_epoch: int
+    coordinator: Coordinator
+    logs: LiveLogs
+    codec: RecordCodec
+    ended: Callable[[Led, Append, GroupError], None]
+    due: list[Append] = attrs.field(factory=list)
+    newest: Newest | None = None
+    rewritten_bytes: int = 0
+    is_rewriting: bool = False
+
+    @property
+    def tp(self) -> TopicPartition:
+        """Whose groups it coordinates."""
+        return TopicPartition(self.replica.topic, self.replica.partition)
+
+    @property
+    def can_load(self) -> bool:
+        """Whether it is to be loaded, and all that a former leader may have acknowledged can be read."""
+        return not self.coordinator.is_loaded and self.replica.log.high_watermark >= self.replica.epoch_start
+
+    def read(self) -> Newest:
+        """What the log says."""
+        if self.newest is None:
+            self.newest = Newest()
+            self.newest.add(self.codec.decode(self.logs.committed(self.replica)))
+        return self.newest
+
+    # --- writing
+
+    def send(self, now_ms: int) -> None:
+        """What is due is appended."""
+        appends, self.due = self.due, []
+        if appends:
+            self._send(appends, now_ms)
+
+    def _send(self, appends: Sequence[Append], now_ms: int) -> None:
+        try:
+            batch = self.codec.encode([record for append in appends for record in append.records], now_ms)
+        except Exception:
+            log.exception("records of groups could not be encoded")
+            self._end(appends, GroupError.UNKNOWN_SERVER_ERROR)
+            return
+        if len(batch.payload) > _BATCH_BYTES and len(appends) > 1:
+            half = len(appends) // 2
+            self._send(appends[:half], now_ms)
+            self._send(appends[half:], now_ms)
+        else:
+            self._append(batch).add_done_callback(lambda done: self._end(appends, _error(done)))
+
+    def _append(self, batch: Batch) -> Future[Appended]:
+        return self.logs.append(self.broker_id, self.tp, batch, acks=ACKS_ALL, timeout_ms=APPEND_MS)
+
+    def _end(self, appends: Sequence[Append], error: GroupError) -> None:
+        for append in appends:
+            if error:
+                self.newest = None
+            elif self.newest is not None:
+                self.newest.add(append.records)
+            self.ended(self, append, error)
+
+    # --- rewriting
+
+    def clean(self, bytes_max: int, now_ms: int) -> None:
+        """The log is rewritten if it has more than so many bytes, and twice as many as the last time."""
+        written, grown = self.replica.log, self.logs.kept_bytes_of(self.replica)
+        is_settled = self.coordinator.is_loaded and not self.due and written.high_watermark == written.end_offset
+        if not is_settled or self.is_rewriting or grown <= max(bytes_max, 2 * self.rewritten_bytes):
+            return
+        self.is_rewriting, start = True, written.end_offset
+        kept = self.read().records
+        places = range(0, len(kept), _RECORDS)
+        batches = [self.codec.encode(kept[place : place + _RECORDS], now_ms) for place in places]
+        ends: list[GroupError] = []
+
+        def done(future: Future[Appended]) -> None:
+            ends.append(_error(future))
+            if len(ends) == len(batches):
+                self._rewritten(start, batches, is_whole=not any(ends))
+
+        for batch in batches:
+            self._append(batch).add_done_callback(done)
+        if not batches:
+            self._rewritten(start, batches, is_whole=True)
+
+    def _rewritten(self, start: int, batches: Sequence[Batch], *, is_whole: bool) -> None:
+        self.is_rewriting = False
+        if is_whole:
+            self.rewritten_bytes = sum(len(batch.payload) for batch in batches)
+            self.logs.delete_before(self.replica, start)
+
+
+def _error(done: Future[Appended]) -> GroupError:
+    if done.cancelled() or done.exception() is not None:
+        return GroupError.UNKNOWN_SERVER_ERROR
+    return _ERRORS.get(done.result().error, GroupError.UNKNOWN_SERVER_ERROR)

@@ -1,0 +1,58 @@
+"""Records that go by themselves: topics that have set `retention.ms` or `retention.bytes`.
+
+Rules
+* Whole batches go, the oldest first, up to the first that may stay. A batch is as old as the highest timestamp in it.
+* Nothing above the high watermark goes, and nothing of a topic whose `cleanup.policy` does not say `delete`.
+* Looked at once a second, not every five minutes as in Kafka. What is not set for the topic itself has no effect.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Final
+
+import attrs
+
+from controller.groups import OFFSETS_TOPIC
+from controller.model.values import TOPICS
+from controller.server.logs import LiveLogs
+from controller.simulated.broker import Broker
+from controller.simulated.replica import Replica, Role
+
+_MS: Final = "retention.ms"
+_BYTES: Final = "retention.bytes"
+
+
+@attrs.define(eq=False)
+class Retention:
+    """Of the topics on `brokers`, by what they have set (`settings`, by kind and name)."""
+
+    brokers: Mapping[int, Broker]
+    settings: Mapping[tuple[str, str], Mapping[str, str]]
+    logs: LiveLogs
+
+    def clean(self) -> None:
+        """Whatever is too old, or too much, is gone."""
+        bounded = {name: configs for (kind, name), configs in self.settings.items() if kind == TOPICS}
+        bounded = {name: configs for name, configs in bounded.items() if _is_bounded(name, configs)}
+        for replica in self._led() if bounded else ():
+            if replica.topic in bounded:
+                with suppress(ValueError):  # a setting that cannot be read has no effect
+                    self._clean(replica, bounded[replica.topic])
+
+    def _led(self) -> Iterator[Replica]:
+        return (r for broker in self.brokers.values() if broker.is_up for r in list(broker.serving(Role.LEADER)))
+
+    def _clean(self, replica: Replica, configs: Mapping[str, str]) -> None:
+        ms, size_bytes = int(configs.get(_MS, -1)), int(configs.get(_BYTES, -1))
+        if ms >= 0:
+            self.logs.delete_older(replica, time.time_ns() // 1_000_000 - ms)
+        if size_bytes >= 0:
+            self.logs.delete_beyond(replica, size_bytes)
+
+
+def _is_bounded(name: str, configs: Mapping[str, str]) -> bool:
+    deletes = "delete" in configs.get("cleanup.policy", "delete")
+    return name != OFFSETS_TOPIC and deletes and bool({_MS, _BYTES} & set(configs))

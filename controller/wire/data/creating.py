@@ -1,0 +1,62 @@
+"""Topics that are created by use: Metadata names one that is not there, and its client lets it be created.
+
+Rules (Kafka's `auto.create.topics.enable`)
+* Before version 4 of Metadata every client lets it. A client needs CREATE on the topic or on the cluster.
+* A topic gets as many partitions and replicas as the controller has by default. A name that Kafka does not allow, and
+  an internal topic, is not created.
+* The answer has the new topic, which may have no leader yet: clients then ask again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+from kafka.protocol.metadata.metadata import MetadataRequest
+
+from controller.model.requests import NewTopic
+from controller.model.view import ClusterView
+from controller.wire.apis.answering import outcomes
+from controller.wire.calls import Api, Call
+from controller.wire.protocol import Answer, Request
+from controller.wire.reading import INTERNAL
+from controller.wire.security.acls import CLUSTER, TOPIC
+
+CREATED_MAX: Final = 100
+"""Of one request."""
+_LETS_SINCE: Final = 4
+_CREATE_S: Final = 30.0
+_BY_DEFAULT: Final = -1
+
+
+def with_creation(base: Mapping[int, Api]) -> dict[int, Api]:
+    """The APIs of `base`, with a Metadata that creates topics."""
+    metadata = base[MetadataRequest.API_KEY]
+
+    async def creating(call: Call, request: Request) -> Answer | None:
+        names = _named(call, request)
+        if names:
+            missing = await asyncio.wrap_future(call.controller.query(lambda view: _missing(view, names)))
+            new = {name: NewTopic(_BY_DEFAULT, _BY_DEFAULT) for name in missing[:CREATED_MAX]}
+            await outcomes(call.admin.create_topics(new, timeout_s=_CREATE_S))  # what is wrong with one, Metadata says
+        return await metadata.handler(call, request)
+
+    return {**base, MetadataRequest.API_KEY: attrs.evolve(metadata, handler=creating)}
+
+
+def _named(call: Call, request: Request) -> list[str]:
+    """The topics that may be created for this request."""
+    if call.version >= _LETS_SINCE and not request.allow_auto_topic_creation:
+        return []
+    names = dict.fromkeys(topic.name for topic in request.topics or () if topic.name is not None)
+    return [name for name in names if name not in INTERNAL and _may_create(call, name)]
+
+
+def _may_create(call: Call, name: str) -> bool:
+    return call.may("CREATE", CLUSTER) or call.may("CREATE", TOPIC + name)
+
+
+def _missing(view: ClusterView, names: list[str]) -> list[str]:
+    return [name for name in names if view.topic(name) is None]

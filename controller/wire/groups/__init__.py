@@ -1,0 +1,49 @@
+"""Consumer groups, for a gateway whose brokers keep logs.
+
+    hosts          what has the coordinators: a protocol that a host implements (the live cluster's `groups` does)
+    records        records of `__consumer_offsets` as bytes
+    coordinators   FindCoordinator, and the topic `__consumer_offsets`
+    members        JoinGroup, SyncGroup, Heartbeat, LeaveGroup
+    offsets        OffsetCommit, OffsetFetch, OffsetDelete
+    listing        ListGroups, DescribeGroups, DeleteGroups
+
+`with_groups(groups, with_logs(logs))` is what `Gateway(apis=...)` takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from controller.groups.requests import GroupSettings
+from controller.wire.apis import versions
+from controller.wire.calls import Api
+from controller.wire.groups import coordinators, listing, members, offsets
+from controller.wire.groups.hosts import Groups
+from controller.wire.groups.records import GroupRecords
+
+__all__ = ["OFFSETS_PARTITIONS", "GroupRecords", "Groups", "with_groups"]
+
+OFFSETS_PARTITIONS: Final = 50
+"""Kafka's default of offsets.topic.num.partitions."""
+
+
+def with_groups(
+    groups: Groups,
+    base: Mapping[int, Api],
+    *,
+    settings: GroupSettings | None = None,
+    offsets_partitions: int = OFFSETS_PARTITIONS,
+) -> dict[int, Api]:
+    """The APIs of `base`, and those of groups, by API key. `offsets_partitions`: of `__consumer_offsets`, if it has to
+    be created."""
+    groups.begin(GroupRecords(), settings)
+    rows = (
+        *coordinators.table(offsets_partitions),
+        *members.table(groups),
+        *offsets.table(groups),
+        *listing.table(groups),
+    )
+    apis = {**base, **{api.messages.api_key: api for api in rows}}
+    apis.update((api.messages.api_key, api) for api in versions.table(apis))
+    return apis

@@ -1,0 +1,109 @@
+"""ListGroups, DescribeGroups and DeleteGroups: what tools ask."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+from kafka.protocol.admin.groups import (
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+
+from controller.groups.replies import Answered, Described, GroupError, Listed
+from controller.groups.requests import DeleteGroup, Describe
+from controller.wire.calls import Api, Call, on_groups
+from controller.wire.groups.hosts import GROUP_OPERATIONS, NO_RIGHTS, Groups, ask, may
+from controller.wire.protocol import Answer, Messages, Request
+from controller.wire.security.acls import CLUSTER, GROUP
+
+CLASSIC: Final = "classic"
+
+
+@attrs.frozen
+class _Listing:
+    """Handlers of what tools ask."""
+
+    groups: Groups
+
+    async def list_groups(self, call: Call, request: Request) -> Answer:
+        error, listed = await asyncio.wrap_future(self.groups.listed(call.broker_id))
+        sees_all = call.may("DESCRIBE", CLUSTER)
+        shown = [row for row in listed if _fits(request, row) and (sees_all or may(call, "DESCRIBE", row.group))]
+        return {"error_code": int(error), "groups": [_listed(row) for row in shown]}
+
+    async def describe_groups(self, call: Call, request: Request) -> Answer:
+        rights = getattr(request, "include_authorized_operations", False)
+        return {"groups": [await self._describe(call, group, rights=rights) for group in dict.fromkeys(request.groups)]}
+
+    async def _describe(self, call: Call, group: str, *, rights: bool) -> dict[str, Any]:
+        found = await ask(self.groups, call, Describe(group), Described) if may(call, "DESCRIBE", group) else NO_RIGHTS
+        if not isinstance(found, Described):
+            return {"group_id": group, "error_code": int(found), "group_state": "", "members": []}
+        operations = call.rights(GROUP_OPERATIONS, GROUP + group) if rights else None
+        return {"group_id": group, "error_code": 0, "authorized_operations": operations, **_described(found)}
+
+    async def delete_groups(self, call: Call, request: Request) -> Answer:
+        results = [
+            {"group_id": g, "error_code": int(await self._delete(call, g))} for g in dict.fromkeys(request.groups_names)
+        ]
+        return {"results": results}
+
+    async def _delete(self, call: Call, group: str) -> GroupError:
+        if not may(call, "DELETE", group):
+            return NO_RIGHTS
+        found = await ask(self.groups, call, DeleteGroup(group), Answered)
+        return found.error if isinstance(found, Answered) else found
+
+
+def table(groups: Groups) -> Iterator[Api]:
+    """The rows, over these coordinators."""
+    handlers = _Listing(groups)
+    rows = (
+        (ListGroupsRequest, ListGroupsResponse, range(6), handlers.list_groups, "DESCRIBE"),
+        (DescribeGroupsRequest, DescribeGroupsResponse, range(6), handlers.describe_groups, "DESCRIBE"),
+        (DeleteGroupsRequest, DeleteGroupsResponse, range(3), handlers.delete_groups, "DELETE"),
+    )
+    for asked, answer, versions, handler, right in rows:
+        yield Api(Messages(asked, answer, versions), handler, on_groups(right), is_of_logs=True)
+
+
+def _fits(request: Request, row: Listed) -> bool:
+    """By the filters, which old versions do not have."""
+    states = {state.lower() for state in getattr(request, "states_filter", None) or ()}
+    types = {kind.lower() for kind in getattr(request, "types_filter", None) or ()}
+    return (not states or row.state.value.lower() in states) and (not types or CLASSIC in types)
+
+
+def _listed(row: Listed) -> dict[str, Any]:
+    return {
+        "group_id": row.group,
+        "protocol_type": row.protocol_type,
+        "group_state": row.state.value,
+        "group_type": CLASSIC,
+    }
+
+
+def _described(found: Described) -> dict[str, Any]:
+    return {
+        "group_state": found.state.value,
+        "protocol_type": found.protocol_type,
+        "protocol_data": found.protocol,
+        "members": [
+            {
+                "member_id": m.member_id,
+                "group_instance_id": m.instance_id,
+                "client_id": m.client_id,
+                "client_host": m.client_host,
+                "member_metadata": m.metadata,
+                "member_assignment": m.assignment,
+            }
+            for m in found.members
+        ],
+    }

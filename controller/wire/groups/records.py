@@ -1,0 +1,162 @@
+"""Records of `__consumer_offsets` to a batch and back, in Kafka's format, by kafka-python's codec.
+
+* Written are key versions 1 and 2 and value version 3, as by Kafka 3.9. Read are all of the classic protocol.
+* Keys of versions above 2 belong to the protocols of KIP-848 and KIP-932: they are passed over.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
+from kafka.record import MemoryRecords
+from kafka.record.memory_records import MemoryRecordsBuilder
+
+from controller.groups.records import Committed, GroupRecord, OffsetRecord, Record, StoredGroup, StoredMember
+from controller.model.logs import Batch, StoredBatch
+from controller.model.values import TopicPartition
+from controller.wire.data.batches import written
+from controller.wire.messages.groups import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
+from controller.wire.protocol import build
+
+OFFSET_KEY: Final = 1
+GROUP_KEY: Final = 2
+VALUE: Final = 3
+_KEYS: Final = 10_000
+_VERSION: Final = struct.Struct(">h")
+_BATCH_BYTES: Final = 100 * 1024 * 1024  # how much one batch may take is the log's business
+
+
+class GroupRecords:
+    """A `RecordCodec`."""
+
+    def encode(self, records: Sequence[Record], now_ms: int) -> Batch:
+        """One batch with all of them, in this order."""
+        builder = MemoryRecordsBuilder(magic=2, compression_type=0, batch_size=_BATCH_BYTES)
+        for record in records:
+            key, value = _written(record)
+            builder.append(timestamp=now_ms, key=key, value=value)
+        builder.close()
+        return Batch(bytes(builder.buffer()), len(records), now_ms)
+
+    def decode(self, batches: Iterable[StoredBatch]) -> list[Record]:
+        """Of each key the last record, without those that are none of ours. No other value is decoded."""
+        last: dict[bytes, bytes | None] = {}
+        for stored in batches:
+            for key, value in _pairs(stored):
+                last.pop(key, None)
+                last[key] = value
+        return [record for key, value in last.items() if (record := _read(key, value)) is not None]
+
+    def subscribed(self, metadata: bytes) -> frozenset[str] | None:
+        """The topics that a consumer subscribes to; None for what is no subscription."""
+        try:
+            return frozenset(ConsumerProtocolSubscription.decode(metadata, header=True).topics)
+        except Exception:  # noqa: BLE001 - whatever the codec makes of a stranger's bytes
+            return None
+
+
+def _pairs(stored: StoredBatch) -> Iterator[tuple[bytes, bytes | None]]:
+    for batch in iter(MemoryRecords(written(stored)).next_batch, None):
+        for record in batch:
+            if record.key is not None:
+                yield bytes(record.key), record.value
+
+
+def _written(record: Record) -> tuple[bytes, bytes | None]:
+    if isinstance(record, GroupRecord):
+        key = build(GroupMetadataKey, GROUP_KEY, {"group": record.group})
+        return _bytes(key), None if record.stored is None else _bytes(_group(record.stored))
+    key, committed = _offset_key(record.group, record.tp), record.committed
+    if committed is None:
+        return key, None
+    fields = {
+        "offset": committed.offset,
+        "leader_epoch": committed.leader_epoch,
+        "metadata": committed.metadata,
+        "commit_timestamp": committed.commit_ms,
+    }
+    return key, _bytes(build(OffsetCommitValue, VALUE, fields))
+
+
+@functools.lru_cache(_KEYS)
+def _offset_key(group: str, tp: TopicPartition) -> bytes:
+    """The same few come again and again."""
+    return _bytes(build(OffsetCommitKey, OFFSET_KEY, {"group": group, "topic": tp.topic, "partition": tp.partition}))
+
+
+def _bytes(message: Any) -> bytes:
+    return bytes(message.encode(header=True))
+
+
+def _group(stored: StoredGroup) -> Any:
+    fields = {
+        "protocol_type": stored.protocol_type,
+        "generation": stored.generation,
+        "protocol": stored.protocol,
+        "leader": stored.leader,
+        "current_state_timestamp": stored.state_ms,
+        "members": [_member(member) for member in stored.members],
+    }
+    return build(GroupMetadataValue, VALUE, fields)
+
+
+def _member(member: StoredMember) -> dict[str, Any]:
+    return {
+        "member_id": member.member_id,
+        "group_instance_id": member.instance_id,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "rebalance_timeout": member.rebalance_timeout_ms,
+        "session_timeout": member.session_timeout_ms,
+        "subscription": member.subscription,
+        "assignment": member.assignment,
+    }
+
+
+def _read(key: bytes, value: bytes | None) -> Record | None:
+    """None: a record of another kind, or bytes that are none."""
+    with suppress(ValueError, IndexError, struct.error, TypeError, KeyError):
+        return _decoded(key, value)
+    return None
+
+
+def _decoded(key: bytes, value: bytes | None) -> Record | None:
+    (version,) = _VERSION.unpack_from(key)
+    if version == GROUP_KEY:
+        group = GroupMetadataKey.decode(bytes(key)).group
+        return GroupRecord(group, None if value is None else _stored(GroupMetadataValue.decode(bytes(value))))
+    if not 0 <= version <= OFFSET_KEY:
+        return None
+    read = OffsetCommitKey.decode(bytes(key))
+    return OffsetRecord(read.group, TopicPartition(read.topic, read.partition), _committed(value))
+
+
+def _committed(value: bytes | None) -> Committed | None:
+    if value is None:
+        return None
+    read = OffsetCommitValue.decode(bytes(value))
+    epoch = -1 if read.leader_epoch is None else read.leader_epoch
+    return Committed(read.offset, epoch, read.metadata, read.commit_timestamp)
+
+
+def _stored(read: Any) -> StoredGroup:
+    members = tuple(
+        StoredMember(
+            m.member_id,
+            m.group_instance_id,
+            m.client_id,
+            m.client_host,
+            -1 if m.rebalance_timeout is None else m.rebalance_timeout,
+            m.session_timeout,
+            bytes(m.subscription),
+            bytes(m.assignment),
+        )
+        for m in read.members
+    )
+    state_ms = -1 if read.current_state_timestamp is None else read.current_state_timestamp
+    return StoredGroup(read.protocol_type, read.generation, read.protocol, read.leader, state_ms, members)

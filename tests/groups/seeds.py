@@ -1,0 +1,257 @@
+"""Groups in virtual time: members that come and die, coordinators that move, brokers and controllers that fail.
+
+Invariants
+* An offset that a member got acknowledged is never followed by a lower one.
+* In each generation every partition has one member at most, whichever coordinator gave it out.
+* A member is in one generation at a time: those that assign it something go up, as long as it has the same id. One
+  that assigned nothing yet is lost with its coordinator, as in Kafka, and its number is given again.
+* Nothing waits for ever: once all is healed, the group gets stable and commits go on.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Final
+
+import attrs
+
+from controller.groups import OFFSETS_TOPIC, partition_of
+from controller.groups.records import Committed
+from controller.groups.replies import Answered, FetchedOffsets, GroupError, Joined, OffsetErrors, Synced
+from controller.groups.requests import Commit, FetchOffsets, GroupRequest, Heartbeat, Join, Sync
+from controller.model.values import TopicPartition
+from controller.rig import Rig
+from controller.server.groups import LiveGroups
+from controller.server.logs import LiveLogs
+from controller.wire.groups import GroupRecords
+
+GROUP: Final = "g"
+OFFSETS_PARTITIONS: Final = 2
+ORDERS: Final = 6
+HEARTBEAT_MS: Final = 500
+PATIENCE_MS: Final = 3_000  # after that a request counts as lost
+_ELSEWHERE: Final = {GroupError.NOT_COORDINATOR, GroupError.COORDINATOR_NOT_AVAILABLE}
+_LATER: Final = {GroupError.COORDINATOR_LOAD_IN_PROGRESS, GroupError.REQUEST_TIMED_OUT}
+
+
+class Seed:
+    """A rig of three brokers with coordinators, and what members were told."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(f"groups/{seed}")
+        self.rig = Rig(seed, tick_ms=50)
+        self._queue: deque[Callable[[], None]] = deque()
+        network, clock = self.rig.network, self.rig.clock.monotonic_s
+        self.logs = LiveLogs(self.rig.brokers, network.settings, self._queue.append, lambda _: None, clock=clock)
+        self.groups = LiveGroups(self.rig.brokers, self.logs, self._queue.append)
+        self.groups.rewrite_bytes = 2_000
+        self.groups.begin(GroupRecords())
+        self.rig.create_topic(OFFSETS_TOPIC, OFFSETS_PARTITIONS, 3)
+        self.rig.create_topic("orders", ORDERS, 3)
+        self.tp = TopicPartition(OFFSETS_TOPIC, partition_of(GROUP, OFFSETS_PARTITIONS))
+        self.acknowledged: dict[TopicPartition, int] = {}
+        self.given: dict[tuple[int, TopicPartition], str] = {}
+        self.commits = 0
+        self.members = [Client(self, number) for number in range(3)]
+
+    def step(self) -> None:
+        """A tick: everybody does what is due."""
+        self.rig.step()
+        self._drain()
+        self.logs.step()
+        self.groups.step()
+        self.groups.clean()
+        self._drain()
+        for member in self.members:
+            member.step()
+        self._drain()
+
+    def _drain(self) -> None:
+        while self._queue:
+            self._queue.popleft()()
+
+    @property
+    def now_ms(self) -> int:
+        return self.rig.clock.elapsed_ms
+
+    # --- what befalls them
+
+    def mishap(self) -> None:
+        """One of many, by chance."""
+        broker = self.chance.choice([*self.rig.brokers])
+        mishaps = self.rig.mishaps
+        kind = self.chance.choice(("kill", "restart", "pause", "resume", "bounce", "move", "die", "come", "controller"))
+        if kind == "kill":
+            mishaps.kill_broker(broker, at_once=self.chance.random() < 0.5)
+        elif kind in {"restart", "bounce"}:
+            mishaps.bounce_broker(broker)
+        elif kind == "pause":
+            mishaps.pause_broker(broker)
+        elif kind == "resume":
+            mishaps.resume_broker(broker)
+        elif kind == "move":
+            self._move()
+        elif kind == "die":
+            self.members.pop(self.chance.randrange(len(self.members))) if len(self.members) > 1 else None
+        elif kind == "come":
+            self.members.append(Client(self, self.now_ms))
+        else:
+            mishaps.restart_controller(self.chance.choice([101, 102]))
+
+    def _move(self) -> None:
+        active = self.rig.active
+        if active is not None and active.controller is not None:
+            target = self.chance.sample([*self.rig.brokers], self.chance.randint(1, 3))
+            active.controller.admin.alter_partition_reassignments({self.tp: target})
+
+    def run(self, mishaps: int) -> None:
+        """So many, a few ticks between two; then all is healed, and the group has to go on."""
+        for _ in range(mishaps):
+            for _ in range(self.chance.randint(1, 60)):
+                self.step()
+            self.mishap()
+        self.rig.mishaps.heal()
+        end_ms = self.now_ms + 200_000
+        while not self._is_whole():
+            assert self.now_ms < end_ms, [attrs.asdict(m, filter=lambda a, _: a.name != "seed") for m in self.members]
+            self.step()
+        before = self.commits
+        while self.commits < before + 10:
+            assert self.now_ms < end_ms, "no commits go on"
+            self.step()
+
+    def _is_whole(self) -> bool:
+        """Whether the members that there are have all partitions between them, in one generation."""
+        held = [tp for member in self.members for tp in member.positions]
+        return len(held) == ORDERS and len({member.generation for member in self.members}) == 1
+
+
+@attrs.define(eq=False)
+class Client:
+    """A member, as a stock consumer: joins, syncs, sends heartbeats, reads on and commits where it is."""
+
+    seed: Seed
+    number: int
+    member_id: str = ""
+    generation: int = -1
+    assigned_in: int = -1
+    coordinator: int | None = None
+    positions: dict[TopicPartition, int] = attrs.field(factory=dict)
+    must_join: bool = True
+    asked: GroupRequest | None = None
+    future: Future[Any] | None = None
+    asked_ms: int = 0
+    beat_ms: int = 0
+    leads: tuple[str, ...] = ()
+
+    def step(self) -> None:
+        """Hears what was answered, or asks what is next."""
+        now_ms = self.seed.now_ms
+        if self.future is not None:
+            waits_long = isinstance(self.asked, Join | Sync)
+            if self.future.done():
+                future, self.future = self.future, None
+                self.heard(future.result())
+            elif now_ms - self.asked_ms > (60_000 if waits_long else PATIENCE_MS):
+                self.future, self.coordinator = None, None
+            return
+        if self.coordinator is None:
+            leader = self.seed.rig.leader(self.seed.tp)
+            self.coordinator = None if leader is None else leader.broker_id
+        elif self.must_join:
+            self.join()
+        elif now_ms - self.beat_ms >= HEARTBEAT_MS:
+            self.beat_ms = now_ms
+            self.go_on()
+
+    def ask(self, asked: GroupRequest) -> None:
+        """At the coordinator, as far as it knows."""
+        self.asked, self.asked_ms = asked, self.seed.now_ms
+        self.future = self.seed.groups.ask(self.coordinator, asked)
+
+    def join(self) -> None:
+        """With the id that it has; what it read and did not commit will be read again."""
+        self.positions = {}
+        fresh = f"{self.seed.chance.getrandbits(32):x}"
+        protocols = (("range", b""),)
+        name = f"client-{self.number}"
+        self.ask(Join(GROUP, self.member_id, fresh, "consumer", protocols, 6_000, 6_000, None, name, "", True))
+
+    def go_on(self) -> None:
+        """A heartbeat, or a commit of some more."""
+        if self.positions and self.seed.chance.random() < 0.7:
+            for tp in self.positions:
+                self.positions[tp] += self.seed.chance.randint(0, 3)
+            offsets = {tp: Committed(position) for tp, position in self.positions.items()}
+            self.ask(Commit(GROUP, offsets, self.generation, self.member_id))
+        else:
+            self.ask(Heartbeat(GROUP, self.generation, self.member_id))
+
+    # --- what it hears
+
+    def heard(self, answer: Any) -> None:
+        error = self.error_of(answer)
+        if error in _ELSEWHERE:
+            self.coordinator = None
+        elif error is GroupError.MEMBER_ID_REQUIRED:
+            self.member_id = answer.member_id
+        elif error is GroupError.UNKNOWN_MEMBER_ID:
+            self.member_id, self.must_join, self.generation, self.assigned_in = "", True, -1, -1
+        elif error in {GroupError.REBALANCE_IN_PROGRESS, GroupError.ILLEGAL_GENERATION}:
+            self.must_join = True
+        elif error is GroupError.NONE:
+            self.accepted(answer)
+        else:
+            assert error in _LATER, (self.asked, answer)
+
+    @staticmethod
+    def error_of(answer: Any) -> GroupError:
+        if isinstance(answer, OffsetErrors):
+            return next(iter(answer.errors.values()))
+        return GroupError.NONE if isinstance(answer, FetchedOffsets) else GroupError(answer.error)
+
+    def accepted(self, answer: Any) -> None:
+        if isinstance(answer, Joined):
+            self.member_id, self.generation = answer.member_id, answer.generation
+            self.leads = tuple(member.member_id for member in answer.members)
+            self.sync()
+        elif isinstance(answer, Synced):
+            self.assigned([int(number) for number in answer.assignment.decode().split()])
+        elif isinstance(answer, FetchedOffsets):
+            self.begin(answer)
+        elif isinstance(self.asked, Commit):
+            self.committed(self.asked)
+        else:
+            assert isinstance(answer, Answered)
+
+    def sync(self) -> None:
+        """The leader shares the partitions out."""
+        shares = {m: " ".join(str(n) for n in range(i, ORDERS, len(self.leads))) for i, m in enumerate(self.leads)}
+        assignments = {member: share.encode() for member, share in shares.items()}
+        self.ask(Sync(GROUP, self.generation, self.member_id, assignments))
+
+    def assigned(self, numbers: list[int]) -> None:
+        self.must_join = False
+        assert self.generation >= self.assigned_in
+        self.assigned_in = self.generation
+        for number in numbers:
+            place = (self.generation, TopicPartition("orders", number))
+            assert self.seed.given.setdefault(place, self.member_id) == self.member_id, place
+        if numbers:
+            self.ask(FetchOffsets(GROUP, tuple(TopicPartition("orders", number) for number in numbers)))
+
+    def begin(self, fetched: FetchedOffsets) -> None:
+        """Where the group is; not below what anybody got acknowledged."""
+        for tp, committed in fetched.offsets.items():
+            position = 0 if committed is None else committed.offset
+            assert position >= self.seed.acknowledged.get(tp, 0), tp
+            self.positions[tp] = position
+
+    def committed(self, asked: Commit) -> None:
+        self.seed.commits += 1
+        for tp, committed in asked.offsets.items():
+            assert committed.offset >= self.seed.acknowledged.get(tp, 0), tp
+            self.seed.acknowledged[tp] = committed.offset

@@ -1,0 +1,205 @@
+"""Members come, come again, and are given ids."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.groups.replies import GroupError, Joined, State, Synced
+from controller.groups.requests import Leaving
+from tests.groups.driving import REBALANCE_MS, SESSION_MS, Driven
+
+
+def test_first_member_leads_the_first_generation() -> None:
+    driven = Driven()
+    answer = driven.join("a")
+    assert (answer.error, answer.generation, answer.leader) == (0, 1, "a-id1")
+    assert (answer.protocol_type, answer.protocol) == ("consumer", "range")
+    assert [m.member_id for m in answer.members] == ["a-id1"]
+
+
+def test_member_without_id_has_to_ask_again() -> None:
+    driven = Driven()
+    assert driven.join("a", requires_member_id=True) == Joined(GroupError.MEMBER_ID_REQUIRED, "a-id1")
+    assert driven.join("a", "a-id1", requires_member_id=True).generation == 1
+
+
+def test_unused_member_id_is_forgotten_after_the_session() -> None:
+    driven = Driven()
+    driven.join("a", requires_member_id=True)
+    driven.wait(SESSION_MS)
+    assert driven.join("a", "a-id1").error is GroupError.UNKNOWN_MEMBER_ID
+    assert driven.coordinator.listed() == []
+
+
+def test_members_wait_until_all_joined_again() -> None:
+    driven = Driven()
+    ids = driven.stable("a")
+    assert driven.join("b") is None
+    assert driven.beat(ids["a"], 1) is GroupError.REBALANCE_IN_PROGRESS
+    first = driven.join("a", ids["a"])
+    second = driven.heard["b"]
+    assert (first.generation, [m.member_id for m in first.members]) == (2, ["a-id1", "b-id2"])
+    assert isinstance(second, Joined)
+    assert (second.generation, second.members, second.leader) == (2, (), "a-id1")
+
+
+def test_member_that_does_not_join_again_is_removed() -> None:
+    driven = Driven()
+    ids = driven.stable("a")
+    driven.join("b")
+    for _ in range(REBALANCE_MS // 5_000):
+        assert "b" not in driven.heard
+        driven.beat(ids["a"], 1)
+        driven.wait(5_000)
+    answer = driven.heard["b"]
+    assert isinstance(answer, Joined)
+    assert (answer.generation, answer.leader) == (2, "b-id2")
+    assert driven.beat(ids["a"], 1) is GroupError.UNKNOWN_MEMBER_ID
+
+
+def test_silent_member_is_removed_after_its_session() -> None:
+    driven = Driven()
+    ids = driven.stable("a", "b")
+    driven.wait(SESSION_MS - 1)
+    generation = driven.coordinator.groups["g"].generation
+    assert driven.beat(ids["a"], generation) is GroupError.NONE
+    driven.wait(1)
+    assert driven.beat(ids["a"], generation) is GroupError.REBALANCE_IN_PROGRESS
+    assert driven.beat(ids["b"], generation) is GroupError.UNKNOWN_MEMBER_ID
+
+
+def test_protocol_of_most_members_is_elected() -> None:
+    driven = Driven(initial_rebalance_delay_ms=100)
+    for who, names in {"a": "xyz", "b": "yx", "c": "yxz"}.items():
+        driven.join(who, protocols=[(name, b"") for name in names])
+    driven.wait(100)
+    driven.wait(100)
+    answer = driven.heard["a"]
+    assert isinstance(answer, Joined)
+    assert (answer.protocol, answer.generation) == ("y", 1)
+
+
+def test_member_without_common_protocol_is_refused() -> None:
+    driven = Driven()
+    driven.stable("a")
+    assert driven.join("b", protocols=[("other", b"")]).error is GroupError.INCONSISTENT_GROUP_PROTOCOL
+    assert driven.join("b", protocols=[]).error is GroupError.INCONSISTENT_GROUP_PROTOCOL
+
+
+def test_initial_delay_is_put_off_while_members_come() -> None:
+    driven = Driven(initial_rebalance_delay_ms=3_000)
+    driven.join("a", rebalance_timeout_ms=7_000)
+    driven.wait(2_000)
+    driven.join("b", rebalance_timeout_ms=7_000)
+    driven.wait(2_000)
+    assert "a" not in driven.heard
+    driven.wait(2_000)
+    answer = driven.heard["a"]
+    assert isinstance(answer, Joined)
+    assert (answer.generation, len(answer.members)) == (1, 2)
+
+
+def test_initial_delay_ends_with_the_rebalance_timeout() -> None:
+    driven = Driven(initial_rebalance_delay_ms=3_000)
+    for number in range(4):
+        driven.join(f"member {number}", rebalance_timeout_ms=7_000)
+        driven.wait(2_000)
+    assert {answer.generation for answer in driven.heard.values() if isinstance(answer, Joined)} == {1}
+
+
+@pytest.mark.parametrize("session_ms", [5_999, 1_800_001])
+def test_session_timeout_has_bounds(session_ms: int) -> None:
+    driven = Driven()
+    assert driven.join("a", session_timeout_ms=session_ms).error is GroupError.INVALID_SESSION_TIMEOUT
+    assert driven.coordinator.listed() == []
+
+
+def test_follower_with_same_metadata_gets_the_present_generation() -> None:
+    driven = Driven()
+    ids = driven.stable("a", "b")
+    generation = driven.coordinator.groups["g"].generation
+    answer = driven.join("b", ids["b"])
+    assert (answer.error, answer.generation, answer.members) == (0, generation, ())
+    assert driven.coordinator.groups["g"].state is State.STABLE
+
+
+def test_leader_that_joins_again_begins_a_rebalance() -> None:
+    driven = Driven()
+    ids = driven.stable("a", "b")
+    assert driven.join("a", ids["a"]) is None
+    assert driven.coordinator.groups["g"].state is State.PREPARING
+
+
+# --- static members
+
+
+def test_restarted_static_member_keeps_its_assignment() -> None:
+    driven = Driven()
+    ids = driven.stable("a", instance_id="i")
+    answer = driven.join("b", instance_id="i", skips_assignment=True)
+    assert (answer.error, answer.generation, answer.leader) == (0, 1, "i-id2")
+    assert (answer.skips_assignment, len(answer.members)) == (True, 1)
+    assert driven.sync("b", "i-id2", 1).assignment == b"a"
+    assert driven.beat(ids["a"], 1, "i") is GroupError.FENCED_INSTANCE_ID
+    assert driven.reloaded().beat("i-id2", 1, "i") is GroupError.NONE
+
+
+def test_old_client_that_led_does_not_assign_after_restart() -> None:
+    driven = Driven()
+    ids = driven.stable("a", instance_id="i")
+    answer = driven.join("b", instance_id="i")
+    assert (answer.member_id, answer.leader, answer.members) == ("i-id2", ids["a"], ())
+
+
+def test_static_member_is_as_before_if_it_cannot_be_written() -> None:
+    driven = Driven()
+    ids = driven.stable("a", instance_id="i")
+    driven.holds = True
+    assert driven.join("b", instance_id="i") is None
+    driven.settle(GroupError.COORDINATOR_NOT_AVAILABLE)
+    assert driven.heard["b"] == Joined(GroupError.COORDINATOR_NOT_AVAILABLE, "")
+    assert driven.beat(ids["a"], 1, "i") is GroupError.NONE
+
+
+def test_static_member_that_is_replaced_twice_keeps_the_last_id() -> None:
+    for error in (GroupError.NONE, GroupError.COORDINATOR_NOT_AVAILABLE):
+        driven = Driven()
+        driven.stable("a", instance_id="i")
+        driven.holds = True
+        driven.join("b", instance_id="i")
+        assert driven.join("c", instance_id="i") is None
+        assert driven.heard["b"] == Joined(GroupError.FENCED_INSTANCE_ID, "i-id2")
+        first, second = driven.under_way
+        driven.under_way = [first]
+        driven.settle(error)
+        assert "c" not in driven.heard
+        driven.under_way = [second]
+        driven.settle()
+        assert (driven.heard["c"].member_id, driven.beat("i-id3", 1, "i")) == ("i-id3", GroupError.NONE)
+
+
+def test_waiting_request_of_replaced_static_member_is_fenced() -> None:
+    driven = Driven(initial_rebalance_delay_ms=1_000)
+    assert driven.join("a", instance_id="i") is None
+    assert driven.join("b", instance_id="i") is None
+    assert driven.heard["a"] == Joined(GroupError.FENCED_INSTANCE_ID, "i-id1")
+    driven.wait(1_000)
+    assert driven.heard["b"].generation == 1
+
+
+def test_static_member_leaves_by_its_instance_id() -> None:
+    driven = Driven()
+    driven.stable("a", instance_id="i")
+    assert driven.leave(Leaving("", "i"), Leaving("", "other")) == [0, GroupError.UNKNOWN_MEMBER_ID]
+    assert driven.coordinator.groups["g"].state is State.EMPTY
+
+
+def test_static_member_that_is_away_stays_until_its_session_ends() -> None:
+    driven = Driven()
+    ids = driven.stable("a", instance_id="i", session_timeout_ms=600_000)
+    driven.join("b")
+    driven.wait(REBALANCE_MS)
+    answer = driven.heard["b"]
+    assert isinstance(answer, Joined)
+    assert {m.member_id for m in answer.members} == {ids["a"], "b-id2"}
+    assert driven.sync("b", "b-id2", answer.generation, b=b"x") == Synced(GroupError.NONE, "consumer", "range", b"x")

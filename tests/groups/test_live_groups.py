@@ -1,0 +1,187 @@
+"""Coordinators on the brokers of a live cluster: where they are, what they load, and how their logs stay small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from controller.groups.records import Committed
+from controller.groups.replies import Answered, FetchedOffsets, GroupError, Joined, OffsetErrors, Synced
+from controller.groups.requests import Commit, FetchOffsets, Heartbeat, Join, Sync
+from controller.server import LiveCluster, LiveServer
+from controller.wire.groups import GroupRecords
+from kedge import NewTopic, TopicPartition
+from tests.kit.waiting import until
+
+TP: Final = TopicPartition("orders", 0)
+OFFSETS: Final = TopicPartition("__consumer_offsets", 0)
+WAIT_S: Final = 30
+
+
+class Groups:
+    """Three brokers with one partition of `__consumer_offsets`, and with the topic orders."""
+
+    def __init__(self, cluster: LiveCluster) -> None:
+        self.cluster = cluster
+        self.groups = cluster.groups
+
+    def ask(self, asked: Any, broker_id: int | None = None) -> Any:
+        """What the coordinator answers, once there is one."""
+        transient = {GroupError.NOT_COORDINATOR, GroupError.COORDINATOR_LOAD_IN_PROGRESS}
+        answers: list[Any] = []
+
+        def is_answered() -> bool:
+            answers.append(self.groups.ask(broker_id, asked).result(WAIT_S))
+            return not set(errors(answers[-1])) & transient
+
+        until(is_answered)
+        return answers[-1]
+
+    def commit(self, group: str, offset: int, tp: TopicPartition = TP) -> None:
+        answer = self.ask(Commit(group, {tp: Committed(offset)}))
+        assert answer == OffsetErrors({tp: GroupError.NONE})
+
+    def committed(self, group: str) -> int | None:
+        answer = self.ask(FetchOffsets(group, (TP,)))
+        assert isinstance(answer, FetchedOffsets)
+        found = answer.offsets[TP]
+        return None if found is None else found.offset
+
+    @property
+    def leader(self) -> int:
+        return int(self.cluster.controller.query(lambda view: partition(view).leader).result(WAIT_S))
+
+
+def partition(view: Any) -> Any:
+    return view.partition(OFFSETS.topic, OFFSETS.partition)
+
+
+def errors(answer: Any) -> list[GroupError]:
+    return (
+        list(answer.errors.values())
+        if isinstance(answer, OffsetErrors)
+        else [getattr(answer, "error", GroupError.NONE)]
+    )
+
+
+@pytest.fixture
+def live() -> Iterator[Groups]:
+    with LiveCluster(LiveServer(), {1: "a", 2: "b", 3: "c"}, seed=1) as cluster:
+        cluster.groups.begin(GroupRecords())
+        cluster.until_ready(WAIT_S)
+        topics = {OFFSETS.topic: NewTopic(1, 3), TP.topic: NewTopic(1, 3)}
+        cluster.controller.admin.create_topics(topics).all().result(WAIT_S)
+        yield Groups(cluster)
+
+
+def joined(live: Groups, group: str = "g") -> str:
+    """The id of the one member of a stable group."""
+    answer = live.ask(Join(group, "", "id", "consumer", (("range", b""),), 10_000, 10_000, client_id="a"))
+    assert isinstance(answer, Joined)
+    synced = live.ask(Sync(group, answer.generation, answer.member_id, {answer.member_id: b"everything"}))
+    assert synced == Synced(GroupError.NONE, "consumer", "range", b"everything")
+    return answer.member_id
+
+
+def test_only_the_leader_of_the_partition_coordinates(live: Groups) -> None:
+    live.commit("g", 1)
+    for broker in (1, 2, 3):
+        answer = live.groups.ask(broker, FetchOffsets("g", (TP,))).result(WAIT_S)
+        assert isinstance(answer, FetchedOffsets) == (broker == live.leader)
+
+
+def test_groups_go_on_when_the_leader_dies(live: Groups) -> None:
+    live.commit("other", 7)
+    member_id = joined(live)
+    live.cluster.kill_broker(live.leader)
+    assert live.committed("other") == 7
+    assert live.ask(Heartbeat("g", 1, member_id)) == Answered(GroupError.NONE)
+    live.commit("other", 8)
+    assert live.committed("other") == 8
+
+
+def test_groups_follow_a_move_of_their_partition(live: Groups) -> None:
+    live.commit("other", 7)
+    member_id = joined(live)
+    for target in ([2], [3], [1, 2]):
+        live.cluster.controller.admin.alter_partition_reassignments({OFFSETS: target}).all().result(WAIT_S)
+        until(lambda: not live.cluster.controller.describe().reassigning_partitions)
+        assert live.committed("other") == 7
+        assert live.ask(Heartbeat("g", 1, member_id)) == Answered(GroupError.NONE)
+
+
+def test_waiting_member_is_sent_to_the_new_coordinator(live: Groups) -> None:
+    joined(live)
+    waiting = live.groups.ask(None, Join("g", "", "b", "consumer", (("range", b""),), 10_000, 60_000, client_id="b"))
+    assert live.ask(Heartbeat("g", 1, "a-id")) == Answered(GroupError.REBALANCE_IN_PROGRESS)
+    live.cluster.kill_broker(live.leader)
+    assert waiting.result(WAIT_S) == Joined(GroupError.NOT_COORDINATOR, "b-b")
+
+
+def test_topic_that_is_not_there_is_not_committed(live: Groups) -> None:
+    unknown = TopicPartition("payments", 0)
+    answer = live.ask(Commit("g", {TP: Committed(1), unknown: Committed(1)}))
+    assert answer.errors == {TP: GroupError.NONE, unknown: GroupError.UNKNOWN_TOPIC_OR_PARTITION}
+
+
+def test_offsets_do_not_outlive_their_topic(live: Groups) -> None:
+    live.commit("g", 5)
+    live.commit("other", 6)
+    admin = live.cluster.controller.admin
+    admin.delete_topics(["orders"]).all().result(WAIT_S)
+    until(lambda: not live.cluster.controller.query(lambda view: view.topic("orders")).result(WAIT_S))
+    admin.create_topics({"orders": NewTopic(1, 3)}).all().result(WAIT_S)
+    until(lambda: live.committed("g") is None)
+    live.commit("g", 1)
+    live.cluster.kill_broker(live.leader)
+    assert (live.committed("g"), live.committed("other")) == (1, None)
+
+
+def test_grown_log_is_rewritten_without_loss(live: Groups) -> None:
+    live.groups.rewrite_bytes = 2_000
+    live.commit("once", 5)
+    member_id = joined(live)
+    number = 0
+
+    def is_rewritten() -> bool:
+        nonlocal number
+        number += 1
+        live.commit("often", number)
+        return start(live) > 0
+
+    until(is_rewritten)
+    live.commit("often", number + 1)
+    live.cluster.kill_broker(live.leader)
+    assert (live.committed("once"), live.committed("often")) == (5, number + 1)
+    assert live.ask(Heartbeat("g", 1, member_id)) == Answered(GroupError.NONE)
+
+
+def start(live: Groups) -> int:
+    """Where the log of groups begins."""
+    return live.cluster.logs.bounds(None, OFFSETS).result(WAIT_S).start_offset
+
+
+def test_log_of_groups_is_not_cut_by_retention() -> None:
+    with LiveCluster(LiveServer(), {1: None}, seed=1, retention_bytes=1_000) as cluster:
+        cluster.groups.begin(GroupRecords())
+        cluster.until_ready(WAIT_S)
+        topics = {OFFSETS.topic: NewTopic(1, 1), TP.topic: NewTopic(1, 1)}
+        cluster.controller.admin.create_topics(topics).all().result(WAIT_S)
+        live = Groups(cluster)
+        for number in range(15):
+            live.commit(f"group {number}", number)
+        assert start(live) == 0
+
+
+def test_commit_without_enough_replicas_is_to_be_tried_again(live: Groups) -> None:
+    live.commit("g", 1)
+    for broker in sorted({1, 2, 3} - {live.leader}):
+        live.cluster.kill_broker(broker)
+    with live.cluster.lock:
+        live.cluster.network.settings["topics", OFFSETS.topic] = {"min.insync.replicas": "2"}
+    until(lambda: len(live.cluster.controller.query(lambda view: partition(view).isr).result(WAIT_S)) == 1)
+    answer = live.ask(Commit("g", {TP: Committed(2)}))
+    assert answer == OffsetErrors({TP: GroupError.COORDINATOR_NOT_AVAILABLE})
+    assert live.committed("g") == 1

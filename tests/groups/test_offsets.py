@@ -1,0 +1,145 @@
+"""Offsets: committed, read, deleted, and what of them survives."""
+
+from __future__ import annotations
+
+from controller.groups.records import Committed
+from controller.groups.replies import Answered, FetchedOffsets, GroupError, OffsetErrors, State
+from controller.groups.requests import Commit, DeleteGroup, DeleteOffsets, Describe, FetchOffsets
+from controller.model.values import TopicPartition
+from tests.groups.driving import TP, Driven
+
+OTHER = TopicPartition("payments", 3)
+
+
+def test_member_commits_in_its_generation() -> None:
+    driven = Driven()
+    ids = driven.stable("a")
+    assert driven.commit(5, generation=1, member_id=ids["a"]) is GroupError.NONE
+    assert driven.commit(6, generation=2, member_id=ids["a"]) is GroupError.ILLEGAL_GENERATION
+    assert driven.commit(6, generation=1, member_id="other") is GroupError.UNKNOWN_MEMBER_ID
+    assert driven.commit(6) is GroupError.UNKNOWN_MEMBER_ID
+    assert driven.committed() == 5
+    assert driven.reloaded().committed() == 5
+
+
+def test_offset_counts_when_it_is_written() -> None:
+    driven = Driven()
+    driven.commit(1)
+    driven.holds = True
+    assert driven.commit(2, ticket="held") is None
+    assert driven.committed() == 1
+    driven.settle()
+    assert (driven.heard["held"], driven.committed()) == (OffsetErrors({TP: GroupError.NONE}), 2)
+
+
+def test_later_commit_stays_whichever_is_written_first() -> None:
+    driven = Driven()
+    driven.holds = True
+    driven.commit(5, ticket="first")
+    driven.commit(4, ticket="second")
+    driven.under_way.reverse()
+    driven.settle()
+    assert driven.committed() == 4
+
+
+def test_offset_that_is_not_written_does_not_count() -> None:
+    driven = Driven()
+    driven.commit(1)
+    driven.holds = True
+    driven.commit(2, ticket="held")
+    driven.settle(GroupError.COORDINATOR_NOT_AVAILABLE)
+    assert driven.heard["held"] == OffsetErrors({TP: GroupError.COORDINATOR_NOT_AVAILABLE})
+    assert driven.committed() == 1
+
+
+def test_client_outside_of_the_protocol_commits_to_empty_group() -> None:
+    driven = Driven()
+    assert driven.commit(7, generation=3) is GroupError.ILLEGAL_GENERATION
+    assert driven.commit(7) is GroupError.NONE
+    assert driven.commit(8, tp=OTHER) is GroupError.NONE
+    everything = driven.reloaded().ask(FetchOffsets("g", None)).offsets
+    assert {tp: found.offset for tp, found in everything.items()} == {TP: 7, OTHER: 8}
+
+
+def test_member_may_commit_while_others_join() -> None:
+    driven = Driven()
+    ids = driven.stable("a")
+    driven.join("b")
+    assert driven.commit(5, generation=1, member_id=ids["a"]) is GroupError.NONE
+    driven.join("a", ids["a"])
+    assert driven.commit(6, generation=2, member_id=ids["a"]) is GroupError.REBALANCE_IN_PROGRESS
+
+
+def test_metadata_of_an_offset_are_bounded() -> None:
+    driven = Driven(metadata_bytes_max=3)
+    long = Commit("g", {TP: Committed(1, metadata="four"), OTHER: Committed(1, metadata="tri")})
+    assert driven.ask(long).errors == {TP: GroupError.OFFSET_METADATA_TOO_LARGE, OTHER: GroupError.NONE}
+    alone = Commit("g", {TP: Committed(1, metadata="vier")})
+    assert driven.ask(alone).errors == {TP: GroupError.OFFSET_METADATA_TOO_LARGE}
+
+
+def test_nothing_is_committed_in_an_unknown_group() -> None:
+    assert Driven().ask(FetchOffsets("g", (TP,))) == FetchedOffsets({TP: None})
+    assert Driven().ask(FetchOffsets("g", None)) == FetchedOffsets({})
+
+
+# --- deleting
+
+
+def test_empty_group_is_deleted_with_its_offsets() -> None:
+    driven = Driven()
+    ids = driven.stable("a")
+    driven.commit(5, generation=1, member_id=ids["a"])
+    assert driven.ask(DeleteGroup("g")) == Answered(GroupError.NON_EMPTY_GROUP)
+    driven.leave(ids["a"])
+    assert driven.ask(DeleteGroup("g")) == Answered(GroupError.NONE)
+    assert driven.ask(DeleteGroup("g")) == Answered(GroupError.GROUP_ID_NOT_FOUND)
+    assert driven.ask(Describe("g")).state is State.DEAD
+    assert driven.reloaded().coordinator.listed() == []
+
+
+def test_group_is_not_deleted_if_that_cannot_be_written() -> None:
+    driven = Driven()
+    driven.commit(5)
+    driven.holds = True
+    assert driven.ask(DeleteGroup("g"), "held") is None
+    assert driven.join("a").error is GroupError.COORDINATOR_NOT_AVAILABLE
+    driven.settle(GroupError.COORDINATOR_NOT_AVAILABLE)
+    assert driven.heard["held"] == Answered(GroupError.COORDINATOR_NOT_AVAILABLE)
+    assert driven.committed() == 5
+
+
+def test_offset_under_way_is_deleted_with_its_group() -> None:
+    driven = Driven()
+    driven.commit(5)
+    driven.holds = True
+    driven.commit(6, tp=OTHER, ticket="held")
+    driven.ask(DeleteGroup("g"), "deleted")
+    driven.settle()
+    assert driven.heard["deleted"] == Answered(GroupError.NONE)
+    assert driven.reloaded().coordinator.listed() == []
+
+
+def test_offsets_of_subscribed_topics_are_not_deleted() -> None:
+    driven = Driven()
+    ids = driven.stable("a")
+    for tp in (TP, OTHER):
+        driven.commit(5, tp=tp, generation=1, member_id=ids["a"])
+    errors = driven.ask(DeleteOffsets("g", (TP, OTHER))).errors
+    assert errors == {TP: GroupError.GROUP_SUBSCRIBED_TO_TOPIC, OTHER: GroupError.NONE}
+    assert (driven.committed(), driven.committed(OTHER), driven.reloaded().committed(OTHER)) == (5, None, None)
+
+
+def test_offsets_of_an_empty_group_are_deleted() -> None:
+    driven = Driven()
+    driven.commit(5)
+    assert driven.ask(DeleteOffsets("g", (TP, OTHER))).errors == {TP: GroupError.NONE, OTHER: GroupError.NONE}
+    assert driven.committed() is None
+    assert driven.ask(DeleteOffsets("other", (TP,))) == Answered(GroupError.GROUP_ID_NOT_FOUND)
+
+
+def test_offsets_of_other_kinds_of_groups_are_kept_while_it_has_members() -> None:
+    driven = Driven()
+    driven.stable("a")
+    driven.coordinator.groups["g"].protocol_type = "connect"
+    assert driven.ask(DeleteOffsets("g", (TP,))) == Answered(GroupError.NON_EMPTY_GROUP)

@@ -1,0 +1,56 @@
+"""Topics that are created by use, as clients let it or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import kafka
+import pytest
+from kafka.protocol.metadata import MetadataRequest, MetadataResponse
+
+from controller.wire.apis import APIS
+from controller.wire.data.creating import with_creation
+from tests.wire.living import Living
+from tests.wire.served import RawClient, Served
+
+
+def permits(_: str, operation: str, resource: str) -> bool:
+    return operation != "CREATE" or resource.startswith("TOPIC:own-")
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[RawClient]:
+    with Served(apis=with_creation(APIS), authorizer=permits) as served, RawClient(served.address) as opened:
+        yield opened
+
+
+def asked(client: RawClient, version: int, *names: str, lets: bool = True) -> dict[str, int]:
+    """The error of each topic, as far as it is about the topic."""
+    topics = [{"name": name} for name in names]
+    fields = {"topics": topics, "allow_auto_topic_creation": lets}
+    answer = client.ask(MetadataRequest, MetadataResponse, version, **fields)
+    return {topic.name: topic.error_code for topic in answer.topics}
+
+
+@pytest.mark.parametrize("version", range(10))
+def test_named_topic_is_created(client: RawClient, version: int) -> None:
+    name = f"own-{version}"
+    assert asked(client, version, name) == {name: 0}
+    assert asked(client, 9, name, lets=False) == {name: 0}
+
+
+def test_client_can_ask_without_creating(client: RawClient) -> None:
+    assert asked(client, 9, "own-never", lets=False) == {"own-never": 3}
+
+
+def test_only_allowed_names_are_created(client: RawClient) -> None:
+    names = ("own-bad name", "__consumer_offsets", "not-own")
+    assert set(asked(client, 9, *names).values()) <= {3, 17}
+    assert set(asked(client, 9, *names, lets=False).values()) == {3}
+
+
+def test_stock_producer_creates_its_topic() -> None:
+    with Living(creates=True) as living:
+        producer = kafka.KafkaProducer(bootstrap_servers=living.bootstrap, acks="all")
+        assert producer.send("own-records", b"x").get(timeout=30).offset == 0
+        producer.close()

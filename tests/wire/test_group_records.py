@@ -1,0 +1,75 @@
+"""Records of groups have Kafka's bytes, and are read again whatever else is in the log."""
+
+from __future__ import annotations
+
+import pytest
+from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
+from kafka.record import MemoryRecords
+from kafka.record.memory_records import MemoryRecordsBuilder
+
+from controller.groups.records import Committed, GroupRecord, OffsetRecord, StoredGroup
+from controller.model.logs import Batch, StoredBatch
+from controller.wire.groups import GroupRecords
+from controller.wire.messages.groups import GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
+from controller.wire.protocol import build
+from kedge import TopicPartition
+from tests.wire.golden_records import FILE, RECORDS, golden, text
+
+CODEC = GroupRecords()
+
+
+def batch(*pairs: tuple[bytes | None, bytes | None]) -> StoredBatch:
+    """With these keys and values."""
+    builder = MemoryRecordsBuilder(magic=2, compression_type=0, batch_size=100_000)
+    for key, value in pairs:
+        builder.append(timestamp=1, key=key, value=value)
+    builder.close()
+    return StoredBatch(0, 0, Batch(bytes(builder.buffer()), len(pairs), 1))
+
+
+def test_bytes_are_those_of_kafkas_own_classes() -> None:
+    encoded = CODEC.encode(list(RECORDS.values()), 1_700_000_000_000)
+    read = MemoryRecords(encoded.payload).next_batch()
+    assert read is not None
+    assert [(record.key, record.value) for record in read] == [(key, value) for _, key, value in golden()]
+    assert (encoded.records, encoded.max_timestamp_ms) == (len(RECORDS), 1_700_000_000_000)
+
+
+def test_newest_record_of_each_key_is_read() -> None:
+    encoded = CODEC.encode(list(RECORDS.values()), 5)
+    expected = [RECORDS["bare-offset"], RECORDS["deleted-offset"], RECORDS["deleted-group"]]
+    assert CODEC.decode([StoredBatch(9, 2, encoded)]) == expected
+
+
+@pytest.mark.server
+@pytest.mark.slow
+def test_the_golden_bytes_are_what_kafkas_classes_make_today() -> None:
+    assert FILE.read_text(encoding="utf-8") == text()
+
+
+def test_older_and_newer_values_are_read() -> None:
+    key = build(OffsetCommitKey, 0, {"group": "g", "topic": "orders", "partition": 1}).encode(header=True)
+    for version in range(5):
+        fields = {"offset": 5, "metadata": "m", "commit_timestamp": 7}
+        value = build(OffsetCommitValue, version, fields).encode(header=True)
+        (read,) = CODEC.decode([batch((bytes(key), bytes(value)))])
+        assert read == OffsetRecord("g", TopicPartition("orders", 1), Committed(5, -1, "m", 7))
+    for version in range(5):
+        fields = {"protocol_type": "consumer", "generation": 1, "protocol": None, "leader": None, "members": []}
+        value = build(GroupMetadataValue, version, fields).encode(header=True)
+        (read,) = CODEC.decode([batch((b"\0\2\0\1g", bytes(value)))])
+        assert read == GroupRecord("g", StoredGroup("consumer", 1, None, None, -1))
+
+
+def test_records_of_other_kinds_are_passed_over() -> None:
+    newer = b"\0\3\0\1g"
+    broken = b"\0\1\0\1g"
+    pairs = [(newer, b"x"), (None, b"x"), (b"", b"x"), (broken, b"x"), (b"\0\2\0\1g", None), (b"\0\2\0\1h", b"\0\3\0")]
+    assert CODEC.decode([batch(*pairs)]) == [GroupRecord("g", None)]
+
+
+def test_subscriptions_of_consumers_are_read() -> None:
+    for version in range(4):
+        subscription = ConsumerProtocolSubscription(version=version, topics=["a", "b"], user_data=b"x")
+        assert CODEC.subscribed(bytes(subscription.encode(header=True))) == frozenset("ab")
+    assert CODEC.subscribed(b"\0") is None

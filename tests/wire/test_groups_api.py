@@ -1,0 +1,251 @@
+"""The APIs of groups on simulated brokers, in every version, as clients see them on the wire."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from kafka.protocol.admin.groups import (
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+from kafka.protocol.consumer.group import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from kafka.protocol.producer import ProduceRequest, ProduceResponse
+
+from controller.groups import partition_of
+from controller.model.values import TOPICS
+from controller.wire.calls import Address
+from kedge import TopicPartition
+from tests.kit.waiting import until
+from tests.wire.living import Living, records
+from tests.wire.served import RawClient
+
+PARTITIONS = 4
+
+
+@pytest.fixture(scope="module")
+def living() -> Iterator[Living]:
+    with Living(groups={"offsets_partitions": PARTITIONS}) as opened:
+        opened.topic("orders", [[1, 2, 3]] * 2)
+        until(lambda: found(opened, "any").error_code == 0)
+        yield opened
+
+
+@pytest.fixture
+def client(living: Living) -> Iterator[RawClient]:
+    """At the common address, where any coordinator answers."""
+    with RawClient(living.address) as opened:
+        yield opened
+
+
+def found(living: Living, group: str, version: int = 6, key_type: int = 0) -> Any:
+    with RawClient(living.address) as client:
+        kinds = (FindCoordinatorRequest, FindCoordinatorResponse, version)
+        asked = {"coordinator_keys": [group]} if version >= 4 else {"key": group}
+        answer = client.ask(*kinds, key_type=key_type, **asked)
+        return answer.coordinators[0] if version >= 4 else answer
+
+
+def join(client: RawClient, group: str, version: int, member_id: str = "", **fields: Any) -> Any:
+    named = {
+        "group_id": group,
+        "session_timeout_ms": 6000,
+        "rebalance_timeout_ms": 60_000,
+        "member_id": member_id,
+        "protocol_type": "consumer",
+        "protocols": [{"name": "range", "metadata": b"metadata"}],
+        **fields,
+    }
+    answer = client.ask(JoinGroupRequest, JoinGroupResponse, version, **named)
+    if answer.error_code == 79:
+        return join(client, group, version, answer.member_id, **fields)
+    return answer
+
+
+def sync(client: RawClient, group: str, version: int, joined: Any, **fields: Any) -> Any:
+    brought = [{"member_id": joined.member_id, "assignment": b"assignment"}]
+    named = {"group_id": group, "generation_id": joined.generation_id, "member_id": joined.member_id, **fields}
+    return client.ask(SyncGroupRequest, SyncGroupResponse, version, assignments=brought, **named)
+
+
+def commit(client: RawClient, group: str, version: int, offset: int, *, topic: str = "orders", **fields: Any) -> int:
+    part = {"partition_index": 0, "committed_offset": offset, "committed_metadata": "m"}
+    kinds = (OffsetCommitRequest, OffsetCommitResponse, version)
+    topics = [{"name": topic, "partitions": [part]}]
+    named = {"generation_id_or_member_epoch": -1, "member_id": "", **fields}
+    answer = client.ask(*kinds, group_id=group, topics=topics, **named)
+    return int(answer.topics[0].partitions[0].error_code)
+
+
+def committed(client: RawClient, group: str, version: int, *, everything: bool = False) -> Any:
+    """The row of partition 0, None if there is none."""
+    topics = None if everything else [{"name": "orders", "partition_indexes": [0]}]
+    fields = (
+        {"group_id": group, "topics": topics} if version < 8 else {"groups": [{"group_id": group, "topics": topics}]}
+    )
+    answer = client.ask(OffsetFetchRequest, OffsetFetchResponse, version, **fields)
+    rows = answer.topics if version < 8 else answer.groups[0].topics
+    return rows[0].partitions[0] if rows else None
+
+
+@pytest.mark.parametrize("version", range(7))
+def test_coordinator_leads_the_partition_of_the_group(living: Living, version: int) -> None:
+    answer = found(living, "some group", version)
+    tp = TopicPartition("__consumer_offsets", partition_of("some group", PARTITIONS))
+    leader = leader_of(living, tp)
+    assert (answer.error_code, answer.node_id) == (0, leader)
+    address = living.gateway.addresses([leader])[leader]
+    assert Address(answer.host, answer.port) == address
+    with RawClient(address) as client:
+        assert commit(client, "some group", 9, 1) == 0
+    others = {1, 2, 3} - {leader}
+    for other in others:
+        with RawClient(living.gateway.addresses([other])[other]) as client:
+            assert commit(client, "some group", 9, 2) == 16
+
+
+def leader_of(living: Living, tp: TopicPartition) -> int:
+    def ask(view: Any) -> int:
+        return int(view.partition(tp.topic, tp.partition).leader)
+
+    return living.cluster.controller.query(ask).result(30)
+
+
+@pytest.mark.parametrize("version, code", [(0, 0), (1, 53), (2, 53), (3, 42), (6, 42)])
+def test_coordinator_of_transactions_is_refused_by_name(living: Living, version: int, code: int) -> None:
+    answer = found(living, "id", version, key_type=1)
+    assert answer.error_code == code
+    if version > 0:
+        assert "transactions are not supported" in answer.error_message
+
+
+@pytest.mark.parametrize("version", range(10))
+def test_member_joins_and_leaves_in_any_version(client: RawClient, version: int) -> None:
+    group = f"joined-in-{version}"
+    joined = join(client, group, version)
+    assert (joined.error_code, joined.generation_id, joined.leader) == (0, 1, joined.member_id)
+    assert joined.member_id.startswith("raw-7-")
+    assert [(m.member_id, bytes(m.metadata)) for m in joined.members] == [(joined.member_id, b"metadata")]
+    synced = sync(client, group, min(version, 5), joined, protocol_type="consumer", protocol_name="range")
+    assert (synced.error_code, bytes(synced.assignment)) == (0, b"assignment")
+    who = {"group_id": group, "generation_id": 1, "member_id": joined.member_id}
+    assert client.ask(HeartbeatRequest, HeartbeatResponse, min(version, 4), **who).error_code == 0
+    member = {"generation_id_or_member_epoch": 1, "member_id": joined.member_id}
+    assert commit(client, group, max(2, version), 3, **member) == 0
+    assert left(client, group, min(version, 5), joined.member_id) == 0
+    assert left(client, group, min(version, 5), joined.member_id) == 25
+
+
+def left(client: RawClient, group: str, version: int, member_id: str) -> int:
+    kinds = (LeaveGroupRequest, LeaveGroupResponse, version)
+    if version < 3:
+        return int(client.ask(*kinds, group_id=group, member_id=member_id).error_code)
+    answer = client.ask(*kinds, group_id=group, members=[{"member_id": member_id, "group_instance_id": None}])
+    assert answer.error_code == 0
+    return int(answer.members[0].error_code)
+
+
+def test_waiting_members_stop_no_other_client(living: Living, client: RawClient) -> None:
+    joined = join(client, "waiting", 9)
+    sync(client, "waiting", 5, joined)
+    answers: list[Any] = []
+
+    def wait() -> None:
+        with RawClient(living.address) as other:
+            answers.append(join(other, "waiting", 9))
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    who = {"group_id": "waiting", "generation_id": 1, "member_id": joined.member_id}
+    until(lambda: client.ask(HeartbeatRequest, HeartbeatResponse, 4, **who).error_code == 27)
+    assert join(client, "another", 9).generation_id == 1
+    assert not answers
+    again = join(client, "waiting", 9, joined.member_id)
+    waiting.join()
+    assert [again.generation_id, answers[0].generation_id, len(again.members)] == [2, 2, 2]
+
+
+@pytest.mark.parametrize("version", range(2, 10))
+def test_offsets_are_committed_and_read_in_any_version(client: RawClient, version: int) -> None:
+    group = f"committed-in-{version}"
+    assert commit(client, group, version, 17) == 0
+    for reading in range(1, 10):
+        row = committed(client, group, reading)
+        assert (row.committed_offset, row.metadata, row.error_code) == (17, "m", 0)
+        if reading >= 2:
+            assert committed(client, group, reading, everything=True).committed_offset == 17
+    assert committed(client, "nobody", 9).committed_offset == -1
+    assert committed(client, "nobody", 9, everything=True) is None
+
+
+def test_offset_of_a_topic_that_is_not_there_is_refused(client: RawClient) -> None:
+    assert commit(client, "unknown-topic", 9, 1, topic="payments") == 3
+
+
+def test_tools_see_and_delete_groups(client: RawClient) -> None:
+    joined = join(client, "seen", 9, group_instance_id="instance")
+    sync(client, "seen", 5, joined)
+    for version in range(6):
+        listed = client.ask(ListGroupsRequest, ListGroupsResponse, version, states_filter=["stable"], types_filter=[])
+        rows = {row.group_id: row for row in listed.groups}
+        assert rows["seen"].protocol_type == "consumer"
+        if version >= 4:
+            assert {row.group_state for row in rows.values()} == {"Stable"}
+        described = client.ask(DescribeGroupsRequest, DescribeGroupsResponse, version, groups=["seen", "nobody"])
+        seen, nobody = described.groups
+        assert (seen.group_state, seen.protocol_data, nobody.group_state) == ("Stable", "range", "Dead")
+        (member,) = seen.members
+        assert (member.client_id, member.client_host) == ("raw-7", "/127.0.0.1")
+        assert bytes(member.member_assignment) == b"assignment"
+    for version in range(3):
+        answer = client.ask(DeleteGroupsRequest, DeleteGroupsResponse, version, groups_names=["seen", "nobody"])
+        assert [(row.group_id, row.error_code) for row in answer.results] == [("seen", 68), ("nobody", 69)]
+    leaving = [{"member_id": "", "group_instance_id": "instance"}]
+    client.ask(LeaveGroupRequest, LeaveGroupResponse, 5, group_id="seen", members=leaving)
+    answer = client.ask(DeleteGroupsRequest, DeleteGroupsResponse, 2, groups_names=["seen"])
+    assert answer.results[0].error_code == 0
+
+
+def test_offsets_are_deleted(client: RawClient) -> None:
+    assert commit(client, "forgetful", 9, 4) == 0
+    topics = [
+        {"name": "orders", "partitions": [{"partition_index": 0}]},
+        {"name": "none", "partitions": [{"partition_index": 0}]},
+    ]
+    answer = client.ask(OffsetDeleteRequest, OffsetDeleteResponse, 0, group_id="forgetful", topics=topics)
+    assert [(t.name, t.partitions[0].error_code) for t in answer.topics] == [("orders", 0), ("none", 3)]
+    assert committed(client, "forgetful", 9).committed_offset == -1
+
+
+def test_topic_of_groups_is_compacted(living: Living) -> None:
+    assert living.cluster.network.settings[TOPICS, "__consumer_offsets"]["cleanup.policy"] == "compact"
+
+
+def test_clients_write_no_records_of_groups(client: RawClient) -> None:
+    part = {"index": 0, "records": records(b"x")}
+    fields = {"acks": -1, "timeout_ms": 5000, "transactional_id": None}
+    topics = [{"name": "__consumer_offsets", "partition_data": [part]}]
+    answer = client.ask(ProduceRequest, ProduceResponse, 9, topic_data=topics, **fields)
+    assert answer.responses[0].partition_responses[0].error_code == 17
