@@ -26,6 +26,7 @@ from controller.wire.messages.brokers import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
 )
+from controller.wire.messages.groups import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from controller.wire.messages.metadata import MetadataResponse
 from controller.wire.messages.orders import (
     LeaderAndIsrRequest,
@@ -57,6 +58,7 @@ _PAIRS: Final = (
     (AlterPartitionRequest, AlterPartitionResponse),
     (BrokerRegistrationRequest, BrokerRegistrationResponse),
     (BrokerHeartbeatRequest, BrokerHeartbeatResponse),
+    (ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse),
     (ReassignPartitionsRequest, ReassignPartitionsResponse),
     (AlterInterbrokerThrottledRatesRequest, AlterInterbrokerThrottledRatesResponse),
     (AlterInterbrokerThrottledReplicasRequest, AlterInterbrokerThrottledReplicasResponse),
@@ -94,6 +96,8 @@ __all__ = [
     "BrokerHeartbeatResponse",
     "BrokerRegistrationRequest",
     "BrokerRegistrationResponse",
+    "ConsumerGroupHeartbeatRequest",
+    "ConsumerGroupHeartbeatResponse",
     "ControlledShutdownRequest",
     "ControlledShutdownResponse",
     "DeletePartitionsRequest",
