@@ -46,6 +46,9 @@ _SHARE: Final = 20  # saving may take this part of the time, where it takes long
     "--retention", type=Amount(), default=str(RETENTION_BYTES), metavar="BYTES", help="Kept of each partition: 64MiB."
 )
 @click.option("--offsets-partitions", type=int, default=50, show_default=True, help="Partitions of __consumer_offsets.")
+@click.option(
+    "--rebalance-delay", type=int, default=200, show_default=True, help="Before the first generation of a group, in ms."
+)
 @click.option("--no-auto-create", is_flag=True, help="Create no topic that a client only names.")
 @click.option("--seed", type=int, help="Of topic ids and placements.")
 @click.option("--status", metavar="HOST:PORT", help=f"The status page; {_STATUS}, or any free port, if not said.")
@@ -75,6 +78,7 @@ def serve(
     copy_rate: int | None,
     retention: int,
     offsets_partitions: int,
+    rebalance_delay: int,
     no_auto_create: bool,
     seed: int | None,
     status: str | None,
@@ -103,6 +107,8 @@ def serve(
         fail("--retention and --copy-rate are at least 1 byte")
     if not 1 <= offsets_partitions <= PARTITIONS_MAX:
         fail(f"--offsets-partitions: {offsets_partitions} is not within 1..{PARTITIONS_MAX}")
+    if rebalance_delay < 0:
+        fail("--rebalance-delay is at least 0 ms")
     if (tls_certificate is None) != (tls_key is None) or (tls_clients_ca is not None and tls_key is None):
         fail("--tls-certificate and --tls-key go together, and --tls-clients-ca with both")
     if not 0 <= node_id < 2**31:
@@ -122,6 +128,7 @@ def serve(
             copy_rate_bytes_s=copy_rate,
             retention_bytes=retention,
             offsets_partitions=offsets_partitions,
+            rebalance_delay_ms=rebalance_delay,
             creates_topics=not no_auto_create,
             status=None if no_status else as_place("--status", status or _STATUS),
             status_may_be_elsewhere=status is None,

@@ -47,6 +47,7 @@ class Options:
     copy_rate_bytes_s: int | None
     retention_bytes: int
     offsets_partitions: int
+    rebalance_delay_ms: int
     creates_topics: bool
     status: Place | None
     status_may_be_elsewhere: bool
