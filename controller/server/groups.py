@@ -154,7 +154,7 @@ class LiveGroups:
         if not self._count:
             return None
         partition = partition_of(group, self._count)
-        places = [(each, partition) for each in ([broker_id] if broker_id is not None else self.brokers)]
+        places = [(each, partition) for each in ([broker_id] if broker_id is not None else self._members(partition))]
         for place in places:
             self._keep(place)
         found = [self._led[place] for place in places if place in self._led]
@@ -170,10 +170,17 @@ class LiveGroups:
             count += 1
         return count
 
+    def _members(self, partition: int) -> tuple[int, ...]:
+        """Brokers that may lead it, by what the first one was told that knows of it."""
+        tp = TopicPartition(OFFSETS_TOPIC, partition)
+        told = (broker.metadata.get(tp) for broker in self.brokers.values() if broker.is_up)
+        return next((said.replicas for said in told if said is not None), ())
+
     def _keep_up(self) -> None:
         count = self._count = self._counted()
         end_s = time.monotonic() + _LOAD_S
-        for place in [(broker_id, partition) for broker_id in self.brokers for partition in range(count)]:
+        places = [(member, partition) for partition in range(count) for member in self._members(partition)]
+        for place in dict.fromkeys([*self._led, *places]):
             self._keep(place, may_load=time.monotonic() < end_s)
         for place in [place for place in self._led if place[1] >= count]:
             self._unload(place)

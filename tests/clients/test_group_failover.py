@@ -47,7 +47,7 @@ class Running:
             thread.start()
 
     def _produce(self) -> None:
-        settings = {"bootstrap.servers": self._living.bootstrap, "acks": "all", "log_level": 0}
+        settings = {"bootstrap.servers": self._living.bootstrap, "enable.idempotence": True, "log_level": 0}
         producer = ck.Producer(settings)
         while not self._is_sent.wait(0.02):
             for _ in range(10):

@@ -204,6 +204,16 @@ def test_librdkafka_hears_at_once_that_there_are_no_transactions(living: Living)
     assert not caught.value.args[0].retriable()
 
 
+def test_librdkafka_hears_at_once_that_there_is_no_newer_protocol(living: Living) -> None:
+    settings = {"bootstrap.servers": living.bootstrap, "group.id": "newer", "group.protocol": "consumer"}
+    newer = ck.Consumer({**settings, "log_level": 0})
+    newer.subscribe(["orders"])
+    message = newer.poll(TIMEOUT_S)
+    assert message is not None
+    assert "not supported" in message.error().str()
+    newer.close()
+
+
 # --- Java
 
 

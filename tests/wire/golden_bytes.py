@@ -27,8 +27,10 @@ from tests.kafka_jars import VERSION, kafka_classpath
 
 FOLDER: Final = Path(__file__).parent / "golden"
 CASES: Final[dict[str, list[dict[str, Any]]]] = json.loads((FOLDER / "cases.json").read_text(encoding="utf-8"))
-# Version 13 came with Kafka 4.
-NOT_IN_KAFKA_3: Final = ("MetadataResponse", 13)
+NOT_IN_KAFKA_3: Final = frozenset(
+    {("MetadataResponse", 13), ("ConsumerGroupHeartbeatRequest", 1), ("ConsumerGroupHeartbeatResponse", 1)}
+)
+"""What came with Kafka 4."""
 _JAVA_S: Final = 120.0
 _HEADER: Final = f"""\
 # Message, version, number of the case in cases.json, body as hex: as classes of kafka-clients {VERSION} write it.
@@ -53,7 +55,7 @@ def _built(cls: Any, fields: Sequence[dict[str, Any]], values: dict[str, Any], v
         key = _key(field)
         if key in values and _has(field, version):
             value = values[key]
-            if "fields" in field:
+            if "fields" in field and value is not None:
                 inner = getattr(cls, field["type"].removeprefix("[]"))
                 value = [_built(inner, field["fields"], each, version) for each in value]
             elif field["type"] == "uuid":
@@ -78,7 +80,7 @@ def _pruned(fields: Sequence[dict[str, Any]], values: dict[str, Any], version: i
         if (key == "_tags" and not tags) or (field and not _has(field, version)):
             continue
         inner = field.get("fields") if field else None
-        kept[key] = [_pruned(inner, each, version, tags=tags) for each in value] if inner else value
+        kept[key] = [_pruned(inner, each, version, tags=tags) for each in value] if inner and value else value
     return kept
 
 
@@ -106,7 +108,7 @@ def ask_kafka() -> Kafka:
         (f"{name} {version}", number, in_version(name, version, values))
         for name, cases in CASES.items()
         for version in range(message(name).max_version + 1)
-        if (name, version) != NOT_IN_KAFKA_3
+        if (name, version) not in NOT_IN_KAFKA_3
         for number, values in enumerate(cases)
     ]
     answers = kafka(

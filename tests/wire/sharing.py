@@ -12,6 +12,7 @@ from controller.server import LiveCluster, LiveServer
 from controller.simulated.broker import Broker
 from controller.wire import Gateway, Peers
 from controller.wire.data import with_logs
+from controller.wire.groups import with_groups
 from controller.wire.remote import Credentials, RemoteHost, with_orders, with_remote_brokers
 from controller.wire.security.client import logging_in
 from controller.wire.security.users import GATEWAY
@@ -60,7 +61,7 @@ class Shared:
         cluster.start_controllers()
         finding = MemoryStore(self.server)
         stack.callback(finding.close)
-        apis = with_orders(cluster.host, with_remote_brokers(with_logs(cluster.logs)))
+        apis = with_orders(cluster.host, with_remote_brokers(with_groups(cluster.groups, with_logs(cluster.logs))))
         peers = Peers(store=finding, **self._peers)
         gateway = Gateway(cluster.controller, broker_listener=LISTENER, apis=apis, peers=peers, **self._options)
         return cluster, stack.enter_context(gateway)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import kafka
 import pytest
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
@@ -98,6 +99,21 @@ def test_no_two_producers_get_the_same_id_whichever_process_they_ask(shared: Sha
     assert len(set(ids)) == 6
     assert abs(ids[0] - ids[3]) > 1_000_000
     assert all(0 <= each < 2**63 for each in ids)
+
+
+@pytest.mark.slow
+@pytest.mark.timing("kafka-python joins a group by threads of its own.")
+def test_groups_are_coordinated_where_the_brokers_are(shared: Shared) -> None:
+    (tp,) = shared.topic("grouped", [[1, 2, 3]])
+    for number, gateway in enumerate((shared.active, shared.standby)):
+        bootstrap = f"{gateway.address.host}:{gateway.address.port}"
+        producer = kafka.KafkaProducer(bootstrap_servers=bootstrap)
+        producer.send(tp.topic, str(number).encode()).get(timeout=DEADLINE_S)
+        producer.close()
+        options = {"group_id": "g", "auto_offset_reset": "earliest", "consumer_timeout_ms": int(DEADLINE_S * 1000)}
+        consumer = kafka.KafkaConsumer(tp.topic, bootstrap_servers=bootstrap, **options)
+        assert next(consumer).value == str(number).encode()
+        consumer.close()
 
 
 def test_settings_come_from_the_store(shared: Shared) -> None:

@@ -117,6 +117,7 @@ def _options(
     copy_rate: int | None,
     retention: int,
     offsets_partitions: int,
+    rebalance_delay: int,
     no_auto_create: bool,
     status: str | None,
     no_status: bool,

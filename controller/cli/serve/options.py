@@ -62,6 +62,7 @@ class Options(Listening):
     copy_rate_bytes_s: int | None
     retention_bytes: int
     offsets_partitions: int
+    rebalance_delay_ms: int
     creates_topics: bool
     status_may_be_elsewhere: bool
 

@@ -17,6 +17,7 @@ from controller.cli.serve.options import CannotServe, Listening, Options, Place
 from controller.cli.serve.pages import Page, Pages
 from controller.cli.serve.status import Recent, Status
 from controller.codec import BadValue
+from controller.groups.requests import GroupSettings
 from controller.model.errors import ControllerError, DuplicateBrokerRegistration
 from controller.runtime.collector import tuned
 from controller.runtime.journal import Journal
@@ -71,7 +72,10 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     with_data = with_deletion(cluster.logs, with_logs(cluster.logs))
     if options.creates_topics:
         with_data = with_creation(with_data)
-    apis = with_remote_brokers(with_groups(cluster.groups, with_data, offsets_partitions=options.offsets_partitions))
+    settings = GroupSettings(initial_rebalance_delay_ms=options.rebalance_delay_ms)
+    partitions = options.offsets_partitions
+    with_all = with_groups(cluster.groups, with_data, settings=settings, offsets_partitions=partitions)
+    apis = with_remote_brokers(with_all)
     gateway = Gateway(
         cluster.controller,
         options.listen.host,

@@ -6,6 +6,7 @@
     members        JoinGroup, SyncGroup, Heartbeat, LeaveGroup
     offsets        OffsetCommit, OffsetFetch, OffsetDelete
     listing        ListGroups, DescribeGroups, DeleteGroups
+    newer          ConsumerGroupHeartbeat, which is refused
 
 `with_groups(groups, with_logs(logs))` is what `Gateway(apis=...)` takes.
 """
@@ -18,7 +19,7 @@ from typing import Final
 from controller.groups.requests import GroupSettings
 from controller.wire.apis import versions
 from controller.wire.calls import Api
-from controller.wire.groups import coordinators, listing, members, offsets
+from controller.wire.groups import coordinators, listing, members, newer, offsets
 from controller.wire.groups.hosts import Groups
 from controller.wire.groups.records import GroupRecords
 
@@ -43,6 +44,7 @@ def with_groups(
         *members.table(groups),
         *offsets.table(groups),
         *listing.table(groups),
+        *newer.TABLE,
     )
     apis = {**base, **{api.messages.api_key: api for api in rows}}
     apis.update((api.messages.api_key, api) for api in versions.table(apis))

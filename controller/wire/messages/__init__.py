@@ -28,6 +28,7 @@ from controller.wire.messages.brokers import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
 )
+from controller.wire.messages.groups import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from controller.wire.messages.metadata import MetadataResponse
 from controller.wire.messages.orders import (
     LeaderAndIsrRequest,
@@ -60,6 +61,7 @@ _PAIRS: Final = (
     (BrokerRegistrationRequest, BrokerRegistrationResponse),
     (BrokerHeartbeatRequest, BrokerHeartbeatResponse),
     (AllocateProducerIdsRequest, AllocateProducerIdsResponse),
+    (ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse),
     (ReassignPartitionsRequest, ReassignPartitionsResponse),
     (AlterInterbrokerThrottledRatesRequest, AlterInterbrokerThrottledRatesResponse),
     (AlterInterbrokerThrottledReplicasRequest, AlterInterbrokerThrottledReplicasResponse),
@@ -99,6 +101,8 @@ __all__ = [
     "BrokerHeartbeatResponse",
     "BrokerRegistrationRequest",
     "BrokerRegistrationResponse",
+    "ConsumerGroupHeartbeatRequest",
+    "ConsumerGroupHeartbeatResponse",
     "ControlledShutdownRequest",
     "ControlledShutdownResponse",
     "DeletePartitionsRequest",

@@ -1,11 +1,24 @@
-"""What coordinators write into `__consumer_offsets`: keys and values of records, as Kafka's own. A key begins with its
-version, which also says its kind: 0 and 1 an offset, 2 a group. Kafka 3.9 writes keys 1 and 2, and values 3."""
+"""Messages of consumer groups that the codec lacks, as in Kafka 3.9.
+
+* ConsumerGroupHeartbeat (68, KIP-848), which is only refused; version 1 is Kafka 4's.
+* Keys and values of the records that coordinators write into `__consumer_offsets`. A key begins with its version, which
+  also says its kind: 0 and 1 an offset, 2 a group. Kafka writes keys 1 and 2, and values 3.
+"""
 
 from __future__ import annotations
 
 from kafka.protocol.api_data import ApiData
+from kafka.protocol.api_message import ApiMessage
 
 from controller.wire.messages.schemas import SCHEMAS
+
+
+class ConsumerGroupHeartbeatRequest(ApiMessage, load_json=SCHEMAS):
+    pass
+
+
+class ConsumerGroupHeartbeatResponse(ApiMessage, load_json=SCHEMAS):
+    pass
 
 
 class OffsetCommitKey(ApiData, load_json=SCHEMAS):

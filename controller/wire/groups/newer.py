@@ -1,0 +1,30 @@
+"""ConsumerGroupHeartbeat (KIP-848): listed, so that clients that want that protocol hear at once that it is not there.
+
+Without version 1 in ApiVersions, librdkafka would wait for a group without an error.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from controller.wire.calls import Api, Call, on_groups
+from controller.wire.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from controller.wire.protocol import Answer, Messages, Request
+
+UNSUPPORTED_VERSION: Final = 35
+_MESSAGE: Final = "the consumer protocol of KIP-848 is not supported: set group.protocol=classic"
+
+
+async def refuse(_: Call, __: Request) -> Answer:
+    return {"error_code": UNSUPPORTED_VERSION, "error_message": _MESSAGE, "assignment": None}
+
+
+TABLE: Final = (
+    Api(
+        Messages(ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, range(2)),
+        refuse,
+        on_groups("READ"),
+        is_of_logs=True,
+        never_waits=True,
+    ),
+)
