@@ -44,6 +44,9 @@ _FILE: Final = click.Path(path_type=Path)
     none=f"{RETENTION_BYTES >> 20}MiB",
     help="Bytes of a partition to keep.",
 )
+@option(
+    "--rebalance-delay", type=int, metavar="MS", default=200, help="Milliseconds to wait for members of a new group."
+)
 @option("--no-auto-create", is_flag=True, help="Do not create topics that clients name.")
 @option(
     "--offsets-partitions",
@@ -133,6 +136,8 @@ def _options(
         raise ValueError("--status and --no-status exclude each other")
     if retention < 1 or copy_rate == 0:
         raise ValueError("--retention and --copy-rate: expected at least 1 byte")
+    if rebalance_delay < 0:
+        raise ValueError(f"--rebalance-delay: expected at least 0 ms, got {rebalance_delay}")
     if not 1 <= offsets_partitions <= PARTITIONS_MAX:
         raise ValueError(f"--offsets-partitions: expected 1 to {PARTITIONS_MAX}, got {offsets_partitions}")
     if (tls_certificate is None) != (tls_key is None) or (tls_clients_ca is not None and tls_key is None):
@@ -147,6 +152,7 @@ def _options(
         copy_rate_bytes_s=copy_rate,
         retention_bytes=retention,
         offsets_partitions=offsets_partitions,
+        rebalance_delay_ms=rebalance_delay,
         creates_topics=not no_auto_create,
         status=None if no_status else as_place("--status", status or _STATUS),
         status_may_be_elsewhere=status is None,
