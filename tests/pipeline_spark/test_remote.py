@@ -150,7 +150,7 @@ def test_a_server_of_spark_connect_says_and_writes_what_the_local_engine_does(
     assert there(lines, "--remote", server) == local
     assert files(tmp_path) == wanted
     assert [code for code, _, _ in local] == [2, 2, 0, 0, 1, 2, 2, 2]
-    assert [err.count("collected anew") for _, _, err in local] == [0] * 5 + [1, 1, 0]
+    assert [err.count("collected again") for _, _, err in local] == [0] * 5 + [1, 1, 0]
     assert [line.partition(": ")[0] for line in local[1][2].splitlines()] == ["cluster g1", "cluster g3"]
     assert "plans/g0.json" in wanted
     assert "out/g2/rollback/wave-0001.json" in wanted

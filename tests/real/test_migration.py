@@ -27,7 +27,7 @@ LATE = 4
 RUNS_MAX = 4
 SESSION_S = 3.0
 LONG_S = 20.0  # a session that outlives the restart of a server, also on a busy machine
-FREE = "a controller leads over TO"
+FREE = "a controller is active on TO"
 
 
 @pytest.fixture(params=NAMES)
