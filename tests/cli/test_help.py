@@ -71,6 +71,7 @@ def named(path: tuple[str, ...]) -> str:
     return " ".join(path) or "kedge"
 
 
+@pytest.mark.checklist(274)
 @pytest.mark.parametrize("path", PATHS, ids=named)
 def test_help_fits_the_columns_uncut(path: tuple[str, ...]) -> None:
     for line in shown(path).splitlines():
@@ -117,6 +118,7 @@ def test_option_has_one_short_sentence(path: tuple[str, ...]) -> None:
     assert {option.opts[0]: option.help for option in options(path) if not form.fullmatch(option.help or "")} == {}
 
 
+@pytest.mark.checklist(274)
 @pytest.mark.parametrize("path", OWN, ids=named)
 def test_option_with_a_value_has_its_default(path: tuple[str, ...]) -> None:
     context = click.Context(found(path))
@@ -131,6 +133,7 @@ def test_option_with_a_value_has_its_default(path: tuple[str, ...]) -> None:
     assert lacking == {}
 
 
+@pytest.mark.checklist(274)
 @pytest.mark.parametrize("path", OWN, ids=named)
 def test_number_has_its_unit(path: tuple[str, ...]) -> None:
     numbers = [option for option in options(path) if takes_value(option) and isinstance(option.type, NUMBERS)]

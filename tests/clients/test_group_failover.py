@@ -120,6 +120,7 @@ def leader(living: Living) -> int:
     return living.cluster.controller.query(ask).result(TIMEOUT_S)
 
 
+@pytest.mark.checklist(261)
 def test_committed_offsets_never_go_back_and_nothing_is_skipped(living: Living) -> None:
     running, watched = Running(living), Watched(living)
     try:

@@ -162,6 +162,7 @@ class Member:
             self._consumer.close()
 
 
+@pytest.mark.checklist(260)
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
 def test_librdkafka_members_share_partitions(living: Living, strategy: str) -> None:
     with ExitStack() as stack:
@@ -197,6 +198,7 @@ def test_librdkafka_admin_sees_and_deletes(living: Living) -> None:
     assert "admin-librdkafka" not in {each.group_id for each in listed}
 
 
+@pytest.mark.checklist(266)
 def test_librdkafka_hears_at_once_that_there_are_no_transactions(living: Living) -> None:
     producer = ck.Producer({"bootstrap.servers": living.bootstrap, "transactional.id": "id", "log_level": 0})
     with pytest.raises(ck.KafkaException, match="transactions are not supported") as caught:
@@ -204,6 +206,7 @@ def test_librdkafka_hears_at_once_that_there_are_no_transactions(living: Living)
     assert not caught.value.args[0].retriable()
 
 
+@pytest.mark.checklist(266)
 def test_librdkafka_hears_at_once_that_there_is_no_newer_protocol(living: Living) -> None:
     settings = {"bootstrap.servers": living.bootstrap, "group.id": "newer", "group.protocol": "consumer"}
     newer = ck.Consumer({**settings, "log_level": 0})
@@ -217,6 +220,7 @@ def test_librdkafka_hears_at_once_that_there_is_no_newer_protocol(living: Living
 # --- Java
 
 
+@pytest.mark.checklist(259)
 def test_console_consumer_reads_without_and_with_group(java: JavaTools, living: Living) -> None:
     asked = ("--topic", "orders", "--from-beginning", "--max-messages", str(RECORDS), "--timeout-ms", "20000")
     for more in ((), ("--group", f"console-{java.version}")):
@@ -224,6 +228,7 @@ def test_console_consumer_reads_without_and_with_group(java: JavaTools, living: 
         assert sorted(int(line) for line in said.split()) == [*range(RECORDS)]
 
 
+@pytest.mark.checklist(262)
 def test_consumer_groups_describes_resets_and_deletes(java: JavaTools, living: Living) -> None:
     group = f"tool-{java.version}"
     reading = consumer(living, group)
@@ -250,6 +255,7 @@ def offsets_of(said: str, group: str) -> set[tuple[int, int]]:
     return {(int(row[2]), int(row[3])) for row in rows}
 
 
+@pytest.mark.checklist(263)
 def test_kafkas_formatter_reads_the_log_of_groups(java: JavaTools, living: Living) -> None:
     group = f"dumped-{java.version}"
     reading = consumer(living, group)
@@ -274,6 +280,7 @@ def decoded(text: str) -> Iterator[Any]:
         place += 1
 
 
+@pytest.mark.checklist(266)
 def test_java_hears_at_once_that_there_are_no_transactions(living: Living) -> None:
     with driven.in_java("Producing") as producing:
         settings = {"bootstrap.servers": living.bootstrap, "transactional.id": "id"}

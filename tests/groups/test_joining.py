@@ -57,6 +57,7 @@ def test_member_that_does_not_join_again_is_removed() -> None:
     assert driven.beat(ids["a"], 1) is GroupError.UNKNOWN_MEMBER_ID
 
 
+@pytest.mark.checklist(260)
 def test_silent_member_is_removed_after_its_session() -> None:
     driven = Driven()
     ids = driven.stable("a", "b")
@@ -178,6 +179,7 @@ def test_static_member_that_is_replaced_twice_keeps_the_last_id() -> None:
         assert (driven.heard["c"].member_id, driven.beat("i-id3", 1, "i")) == ("i-id3", GroupError.NONE)
 
 
+@pytest.mark.checklist(260)
 def test_waiting_request_of_replaced_static_member_is_fenced() -> None:
     driven = Driven(initial_rebalance_delay_ms=1_000)
     assert driven.join("a", instance_id="i") is None

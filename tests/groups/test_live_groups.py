@@ -102,6 +102,7 @@ def test_groups_go_on_when_the_leader_dies(live: Groups) -> None:
     assert live.committed("other") == 8
 
 
+@pytest.mark.checklist(261)
 def test_groups_follow_a_move_of_their_partition(live: Groups) -> None:
     live.commit("other", 7)
     member_id = joined(live)

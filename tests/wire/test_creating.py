@@ -39,6 +39,7 @@ def test_named_topic_is_created(client: RawClient, version: int) -> None:
     assert asked(client, 9, name, lets=False) == {name: 0}
 
 
+@pytest.mark.checklist(264)
 def test_client_can_ask_without_creating(client: RawClient) -> None:
     assert asked(client, 9, "own-never", lets=False) == {"own-never": 3}
 
@@ -49,6 +50,7 @@ def test_only_allowed_names_are_created(client: RawClient) -> None:
     assert set(asked(client, 9, *names, lets=False).values()) == {3}
 
 
+@pytest.mark.checklist(264)
 def test_stock_producer_creates_its_topic() -> None:
     with Living(creates=True) as living:
         producer = kafka.KafkaProducer(bootstrap_servers=living.bootstrap, acks="all")

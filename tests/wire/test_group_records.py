@@ -27,6 +27,7 @@ def batch(*pairs: tuple[bytes | None, bytes | None]) -> StoredBatch:
     return StoredBatch(0, 0, Batch(bytes(builder.buffer()), len(pairs), 1))
 
 
+@pytest.mark.checklist(263)
 def test_bytes_are_those_of_kafkas_own_classes() -> None:
     encoded = CODEC.encode(list(RECORDS.values()), 1_700_000_000_000)
     read = MemoryRecords(encoded.payload).next_batch()
