@@ -104,5 +104,7 @@ def test_a_plan_with_throttles_is_refused_through_the_key_of_a_real_store(zookee
         exported(cluster, tmp_path, url, "--throttle", "1MB")
         code, out, problem = run(cluster, "submit", tmp_path / "plan", "--store", url)
         assert (code, out) == (2, "")
-        assert "the waves have throttles, which the legacy key cannot set; --no-throttle submits them without" in problem
+        assert (
+            "the waves have throttles, which the legacy key cannot set; --no-throttle submits them without" in problem
+        )
         assert cluster.store.get(keys.REASSIGN_PARTITIONS, timeout_s=CALL_S) is None
