@@ -44,9 +44,7 @@ _FILE: Final = click.Path(path_type=Path)
     none=f"{RETENTION_BYTES >> 20}MiB",
     help="Bytes of a partition to keep.",
 )
-@option(
-    "--rebalance-delay", type=int, metavar="MS", default=200, help="Milliseconds to wait for members of a new group."
-)
+@option("--rebalance-delay", type=int, metavar="MS", default=200, help="Wait of a new group for members, in ms.")
 @option("--no-auto-create", is_flag=True, help="Do not create topics that clients name.")
 @option(
     "--offsets-partitions",
