@@ -53,6 +53,7 @@ _FILE: Final = click.Path(path_type=Path)
     default=50,
     help="Count of partitions of __consumer_offsets.",
 )
+@option("--journal", type=_FILE, metavar="FOLDER", help="Folder for the journal of decisions.")
 @option("--seed", type=int, none="random", help="Number that makes topic ids and placement repeatable.")
 @group(
     CONNECTION,

@@ -64,6 +64,7 @@ class Options(Listening):
     offsets_partitions: int
     rebalance_delay_ms: int
     creates_topics: bool
+    journal: Path | None
     status_may_be_elsewhere: bool
 
 

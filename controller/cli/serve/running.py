@@ -13,6 +13,7 @@ import attrs
 from controller.cli.printing import one_line, without_place
 from controller.cli.serve import sharing
 from controller.cli.serve.beginning import create
+from controller.cli.serve.journaling import journals
 from controller.cli.serve.options import CannotServe, Listening, Options, Place
 from controller.cli.serve.pages import Page, Pages
 from controller.cli.serve.status import Recent, Status
@@ -20,7 +21,6 @@ from controller.codec import BadValue
 from controller.groups.requests import GroupSettings
 from controller.model.errors import ControllerError, DuplicateBrokerRegistration
 from controller.runtime.collector import tuned
-from controller.runtime.journal import Journal
 from controller.server import LiveCluster, LiveServer
 from controller.wire import Gateway, Peers
 from controller.wire.calls import Address
@@ -120,7 +120,7 @@ def _cluster(options: Options, shown: str, peers: Peers | None, recent: Recent, 
         seed=options.seed,
         copy_rate_bytes_s=options.copy_rate_bytes_s,
         retention_bytes=options.retention_bytes,
-        journal=lambda _: Journal(recent.sink),
+        journal=journals(options, recent.sink),
         others=lambda: remote,
     )
     stack.callback(_closed, cluster, shown)
