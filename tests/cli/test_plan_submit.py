@@ -88,8 +88,8 @@ def test_each_wave_is_a_line_and_the_end_says_how_it_was_handed_over(running: Ma
     *waves, last = done.stdout.splitlines()
     assert all(line.startswith(f"wave {n} of {len(waves)}  ") for n, line in enumerate(waves, 1))
     assert waves[0].endswith(": done")
-    assert last == f"done: {len(waves)} waves, 8 moves submitted by the admin API"
-    assert run(running, *ADMIN).stdout == "done: 0 waves, 0 moves submitted by the admin API\n"
+    assert last == f"done: {len(waves)} waves, 8 moves submitted through the admin API"
+    assert run(running, *ADMIN).stdout == "done: 0 waves, 0 moves submitted through the admin API\n"
 
 
 def test_json_is_an_object_per_wave_and_one_at_the_end(running: Made) -> None:
@@ -103,7 +103,7 @@ def test_json_is_an_object_per_wave_and_one_at_the_end(running: Made) -> None:
     }  # fmt: skip
     back = run(running, "--no-throttle", "--rollback", "--poll", "0.1s", "--timeout", "2m")
     assert back.exit_code == 0
-    assert back.stdout.splitlines()[-1].endswith("by the legacy key, without throttles")
+    assert back.stdout.splitlines()[-1].endswith("through the legacy key, without throttles")
 
 
 def test_a_plan_with_throttles_is_one_line_and_exit_code_2_where_none_pass(running: Made) -> None:
@@ -136,7 +136,7 @@ def test_a_dry_run_says_what_would_be_handed_over(running: Made) -> None:
     assert done.exit_code == 0
     first, *_, last = done.stdout.splitlines()
     assert first.endswith(": to be submitted")
-    assert last.endswith("8 moves would be submitted by the legacy key, without throttles")
+    assert last.endswith("8 moves would be submitted through the legacy key, without throttles")
     assert not list(running.folder.parent.glob("*.progress.json"))
 
 

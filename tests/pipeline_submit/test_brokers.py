@@ -100,7 +100,7 @@ def test_waves_are_handed_over_under_rates_that_are_gone_at_the_end_and_undone(
     assert replicas(cluster, TOPIC) == wanted(LAYOUT, plan, TOPIC)
     assert throttles(cluster, RACKS, TOPIC) == OPERATORS
     again = submit(living, plan)
-    assert again.stdout == "done: 0 waves, 0 moves submitted by the brokers\n"
+    assert again.stdout == "done: 0 waves, 0 moves submitted through the brokers\n"
     back = submit(living, plan, "--rollback")
     assert (back.exit_code, back.stderr) == (0, "")
     assert replicas(cluster, TOPIC) == before

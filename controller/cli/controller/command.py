@@ -66,7 +66,7 @@ def controller(**given: Any) -> None:
     The brokers (inter.broker.protocol.version 2.8 to 3.9) need no change. Start a second controller with another
     --node-id as a stand-by. Before you use it on a cluster with data, read docs/kafka-brokers.md.
 
-    Prints the address, then findings that last, on stderr, until Ctrl-C or SIGTERM.
+    Prints the address, then on stderr what is wrong for more than five seconds, until Ctrl-C or SIGTERM.
 
     Exit code: 0 ended by a signal, or handed back; 2 the options cannot be used, or the address or ZooKeeper is not
     available.

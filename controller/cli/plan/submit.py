@@ -252,5 +252,5 @@ def _say_end(outcome: Outcome, by: str, *, as_json: bool, throttles: bool) -> No
     counted = {"done": "submitted", "cancelled": "cancelled", "dry run": "would be submitted"}[outcome.end]
     told = "".join(f"; {text}" for text in outcome.told)
     (click.echo if outcome.told or outcome.end == "dry run" else confirm)(
-        clean(f"{outcome.end}: {len(outcome.waves)} waves, {outcome.sent} moves {counted} by {by}{without}{told}")
+        clean(f"{outcome.end}: {len(outcome.waves)} waves, {outcome.sent} moves {counted} through {by}{without}{told}")
     )
