@@ -15,7 +15,7 @@ Rules
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import attrs
@@ -149,11 +149,12 @@ class Coordinator:
                 self._settle(group)
         return self._output(turn)
 
-    def forget(self, partitions: Collection[TopicPartition], now_ms: int) -> Output:
-        """Nothing is committed of these partitions: they were deleted. What is there of them now is another one."""
+    def forget(self, before_ms: Mapping[TopicPartition, int], now_ms: int) -> Output:
+        """Nothing that was committed of these partitions before that time counts: they were deleted then. What is there
+        of them now is another one."""
         turn = self._turn(now_ms)
         for group in list(self.groups.values()):
-            offsets.forget(turn, group, partitions)
+            offsets.forget(turn, group, before_ms)
             self._settle(group)
         return self._output(turn)
 

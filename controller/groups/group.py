@@ -132,7 +132,7 @@ class Group:
     @property
     def rebalance_timeout_ms(self) -> int:
         """The longest that a member needs."""
-        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+        return max((max(member.rebalance_timeout_ms, 1) for member in self.members.values()), default=0)
 
     # --- protocols
 
@@ -140,10 +140,10 @@ class Group:
         """Whether somebody with these protocols can be in the group: all members have one of them."""
         if self.state is State.EMPTY:
             return bool(protocol_type and names)
-        return protocol_type == self.protocol_type and bool(names & self._common())
+        return protocol_type == self.protocol_type and (not self.members or bool(names & self._common()))
 
     def _common(self) -> set[str]:
-        counts = Counter(name for member in self.members.values() for name, _ in member.protocols)
+        counts = Counter(name for member in self.members.values() for name in {name for name, _ in member.protocols})
         return {name for name, count in counts.items() if count == len(self.members)}
 
     def elected(self) -> str:

@@ -121,6 +121,7 @@ class _Replaced:
 
     group: Group
     member: Member
+    ticket: Ticket
     old_id: str
     new_id: str
     before: tuple[tuple[tuple[str, bytes], ...], int, int]
@@ -129,8 +130,8 @@ class _Replaced:
     def done(self, turn: Turn, error: GroupError) -> None:
         """The member is answered; undone if it could not be written."""
         group, member = self.group, self.member
-        if group.members.get(self.new_id) is not member:
-            return  # it left, or was replaced again, and was answered then
+        if group.members.get(self.new_id) is not member or member.joining is not self.ticket:
+            return  # it left, was replaced again or is in a later generation, and was answered then
         if error:
             turn.answer_join(member, Joined(as_of_group(error), ""))
             group.rename(self.new_id, self.old_id)
@@ -153,6 +154,6 @@ def _replace(turn: Turn, group: Group, asked: Join, ids: tuple[str, str], ticket
     _update(turn, member, asked, ticket)
     turn.heard_of(member)
     if group.state is State.STABLE and group.elected() == group.protocol:
-        turn.append([group.record()], _Replaced(group, member, *ids, before, asked.skips_assignment))
+        turn.append([group.record()], _Replaced(group, member, ticket, *ids, before, asked.skips_assignment))
     else:
         rebalancing.begin(turn, group)

@@ -6,7 +6,7 @@ order, so of two that are under way the later one is what stays.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 
@@ -54,13 +54,17 @@ def commit(turn: Turn, group: Group, asked: Commit, ticket: Ticket) -> None:
         tp: GroupError.OFFSET_METADATA_TOO_LARGE for tp, c in asked.offsets.items() if len(c.metadata.encode()) > room
     }
     errors |= dict.fromkeys(asked.unknown, GroupError.UNKNOWN_TOPIC_OR_PARTITION)
-    kept = {tp: committed for tp, committed in asked.offsets.items() if tp not in errors}
+    kept = {tp: _stamped(c, turn.now_ms) for tp, c in asked.offsets.items() if tp not in errors}
     if not kept:
         turn.reply(ticket, OffsetErrors(errors))
         return
     group.writing.update(kept.keys())
     waiting = _Committing(group, kept, errors, ticket)
     waiting.number = turn.append([OffsetRecord(group.group_id, tp, found) for tp, found in kept.items()], waiting)
+
+
+def _stamped(committed: Committed, now_ms: int) -> Committed:
+    return committed if committed.commit_ms else attrs.evolve(committed, commit_ms=now_ms)
 
 
 def commit_flaw(group: Group, asked: Commit) -> GroupError:
@@ -98,9 +102,12 @@ class _Forgotten:
         """Nobody waits for it."""
 
 
-def forget(turn: Turn, group: Group, partitions: Collection[TopicPartition]) -> None:
-    """They are gone at once: who reads them would begin in the wrong place."""
-    gone = [tp for tp in partitions if group.offsets.pop(tp, None) is not None]
+def forget(turn: Turn, group: Group, before_ms: Mapping[TopicPartition, int]) -> None:
+    """What was committed before is gone at once: who reads it would begin in the wrong place."""
+    held = {tp: group.offsets[tp].committed.commit_ms for tp in before_ms if tp in group.offsets}
+    gone = [tp for tp, committed_ms in held.items() if committed_ms < before_ms[tp]]
+    for tp in gone:
+        del group.offsets[tp]
     if gone:
         turn.append([OffsetRecord(group.group_id, tp, None) for tp in gone], _Forgotten(group))
 

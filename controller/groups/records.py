@@ -15,7 +15,8 @@ from controller.model.values import TopicPartition
 
 @frozen
 class Committed:
-    """A committed offset. `leader_epoch` -1: the client did not say."""
+    """A committed offset. `leader_epoch` -1: the client did not say. `commit_ms` 0: when the
+    coordinator gets it."""
 
     offset: int
     leader_epoch: int = -1

@@ -11,6 +11,7 @@ Rules
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, InvalidStateError
@@ -31,6 +32,7 @@ from controller.simulated.broker import Broker
 REWRITE_BYTES: Final = 256 * 1024
 """How large a partition of `__consumer_offsets` grows before its log is rewritten."""
 _LOAD_S: Final = 0.02  # a step begins no more loads after that
+log = logging.getLogger(__name__)
 
 
 @attrs.define(eq=False)
@@ -50,6 +52,7 @@ class LiveGroups:
     _count: int = 0
     _topic_ids: dict[TopicPartition, str] = attrs.field(factory=dict)
     _gone_ids: set[str] = attrs.field(factory=set)
+    _replaced_ms: dict[TopicPartition, int] = attrs.field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         self._began = (time.time_ns() // 1_000_000, self.logs.clock())
@@ -103,7 +106,15 @@ class LiveGroups:
         for led in list(self._led.values()):
             due_ms = led.coordinator.next_ms
             if due_ms is not None and due_ms <= now_ms:
-                self._took(led, led.coordinator.tick(now_ms))
+                self._ticked(led, now_ms)
+
+    def _ticked(self, led: Led, now_ms: int) -> None:
+        """A coordinator that fails stops no other one: it is loaded again."""
+        try:
+            self._took(led, led.coordinator.tick(now_ms))
+        except Exception:
+            log.exception("the coordinator of %s on broker %d failed, and is loaded again", led.tp, led.broker_id)
+            self._unload((led.broker_id, led.tp.partition))
 
     def clean(self) -> None:
         """Logs that have grown are rewritten."""
@@ -141,9 +152,11 @@ class LiveGroups:
             if before != said.topic_id:
                 self._topic_ids[tp] = said.topic_id
                 self._gone_ids.add(before)
+                self._replaced_ms[tp] = self._now_ms()
                 replaced.append(tp)
         for each in list(self._led.values()) if replaced else ():
-            self._took(each, each.coordinator.forget(replaced, self._now_ms()))
+            before_ms = dict.fromkeys(replaced, self._now_ms() + 1)
+            self._took(each, each.coordinator.forget(before_ms, self._now_ms()))
 
     def _unknown(self, partitions: Iterable[TopicPartition]) -> frozenset[TopicPartition]:
         up = [broker.metadata for broker in self.brokers.values() if broker.is_up]
@@ -202,6 +215,7 @@ class LiveGroups:
         if may_load and led.can_load:
             led.coordinator.load(led.read().records)
             self._took(led, led.coordinator.loaded(self._now_ms()))
+            self._took(led, led.coordinator.forget(self._replaced_ms, self._now_ms()))
 
     def _unload(self, place: tuple[int, int]) -> None:
         led = self._led.pop(place)

@@ -17,7 +17,7 @@ from typing import Final
 import attrs
 
 from controller.groups import Append, Coordinator
-from controller.groups.records import Newest, RecordCodec
+from controller.groups.records import Newest, Record, RecordCodec
 from controller.groups.replies import GroupError
 from controller.model.logs import Appended, Batch, LogError
 from controller.model.values import TopicPartition
@@ -71,8 +71,9 @@ class Led:
     def read(self) -> Newest:
         """What the log says."""
         if self.newest is None:
-            self.newest = Newest()
-            self.newest.add(self.codec.decode(self.logs.committed(self.replica)))
+            newest = Newest()
+            newest.add(self.codec.decode(self.logs.committed(self.replica)))
+            self.newest = newest
         return self.newest
 
     # --- writing
@@ -87,15 +88,21 @@ class Led:
         try:
             batch = self.codec.encode([record for append in appends for record in append.records], now_ms)
         except Exception:
+            if len(appends) > 1:
+                self._send_halves(appends, now_ms)  # so that one request fails, and not all that came with it
+                return
             log.exception("records of groups could not be encoded")
             self._end(appends, GroupError.UNKNOWN_SERVER_ERROR)
             return
         if len(batch.payload) > _BATCH_BYTES and len(appends) > 1:
-            half = len(appends) // 2
-            self._send(appends[:half], now_ms)
-            self._send(appends[half:], now_ms)
+            self._send_halves(appends, now_ms)
         else:
             self._append(batch).add_done_callback(lambda done: self._end(appends, _error(done)))
+
+    def _send_halves(self, appends: Sequence[Append], now_ms: int) -> None:
+        half = len(appends) // 2
+        self._send(appends[:half], now_ms)
+        self._send(appends[half:], now_ms)
 
     def _append(self, batch: Batch) -> Future[Appended]:
         return self.logs.append(self.broker_id, self.tp, batch, acks=ACKS_ALL, timeout_ms=APPEND_MS)
@@ -119,21 +126,29 @@ class Led:
         self.is_rewriting, start = True, written.end_offset
         kept = self.read().records
         places = range(0, len(kept), _RECORDS)
-        batches = [self.codec.encode(kept[place : place + _RECORDS], now_ms) for place in places]
+        batches = [batch for place in places for batch in self._encoded(kept[place : place + _RECORDS], now_ms)]
         ends: list[GroupError] = []
 
         def done(future: Future[Appended]) -> None:
             ends.append(_error(future))
             if len(ends) == len(batches):
-                self._rewritten(start, batches, is_whole=not any(ends))
+                self._rewritten(start, batches, grown, is_whole=not any(ends))
 
         for batch in batches:
             self._append(batch).add_done_callback(done)
         if not batches:
-            self._rewritten(start, batches, is_whole=True)
+            self._rewritten(start, batches, grown, is_whole=True)
 
-    def _rewritten(self, start: int, batches: Sequence[Batch], *, is_whole: bool) -> None:
+    def _encoded(self, records: Sequence[Record], now_ms: int) -> list[Batch]:
+        batch = self.codec.encode(records, now_ms)
+        if len(batch.payload) <= _BATCH_BYTES or len(records) == 1:
+            return [batch]
+        half = len(records) // 2
+        return [*self._encoded(records[:half], now_ms), *self._encoded(records[half:], now_ms)]
+
+    def _rewritten(self, start: int, batches: Sequence[Batch], grown: int, *, is_whole: bool) -> None:
         self.is_rewriting = False
+        self.rewritten_bytes = grown  # where it failed, it is tried again when there is twice as much
         if is_whole:
             self.rewritten_bytes = sum(len(batch.payload) for batch in batches)
             self.logs.delete_before(self.replica, start)

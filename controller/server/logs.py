@@ -277,8 +277,8 @@ class LiveLogs:
             return answer
         end = base + batch.records
         promised = _Promised(replica, replica.leader_epoch, end, answer, tp, future, deadline_s)
-        if not self._kept(promised, self.clock()):
-            self._promised.append(promised)
+        if any(one.replica is replica for one in self._promised) or not self._kept(promised, self.clock()):
+            self._promised.append(promised)  # answered in the order of the log, also where this one has its replicas
         return None
 
     def _refusal(self, replica: Replica, tp: TopicPartition, batch: Batch, acks: int) -> LogError | None:
@@ -288,7 +288,8 @@ class LiveLogs:
             return LogError.MESSAGE_TOO_LARGE
         if acks == ACKS_ALL and len(replica.isr) < self._isr_min(tp):
             return LogError.NOT_ENOUGH_REPLICAS
-        return LogError.KAFKA_STORAGE_ERROR if self._shelf(replica).size_bytes > 2 * self.retention_bytes else None
+        is_full = self._shelf(replica).size_bytes > 2 * self.retention_bytes and replica.topic != OFFSETS_TOPIC
+        return LogError.KAFKA_STORAGE_ERROR if is_full else None
 
     def _has(self, replica: Replica, batch: Batch) -> bool:
         return isinstance(self._shelf(replica).sent_before(batch, replica.log), StoredBatch)
@@ -322,7 +323,7 @@ class LiveLogs:
 
     def _trim(self, replica: Replica, shelf: Shelf) -> None:
         is_kept = replica.topic == OFFSETS_TOPIC  # whoever writes it says what may go (`controller.server.groups`)
-        if not is_kept and shelf.trim(self.retention_bytes, replica.log.high_watermark):
+        if not is_kept and shelf.trim(self.retention_bytes, replica.log):
             self._follow(replica, shelf)
 
     def _delete(self, replica: Replica, shelf: Shelf, before: int) -> LogBounds:
@@ -343,15 +344,16 @@ class LiveLogs:
     def delete_older(self, replica: Replica, timestamp_ms: int) -> None:
         """The oldest batches, without a record of that time or later, are gone."""
         shelf = self._shelf(replica)
-        offset = shelf.begins_by(timestamp_ms, replica.log.high_watermark)
-        if offset > shelf.start_offset:
-            self.delete_before(replica, offset)
+        self._begin_at(replica, shelf, shelf.begins_by(timestamp_ms, replica.log))
 
     def delete_beyond(self, replica: Replica, bytes_max: int) -> None:
-        """As many of the oldest batches are gone as are too much."""
+        """The oldest batches are gone, as long as at least `bytes_max` remain."""
         shelf = self._shelf(replica)
-        if shelf.trim(bytes_max, replica.log.high_watermark):
-            self._follow(replica, shelf)
+        self._begin_at(replica, shelf, shelf.begins_within(bytes_max, replica.log))
+
+    def _begin_at(self, replica: Replica, shelf: Shelf, offset: int) -> None:
+        if offset > shelf.start_offset:
+            self.delete_before(replica, offset)
 
     def kept_bytes_of(self, replica: Replica) -> int:
         """What the records of this partition take."""

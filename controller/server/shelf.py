@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import attrs
@@ -130,27 +130,41 @@ class Shelf:
         del self._rows[:gone]
         self.start_offset = max(self.start_offset, offset)
 
-    def begins_by(self, timestamp_ms: int, high_watermark: int) -> int:
-        """Where the first batch begins that has a record of that time or later, or that is not committed."""
-        offset = self.start_offset
+    def begins_by(self, timestamp_ms: int, log: Log) -> int:
+        """Where the first batch of `log` begins that has a record of that time or later, or that is not committed."""
+        return self._after(log, lambda stored, _: stored.batch.max_timestamp_ms < timestamp_ms)
+
+    def begins_within(self, bytes_max: int, log: Log) -> int:
+        """Where the first batch of `log` begins without which fewer than `bytes_max` would remain, or that is not
+        committed."""
+        return self._after(log, lambda _, left: left >= bytes_max)
+
+    def _after(self, log: Log, goes: Callable[[StoredBatch, int], bool]) -> int:
+        """The end of the committed batches at the beginning of `log` that may go. `goes` gets each, and the bytes that
+        remain without it. Batches that a former leader took, and that were truncated, do not count."""
+        offset, left = self.start_offset, self.size_bytes
         for row in self._rows:
-            stored = row.stored
-            if stored.batch.max_timestamp_ms >= timestamp_ms or stored.end_offset > high_watermark:
+            left -= len(row.stored.batch.payload)
+            if not row.is_in(log):
+                continue
+            if row.stored.end_offset > log.high_watermark or not goes(row.stored, left):
                 break
-            offset = max(offset, stored.end_offset)
+            offset = max(offset, row.stored.end_offset)
         return offset
 
-    def trim(self, bytes_max: int, high_watermark: int) -> bool:
-        """Above `bytes_max`, delete the oldest batches below the high watermark, somewhat more than necessary so that
-        not every append deletes; returns whether any was deleted. The logs must then follow to `start_offset`."""
+    def trim(self, bytes_max: int, log: Log) -> bool:
+        """Above `bytes_max`, delete the oldest batches below the high watermark of `log`, somewhat more than necessary
+        so that not every append deletes; returns whether any was deleted. The logs must then follow to the start."""
         if self.size_bytes <= bytes_max:
             return False
         gone, left = 0, self.size_bytes
         for row in self._rows:
-            if left <= bytes_max * 7 // 8 or row.stored.end_offset > high_watermark:
+            is_truncated = not row.is_in(log)
+            if left <= bytes_max * 7 // 8 or (row.stored.end_offset > log.high_watermark and not is_truncated):
                 break
             left -= len(row.stored.batch.payload)
-            self.start_offset = max(self.start_offset, row.stored.end_offset)
+            if not is_truncated:
+                self.start_offset = max(self.start_offset, row.stored.end_offset)
             gone += 1
         del self._rows[:gone]
         self.size_bytes = left

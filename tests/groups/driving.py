@@ -106,6 +106,10 @@ class Driven:
             self._took(self.coordinator.tick(self.now_ms))
         self.now_ms = end_ms
 
+    def forget(self, before_ms: Mapping[TopicPartition, int]) -> None:
+        """Topics were made anew at these times."""
+        self._took(self.coordinator.forget(before_ms, self.now_ms))
+
     def reloaded(self) -> Driven:
         """Another coordinator, with what the log has."""
         other = Driven(self.log)

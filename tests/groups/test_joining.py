@@ -205,3 +205,45 @@ def test_static_member_that_is_away_stays_until_its_session_ends() -> None:
     assert isinstance(answer, Joined)
     assert {m.member_id for m in answer.members} == {ids["a"], "b-id2"}
     assert driven.sync("b", "b-id2", answer.generation, b=b"x") == Synced(GroupError.NONE, "consumer", "range", b"x")
+
+
+def test_member_without_rebalance_timeout_stops_no_clock() -> None:
+    driven = Driven()
+    ids = driven.stable("a")
+    driven.join("s", instance_id="one", rebalance_timeout_ms=0)
+    driven.join("a", ids["a"])
+    driven.leave(ids["a"])
+    driven.wait(1_000)  # the static member is away, and stays until its session ends
+    assert driven.coordinator.next_ms is not None
+
+
+def test_protocol_that_is_named_twice_counts_once() -> None:
+    driven = Driven()
+    answer = driven.join("a", protocols=[("range", b""), ("range", b"")])
+    assert (answer.error, answer.protocol) == (GroupError.NONE, "range")
+
+
+def test_first_rebalance_that_all_have_left_takes_the_next_one() -> None:
+    driven = Driven(initial_rebalance_delay_ms=3_000)
+    driven.join("a")
+    (member_id,) = driven.coordinator.groups["g"].members
+    driven.leave(member_id)
+    driven.join("b")
+    driven.wait(6_000)
+    assert driven.heard["b"].error is GroupError.NONE
+
+
+def test_static_member_that_comes_back_is_answered_if_it_does_not_sync_in_time() -> None:
+    driven = Driven()
+    leader = driven.join("leader")
+    driven.join("b", instance_id="one")
+    driven.join("leader", leader.member_id)
+    group = driven.coordinator.groups["g"]
+    driven.sync("leader", leader.member_id, group.generation, leader=b"all")
+    assert (group.state.value, len(group.unsynced)) == ("Stable", 1)
+    driven.holds = True
+    assert driven.join("again", instance_id="one") is None
+    for _ in range(REBALANCE_MS // 5_000):
+        driven.wait(5_000)
+        driven.beat(leader.member_id, group.generation)
+    assert driven.heard["again"].error is GroupError.UNKNOWN_MEMBER_ID

@@ -199,3 +199,35 @@ def test_new_leader_answers_when_it_knows_what_was_acknowledged(live: Groups) ->
     with live.cluster.lock:
         replica.epoch_start = replica.log.end_offset
     assert live.committed("g") == 1
+
+
+def test_full_partition_of_groups_takes_commits() -> None:
+    with LiveCluster(LiveServer(), {1: None}, seed=1, retention_bytes=200) as cluster:
+        cluster.groups.begin(GroupRecords())
+        cluster.until_ready(WAIT_S)
+        topics = {OFFSETS.topic: NewTopic(1, 1), TP.topic: NewTopic(1, 1)}
+        cluster.controller.admin.create_topics(topics).all().result(WAIT_S)
+        live = Groups(cluster)
+        for number in range(15):
+            live.commit("g", number)
+        assert live.committed("g") == 14
+
+
+def test_large_metadata_are_rewritten_in_several_batches(live: Groups) -> None:
+    live.groups.rewrite_bytes = 1_500_000
+    many = [TopicPartition("orders", 0)]
+    for number in range(900):
+        answer = live.ask(Commit(f"group {number}", {tp: Committed(number, metadata="x" * 2_000) for tp in many}))
+        assert answer == OffsetErrors({TP: GroupError.NONE})
+    until(lambda: start(live) > 0)
+    live.cluster.kill_broker(live.leader)
+    assert [live.committed(f"group {number}") for number in (0, 450, 899)] == [0, 450, 899]
+
+
+def test_request_that_cannot_be_written_fails_alone(live: Groups) -> None:
+    live.commit("g", 1)
+    with live.cluster.lock:  # so that both are there at once
+        bad = live.groups.ask(None, Commit("x" * 40_000, {TP: Committed(1)}))
+        good = live.groups.ask(None, Commit("g", {TP: Committed(2)}))
+    assert bad.result(WAIT_S) == OffsetErrors({TP: GroupError.UNKNOWN_SERVER_ERROR})
+    assert good.result(WAIT_S) == OffsetErrors({TP: GroupError.NONE})

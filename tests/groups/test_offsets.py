@@ -143,3 +143,13 @@ def test_offsets_of_other_kinds_of_groups_are_kept_while_it_has_members() -> Non
     driven.stable("a")
     driven.coordinator.groups["g"].protocol_type = "connect"
     assert driven.ask(DeleteOffsets("g", (TP,))) == Answered(GroupError.NON_EMPTY_GROUP)
+
+
+def test_offsets_of_a_former_topic_are_forgotten_and_later_ones_stay() -> None:
+    driven = Driven()
+    driven.ask(Commit("g", {TP: Committed(1, commit_ms=10)}))
+    driven.forget({TP: 20})
+    assert driven.committed() is None
+    driven.ask(Commit("g", {TP: Committed(2, commit_ms=20)}))
+    driven.forget({TP: 20})
+    assert driven.committed() == 2

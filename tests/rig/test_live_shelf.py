@@ -112,9 +112,11 @@ def test_so_many_producers_are_remembered() -> None:
 
 def test_the_oldest_go_where_there_is_too_much_but_never_what_is_not_committed() -> None:
     shelf, log = filled(*[batch() for _ in range(10)])
-    assert not shelf.trim(1000, log.high_watermark)
-    assert not shelf.trim(500, 0)
-    assert shelf.trim(500, log.high_watermark)
+    assert not shelf.trim(1000, log)
+    log.high_watermark = 0
+    assert not shelf.trim(500, log)
+    log.high_watermark = log.end_offset
+    assert shelf.trim(500, log)
     assert shelf.size_bytes <= 500
     log.delete_before(shelf.start_offset)
     assert (log.start_offset, log.size_bytes) == (shelf.start_offset, shelf.size_bytes)
@@ -129,3 +131,20 @@ def test_the_first_record_of_a_time_and_the_newest_are_found_among_what_is_commi
     assert (since.base_offset, newest.base_offset) == (3, 3)
     log.high_watermark = 3
     assert shelf.since(log, 6) is None
+
+
+def test_batches_that_were_truncated_do_not_count_for_retention() -> None:
+    shelf, leader = filled(batch(ms=100))
+    shelf.put(batch(ms=1), leader.end_offset, 0)  # of a former leader, and copied by nobody
+    leader.append(shelf.put(batch(ms=100), leader.end_offset, 1))
+    leader.high_watermark = leader.end_offset
+    assert shelf.begins_by(50, leader) == 0
+    assert shelf.begins_by(150, leader) == 6
+
+
+def test_no_less_remains_than_retention_bytes() -> None:
+    shelf, log = filled(*[batch() for _ in range(11)])
+    assert shelf.begins_within(1_000, log) == 3
+    assert shelf.begins_within(1_050, log) == 0
+    shelf, log = filled(batch(size=1_500))
+    assert shelf.begins_within(1_000, log) == 0

@@ -29,6 +29,9 @@ CREATED_MAX: Final = 100
 _LETS_SINCE: Final = 4
 _CREATE_S: Final = 30.0
 _BY_DEFAULT: Final = -1
+_MISSING: Final = 3
+_LATER: Final = (0, 7, 36)
+"""Created, or will be: none, REQUEST_TIMED_OUT, TOPIC_ALREADY_EXISTS."""
 
 
 def with_creation(base: Mapping[int, Api]) -> dict[int, Api]:
@@ -40,10 +43,20 @@ def with_creation(base: Mapping[int, Api]) -> dict[int, Api]:
         if names:
             missing = await asyncio.wrap_future(call.controller.query(lambda view: _missing(view, names)))
             new = {name: NewTopic(_BY_DEFAULT, _BY_DEFAULT) for name in missing[:CREATED_MAX]}
-            await outcomes(call.admin.create_topics(new, timeout_s=_CREATE_S))  # what is wrong with one, Metadata says
+            created = await outcomes(call.admin.create_topics(new, timeout_s=_CREATE_S))
+            failed = {name: one.error_code for name, one in created.items() if one.error_code not in _LATER}
+            return _with_errors(await metadata.handler(call, request), failed)
         return await metadata.handler(call, request)
 
     return {**base, MetadataRequest.API_KEY: attrs.evolve(metadata, handler=creating)}
+
+
+def _with_errors(answer: Answer | None, failed: Mapping[str, int]) -> Answer | None:
+    """The topics that cannot be created say why: clients try again where one is only missing."""
+    for row in (answer or {}).get("topics", ()):
+        if row["error_code"] == _MISSING and row["name"] in failed:
+            row["error_code"] = failed[row["name"]]
+    return answer
 
 
 def _named(call: Call, request: Request) -> list[str]:
