@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import pytest
@@ -164,13 +165,19 @@ def start(live: Groups) -> int:
     return live.cluster.logs.bounds(None, OFFSETS).result(WAIT_S).start_offset
 
 
-def test_log_of_groups_is_not_cut_by_retention() -> None:
-    with LiveCluster(LiveServer(), {1: None}, seed=1, retention_bytes=1_000) as cluster:
+@contextmanager
+def alone(retention_bytes: int) -> Iterator[Groups]:
+    """One broker, which keeps so many bytes of each partition."""
+    with LiveCluster(LiveServer(), {1: None}, seed=1, retention_bytes=retention_bytes) as cluster:
         cluster.groups.begin(GroupRecords())
         cluster.until_ready(WAIT_S)
         topics = {OFFSETS.topic: NewTopic(1, 1), TP.topic: NewTopic(1, 1)}
         cluster.controller.admin.create_topics(topics).all().result(WAIT_S)
-        live = Groups(cluster)
+        yield Groups(cluster)
+
+
+def test_log_of_groups_is_not_cut_by_retention() -> None:
+    with alone(retention_bytes=1_000) as live:
         for number in range(15):
             live.commit(f"group {number}", number)
         assert start(live) == 0
@@ -202,12 +209,7 @@ def test_new_leader_answers_when_it_knows_what_was_acknowledged(live: Groups) ->
 
 
 def test_full_partition_of_groups_takes_commits() -> None:
-    with LiveCluster(LiveServer(), {1: None}, seed=1, retention_bytes=200) as cluster:
-        cluster.groups.begin(GroupRecords())
-        cluster.until_ready(WAIT_S)
-        topics = {OFFSETS.topic: NewTopic(1, 1), TP.topic: NewTopic(1, 1)}
-        cluster.controller.admin.create_topics(topics).all().result(WAIT_S)
-        live = Groups(cluster)
+    with alone(retention_bytes=200) as live:
         for number in range(15):
             live.commit("g", number)
         assert live.committed("g") == 14
@@ -215,9 +217,8 @@ def test_full_partition_of_groups_takes_commits() -> None:
 
 def test_large_metadata_are_rewritten_in_several_batches(live: Groups) -> None:
     live.groups.rewrite_bytes = 1_500_000
-    many = [TopicPartition("orders", 0)]
     for number in range(900):
-        answer = live.ask(Commit(f"group {number}", {tp: Committed(number, metadata="x" * 2_000) for tp in many}))
+        answer = live.ask(Commit(f"group {number}", {TP: Committed(number, metadata="x" * 2_000)}))
         assert answer == OffsetErrors({TP: GroupError.NONE})
     until(lambda: start(live) > 0)
     live.cluster.kill_broker(live.leader)
