@@ -107,6 +107,7 @@ def test_a_stream_that_cannot_be_run_as_asked_is_exit_code_2_and_writes_nothing(
 def test_a_folder_that_is_no_checkpoint_of_this_version_is_refused_and_left(
     name: str, text: str, said: str, tmp_path: Path
 ) -> None:
+    pytest.importorskip("pyspark")
     write(tmp_path / "journal", written())
     folder = tmp_path / "checkpoint"
     folder.mkdir()
