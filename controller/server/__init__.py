@@ -3,6 +3,8 @@
     store     clients of the store, in memory or real
     node      a controller in its own threads, whose callbacks reach the simulated brokers
     shelf     the records of a partition, stored once for all of its replicas
+    shelves   those of all partitions, and the deletion of the oldest
+    futures   answers for callers in other threads
     logs      the requests of clients: append, read, look up offsets; and the requests that wait
     led_groups a coordinator of consumer groups with its log
     groups    the coordinators that each broker leads
@@ -20,7 +22,8 @@ broker runs under one lock.
 from __future__ import annotations
 
 from controller.server.cluster import LiveCluster
-from controller.server.logs import RETENTION_BYTES, LiveLogs
+from controller.server.logs import LiveLogs
+from controller.server.shelves import RETENTION_BYTES
 from controller.server.store import LiveServer
 
 __all__ = ["RETENTION_BYTES", "LiveCluster", "LiveLogs", "LiveServer"]

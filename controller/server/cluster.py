@@ -28,9 +28,10 @@ from controller.metrics import BrokerMeters
 from controller.model.values import BrokerRegistration, Endpoint, Settings, TopicPartition
 from controller.server.configs import StoredSettings
 from controller.server.groups import LiveGroups
-from controller.server.logs import RETENTION_BYTES, LiveLogs, LogEnd
+from controller.server.logs import LiveLogs, LogEnd
 from controller.server.node import LiveHost, LiveNode, Others
 from controller.server.retention import Retention
+from controller.server.shelves import RETENTION_BYTES, Shelves
 from controller.server.steps import TICK_S, Steps
 from controller.server.store import LiveServer
 from controller.simulated.broker import Broker, Life
@@ -94,10 +95,11 @@ class LiveCluster:
         self.nodes = {i: LiveNode(i, server, LiveHost(i, *host, others and others()), *made) for i in ids}
         self.copying = Copying(self.brokers, timeline, copy_rate_bytes_s)
         calls = (self._steps.soon, self.copying.catch_up)
-        kept = (retention_bytes, server.first_producer_id)
+        self._shelves = Shelves(self.brokers, retention_bytes)
+        kept = (self._shelves, server.first_producer_id)
         self.logs = LiveLogs(self.brokers, self.network.settings, *calls, *kept)
         self.groups = LiveGroups(self.brokers, self.logs, self._steps.soon)
-        self._retention = Retention(self.brokers, self.network.settings, self.logs)
+        self._retention = Retention(self.brokers, self.network.settings, self._shelves)
         self.duties = {b: self._duties(broker, timeline, lag_max_ms) for b, broker in self.brokers.items()}
 
     def _set(self, kind: str, name: str, configs: Mapping[str, str]) -> None:
@@ -265,7 +267,7 @@ class LiveCluster:
         self.groups.step()
         if now_s - self._cleaned_s > _CLEAN_S:
             self._cleaned_s = now_s
-            self.logs.clean()
+            self._shelves.clean()
             self.groups.clean()
             self._retention.clean()
         return moved or self.logs.is_waited_for

@@ -14,9 +14,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future, InvalidStateError
-from contextlib import suppress
-from typing import Any, Final
+from concurrent.futures import Future
+from typing import Final
 
 import attrs
 
@@ -25,6 +24,7 @@ from controller.groups.records import RecordCodec
 from controller.groups.replies import GroupError, Listed, Reply
 from controller.groups.requests import Commit, DeleteOffsets, FetchOffsets, GroupRequest, GroupSettings
 from controller.model.values import TopicPartition
+from controller.server.futures import complete, work_for
 from controller.server.led_groups import Led
 from controller.server.logs import LiveLogs
 from controller.simulated.broker import Broker
@@ -67,7 +67,7 @@ class LiveGroups:
     def ask(self, broker_id: int | None, asked: GroupRequest) -> Future[Reply]:
         """The answer of the coordinator of the group, if that is on this broker (None: wherever it is)."""
         future: Future[Reply] = Future()
-        self._do(future, lambda: self._ask(broker_id, asked, future))
+        self.soon(work_for(future, lambda: self._ask(broker_id, asked, future)))
         return future
 
     def listed(self, broker_id: int | None) -> Future[tuple[GroupError, list[Listed]]]:
@@ -80,20 +80,10 @@ class LiveGroups:
             ours = [led.coordinator for led in self._led.values() if broker_id in {None, led.broker_id}]
             is_whole = all(coordinator.is_loaded for coordinator in ours)
             error = GroupError.NONE if is_whole else GroupError.COORDINATOR_LOAD_IN_PROGRESS
-            _answer(future, (error, [listed for coordinator in ours for listed in coordinator.listed()]))
+            complete(future, (error, [listed for coordinator in ours for listed in coordinator.listed()]))
 
-        self._do(future, ask)
+        self.soon(work_for(future, ask))
         return future
-
-    def _do(self, future: Future[Any], work: Callable[[], None]) -> None:
-        def run() -> None:
-            try:
-                work()
-            except Exception as error:  # noqa: BLE001 - it goes to whoever asked
-                with suppress(InvalidStateError):
-                    future.set_exception(error)
-
-        self.soon(run)
 
     # --- what is done about it, by the thread that steps
 
@@ -129,7 +119,7 @@ class LiveGroups:
     def _ask(self, broker_id: int | None, asked: GroupRequest, future: Future[Reply]) -> None:
         led = self._coordinator(broker_id, asked.group)
         if led is None:
-            _answer(future, refused(asked, GroupError.NOT_COORDINATOR))
+            complete(future, refused(asked, GroupError.NOT_COORDINATOR))
             return
         if isinstance(asked, FetchOffsets):
             self._forget(led, self._topic_ids if asked.wanted is None else asked.wanted)
@@ -225,7 +215,7 @@ class LiveGroups:
 
     def _took(self, led: Led, output: Output) -> None:
         for future, reply in output.replies:
-            _answer(future, reply)
+            complete(future, reply)
         led.due += output.appends
         if led.due and not self._is_sending:
             self._is_sending = True
@@ -243,9 +233,3 @@ class LiveGroups:
         """Of the wall when this was made, and by the clock of the logs from then on: it never goes back."""
         began_ms, began_s = self._began
         return began_ms + int((self.logs.clock() - began_s) * 1000)
-
-
-def _answer(future: Future[Any], answer: Any) -> None:
-    """Whoever asked may have gone meanwhile."""
-    with suppress(InvalidStateError):
-        future.set_result(answer)

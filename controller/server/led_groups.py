@@ -119,7 +119,7 @@ class Led:
 
     def clean(self, bytes_max: int, now_ms: int) -> None:
         """The log is rewritten if it has more than so many bytes, and twice as many as the last time."""
-        written, grown = self.replica.log, self.logs.kept_bytes_of(self.replica)
+        written, grown = self.replica.log, self.logs.shelves.of(self.replica).size_bytes
         is_settled = self.coordinator.is_loaded and not self.due and written.high_watermark == written.end_offset
         if not is_settled or self.is_rewriting or grown <= max(bytes_max, 2 * self.rewritten_bytes):
             return
@@ -151,7 +151,7 @@ class Led:
         self.rewritten_bytes = grown  # where it failed, it is tried again when there is twice as much
         if is_whole:
             self.rewritten_bytes = sum(len(batch.payload) for batch in batches)
-            self.logs.delete_before(self.replica, start)
+            self.logs.shelves.delete_before(self.replica, start)
 
 
 def _error(done: Future[Appended]) -> GroupError:

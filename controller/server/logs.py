@@ -8,8 +8,6 @@
 * A fetch is answered when there are `min_bytes`, when there is an error, or when its time is over.
 * A read-only partition (KIP-694) refuses records with POLICY_VIOLATION, because producers do not retry it and a retry
   could not succeed. A batch that was taken before is still acknowledged to an idempotent producer that sends it again.
-* The newest `retention_bytes` of each partition are kept. Records above the high watermark cannot be deleted: at twice
-  that size the disk counts as full.
 * A partition whose leader raises (its log, or one of its settings) is answered with KAFKA_STORAGE_ERROR, which clients
   retry; the other partitions of the request are answered as usual. A batch that waits for replicas keeps waiting.
 * Any thread may call the methods; their work is done by the thread that steps. Limits on copying do not affect
@@ -21,14 +19,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from concurrent.futures import Future, InvalidStateError
-from contextlib import suppress
+from concurrent.futures import Future
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import attrs
 
-from controller.groups import OFFSETS_TOPIC
 from controller.model.logs import (
     NO_EPOCH,
     Appended,
@@ -43,13 +39,14 @@ from controller.model.logs import (
 from controller.model.reductions import OFFLINE, ONLINE
 from controller.model.values import ALL_BROKERS, BROKERS, TOPICS, TopicPartition
 from controller.server import reading
+from controller.server.futures import complete, work_for
 from controller.server.shelf import Shelf
-from controller.simulated.broker import Broker, ReplicaId
+from controller.server.shelves import Shelves
+from controller.simulated.broker import Broker
 from controller.simulated.replica import Replica, Role
 
 ACKS_ALL: Final = -1
 NO_OFFSET: Final = -1
-RETENTION_BYTES: Final = 64 * 1024 * 1024
 READ_ONLY_MESSAGE: Final = "the partition is read-only, because it is to be removed from its topic"
 _BATCH_BYTES_MAX: Final = 1_048_588  # Kafka's default of max.message.bytes
 
@@ -93,16 +90,15 @@ class _Waiting:
 class LiveLogs:
     """The logs of `brokers` as clients see them. `settings`: of topics and brokers, by kind and name. `soon`: has a
     call made by the thread that steps; `copied`: lets followers copy at once what a leader appended, where no rate
-    limits them. `clock`: seconds, for the deadlines of requests that wait."""
+    limits them. `shelves`: the records. `clock`: seconds, for the deadlines of requests that wait."""
 
     brokers: Mapping[int, Broker]
     settings: Mapping[tuple[str, str], Mapping[str, str]]
     soon: Callable[[Callable[[], None]], None]
     copied: Callable[[Replica], None]
-    retention_bytes: int = RETENTION_BYTES
+    shelves: Shelves
     first_producer_id: int = 1001
     clock: Callable[[], float] = time.monotonic
-    _shelves: dict[ReplicaId, Shelf] = attrs.field(factory=dict)
     _promised: list[_Promised] = attrs.field(factory=list)
     _waiting: list[_Waiting] = attrs.field(factory=list)
     _producer_ids: int = 0
@@ -120,9 +116,9 @@ class LiveLogs:
             work = partial(self._append, tp=tp, batch=batch, acks=acks, deadline_s=deadline_s, future=future)
             answer = self._led(Appended, work, broker_id, tp)
             if answer is not None:
-                _answer(future, answer)
+                complete(future, answer)
 
-        self._do(future, append)
+        self.soon(work_for(future, append))
         return future
 
     def fetch(
@@ -138,7 +134,7 @@ class LiveLogs:
         after `wait_ms` what is there, possibly nothing."""
         future: Future[dict[TopicPartition, Fetched]] = Future()
         waiting = _Waiting(broker_id, wanted, bytes_max, bytes_min, future, self.clock() + wait_ms / 1000)
-        self._do(future, lambda: self._waiting.append(waiting) if not self._fetched(waiting) else None)
+        self.soon(work_for(future, lambda: self._waiting.append(waiting) if not self._fetched(waiting) else None))
         return future
 
     def bounds(
@@ -155,7 +151,11 @@ class LiveLogs:
         future: Future[LogBounds] = Future()
         asked = (broker_id, tp, leader_epoch)
         work = partial(reading.bounds, since_ms=since_ms, is_debugging=is_debugging)
-        self._do(future, lambda: _answer(future, self._led(LogBounds, work, *asked, is_debugging=is_debugging)))
+
+        def bounds() -> None:
+            complete(future, self._led(LogBounds, work, *asked, is_debugging=is_debugging))
+
+        self.soon(work_for(future, bounds))
         return future
 
     def end_of_epoch(
@@ -164,14 +164,14 @@ class LiveLogs:
         """Where the records of the leader epoch `asked` end in the log of the leader."""
         future: Future[EpochEnd] = Future()
         work = partial(reading.end_of_epoch, asked=asked)
-        self._do(future, lambda: _answer(future, self._led(EpochEnd, work, broker_id, tp, leader_epoch)))
+        self.soon(work_for(future, lambda: complete(future, self._led(EpochEnd, work, broker_id, tp, leader_epoch))))
         return future
 
     def delete_records(self, broker_id: int | None, tp: TopicPartition, before: int) -> Future[LogBounds]:
         """The log begins at `before` (-1: the high watermark), or later if it did already."""
         future: Future[LogBounds] = Future()
         work = partial(self._delete, before=before)
-        self._do(future, lambda: _answer(future, self._led(LogBounds, work, broker_id, tp)))
+        self.soon(work_for(future, lambda: complete(future, self._led(LogBounds, work, broker_id, tp))))
         return future
 
     def new_producer_id(self) -> Future[int]:
@@ -179,21 +179,11 @@ class LiveLogs:
         future: Future[int] = Future()
 
         def next_id() -> None:
-            _answer(future, self.first_producer_id + self._producer_ids)
+            complete(future, self.first_producer_id + self._producer_ids)
             self._producer_ids += 1
 
-        self._do(future, next_id)
+        self.soon(work_for(future, next_id))
         return future
-
-    def _do(self, future: Future[Any], work: Callable[[], Any]) -> None:
-        def run() -> None:
-            try:
-                work()
-            except Exception as error:  # noqa: BLE001 - it is raised to the caller, by the future
-                with suppress(InvalidStateError):
-                    future.set_exception(error)
-
-        self.soon(run)
 
     # --- the work, in the thread that steps
 
@@ -208,23 +198,12 @@ class LiveLogs:
         """Whether a request waits for brokers to copy."""
         return bool(self._promised)
 
-    @property
-    def kept_bytes(self) -> int:
-        """Bytes of all stored records, each counted once."""
-        return sum(shelf.size_bytes for shelf in list(self._shelves.values()))
-
-    def clean(self) -> None:
-        """The records of partitions without any replica are deleted."""
-        held = {place for broker in self.brokers.values() for place in broker.replicas}
-        for place in [place for place in self._shelves if place not in held]:
-            del self._shelves[place]
-
     def close(self) -> None:
         """All waiting requests get an error upon which clients retry."""
         for promised in self._promised:
-            _answer(promised.future, Appended(LogError.NOT_LEADER_OR_FOLLOWER))
+            complete(promised.future, Appended(LogError.NOT_LEADER_OR_FOLLOWER))
         for waiting in self._waiting:
-            _answer(waiting.future, {tp: Fetched(LogError.NOT_LEADER_OR_FOLLOWER) for tp in waiting.wanted})
+            complete(waiting.future, {tp: Fetched(LogError.NOT_LEADER_OR_FOLLOWER) for tp in waiting.wanted})
         self._promised, self._waiting = [], []
 
     def replicas(self, tp: TopicPartition) -> dict[int, Replica]:
@@ -242,7 +221,7 @@ class LiveLogs:
 
     def committed(self, replica: Replica) -> Iterator[StoredBatch]:
         """All batches below its high watermark that are still there."""
-        shelf = self._shelf(replica)
+        shelf = self.shelves.of(replica)
         return shelf.read(replica.log, shelf.start_offset, sys.maxsize)
 
     # --- writing
@@ -269,7 +248,7 @@ class LiveLogs:
             replica.log.append(shelf.put(batch, base, replica.leader_epoch))
             replica.advance()
             self.copied(replica)
-            self._trim(replica, shelf)
+            self.shelves.trim(replica)
         else:
             base = found.base_offset
         answer = Appended(LogError.NONE, base, shelf.start_offset)
@@ -288,11 +267,10 @@ class LiveLogs:
             return LogError.MESSAGE_TOO_LARGE
         if acks == ACKS_ALL and len(replica.isr) < self._isr_min(tp):
             return LogError.NOT_ENOUGH_REPLICAS
-        is_full = self._shelf(replica).size_bytes > 2 * self.retention_bytes and replica.topic != OFFSETS_TOPIC
-        return LogError.KAFKA_STORAGE_ERROR if is_full else None
+        return LogError.KAFKA_STORAGE_ERROR if self.shelves.is_full(replica) else None
 
     def _has(self, replica: Replica, batch: Batch) -> bool:
-        return isinstance(self._shelf(replica).sent_before(batch, replica.log), StoredBatch)
+        return isinstance(self.shelves.of(replica).sent_before(batch, replica.log), StoredBatch)
 
     def _isr_min(self, tp: TopicPartition) -> int:
         return self._setting(tp.topic, "min.insync.replicas", "min.insync.replicas", 1)
@@ -310,7 +288,7 @@ class LiveLogs:
         if answer is None and now_s >= one.deadline_s:
             answer = Appended(LogError.REQUEST_TIMED_OUT)
         if answer is not None:
-            _answer(one.future, answer)
+            complete(one.future, answer)
         return answer is not None
 
     def _outcome(self, one: _Promised) -> Appended | None:
@@ -321,52 +299,13 @@ class LiveLogs:
         is_led = replica.role is Role.LEADER and replica.leader_epoch == one.leader_epoch
         return None if is_led else Appended(LogError.NOT_LEADER_OR_FOLLOWER)
 
-    def _trim(self, replica: Replica, shelf: Shelf) -> None:
-        is_kept = replica.topic == OFFSETS_TOPIC  # whoever writes it says what may go (`controller.server.groups`)
-        if not is_kept and shelf.trim(self.retention_bytes, replica.log):
-            self._follow(replica, shelf)
-
     def _delete(self, replica: Replica, shelf: Shelf, before: int) -> LogBounds:
         end = replica.log.high_watermark
         before = end if before == NO_OFFSET else before
         if not 0 <= before <= end:
             return LogBounds(LogError.OFFSET_OUT_OF_RANGE)
-        if before > shelf.start_offset:
-            self.delete_before(replica, before)
+        self.shelves.delete_before(replica, before)
         return LogBounds(LogError.NONE, shelf.start_offset)
-
-    def delete_before(self, replica: Replica, offset: int) -> None:
-        """What is below `offset`, which is not above the high watermark, is gone from every log that holds it."""
-        shelf = self._shelf(replica)
-        shelf.delete_before(offset)
-        self._follow(replica, shelf)
-
-    def delete_older(self, replica: Replica, timestamp_ms: int) -> None:
-        """The oldest batches, without a record of that time or later, are gone."""
-        shelf = self._shelf(replica)
-        self._begin_at(replica, shelf, shelf.begins_by(timestamp_ms, replica.log))
-
-    def delete_beyond(self, replica: Replica, bytes_max: int) -> None:
-        """The oldest batches are gone, as long as at least `bytes_max` remain."""
-        shelf = self._shelf(replica)
-        self._begin_at(replica, shelf, shelf.begins_within(bytes_max, replica.log))
-
-    def _begin_at(self, replica: Replica, shelf: Shelf, offset: int) -> None:
-        if offset > shelf.start_offset:
-            self.delete_before(replica, offset)
-
-    def kept_bytes_of(self, replica: Replica) -> int:
-        """What the records of this partition take."""
-        return self._shelf(replica).size_bytes
-
-    def _follow(self, replica: Replica, shelf: Shelf) -> None:
-        for broker in self.brokers.values():
-            held = broker.replicas.get((replica.topic_id, replica.partition))
-            if held is None:
-                continue
-            with broker.isolated(held):
-                if held.log.end_offset >= shelf.start_offset:
-                    held.log.delete_before(shelf.start_offset)
 
     # --- reading
 
@@ -384,7 +323,7 @@ class LiveLogs:
         is_enough = one.bytes_max - left >= one.bytes_min
         if not (is_over or is_enough or any(fetched.error for fetched in found.values())):
             return False
-        _answer(one.future, found)
+        complete(one.future, found)
         return True
 
     # --- the replica that answers
@@ -405,7 +344,7 @@ class LiveLogs:
         if isinstance(replica, LogError):
             return kind(replica)
         with self.brokers[replica.broker].isolated(replica):
-            return work(replica, self._shelf(replica))
+            return work(replica, self.shelves.of(replica))
         return kind(LogError.KAFKA_STORAGE_ERROR)
 
     def _leader(
@@ -432,15 +371,6 @@ class LiveLogs:
         if said is None or said.status_code == OFFLINE:
             return LogError.UNKNOWN_TOPIC_OR_PARTITION
         return broker.replicas.get((said.topic_id, tp.partition), LogError.NOT_LEADER_OR_FOLLOWER)
-
-    def _shelf(self, replica: Replica) -> Shelf:
-        return self._shelves.setdefault((replica.topic_id, replica.partition), Shelf())
-
-
-def _answer(future: Future[T], answer: T) -> None:
-    """Set the result, unless the caller has cancelled the request."""
-    with suppress(InvalidStateError):
-        future.set_result(answer)
 
 
 def _leading(held: Replica | LogError) -> Replica | LogError:

@@ -17,7 +17,7 @@ import attrs
 
 from controller.groups import OFFSETS_TOPIC
 from controller.model.values import TOPICS
-from controller.server.logs import LiveLogs
+from controller.server.shelves import Shelves
 from controller.simulated.broker import Broker
 from controller.simulated.replica import Replica, Role
 
@@ -31,7 +31,7 @@ class Retention:
 
     brokers: Mapping[int, Broker]
     settings: Mapping[tuple[str, str], Mapping[str, str]]
-    logs: LiveLogs
+    shelves: Shelves
 
     def clean(self) -> None:
         """Whatever is too old, or too much, is gone."""
@@ -48,9 +48,9 @@ class Retention:
     def _clean(self, replica: Replica, configs: Mapping[str, str]) -> None:
         ms, size_bytes = int(configs.get(_MS, -1)), int(configs.get(_BYTES, -1))
         if ms >= 0:
-            self.logs.delete_older(replica, time.time_ns() // 1_000_000 - ms)
+            self.shelves.delete_older(replica, time.time_ns() // 1_000_000 - ms)
         if size_bytes >= 0:
-            self.logs.delete_beyond(replica, size_bytes)
+            self.shelves.delete_beyond(replica, size_bytes)
 
 
 def _is_bounded(name: str, configs: Mapping[str, str]) -> bool:

@@ -26,6 +26,7 @@ from controller.model.values import TopicPartition
 from controller.rig import Rig
 from controller.server.groups import LiveGroups
 from controller.server.logs import LiveLogs
+from controller.server.shelves import Shelves
 from controller.wire.groups import GroupRecords
 
 GROUP: Final = "g"
@@ -45,7 +46,14 @@ class Seed:
         self.rig = Rig(seed, tick_ms=50)
         self._queue: deque[Callable[[], None]] = deque()
         network, clock = self.rig.network, self.rig.clock.monotonic_s
-        self.logs = LiveLogs(self.rig.brokers, network.settings, self._queue.append, lambda _: None, clock=clock)
+        self.logs = LiveLogs(
+            self.rig.brokers,
+            network.settings,
+            self._queue.append,
+            lambda _: None,
+            Shelves(self.rig.brokers),
+            clock=clock,
+        )
         self.groups = LiveGroups(self.rig.brokers, self.logs, self._queue.append)
         self.groups.rewrite_bytes = 2_000
         self.groups.begin(GroupRecords())

@@ -377,7 +377,7 @@ def test_a_topic_that_is_deleted_is_forgotten_with_its_records() -> None:
         produce(client, records(b"a"))
         living.cluster.controller.admin.delete_topics(["orders"]).all().result(DEADLINE_S)
         until(lambda: produce(client, records(b"b")).error_code == 3)
-        until(lambda: living.cluster.logs.kept_bytes == 0)
+        until(lambda: living.cluster.logs.shelves.size_bytes == 0)
         living.topic("orders", [[1, 2]])
         assert values(fetch(client, 0)) == []
 

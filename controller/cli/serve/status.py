@@ -140,7 +140,7 @@ class Status:
             "requests": self._counts["requests"],
             "events": counted,
             "events_in_words": {kind: count_in_words(kind) for kind in counted},
-            "kept_bytes": self._cluster.logs.kept_bytes,
+            "kept_bytes": self._cluster.logs.shelves.size_bytes,
             "journal": [_row(row) for row in self._recent.rows()],
         }
         if described.is_active:

@@ -1,0 +1,29 @@
+"""Futures that the thread of the brokers completes. Whoever asked may have cancelled one; that is no error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def complete(future: Future[T], result: T) -> None:
+    """Set the result, unless the future is cancelled."""
+    with suppress(InvalidStateError):
+        future.set_result(result)
+
+
+def work_for(future: Future[Any], work: Callable[[], object]) -> Callable[[], None]:
+    """`work` as a call for `Steps.soon`: what it raises is raised to the caller, by the future."""
+
+    def run() -> None:
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 - it goes to whoever asked
+            with suppress(InvalidStateError):
+                future.set_exception(error)
+
+    return run

@@ -1,0 +1,81 @@
+"""The records of all partitions, and the deletion of the oldest.
+
+* The newest `retention_bytes` of each partition are kept. Records above the high watermark cannot be deleted: at twice
+  that size the disk counts as full.
+* `__consumer_offsets` is exempt from both: its coordinators delete what they have written again
+  (`controller.server.led_groups`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from controller.groups import OFFSETS_TOPIC
+from controller.server.shelf import Shelf
+from controller.simulated.broker import Broker, ReplicaId
+from controller.simulated.replica import Replica
+
+RETENTION_BYTES: Final = 64 * 1024 * 1024
+
+
+@attrs.define(eq=False)
+class Shelves:
+    """One shelf for all replicas of a partition; `brokers` hold the replicas."""
+
+    brokers: Mapping[int, Broker]
+    retention_bytes: int = RETENTION_BYTES
+    _shelves: dict[ReplicaId, Shelf] = attrs.field(factory=dict)
+
+    def of(self, replica: Replica) -> Shelf:
+        """The records of the partition of this replica."""
+        return self._shelves.setdefault((replica.topic_id, replica.partition), Shelf())
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all stored records, each counted once."""
+        return sum(shelf.size_bytes for shelf in list(self._shelves.values()))
+
+    def is_full(self, replica: Replica) -> bool:
+        """Whether the partition has no room for another batch."""
+        return replica.topic != OFFSETS_TOPIC and self.of(replica).size_bytes > 2 * self.retention_bytes
+
+    # --- deleting
+
+    def clean(self) -> None:
+        """The records of partitions without any replica are deleted."""
+        held = {place for broker in self.brokers.values() for place in broker.replicas}
+        for place in [place for place in self._shelves if place not in held]:
+            del self._shelves[place]
+
+    def trim(self, replica: Replica) -> None:
+        """Delete the oldest batches where there are more than `retention_bytes`."""
+        if replica.topic != OFFSETS_TOPIC and self.of(replica).trim(self.retention_bytes, replica.log):
+            self._follow(replica)
+
+    def delete_before(self, replica: Replica, offset: int) -> None:
+        """Delete what is below `offset`, which is not above the high watermark, in all logs of the partition."""
+        shelf = self.of(replica)
+        if offset > shelf.start_offset:
+            shelf.delete_before(offset)
+            self._follow(replica)
+
+    def delete_older(self, replica: Replica, timestamp_ms: int) -> None:
+        """Delete the oldest batches that have no record of that time or later."""
+        self.delete_before(replica, self.of(replica).begins_by(timestamp_ms, replica.log))
+
+    def delete_beyond(self, replica: Replica, bytes_max: int) -> None:
+        """Delete the oldest batches, as long as at least `bytes_max` remain."""
+        self.delete_before(replica, self.of(replica).begins_within(bytes_max, replica.log))
+
+    def _follow(self, replica: Replica) -> None:
+        start = self.of(replica).start_offset
+        for broker in self.brokers.values():
+            held = broker.replicas.get((replica.topic_id, replica.partition))
+            if held is None:
+                continue
+            with broker.isolated(held):
+                if held.log.end_offset >= start:
+                    held.log.delete_before(start)
