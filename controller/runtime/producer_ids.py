@@ -6,13 +6,10 @@ that was deposed, hands out a block that nobody else has.
 
 from __future__ import annotations
 
-import tenacity
-
 from controller.codec import BadValue, keys, producer_ids
 from controller.codec.producer_ids import ProducerIdBlock
-from stores.base import ABSENT, Conflict, Corrupt, MetadataStore, OutcomeUnknown, Put
-
-_TRIES_MAX = 100  # a conflict means that another process got a block meanwhile
+from stores.base import ABSENT, Corrupt, MetadataStore, Put
+from stores.recipes import taken
 
 
 def allocate(store: MetadataStore, broker_id: int, timeout_s: float) -> ProducerIdBlock:
@@ -21,13 +18,7 @@ def allocate(store: MetadataStore, broker_id: int, timeout_s: float) -> Producer
     `timeout_s` is for each call to the store. Raises Corrupt where the key holds something else or no ids are left,
     the last Conflict after 100 tries, and whatever else the store raises.
     """
-    retrying = tenacity.Retrying(
-        retry=tenacity.retry_if_exception_type((OutcomeUnknown, Conflict)),
-        stop=tenacity.stop_after_attempt(_TRIES_MAX),
-        sleep=lambda _: None,
-        reraise=True,
-    )
-    return retrying(_allocate_once, store, broker_id, timeout_s)
+    return taken(_allocate_once, store, broker_id, timeout_s)
 
 
 def _allocate_once(store: MetadataStore, broker_id: int, timeout_s: float) -> ProducerIdBlock:

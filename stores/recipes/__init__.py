@@ -15,7 +15,7 @@ from stores.recipes.election import SEAT, SEAT_BESIDE_KAFKA, ElectedTerm, Seat, 
 from stores.recipes.fence import FENCE_OPS, Attempt, Fence, Outcome, Resolution, is_fence_conflict, resolve
 from stores.recipes.holding import Contested, hold
 from stores.recipes.leftover import reap_own_leftover
-from stores.recipes.sequence import NUMBER_MAX, next_in_sequence, next_number, number_in_sequence, sequence_key
+from stores.recipes.sequence import NUMBER_MAX, next_in_sequence, next_number, number_in_sequence, sequence_key, taken
 from stores.recipes.token import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token
 
 __all__ = [
@@ -45,4 +45,5 @@ __all__ = [
     "reap_own_leftover",
     "resolve",
     "sequence_key",
+    "taken",
 ]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, ParamSpec, TypeVar
 
 import tenacity
 
 from stores.base import ABSENT, Conflict, Corrupt, MetadataStore, OutcomeUnknown, Put
 from stores.checks import below
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _DECIMAL: Final = re.compile(rb"[0-9]{1,19}")
 NUMBER_MAX: Final = 2**31 - 1
 """The maximum of ZooKeeper's own sequences and of Kafka's listeners."""
@@ -52,13 +54,19 @@ def next_number(store: MetadataStore, key: str, timeout_s: float) -> int:
     values are ignored. The write is repeated after a Conflict and after a lost reply, which skips a number. Raises the
     other errors of the store, and the last Conflict after 100 tries.
     """
+    return taken(_count_on, store, key, timeout_s)
+
+
+def taken(take: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What `take(*args, **kwargs)` reads and writes for this caller alone: a number, a block of ids. Repeated after a
+    Conflict and after a lost reply. Raises its other errors, and the last Conflict after 100 tries."""
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type((OutcomeUnknown, Conflict)),
         stop=tenacity.stop_after_attempt(_TRIES_MAX),
         sleep=lambda _: None,
         reraise=True,
     )
-    return retrying(_count_on, store, key, timeout_s)
+    return retrying(take, *args, **kwargs)
 
 
 def _count_on(store: MetadataStore, key: str, timeout_s: float) -> int:

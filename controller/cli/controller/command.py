@@ -12,7 +12,7 @@ from controller.cli.controller.findings import Findings
 from controller.cli.options import CONNECTION, command, group, json_option, option, quiet_option
 from controller.cli.printing import clean, confirm, fail, one_line
 from controller.cli.serve.command import told_to_end
-from controller.cli.serve.options import CannotServe, as_host, as_place
+from controller.cli.serve.options import CannotServe, access, as_host, as_place, as_tls
 from stores import public_url
 
 if TYPE_CHECKING:
@@ -47,16 +47,9 @@ _FILE: Final = click.Path(path_type=Path)
     option("--transactions-partitions", type=_COUNT, default=50, metavar="N", help="Count for __transaction_state."),
     option("--internal-replication-factor", type=_COUNT, default=3, metavar="N", help="Count of replicas of both."),
 )
-@group(
-    "Who may connect",
-    option("--users", type=_FILE, none="no login", help="Users and passwords for SASL."),
-    option("--acls", type=_FILE, none="every client may do everything", help="Rights of users."),
-    option("--tls-certificate", type=_FILE, none="no TLS", help="Certificate, as PEM."),
-    option("--tls-key", type=_FILE, none="no TLS", help="Private key of the certificate."),
-    option("--tls-clients-ca", type=_FILE, help="Authority that signs the certificates of clients."),
+@access(
     option("--peers-secret", type=_FILE, none="a secret in the store", help="Secret that all controllers share."),
     option("--peers-ca", type=_FILE, none="--tls-certificate", help="Authority for certificates of controllers."),
-    option("--allow-anonymous", is_flag=True, help="Allow other machines to connect without a login."),
 )
 @json_option("Print the addresses as one JSON object.")
 @quiet_option
@@ -106,14 +99,12 @@ def _options(
     from controller.cli.controller.running import Options  # noqa: PLC0415 - as above
     from controller.wire.kafka import InternalTopics  # noqa: PLC0415 - as above
 
-    if (tls_certificate is None) != (tls_key is None) or (tls_clients_ca is not None and tls_key is None):
-        raise ValueError("--tls-certificate and --tls-key need each other, and --tls-clients-ca needs both")
     return Options(
         listen=as_place("--listen", listen),
         advertise=None if advertise is None else as_host("--advertise", advertise),
         status=None,
         metrics=None if metrics is None else as_place("--metrics", metrics),
-        tls=None if tls_certificate is None or tls_key is None else (tls_certificate, tls_key, tls_clients_ca),
+        tls=as_tls(tls_certificate, tls_key, tls_clients_ca),
         internal_topics=InternalTopics(offsets_partitions, transactions_partitions, internal_replication_factor),
         **same,
     )

@@ -16,7 +16,17 @@ import click
 
 from controller.cli.options import CONNECTION, command, group, json_option, option, quiet_option
 from controller.cli.printing import Amount, clean, confirm, fail, one_line, say, without_place
-from controller.cli.serve.options import PARTITIONS_MAX, CannotServe, Options, as_brokers, as_host, as_place, as_topics
+from controller.cli.serve.options import (
+    PARTITIONS_MAX,
+    CannotServe,
+    Options,
+    access,
+    as_brokers,
+    as_host,
+    as_place,
+    as_tls,
+    as_topics,
+)
 from controller.server import RETENTION_BYTES
 from stores import public_url
 
@@ -64,15 +74,7 @@ _FILE: Final = click.Path(path_type=Path)
     option("--no-status", is_flag=True, help="Serve no status page."),
     option("--metrics", metavar="HOST:PORT", help="Address of metrics for Prometheus, at /metrics."),
 )
-@group(
-    "Who may connect",
-    option("--users", type=_FILE, none="no login", help="Users and passwords for SASL."),
-    option("--acls", type=_FILE, none="every client may do everything", help="Rights of users."),
-    option("--tls-certificate", type=_FILE, none="no TLS", help="Certificate, as PEM."),
-    option("--tls-key", type=_FILE, none="no TLS", help="Private key of the certificate."),
-    option("--tls-clients-ca", type=_FILE, help="Authority that signs the certificates of clients."),
-    option("--allow-anonymous", is_flag=True, help="Allow other machines to connect without a login."),
-)
+@access()
 @group(
     "Metadata store, and several processes on it",
     option("--store", "url", metavar="URL", default="memory:", help="Where to keep the metadata."),
@@ -139,8 +141,6 @@ def _options(
         raise ValueError(f"--rebalance-delay: expected at least 0 ms, got {rebalance_delay}")
     if not 1 <= offsets_partitions <= PARTITIONS_MAX:
         raise ValueError(f"--offsets-partitions: expected 1 to {PARTITIONS_MAX}, got {offsets_partitions}")
-    if (tls_certificate is None) != (tls_key is None) or (tls_clients_ca is not None and tls_key is None):
-        raise ValueError("--tls-certificate and --tls-key need each other, and --tls-clients-ca needs both")
     if not 0 <= same["node_id"] < 2**31:
         raise ValueError(f"--node-id: expected 0 to 2147483647, got {same['node_id']}")
     return Options(
@@ -156,7 +156,7 @@ def _options(
         status=None if no_status else as_place("--status", status or _STATUS),
         status_may_be_elsewhere=status is None,
         metrics=None if metrics is None else as_place("--metrics", metrics),
-        tls=None if tls_certificate is None or tls_key is None else (tls_certificate, tls_key, tls_clients_ca),
+        tls=as_tls(tls_certificate, tls_key, tls_clients_ca),
         **same,
     )
 

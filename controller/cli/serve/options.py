@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
+import click
 
+from controller.cli.options import group, option
 from controller.model.requests import NewTopic
 
+T = TypeVar("T", bound=Callable[..., Any])
+Tls: TypeAlias = tuple[Path, Path, Path | None]
+"""Certificate, key, and the authority that signs the certificates of clients."""
 BROKERS_MAX: Final = 1000
 PARTITIONS_MAX: Final = 1000  # of the topic of groups
+_FILE: Final = click.Path(path_type=Path)
+_LOGINS: Final = (
+    option("--users", type=_FILE, none="no login", help="Users and passwords for SASL."),
+    option("--acls", type=_FILE, none="every client may do everything", help="Rights of users."),
+    option("--tls-certificate", type=_FILE, none="no TLS", help="Certificate, as PEM."),
+    option("--tls-key", type=_FILE, none="no TLS", help="Private key of the certificate."),
+    option("--tls-clients-ca", type=_FILE, help="Authority that signs the certificates of clients."),
+)
+_ANONYMOUS: Final = option("--allow-anonymous", is_flag=True, help="Allow other machines to connect without a login.")
 _PORT: Final = re.compile(r"[0-9]{1,5}")
 _TOPIC: Final = re.compile(r"([a-zA-Z0-9._-]+)(?::([0-9]{1,6}))?(?::([0-9]{1,4}))?")
 
@@ -34,8 +48,7 @@ class CannotServe(Exception):
 
 @attrs.frozen(kw_only=True)
 class Listening:
-    """The store of a controller, and what its gateway and its pages listen at. `status`, `metrics`: None for no page.
-    `tls`: certificate, key, and the authority that signs the certificates of clients."""
+    """The store of a controller, and where its gateway and its pages listen. `status`, `metrics`: None for no page."""
 
     url: str
     node_id: int
@@ -45,7 +58,7 @@ class Listening:
     metrics: Place | None
     users: Path | None
     acls: Path | None
-    tls: tuple[Path, Path, Path | None] | None
+    tls: Tls | None
     peers_secret: Path | None
     peers_ca: Path | None
     allow_anonymous: bool
@@ -68,6 +81,11 @@ class Options(Listening):
     status_may_be_elsewhere: bool
 
 
+def access(*more: Callable[[Any], Any]) -> Callable[[T], T]:
+    """Adds the options about who may connect, with `more` before the last."""
+    return group("Who may connect", *_LOGINS, *more, _ANONYMOUS)
+
+
 def as_place(option: str, text: str) -> Place:
     """`HOST:PORT`, `[::1]:PORT`, or `:PORT` for the loopback."""
     host, colon, port = text.rpartition(":")
@@ -79,6 +97,13 @@ def as_place(option: str, text: str) -> Place:
             f"{option}: expected brackets around an address with colons, as in [::1]:{port}, got {text!r:.80}"
         )
     return Place((host[1:-1] if is_in_brackets else host) or "127.0.0.1", int(port))
+
+
+def as_tls(certificate: Path | None, key: Path | None, clients_ca: Path | None) -> Tls | None:
+    """None without a certificate."""
+    if (certificate is None) != (key is None) or (clients_ca is not None and key is None):
+        raise ValueError("--tls-certificate and --tls-key need each other, and --tls-clients-ca needs both")
+    return None if certificate is None or key is None else (certificate, key, clients_ca)
 
 
 def as_host(option: str, text: str) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from controller.groups.records import RecordCodec
 from controller.groups.replies import Answered, GroupError, Listed, Reply
 from controller.groups.requests import GroupRequest, GroupSettings
-from controller.wire.calls import Call
+from controller.wire.calls import Api, Call, Handler, on_groups
+from controller.wire.protocol import Messages
 from controller.wire.security.acls import GROUP, TOPIC
 
 T = TypeVar("T")
@@ -31,6 +33,17 @@ class Groups(Protocol):
 
     def listed(self, broker_id: int | None) -> Future[tuple[GroupError, list[Listed]]]:
         """Every group whose coordinator is there."""
+
+
+Row: TypeAlias = tuple[Any, Any, range, Handler, str]
+"""Class of the request and of the answer, versions, handler, and the right on each group that the request names."""
+
+
+def apis(rows: Iterable[Row], *, never_waits: bool = False) -> Iterator[Api]:
+    """APIs that coordinators answer, of these rows."""
+    for asked, answer, versions, handler, right in rows:
+        messages = Messages(asked, answer, versions)
+        yield Api(messages, handler, on_groups(right), is_of_logs=True, never_waits=never_waits)
 
 
 async def ask(groups: Groups, call: Call, asked: GroupRequest, kind: type[T]) -> T | GroupError:

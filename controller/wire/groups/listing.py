@@ -18,9 +18,9 @@ from kafka.protocol.admin.groups import (
 
 from controller.groups.replies import Answered, Described, GroupError, Listed
 from controller.groups.requests import DeleteGroup, Describe
-from controller.wire.calls import Api, Call, on_groups
-from controller.wire.groups.hosts import GROUP_OPERATIONS, NO_RIGHTS, Groups, ask, may
-from controller.wire.protocol import Answer, Messages, Request
+from controller.wire.calls import Api, Call
+from controller.wire.groups.hosts import GROUP_OPERATIONS, NO_RIGHTS, Groups, apis, ask, may
+from controller.wire.protocol import Answer, Request
 from controller.wire.security.acls import CLUSTER, GROUP
 
 CLASSIC: Final = "classic"
@@ -70,8 +70,7 @@ def table(groups: Groups) -> Iterator[Api]:
         (DescribeGroupsRequest, DescribeGroupsResponse, range(6), handlers.describe_groups, "DESCRIBE"),
         (DeleteGroupsRequest, DeleteGroupsResponse, range(3), handlers.delete_groups, "DELETE"),
     )
-    for asked, answer, versions, handler, right in rows:
-        yield Api(Messages(asked, answer, versions), handler, on_groups(right), is_of_logs=True)
+    return apis(rows)
 
 
 def _fits(request: Request, row: Listed) -> bool:

@@ -21,9 +21,9 @@ from kafka.protocol.consumer.group import (
 
 from controller.groups.replies import Answered, GroupError, Joined, Left, Synced
 from controller.groups.requests import Heartbeat, Join, Leave, Leaving, Sync
-from controller.wire.calls import Api, Call, on_groups
-from controller.wire.groups.hosts import NO_RIGHTS, Groups, ask, may
-from controller.wire.protocol import Answer, Messages, Request
+from controller.wire.calls import Api, Call
+from controller.wire.groups.hosts import NO_RIGHTS, Groups, apis, ask, may
+from controller.wire.protocol import Answer, Request
 
 _MEMBER_ID_REQUIRED_SINCE: Final = 4
 _NULL_PROTOCOL_SINCE: Final = 7
@@ -85,8 +85,7 @@ def table(groups: Groups) -> Iterator[Api]:
         (HeartbeatRequest, HeartbeatResponse, range(5), handlers.heartbeat, "READ"),
         (LeaveGroupRequest, LeaveGroupResponse, range(6), handlers.leave_group, "READ"),
     )
-    for asked, answer, versions, handler, right in rows:
-        yield Api(Messages(asked, answer, versions), handler, on_groups(right), is_of_logs=True, never_waits=True)
+    return apis(rows, never_waits=True)
 
 
 def _join(call: Call, request: Request) -> Join:

@@ -21,9 +21,9 @@ from controller.groups.replies import FetchedOffsets, GroupError, OffsetErrors
 from controller.groups.requests import Commit, DeleteOffsets, FetchOffsets
 from controller.model.values import TopicPartition
 from controller.wire.apis.answering import by_topic
-from controller.wire.calls import Api, Call, on_groups
-from controller.wire.groups.hosts import NO_RIGHTS, Groups, ask, may, may_topic
-from controller.wire.protocol import Answer, Messages, Request
+from controller.wire.calls import Api, Call
+from controller.wire.groups.hosts import NO_RIGHTS, Groups, apis, ask, may, may_topic
+from controller.wire.protocol import Answer, Request
 
 _GROUPS_SINCE: Final = 8
 _NO_TOPIC_RIGHTS: Final = GroupError.TOPIC_AUTHORIZATION_FAILED
@@ -103,8 +103,7 @@ def table(groups: Groups) -> Iterator[Api]:
         (OffsetFetchRequest, OffsetFetchResponse, range(1, 10), handlers.offset_fetch, "DESCRIBE"),
         (OffsetDeleteRequest, OffsetDeleteResponse, range(1), handlers.offset_delete, "DELETE"),
     )
-    for asked, answer, versions, handler, right in rows:
-        yield Api(Messages(asked, answer, versions), handler, on_groups(right), is_of_logs=True, never_waits=True)
+    return apis(rows, never_waits=True)
 
 
 def _offsets(request: Request) -> dict[TopicPartition, Committed]:
