@@ -1,4 +1,4 @@
-"""What a host may decide about requests of the admin API: who is authorized, and which changes a policy refuses."""
+"""Hooks of a host in the admin API: an authorizer, and a policy that can refuse changes."""
 
 from __future__ import annotations
 

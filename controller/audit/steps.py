@@ -1,7 +1,7 @@
 """How a partition may change from one row to the next: a table from events to steps.
 
-A step says which values may change, by how much the leader epoch rises (`topics-and-leaders.md`, "Who leads"), and
-which conditions apply to the row alone and to the row together with the one before. Some events have several steps (a
+A step lists the values that may change, how much the leader epoch rises, and the conditions for the row alone and for
+the row together with the one before. Some events have several steps (a
 move is completed or cancelled): `step_of` chooses by the cause, or by the values of the row. An election is checked by
 its values, not by its cause: for every cause the leader is the first of R, then T, that is in the isr.
 """

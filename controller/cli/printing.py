@@ -104,7 +104,7 @@ def compact(value: object) -> str:
 
 
 def shortened(text: str, characters_max: int) -> str:
-    """A text that fits a cell of a table; "..." stands for what is cut off."""
+    """The text, shortened with "..." if it is too long for a cell of a table."""
     return text if len(text) <= characters_max else f"{text[:characters_max]}..."
 
 

@@ -1,14 +1,15 @@
-"""Consumer groups: who is a member, who reads which partition, and which offsets are committed.
+"""Consumer groups: members, the assignment of partitions to members, and committed offsets.
 
     partitions    which partition of `__consumer_offsets` holds a group
-    requests      what members and tools ask
-    replies       what they get, with Kafka's error codes
-    records       what is written into the partition
-    coordinator   requests and time in, answers and records out: the state machine of one partition
-    group         a group and its members as values that change
-    joining, rebalancing, syncing, offsets, listing, loading    what changes them
+    requests      requests of members and tools
+    replies       the answers, with Kafka's error codes
+    records       the records in the partition
+    coordinator   the state machine of one partition: requests and time in, answers and records out
+    group         the state of a group and of its members
+    joining, rebalancing, syncing, offsets, listing, loading    the functions that change it
 
-It reads no clock, starts no thread and does no I/O: whoever has logs drives it, as `controller.server.groups` does.
+The package reads no clock, starts no thread and does no I/O. A host that keeps logs drives it, such as
+`controller.server.groups`.
 """
 
 from __future__ import annotations

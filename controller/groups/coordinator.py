@@ -1,15 +1,14 @@
-"""The coordinator of all groups whose records are in one partition of `__consumer_offsets`: a state machine.
+"""The coordinator of the groups in one partition of `__consumer_offsets`, as a state machine.
 
 Rules
-* Events go in with the time; out come answers for tickets, and records to append in their order (`Output`). Whoever
-  drives it appends them to the partition as the leader that it is, says with `appended` what became of each, and calls
-  `tick` at `next_ms`.
-* It begins without groups. `load` is called with all records of the log, `loaded` after the last of them; before, every
-  request is answered with COORDINATOR_LOAD_IN_PROGRESS. A Heartbeat is answered with 0 then, a Sync with
-  REBALANCE_IN_PROGRESS, as by Kafka.
-* When the partition is not led here any more, `unload` ends it: whatever waits is answered with NOT_COORDINATOR.
-* Answers that rest on a record are given when it is committed. What an append that failed was to change is undone, or
-  was not done yet.
+* Each event is passed with the time. The result (`Output`) is answers to tickets, and records to append in their order.
+  The host appends them as the leader of the partition, reports the result of each with `appended`, and calls `tick` at
+  `next_ms`.
+* It begins without groups. `load` takes the records of the log, and `loaded` follows the last of them. Until then every
+  request gets COORDINATOR_LOAD_IN_PROGRESS, except that a Heartbeat gets 0 and a Sync REBALANCE_IN_PROGRESS, as in
+  Kafka.
+* When the host no longer leads the partition, it calls `unload`: all waiting requests get NOT_COORDINATOR.
+* An answer that depends on a record is given when the record is committed. If the append fails, its changes are undone.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ from controller.groups.turn import Appending, Turn
 from controller.model.values import TopicPartition
 
 _NAMELESS: Final = (Commit, FetchOffsets, Describe, DeleteGroup)
-"""What may be asked of the group with the empty name, which old clients outside of the group protocol use."""
+"""The requests that may name the empty group id. Old clients that use no group protocol send them."""
 
 
 @attrs.frozen
 class Append:
-    """Records that are to be appended; `number` counts up."""
+    """Records to append; `number` counts up."""
 
     number: int
     records: Sequence[Record]
@@ -55,7 +54,7 @@ class Append:
 
 @attrs.frozen
 class Output:
-    """What came of an event: answers to send now, and appends in their order."""
+    """The result of an event: answers to send now, and appends in their order."""
 
     replies: tuple[tuple[Ticket, Reply], ...] = ()
     appends: tuple[Append, ...] = ()
@@ -78,11 +77,11 @@ class Coordinator:
     # --- loading, and the end
 
     def load(self, records: Iterable[Record]) -> None:
-        """Records of the log, in its order: of each key the last one counts."""
+        """Take records of the log, in its order. The last record of each key counts."""
         self._read.add(records)
 
     def loaded(self, now_ms: int) -> Output:
-        """All groups are as the log has them. Their members have a whole session from now on."""
+        """The log is complete. The sessions of all members begin now."""
         self.is_loaded = True
         turn = self._turn(now_ms)
         for record in self._read.records:
@@ -98,7 +97,7 @@ class Coordinator:
         return self._output(turn)
 
     def unload(self, now_ms: int) -> Output:
-        """It is over: whatever waits hears that the coordinator is elsewhere."""
+        """End the coordinator. All waiting requests get NOT_COORDINATOR."""
         self.is_over = True
         turn = self._turn(now_ms)
         for waiting in self._waiting.values():
@@ -115,7 +114,7 @@ class Coordinator:
     # --- events
 
     def ask(self, asked: GroupRequest, ticket: Ticket, now_ms: int) -> Output:
-        """A request. Its answer is among the replies of this or of a later event, under its ticket."""
+        """Take a request. Its answer is among the replies of this event or of a later one, under its ticket."""
         turn = self._turn(now_ms)
         error = self._refusal(asked)
         if error is None:
@@ -128,7 +127,7 @@ class Coordinator:
         return self._output(turn)
 
     def appended(self, number: int, error: GroupError, now_ms: int) -> Output:
-        """The append of that number is committed; or, with an error, is not known to be."""
+        """The append with this number is committed, or has failed with `error`."""
         turn = self._turn(now_ms)
         waiting = self._waiting.pop(number, None)
         if waiting is not None:
@@ -138,7 +137,7 @@ class Coordinator:
         return self._output(turn)
 
     def tick(self, now_ms: int) -> Output:
-        """Whatever is due by now: sessions that ended, rebalances whose time is over."""
+        """Handle what is due: sessions that ended, rebalances that timed out."""
         turn = self._turn(now_ms)
         while self._due and self._due[0][0] <= now_ms:
             _, group_id = heapq.heappop(self._due)
@@ -150,8 +149,8 @@ class Coordinator:
         return self._output(turn)
 
     def forget(self, before_ms: Mapping[TopicPartition, int], now_ms: int) -> Output:
-        """Nothing that was committed of these partitions before that time counts: they were deleted then. What is there
-        of them now is another one."""
+        """Drop the offsets that were committed before these times, at which the partitions were deleted. A partition
+        that exists under the same name now is a new one."""
         turn = self._turn(now_ms)
         for group in list(self.groups.values()):
             offsets.forget(turn, group, before_ms)
@@ -160,7 +159,7 @@ class Coordinator:
 
     @property
     def next_ms(self) -> int | None:
-        """When `tick` is due; None: nothing is."""
+        """When `tick` is due, None if never."""
         return self._due[0][0] if self._due else None
 
     def listed(self) -> list[Listed]:
@@ -198,8 +197,8 @@ class Coordinator:
         return GroupError.REBALANCE_IN_PROGRESS if isinstance(asked, Sync) else GroupError.COORDINATOR_LOAD_IN_PROGRESS
 
     def _settle(self, group: Group) -> None:
-        """A group of which nothing is known is none. For any other `tick` is called in time; what was due later, or is
-        not due any more, is looked at in vain."""
+        """Remove a blank group; for any other, schedule its next tick. Earlier entries in the schedule stay, and do
+        nothing when they are due."""
         if group.is_blank:
             if self.groups.get(group.group_id) is group:
                 del self.groups[group.group_id]
@@ -235,14 +234,14 @@ _IN_GROUP: Final[dict[type, Callable[..., None]]] = {
 
 
 def _creates(asked: GroupRequest) -> bool:
-    """Whether there is a group once this was asked."""
+    """Whether the request creates its group."""
     if isinstance(asked, Join):
         return not asked.member_id
     return isinstance(asked, Commit) and asked.generation < 0
 
 
 def _unknown(asked: GroupRequest) -> GroupError:
-    """What is wrong where there is no such group."""
+    """The error of a request whose group does not exist."""
     if isinstance(asked, Commit):
         return GroupError.ILLEGAL_GENERATION
     is_by_tool = isinstance(asked, DeleteGroup | DeleteOffsets)
@@ -250,7 +249,7 @@ def _unknown(asked: GroupRequest) -> GroupError:
 
 
 def refused(asked: GroupRequest, error: GroupError) -> Reply:
-    """The answer that refuses the whole of a request."""
+    """The answer that refuses a whole request."""
     if isinstance(asked, Join):
         return Joined(error, asked.member_id)
     if isinstance(asked, Sync):

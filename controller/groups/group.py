@@ -1,4 +1,4 @@
-"""A group and its members: what is held in memory. What changes it stands in the modules beside this one."""
+"""The state of a group and of its members, in memory. The other modules of this package change it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from controller.groups.replies import JoinedMember, State
 from controller.model.values import TopicPartition
 
 CONSUMER: Final = "consumer"
-"""The protocol type whose metadata name topics."""
+"""The protocol type whose metadata contain topics."""
 Ticket = Any
-"""What the caller gave with a request, and gets back with its reply."""
+"""A value that the caller passes with a request, and gets back with the answer."""
 
 
 @attrs.define(eq=False)
 class Member:
-    """`joining`, `syncing`: the ticket of a request that waits for the others. `deadline_ms`: when it counts as dead
-    unless it is heard of before; None: not while it waits. `is_new`: it has not been in a generation yet."""
+    """`joining`, `syncing`: the ticket of a Join or Sync that waits for other members. `deadline_ms`: when the session
+    ends, None while a request waits. `is_new`: it was in no generation yet."""
 
     member_id: str
     instance_id: str | None
@@ -37,21 +37,21 @@ class Member:
 
     @property
     def waits(self) -> bool:
-        """Whether a request of it is held, so that nobody can expect heartbeats."""
+        """Whether a request of this member waits, so that it sends no heartbeats."""
         return self.joining is not None or self.syncing is not None
 
     def metadata(self, protocol: str) -> bytes:
-        """What it said of itself for that protocol."""
+        """The member's metadata for this protocol."""
         return next((data for name, data in self.protocols if name == protocol), b"")
 
     def vote(self, candidates: set[str]) -> str:
-        """The candidate that it likes best."""
+        """The first of the candidates in the member's order."""
         return next(name for name, _ in self.protocols if name in candidates)
 
 
 @attrs.frozen
 class CommittedAt:
-    """A committed offset and the number of the append that wrote it: a later append counts more."""
+    """A committed offset and the number of the append that wrote it: that of the latest append is valid."""
 
     number: int
     committed: Committed
@@ -87,7 +87,7 @@ class Group:
     # --- members
 
     def add(self, member: Member) -> None:
-        """The first one decides the type of the protocol, and leads."""
+        """Add a member. The first one leads, and its protocol type is that of the group."""
         if member.instance_id is not None:
             self.static[member.instance_id] = member.member_id
         self.leader = self.leader or member.member_id
@@ -95,7 +95,7 @@ class Group:
         self.pending.pop(member.member_id, None)
 
     def remove(self, member_id: str) -> None:
-        """Also an id that was given out and not used yet."""
+        """Remove a member, or an id that was given out and not used."""
         member = self.members.pop(member_id, None)
         if member is not None and member.instance_id is not None:
             self.static.pop(member.instance_id, None)
@@ -105,7 +105,7 @@ class Group:
         self.unsynced.discard(member_id)
 
     def rename(self, old_id: str, new_id: str) -> Member:
-        """A static member came back, with a new id and in its place."""
+        """Give a static member that came back its new id."""
         member = self.members.pop(old_id)
         member.member_id = new_id
         self.members[new_id] = member
@@ -120,24 +120,24 @@ class Group:
 
     @property
     def is_blank(self) -> bool:
-        """Whether nothing is known of it, so that it need not be there."""
+        """Whether the group holds nothing, so that it can be removed."""
         is_empty = self.state is State.EMPTY and not self.generation
         return is_empty and not (self.pending or self.offsets or +self.writing)
 
     @property
     def has_all_joined(self) -> bool:
-        """Whether a rebalance waits for nobody."""
+        """Whether a rebalance has all members."""
         return not self.pending and all(member.joining is not None for member in self.members.values())
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """The longest that a member needs."""
+        """The longest rebalance timeout of the members."""
         return max((max(member.rebalance_timeout_ms, 1) for member in self.members.values()), default=0)
 
     # --- protocols
 
     def supports(self, protocol_type: str, names: set[str]) -> bool:
-        """Whether somebody with these protocols can be in the group: all members have one of them."""
+        """Whether a member with these protocols can join: all members must share one of them."""
         if self.state is State.EMPTY:
             return bool(protocol_type and names)
         return protocol_type == self.protocol_type and (not self.members or bool(names & self._common()))
@@ -147,7 +147,7 @@ class Group:
         return {name for name, count in counts.items() if count == len(self.members)}
 
     def elected(self) -> str:
-        """The protocol that all members have and most prefer."""
+        """The protocol that all members share and most of them prefer."""
         candidates = self._common()
         votes = Counter(member.vote(candidates) for member in self.members.values())
         return votes.most_common(1)[0][0]
@@ -155,12 +155,12 @@ class Group:
     # --- what others see
 
     def known_members(self) -> tuple[JoinedMember, ...]:
-        """For the leader, which assigns."""
+        """The members with their metadata, for the leader, which assigns."""
         protocol = self.protocol or ""
         return tuple(JoinedMember(m.member_id, m.instance_id, m.metadata(protocol)) for m in self.members.values())
 
     def record(self, assignments: dict[str, bytes] | None = None) -> GroupRecord:
-        """The present generation, with these assignments instead of those that members have."""
+        """A record of the current generation. `assignments`: instead of those of the members."""
         stored = StoredGroup(
             self.protocol_type or "",
             self.generation,
@@ -179,7 +179,7 @@ class Group:
 
     @property
     def next_ms(self) -> int | None:
-        """When something of it is due next."""
+        """When the group's next deadline is."""
         due = [self.join_deadline_ms, self.sync_deadline_ms, *self.pending.values()]
         due += [member.deadline_ms for member in self.members.values()]
         return min((ms for ms in due if ms is not None), default=None)

@@ -1,12 +1,12 @@
-"""Members come: for the first time, again, or in the place of a static member that was restarted.
+"""JoinGroup: new members, members that join again, and static members that were restarted.
 
 Rules (Kafka's)
-* A dynamic member without an id gets one and has to ask again with it (JoinGroup 4 and later), so that one whose answer
-  was lost leaves no member behind. The id may be used until a session is over.
-* A static member that comes without an id takes the place of the one with its instance id, which is fenced. In a stable
-  group this is no rebalance, as long as the elected protocol stays the same; it is written before it is answered.
-* In a stable group a member that joins again with what is known of it gets the present generation; the leader, or a
-  member with other metadata, begins a rebalance.
+* A dynamic member without an id gets one, and must send JoinGroup again with it (version 4 and later). So a lost answer
+  leaves no member behind. The id is valid for a session timeout.
+* A static member without an id replaces the member with the same instance id, which is fenced. In a stable group this
+  causes no rebalance if the elected protocol stays the same. It is written before it is answered.
+* In a stable group a member that joins again with the same metadata gets the current generation. The leader, or a
+  member with other metadata, starts a rebalance.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NEW_MEMBER_MS: Final = 300_000
 
 
 def join(turn: Turn, group: Group, asked: Join, ticket: Ticket) -> None:
-    """The member is in the next generation, or hears why it is not."""
+    """Add the member to the next generation, or refuse it."""
     error = _flaw(turn, group, asked)
     if error:
         turn.reply(ticket, Joined(error, asked.member_id if error is GroupError.INVALID_SESSION_TIMEOUT else ""))
@@ -104,7 +104,7 @@ def _again(turn: Turn, group: Group, asked: Join, ticket: Ticket) -> None:
 
 
 def _update(turn: Turn, member: Member, asked: Join, ticket: Ticket) -> None:
-    """What it says of itself is what counts; a former Join of it that still waits is answered as lost."""
+    """Take over the member's protocols and timeouts. An earlier Join of it that still waits is refused."""
     turn.answer_join(member, Joined(GroupError.REBALANCE_IN_PROGRESS, member.member_id))
     member.protocols = asked.protocols
     member.session_timeout_ms = asked.session_timeout_ms
@@ -117,7 +117,7 @@ def _update(turn: Turn, member: Member, asked: Join, ticket: Ticket) -> None:
 
 @attrs.frozen(eq=False)
 class _Replaced:
-    """Waits for the group to be written with the new id. `before`: what the member was."""
+    """Waits until the group is written with the new id. `before`: the member's former protocols and timeouts."""
 
     group: Group
     member: Member
@@ -128,7 +128,7 @@ class _Replaced:
     skips_assignment: bool
 
     def done(self, turn: Turn, error: GroupError) -> None:
-        """The member is answered; undone if it could not be written."""
+        """Answer the member; undo the change if it could not be written."""
         group, member = self.group, self.member
         if group.members.get(self.new_id) is not member or member.joining is not self.ticket:
             return  # it left, was replaced again or is in a later generation, and was answered then

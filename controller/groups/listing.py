@@ -1,4 +1,4 @@
-"""What tools see of groups, and how they delete them."""
+"""ListGroups, DescribeGroups and DeleteGroups."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from controller.groups.turn import Turn
 
 
 def described(group: Group | None) -> Described:
-    """Metadata and assignments only of a stable group: before, there is nothing that holds for all members."""
+    """The group for tools. Only a stable group shows metadata and assignments."""
     if group is None or group.state is State.DEAD:
         return Described(State.DEAD)
     protocol = group.protocol or "" if group.state is State.STABLE else ""
@@ -32,14 +32,14 @@ def _member(member: Member, protocol: str) -> DescribedMember:
 
 @attrs.frozen(eq=False)
 class _Deleting:
-    """Waits for the end of a group to be written."""
+    """Waits until the deletion of a group is written."""
 
     groups: dict[str, Group]
     group: Group
     ticket: Ticket
 
     def done(self, turn: Turn, error: GroupError) -> None:
-        """There is no such group any more; or, with an error, it is empty as before."""
+        """Remove the group; with an error it stays, empty as before."""
         if error:
             turn.enter(self.group, State.EMPTY)
         else:
@@ -48,7 +48,7 @@ class _Deleting:
 
 
 def delete(turn: Turn, groups: dict[str, Group], group: Group, ticket: Ticket) -> None:
-    """A group without members, with all that it has committed."""
+    """Delete a group without members, with its committed offsets."""
     if group.state is not State.EMPTY:
         turn.reply(ticket, Answered(GroupError.NON_EMPTY_GROUP))
         return

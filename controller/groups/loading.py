@@ -1,4 +1,4 @@
-"""A group as the log has it: stable with all of its members, or empty."""
+"""Restore a group from its record: stable with all members, or empty."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from controller.groups.turn import Turn
 
 
 def restore(turn: Turn, group_id: str, stored: StoredGroup) -> Group:
-    """Its members have a whole session from now on."""
+    """The sessions of its members begin now."""
     group = Group(
         group_id,
         State.STABLE if stored.members else State.EMPTY,

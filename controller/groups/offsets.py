@@ -1,7 +1,7 @@
-"""Offsets are committed, read and deleted.
+"""OffsetCommit, OffsetFetch and OffsetDelete.
 
-An offset counts when its record is committed: until then readers get the former one. Appends are committed in their
-order, so of two that are under way the later one is what stays.
+An offset is valid when its record is committed; until then OffsetFetch returns the former one. Appends are committed in
+their order, so the later of two remains.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from controller.groups.group import CONSUMER, CommittedAt, Group, Ticket
 from controller.groups.records import Committed, OffsetRecord
 from controller.groups.replies import Answered, FetchedOffsets, GroupError, OffsetErrors, State
 from controller.groups.requests import Commit, DeleteOffsets, FetchOffsets
-from controller.groups.turn import Turn, fence_generation
+from controller.groups.turn import Turn, Unawaited, fence_generation
 from controller.model.values import TopicPartition
 
 
 @attrs.define(eq=False)
 class _Committing:
-    """Waits for offsets to be written. `errors`: what is said of partitions that are not among them."""
+    """Waits until offsets are written. `errors`: those of the partitions that were refused."""
 
     group: Group
     offsets: dict[TopicPartition, Committed]
@@ -29,7 +29,7 @@ class _Committing:
     number: int = 0
 
     def done(self, turn: Turn, error: GroupError) -> None:
-        """They are what readers get, unless a later append was faster."""
+        """Make the offsets valid, unless those of a later append are."""
         self.group.writing.subtract(self.offsets.keys())
         if not error:
             for tp, committed in self.offsets.items():
@@ -40,7 +40,7 @@ class _Committing:
 
 
 def commit(turn: Turn, group: Group, asked: Commit, ticket: Ticket) -> None:
-    """The offsets are committed when this is answered."""
+    """Commit offsets. The answer follows when they are written."""
     error = commit_flaw(group, asked)
     if not error and group.state is State.COMPLETING:
         error = GroupError.REBALANCE_IN_PROGRESS
@@ -68,7 +68,7 @@ def _stamped(committed: Committed, now_ms: int) -> Committed:
 
 
 def commit_flaw(group: Group, asked: Commit) -> GroupError:
-    """What is wrong with who commits: a client outside of the group protocol may while the group has no members."""
+    """Why the client may not commit. A client without a group protocol may while the group has no members."""
     if asked.generation < 0 and group.state is State.EMPTY:
         return GroupError.NONE
     if asked.generation >= 0 or asked.member_id or asked.instance_id is not None:
@@ -77,12 +77,12 @@ def commit_flaw(group: Group, asked: Commit) -> GroupError:
 
 
 def restore(group: Group, tp: TopicPartition, committed: Committed) -> None:
-    """As the log has it: every append counts more."""
+    """Restore an offset from its record. Any append replaces it."""
     group.offsets[tp] = CommittedAt(0, committed)
 
 
 def fetched(group: Group | None, asked: FetchOffsets) -> FetchedOffsets:
-    """What is committed, of the partitions that are asked for."""
+    """The committed offsets of the requested partitions."""
     held = {} if group is None else group.offsets
     wanted = tuple(held) if asked.wanted is None else asked.wanted
     return FetchedOffsets({tp: held[tp].committed if tp in held else None for tp in wanted})
@@ -91,30 +91,19 @@ def fetched(group: Group | None, asked: FetchOffsets) -> FetchedOffsets:
 # --- deleting
 
 
-@attrs.frozen(eq=False)
-class _Forgotten:
-    """The offsets of a partition that was deleted are deleted, too. If that cannot be written, the log has them still,
-    and who loads it forgets them again."""
-
-    group: Group
-
-    def done(self, turn: Turn, error: GroupError) -> None:
-        """Nobody waits for it."""
-
-
 def forget(turn: Turn, group: Group, before_ms: Mapping[TopicPartition, int]) -> None:
-    """What was committed before is gone at once: who reads it would begin in the wrong place."""
+    """Drop at once what was committed before these times: a consumer would begin at a wrong record."""
     held = {tp: group.offsets[tp].committed.commit_ms for tp in before_ms if tp in group.offsets}
     gone = [tp for tp, committed_ms in held.items() if committed_ms < before_ms[tp]]
     for tp in gone:
         del group.offsets[tp]
     if gone:
-        turn.append([OffsetRecord(group.group_id, tp, None) for tp in gone], _Forgotten(group))
+        turn.append([OffsetRecord(group.group_id, tp, None) for tp in gone], Unawaited(group))
 
 
 @attrs.define(eq=False)
 class _Forgetting:
-    """Waits for offsets to be deleted."""
+    """Waits until the deletion of offsets is written."""
 
     group: Group
     partitions: Sequence[TopicPartition]
@@ -123,7 +112,7 @@ class _Forgetting:
     number: int = 0
 
     def done(self, turn: Turn, error: GroupError) -> None:
-        """They are gone, except for what was committed later."""
+        """Remove the offsets, except for those that were committed later."""
         if not error:
             for tp in self.partitions:
                 present = self.group.offsets.get(tp)
@@ -133,7 +122,7 @@ class _Forgetting:
 
 
 def delete(turn: Turn, group: Group, asked: DeleteOffsets, ticket: Ticket) -> None:
-    """Those of topics that no member subscribes to; of a group that is not one of consumers only without members."""
+    """Delete offsets of topics that no member subscribes to. A group of another protocol type must have no members."""
     is_empty = group.state is State.EMPTY
     if not is_empty and group.protocol_type != CONSUMER:
         turn.reply(ticket, Answered(GroupError.NON_EMPTY_GROUP))

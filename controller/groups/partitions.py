@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
+TRANSACTIONS_TOPIC: Final = "__transaction_state"
 _BITS: Final = 32
 
 

@@ -1,35 +1,23 @@
-"""From a stable group to the next generation: who has to join again, for how long, and what follows.
+"""Rebalances: the way from one generation of a group to the next.
 
 Rules (Kafka's)
 * A rebalance ends when every member has joined again and every id that was given out was used, or after the longest
-  rebalance timeout of the members. The first one of a group ends after the initial delay, which is put off as long as
-  members come, up to their rebalance timeout.
+  rebalance timeout of the members. The first rebalance of a group ends after the initial delay. New members prolong
+  that delay, up to their rebalance timeout.
 * Dynamic members that did not join again are removed; static ones stay until their session ends. If the leader did not
-  join again, another member that did leads.
-* Members have to ask for their assignment within the rebalance timeout, or are removed.
+  join again, another member becomes the leader.
+* A member that sends no SyncGroup within the rebalance timeout is removed.
 """
 
 from __future__ import annotations
 
-import attrs
-
 from controller.groups.group import CONSUMER, Group, Member
 from controller.groups.replies import GroupError, Joined, State, Synced
-from controller.groups.turn import Turn, joined
-
-
-@attrs.frozen
-class EmptyStored:
-    """A generation without members was written. If it could not be, the log has the former one."""
-
-    group: Group
-
-    def done(self, turn: Turn, error: GroupError) -> None:
-        """Nobody waits for it."""
+from controller.groups.turn import Turn, Unawaited, joined
 
 
 def begin(turn: Turn, group: Group) -> None:
-    """Members have to join again. Without effect while they have to already."""
+    """Start a rebalance, unless one is running."""
     if group.state not in {State.EMPTY, State.STABLE, State.COMPLETING}:
         return
     if group.state is State.COMPLETING:
@@ -47,7 +35,7 @@ def begin(turn: Turn, group: Group) -> None:
 
 
 def go_on(turn: Turn, group: Group) -> None:
-    """The rebalance ends if nobody is missing, or its time is over."""
+    """End the rebalance if no member is missing, or its time is over."""
     if group.state is not State.PREPARING or group.join_deadline_ms is None:
         return
     is_over = group.join_deadline_ms <= turn.now_ms
@@ -64,7 +52,7 @@ def go_on(turn: Turn, group: Group) -> None:
 
 
 def complete(turn: Turn, group: Group) -> None:
-    """The next generation, of those that joined."""
+    """Start the next generation, with the members that joined."""
     for member in [m for m in group.members.values() if m.joining is None and m.instance_id is None]:
         group.remove(member.member_id)
     if group.members and not _has_leader(group):
@@ -77,7 +65,7 @@ def complete(turn: Turn, group: Group) -> None:
     if not group.members:
         group.protocol, group.topics = None, frozenset() if group.protocol_type == CONSUMER else None
         turn.enter(group, State.EMPTY)
-        turn.append([group.record()], EmptyStored(group))
+        turn.append([group.record()], Unawaited(group))
         return
     group.protocol = group.elected()
     group.topics = subscribed_topics(turn, group)
@@ -91,7 +79,7 @@ def complete(turn: Turn, group: Group) -> None:
 
 
 def _has_leader(group: Group) -> bool:
-    """Whether a member that joined leads, if need be another one than before."""
+    """Whether a member that joined leads. If the leader did not join, another one becomes the leader."""
     if group.leader is not None and group.members[group.leader].joining is not None:
         return True
     group.leader = next((m.member_id for m in group.members.values() if m.joining is not None), group.leader)
@@ -99,7 +87,7 @@ def _has_leader(group: Group) -> bool:
 
 
 def subscribed_topics(turn: Turn, group: Group) -> frozenset[str] | None:
-    """What the members of a group of consumers subscribe to; None: it is not known."""
+    """The topics that the members of a group of consumers subscribe to; None if unknown."""
     if group.protocol_type != CONSUMER or group.protocol is None:
         return None
     found = [turn.subscribed(member.metadata(group.protocol)) for member in group.members.values()]
@@ -108,7 +96,7 @@ def subscribed_topics(turn: Turn, group: Group) -> frozenset[str] | None:
 
 
 def reset_assignments(turn: Turn, group: Group, error: GroupError) -> None:
-    """Whoever waits for an assignment gets the error."""
+    """Clear all assignments; a Sync that waits gets the error."""
     for member in group.members.values():
         member.assignment = b""
         if turn.answer_sync(member, Synced(error)):
@@ -116,7 +104,7 @@ def reset_assignments(turn: Turn, group: Group, error: GroupError) -> None:
 
 
 def remove(turn: Turn, group: Group, member: Member) -> None:
-    """The member is gone: it left, or was not heard of. The others share what it had."""
+    """Remove a member that left or whose session ended, and start a rebalance."""
     turn.answer_join(member, Joined(GroupError.UNKNOWN_MEMBER_ID, ""))
     turn.answer_sync(member, Synced(GroupError.UNKNOWN_MEMBER_ID))
     group.remove(member.member_id)
@@ -126,7 +114,7 @@ def remove(turn: Turn, group: Group, member: Member) -> None:
 
 
 def expire(turn: Turn, group: Group) -> None:
-    """Whatever of the group is due."""
+    """Handle the deadlines of the group that are due."""
     now_ms = turn.now_ms
     for member_id in [i for i, ms in group.pending.items() if ms <= now_ms]:
         group.remove(member_id)

@@ -1,6 +1,6 @@
-"""What a coordinator writes into its partition of `__consumer_offsets`: the newest record of each key counts.
+"""The records of `__consumer_offsets` as values. The newest record of each key is valid.
 
-How records become bytes is the business of a `RecordCodec`, which speaks Kafka's format.
+A `RecordCodec` turns them into bytes in Kafka's format.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from controller.model.values import TopicPartition
 
 @frozen
 class Committed:
-    """A committed offset. `leader_epoch` -1: the client did not say. `commit_ms` 0: when the
-    coordinator gets it."""
+    """A committed offset. `leader_epoch` -1: unknown to the client. `commit_ms` 0: the
+    coordinator sets it."""
 
     offset: int
     leader_epoch: int = -1
@@ -60,30 +60,30 @@ class OffsetRecord:
 
     @property
     def key(self) -> tuple[str, TopicPartition]:
-        """Of records with the same key the newest counts."""
+        """The newest record with this key is valid."""
         return self.group, self.tp
 
     @property
     def is_deleted(self) -> bool:
-        """Whether it only says that there is nothing under its key."""
+        """Whether it deletes its key."""
         return self.committed is None
 
 
 @frozen
 class GroupRecord:
-    """The present generation of a group; None: the group is deleted."""
+    """The current generation of a group; None: the group is deleted."""
 
     group: str
     stored: StoredGroup | None
 
     @property
     def key(self) -> str:
-        """Of records with the same key the newest counts."""
+        """The newest record with this key is valid."""
         return self.group
 
     @property
     def is_deleted(self) -> bool:
-        """Whether it only says that there is nothing under its key."""
+        """Whether it deletes its key."""
         return self.stored is None
 
 
@@ -91,13 +91,13 @@ Record: TypeAlias = OffsetRecord | GroupRecord
 
 
 class Newest:
-    """What a log says, as far as it was added: the last record of each key, without what is deleted."""
+    """The last record of each key of a log, without deleted keys."""
 
     def __init__(self) -> None:
         self._records: dict[object, Record] = {}
 
     def add(self, records: Iterable[Record]) -> None:
-        """They are behind what was added before."""
+        """Add records that follow those added before."""
         for record in records:
             if record.is_deleted:
                 self._records.pop(record.key, None)
@@ -111,13 +111,13 @@ class Newest:
 
 
 class RecordCodec(Protocol):
-    """Records to a batch and back."""
+    """Encodes records as a batch, and decodes batches."""
 
     def encode(self, records: Sequence[Record], now_ms: int) -> Batch:
         """One batch with all of them, in this order."""
 
     def decode(self, batches: Iterable[StoredBatch]) -> list[Record]:
-        """Of each key in these batches the last record, in their order. Keys that it does not know are left out."""
+        """The last record of each key in these batches, in their order. Unknown keys are left out."""
 
     def subscribed(self, metadata: bytes) -> frozenset[str] | None:
         """The topics in the metadata of a member of the protocol type `consumer`; None if it cannot be read."""

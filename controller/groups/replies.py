@@ -1,4 +1,4 @@
-"""What a coordinator answers, as values, and Kafka's error codes for them."""
+"""The answers of a coordinator as values, with Kafka's error codes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from controller.model.values import TopicPartition
 
 
 class GroupError(enum.IntEnum):
-    """Kafka's numbers."""
+    """Kafka's error codes."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -53,7 +53,7 @@ class State(enum.Enum):
 
 @frozen
 class JoinedMember:
-    """A member, as the leader of a generation gets to know it."""
+    """A member, as the leader of the generation sees it."""
 
     member_id: str
     instance_id: str | None
@@ -93,14 +93,14 @@ class Answered:
 
 @frozen
 class Left:
-    """To Leave: what became of each member."""
+    """To Leave: the result for each member."""
 
     members: tuple[tuple[Leaving, GroupError], ...]
 
 
 @frozen
 class OffsetErrors:
-    """To Commit and DeleteOffsets: what became of each partition."""
+    """To Commit and DeleteOffsets: the result for each partition."""
 
     errors: Mapping[TopicPartition, GroupError]
 

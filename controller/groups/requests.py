@@ -1,4 +1,4 @@
-"""What members and tools ask of the coordinator of a group, as values. `group` is the group id in all of them."""
+"""The requests of members and tools to a coordinator, as values. `group` is the group id in all of them."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Join:
 
 @frozen
 class Sync:
-    """A member asks for its assignment; the leader brings those of all. `protocol_type`, `protocol`: None if the
-    version of the request has no such field."""
+    """A member requests its assignment; the leader passes those of all members. `protocol_type`, `protocol`: None if
+    the version of the request has no such field."""
 
     group: str
     generation: int
@@ -75,8 +75,8 @@ class Leave:
 
 @frozen
 class Commit:
-    """Offsets are to be committed. `generation` -1 and no member id: by a client outside of the group protocol.
-    `unknown`: partitions among them that there are not, which are refused."""
+    """Commit offsets. `generation` -1 and no member id: a client without a group protocol. `unknown`: the partitions
+    that do not exist, and are refused."""
 
     group: str
     offsets: Mapping[TopicPartition, Committed]
@@ -88,7 +88,7 @@ class Commit:
 
 @frozen
 class FetchOffsets:
-    """Which offsets are committed. `wanted` None: all of them."""
+    """Read committed offsets. `wanted` None: all of them."""
 
     group: str
     wanted: tuple[TopicPartition, ...] | None
@@ -96,7 +96,7 @@ class FetchOffsets:
 
 @frozen
 class DeleteOffsets:
-    """The committed offsets of these partitions are to be deleted. `unknown`: as in Commit."""
+    """Delete the committed offsets of these partitions. `unknown`: as in Commit."""
 
     group: str
     partitions: tuple[TopicPartition, ...]
@@ -105,14 +105,14 @@ class DeleteOffsets:
 
 @frozen
 class Describe:
-    """State and members of the group."""
+    """Read the state and the members of the group."""
 
     group: str
 
 
 @frozen
 class DeleteGroup:
-    """The group and its offsets are to be deleted."""
+    """Delete the group and its offsets."""
 
     group: str
 

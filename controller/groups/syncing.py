@@ -1,7 +1,7 @@
-"""Members get their assignments, say that they are alive, and leave.
+"""SyncGroup, Heartbeat and LeaveGroup.
 
-The assignments that the leader brings are written before any member gets its own. So a generation that a coordinator
-loads from the log is one whose members may already work by it.
+The leader's assignments are written before any member gets its own. So the members of a generation that a coordinator
+loads from the log may already use their assignments.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from controller.groups.turn import Turn, as_of_group, fence, fence_generation
 
 @attrs.frozen(eq=False)
 class _Assigned:
-    """Waits for the assignments of that generation to be written."""
+    """Waits until the assignments of this generation are written."""
 
     group: Group
     generation: int
     assignments: dict[str, bytes]
 
     def done(self, turn: Turn, error: GroupError) -> None:
-        """Every member that waits gets its assignment."""
+        """Answer all members that wait for their assignment."""
         group = self.group
         if group.state is not State.COMPLETING or group.generation != self.generation:
             return
@@ -41,7 +41,7 @@ class _Assigned:
 
 
 def sync(turn: Turn, group: Group, asked: Sync, ticket: Ticket) -> None:
-    """The member has its assignment, at once in a stable group; else when the leader has brought it."""
+    """Answer with the assignment: at once in a stable group, otherwise when the leader has sent it."""
     error = _flaw(group, asked)
     if error:
         turn.reply(ticket, Synced(error))
@@ -79,7 +79,7 @@ def _came(group: Group, member_id: str) -> None:
 
 
 def heartbeat(turn: Turn, group: Group, asked: Heartbeat, ticket: Ticket) -> None:
-    """The member has a whole session from now on, and learns of a rebalance."""
+    """Prolong the session; the answer tells of a rebalance."""
     error = fence_generation(group, asked.member_id, asked.instance_id, asked.generation)
     if not error and group.state is State.EMPTY:
         error = GroupError.UNKNOWN_MEMBER_ID
@@ -90,7 +90,7 @@ def heartbeat(turn: Turn, group: Group, asked: Heartbeat, ticket: Ticket) -> Non
 
 
 def leave(turn: Turn, group: Group, asked: Leave, ticket: Ticket) -> None:
-    """Each member by itself: one that is unknown stops no other."""
+    """Remove each member that exists; an unknown one does not affect the others."""
     turn.reply(ticket, Left(tuple((leaving, _leave(turn, group, leaving)) for leaving in asked.members)))
 
 

@@ -1,4 +1,4 @@
-"""One event on its way through the coordinator: the time, and what comes out of it."""
+"""The handling of one event by the coordinator: the time, and the answers and appends that result."""
 
 from __future__ import annotations
 
@@ -14,20 +14,30 @@ from controller.groups.requests import GroupSettings
 
 
 class Appending(Protocol):
-    """What waits for an append, for a group."""
+    """A change of a group that waits for an append."""
 
     @property
     def group(self) -> Group:
-        """Whose records they are."""
+        """The group of the records."""
 
     def done(self, turn: Turn, error: GroupError) -> None:
-        """The records are committed, or (`error`) are not known to be."""
+        """The records are committed, or the append failed with `error`."""
+
+
+@attrs.frozen(eq=False)
+class Unawaited:
+    """An append whose result changes nothing: if it fails, the log keeps the former records."""
+
+    group: Group
+
+    def done(self, turn: Turn, error: GroupError) -> None:
+        """Does nothing."""
 
 
 @attrs.define(eq=False)
 class Turn:
-    """`replies`: ticket and answer, to be sent now. `appends`: records that are to be appended in this order, with what
-    waits for them. `subscribed`: the topics in the metadata of a member."""
+    """`replies`: tickets and their answers, to send now. `appends`: records to append in this order, each with the
+    change that waits for it. `subscribed`: the topics in the metadata of a member."""
 
     now_ms: int
     settings: GroupSettings
@@ -41,7 +51,7 @@ class Turn:
         self.replies.append((ticket, answer))
 
     def append(self, records: Sequence[Record], waiting: Appending) -> int:
-        """The records are to be written; the number of the append."""
+        """Append records; returns the number of the append."""
         number = self.next_number()
         self.appends.append((number, records, waiting))
         return number
@@ -49,21 +59,21 @@ class Turn:
     # --- what several kinds of event do to a group
 
     def enter(self, group: Group, state: State) -> None:
-        """The group is in that state from now on."""
+        """Set the state of the group."""
         group.state, group.state_ms = state, self.now_ms
 
     def heard_of(self, member: Member) -> None:
-        """The member is alive, and has a whole session from now on."""
+        """Begin a new session timeout for the member."""
         member.deadline_ms = self.now_ms + member.session_timeout_ms
 
     def answer_join(self, member: Member, answer: Joined) -> None:
-        """Its Join, if one waits."""
+        """Answer the member's Join, if one waits."""
         if member.joining is not None:
             ticket, member.joining = member.joining, None
             self.reply(ticket, answer)
 
     def answer_sync(self, member: Member, answer: Synced) -> bool:
-        """Its Sync, if one waits; whether one did."""
+        """Answer the member's Sync, if one waits; returns whether one did."""
         ticket, member.syncing = member.syncing, None
         if ticket is not None:
             self.reply(ticket, answer)
@@ -71,7 +81,7 @@ class Turn:
 
 
 def joined(group: Group, member: Member, *, shows_members: bool, skips_assignment: bool = False) -> Joined:
-    """The answer for a member of the present generation."""
+    """The answer to a Join of a member of the current generation."""
     return Joined(
         GroupError.NONE,
         member.member_id,
@@ -85,14 +95,14 @@ def joined(group: Group, member: Member, *, shows_members: bool, skips_assignmen
 
 
 def as_of_group(error: GroupError) -> GroupError:
-    """Why the group itself could not be written, in words that members of it understand."""
+    """The error of an append, as members of a group may get it."""
     if error is GroupError.REQUEST_TIMED_OUT:
         return GroupError.REBALANCE_IN_PROGRESS
     return GroupError.UNKNOWN_SERVER_ERROR if error is GroupError.INVALID_COMMIT_OFFSET_SIZE else error
 
 
 def fence(group: Group, member_id: str, instance_id: str | None) -> GroupError:
-    """What is wrong with the identity of who asks: another has its instance id, or it is no member."""
+    """The error of a client that is not a member, or whose instance id another member has."""
     if instance_id is not None:
         current = group.static.get(instance_id)
         if current is None:
@@ -103,7 +113,7 @@ def fence(group: Group, member_id: str, instance_id: str | None) -> GroupError:
 
 
 def fence_generation(group: Group, member_id: str, instance_id: str | None, generation: int) -> GroupError:
-    """As `fence`, and whether it knows the present generation."""
+    """As `fence`; also for a client with another generation."""
     error = fence(group, member_id, instance_id)
     if error or generation == group.generation:
         return error

@@ -1,12 +1,12 @@
-"""Coordinators of groups in a live cluster: which broker has which.
+"""The coordinators of groups in a live cluster.
 
 Rules
 * A broker has a coordinator for each partition of `__consumer_offsets` that it leads, under the leader epoch under
   which it leads. It is loaded when the high watermark has reached where that epoch began: what a former leader may have
   acknowledged is below that. When leader or epoch change it is unloaded.
-* A request goes to the coordinator on the broker whose address the client called; None for a broker: to any.
-* Records of all requests that are there at the same time are appended together (`controller.server.led_groups`).
-* Methods may be called by any thread; what they do is done by the thread that steps.
+* A request goes to the coordinator on the broker whose address the client called; broker None means any.
+* Records of all requests that arrived at the same time are appended together (`controller.server.led_groups`).
+* Any thread may call the methods; the work is done by the thread that steps.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from controller.server.logs import LiveLogs
 from controller.simulated.broker import Broker
 
 REWRITE_BYTES: Final = 256 * 1024
-"""How large a partition of `__consumer_offsets` grows before its log is rewritten."""
+"""The size at which the log of a partition of `__consumer_offsets` is rewritten."""
 _LOAD_S: Final = 0.02  # a step begins no more loads after that
 log = logging.getLogger(__name__)
 
 
 @attrs.define(eq=False)
 class LiveGroups:
-    """The coordinators on `brokers`, over `logs`. `soon`: has a call made by the thread that steps. `rewrite_bytes`: so
-    much of a log may there be before it is rewritten."""
+    """The coordinators on `brokers`, over `logs`. `soon`: has a call made by the thread that steps. `rewrite_bytes`:
+    the size at which a log is rewritten."""
 
     brokers: Mapping[int, Broker]
     logs: LiveLogs
@@ -58,14 +58,14 @@ class LiveGroups:
         self._began = (time.time_ns() // 1_000_000, self.logs.clock())
 
     def begin(self, codec: RecordCodec, settings: GroupSettings | None = None) -> None:
-        """Requests are answered from now on, and records written by this codec."""
+        """Answer requests from now on. `codec`: for the records."""
         self._codec = codec
         self.settings = settings or self.settings
 
     # --- what is asked, from any thread
 
     def ask(self, broker_id: int | None, asked: GroupRequest) -> Future[Reply]:
-        """The answer of the coordinator of the group, if that is on this broker (None: wherever it is)."""
+        """The answer of the coordinator, if it is on this broker (None: on any)."""
         future: Future[Reply] = Future()
         self.soon(work_for(future, lambda: self._ask(broker_id, asked, future)))
         return future
@@ -88,7 +88,7 @@ class LiveGroups:
     # --- what is done about it, by the thread that steps
 
     def step(self) -> None:
-        """Coordinators are where their partitions are led, and whatever is due happens."""
+        """Create and end coordinators as leaders change, and handle what is due."""
         if self._codec is None:
             return
         self._keep_up()
@@ -99,7 +99,7 @@ class LiveGroups:
                 self._ticked(led, now_ms)
 
     def _ticked(self, led: Led, now_ms: int) -> None:
-        """A coordinator that fails stops no other one: it is loaded again."""
+        """Handle what is due. A coordinator that fails is loaded again, and affects no other."""
         try:
             self._took(led, led.coordinator.tick(now_ms))
         except Exception:
@@ -107,12 +107,12 @@ class LiveGroups:
             self._unload((led.broker_id, led.tp.partition))
 
     def clean(self) -> None:
-        """Logs that have grown are rewritten."""
+        """Rewrite the logs that have grown."""
         for led in list(self._led.values()):
             led.clean(self.rewrite_bytes, self._now_ms())
 
     def close(self) -> None:
-        """Whoever waits hears that the coordinator is elsewhere."""
+        """All waiting requests get NOT_COORDINATOR."""
         for place in list(self._led):
             self._unload(place)
 
@@ -131,8 +131,8 @@ class LiveGroups:
         self._took(led, led.coordinator.ask(asked, future, self._now_ms()))
 
     def _forget(self, led: Led, partitions: Iterable[TopicPartition]) -> None:
-        """Offsets of a topic that was deleted, and made anew under its name, are gone. A broker that lags may still
-        tell of the former one."""
+        """Drop the offsets of a topic that was deleted and created again under its name. A broker that lags may still
+        report the former topic."""
         metadata, replaced = self.brokers[led.broker_id].metadata, []
         for tp in list(partitions):
             said = metadata.get(tp)
@@ -166,7 +166,7 @@ class LiveGroups:
     # --- who leads what
 
     def _counted(self) -> int:
-        """How many partitions the topic has, by what any broker was told; 0: there is none."""
+        """The number of partitions of the topic, by the metadata of any broker; 0 if it does not exist."""
         up = [broker.metadata for broker in self.brokers.values() if broker.is_up]
         count = 0
         while any(TopicPartition(OFFSETS_TOPIC, count) in metadata for metadata in up):
@@ -174,7 +174,7 @@ class LiveGroups:
         return count
 
     def _members(self, partition: int) -> tuple[int, ...]:
-        """Brokers that may lead it, by what the first one was told that knows of it."""
+        """The replicas of the partition, by the metadata of the first broker that knows it."""
         tp = TopicPartition(OFFSETS_TOPIC, partition)
         told = (broker.metadata.get(tp) for broker in self.brokers.values() if broker.is_up)
         return next((said.replicas for said in told if said is not None), ())
@@ -189,7 +189,7 @@ class LiveGroups:
             self._unload(place)
 
     def _keep(self, place: tuple[int, int], *, may_load: bool = True) -> None:
-        """The coordinator there is that of the present leader epoch, or there is none."""
+        """Bring the coordinator at this place up to date with the leader and its epoch."""
         led = self._led.get(place)
         broker = self.brokers.get(place[0])
         replica = None if broker is None else self.logs.led_by(broker, TopicPartition(OFFSETS_TOPIC, place[1]))
@@ -230,6 +230,6 @@ class LiveGroups:
         self._took(led, led.coordinator.appended(append.number, error, self._now_ms()))
 
     def _now_ms(self) -> int:
-        """Of the wall when this was made, and by the clock of the logs from then on: it never goes back."""
+        """The wall clock at the start, plus the clock of the logs since: it never goes back."""
         began_ms, began_s = self._began
         return began_ms + int((self.logs.clock() - began_s) * 1000)

@@ -43,8 +43,8 @@ log = logging.getLogger(__name__)
 
 @attrs.define(eq=False)
 class Led:
-    """For as long as `replica` leads under that epoch. `ended`: hears of each append how it ended. `due`: what is to be
-    appended; `newest`: what the log says, unless an append ended in a way that leaves that open."""
+    """The coordinator while `replica` leads under that epoch. `ended`: is called with the result of each append. `due`:
+    records to append; `newest`: the content of the log, None if unknown after a failed append."""
 
     broker_id: int
     replica: Replica
@@ -60,16 +60,16 @@ class Led:
 
     @property
     def tp(self) -> TopicPartition:
-        """Whose groups it coordinates."""
+        """The partition of `__consumer_offsets`."""
         return TopicPartition(self.replica.topic, self.replica.partition)
 
     @property
     def can_load(self) -> bool:
-        """Whether it is to be loaded, and all that a former leader may have acknowledged can be read."""
+        """Whether the coordinator must be loaded, and all records that a former leader acknowledged are readable."""
         return not self.coordinator.is_loaded and self.replica.log.high_watermark >= self.replica.epoch_start
 
     def read(self) -> Newest:
-        """What the log says."""
+        """The content of the log."""
         if self.newest is None:
             newest = Newest()
             newest.add(self.codec.decode(self.logs.committed(self.replica)))
@@ -79,7 +79,7 @@ class Led:
     # --- writing
 
     def send(self, now_ms: int) -> None:
-        """What is due is appended."""
+        """Append the records that are due."""
         appends, self.due = self.due, []
         if appends:
             self._send(appends, now_ms)
@@ -118,7 +118,7 @@ class Led:
     # --- rewriting
 
     def clean(self, bytes_max: int, now_ms: int) -> None:
-        """The log is rewritten if it has more than so many bytes, and twice as many as the last time."""
+        """Rewrite the log if it exceeds `bytes_max`, and twice its size after the last rewriting."""
         written, grown = self.replica.log, self.logs.shelves.of(self.replica).size_bytes
         is_settled = self.coordinator.is_loaded and not self.due and written.high_watermark == written.end_offset
         if not is_settled or self.is_rewriting or grown <= max(bytes_max, 2 * self.rewritten_bytes):

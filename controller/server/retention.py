@@ -1,4 +1,4 @@
-"""Records that go by themselves: topics that have set `retention.ms` or `retention.bytes`.
+"""Deletes old records of topics that set `retention.ms` or `retention.bytes`.
 
 Rules
 * Whole batches go, the oldest first, up to the first that may stay. A batch is as old as the highest timestamp in it.
@@ -27,14 +27,14 @@ _BYTES: Final = "retention.bytes"
 
 @attrs.define(eq=False)
 class Retention:
-    """Of the topics on `brokers`, by what they have set (`settings`, by kind and name)."""
+    """Retention of the topics on `brokers`. `settings`: configs by kind and name."""
 
     brokers: Mapping[int, Broker]
     settings: Mapping[tuple[str, str], Mapping[str, str]]
     shelves: Shelves
 
     def clean(self) -> None:
-        """Whatever is too old, or too much, is gone."""
+        """Delete the records that are too old, or too many."""
         bounded = {name: configs for (kind, name), configs in self.settings.items() if kind == TOPICS}
         bounded = {name: configs for name, configs in bounded.items() if _is_bounded(name, configs)}
         for replica in self._led() if bounded else ():

@@ -12,11 +12,12 @@ from uuid import UUID
 
 import attrs
 
+from controller.groups.partitions import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from controller.model.reductions import OFFLINE
 from controller.model.values import NO_LEADER, Endpoint, Partition, Replicas
 from controller.model.view import ClusterView
 
-INTERNAL = ("__consumer_offsets", "__transaction_state")
+INTERNAL = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
 
 
 @attrs.frozen

@@ -31,7 +31,7 @@ AFTER: list[tuple[str, str, str]] = [
     ("[4,5,6]", "[1,2,3,4,5,6]", "-"),
     ("[4,5,6]", "[4,5,6]", "-"),
 ]
-"""The trace of `reassignment.md`: R, I, T."""
+"""The trace of a move: R, I, T."""
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ class Told:
         self.tell(event, "alter_isr")
 
     def move(self) -> None:
-        """The whole move of `reassignment.md`: orders-0 from 1, 2, 3 to 4, 5, 6."""
+        """The whole move of `docs/reassignments.md`: orders-0 from 1, 2, 3 to 4, 5, 6."""
         self.reassign((4, 5, 6), "r-1")
         for broker in (4, 5, 6):
             self.in_sync(*self.orders.isr, broker)

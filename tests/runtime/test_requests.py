@@ -28,7 +28,7 @@ def partitions(draw: st.DrawFn) -> Partition:
 
 
 def is_told(p: Partition, broker: int, intents: set[int]) -> bool:
-    """The rule in the words of `spec/host.md`'s duties: who is a member of a partition that has a state, and of an
+    """The rule of `docs/callbacks.md`: who is a member of a partition that has a state, and of an
     offline one only who has to delete it."""
     has_to_delete = p.status_code != OFFLINE or broker in intents
     return p.has_state and p.leader != LEADER_DURING_DELETE and broker in p.members and has_to_delete

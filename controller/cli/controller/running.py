@@ -113,7 +113,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
 
 
 def hand_back(url: str) -> None:
-    """Give the cluster back to Kafka's own controller, and print what it goes on with. Raises CannotServe."""
+    """Give the cluster back to Kafka's own controller, and print how many moves it continues. Raises CannotServe."""
     shown = public_url(url)
     with ExitStack() as stack:
         store = _store(url, shown, stack)

@@ -1,6 +1,6 @@
 """The files that a user gives to `kedge demo`, and whether a recorded tree can be taken over.
 
-What cannot be used is one line that says what, where and why, before anything is shown.
+An invalid file or tree ends the command with one line that names it and the reason, before the demo begins.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ Rules
 * Rates need readings also while no page is open: a thread takes one a second, within the same share of the time.
 * Numbers are those of one moment of the committed state. Sizes of logs are a little newer, or, of brokers in other
   processes, what these reported last.
-* A controller on standby says so, and names the active one. Of the cluster it knows the brokers of its own process.
-* Lists are bounded (`MOVES_MAX`, ...); the full count stands beside each.
+* The page of a stand-by names the active controller, and shows the brokers of its own process only.
+* Lists are bounded (`MOVES_MAX`, ...); the page shows the full count of each.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Topics that are created by use: Metadata names one that is not there, and its client lets it be created.
+"""Automatic creation of topics that a Metadata request names, if its client allows that.
 
 Rules (Kafka's `auto.create.topics.enable`)
-* Before version 4 of Metadata every client lets it. A client needs CREATE on the topic or on the cluster.
+* Before version 4 of Metadata every client allows it. A client needs CREATE on the topic or on the cluster.
 * A topic gets as many partitions and replicas as the controller has by default. A name that Kafka does not allow, and
   an internal topic, is not created.
 * The answer has the new topic, which may have no leader yet: clients then ask again.
@@ -52,7 +52,7 @@ def with_creation(base: Mapping[int, Api]) -> dict[int, Api]:
 
 
 def _with_errors(answer: Answer | None, failed: Mapping[str, int]) -> Answer | None:
-    """The topics that cannot be created say why: clients try again where one is only missing."""
+    """Report why a topic was not created: clients keep asking for one that is only missing."""
     for row in (answer or {}).get("topics", ()):
         if row["error_code"] == _MISSING and row["name"] in failed:
             row["error_code"] = failed[row["name"]]

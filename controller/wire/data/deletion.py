@@ -1,4 +1,4 @@
-"""DeleteRecords: a log begins later. Only up to the high watermark, as in Kafka; -1 is the high watermark."""
+"""DeleteRecords, up to the high watermark as in Kafka; offset -1 means the high watermark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from controller.wire.reading import INTERNAL
 
 
 class Deleting(Protocol):
-    """Logs that records can be deleted of."""
+    """Logs whose records can be deleted."""
 
     def delete_records(self, broker_id: int | None, tp: TopicPartition, before: int) -> Future[LogBounds]:
         """The log begins at `before` (-1: the high watermark), or later if it did already."""

@@ -1,8 +1,8 @@
-"""FindCoordinator: who coordinates a group is who leads its partition of `__consumer_offsets`.
+"""FindCoordinator: the coordinator of a group is the leader of its partition of `__consumer_offsets`.
 
-The topic is created by the active controller when it is first asked for. There are no transactions and no share groups:
-what asks for their coordinators hears at once that there will be none, by an error that it does not retry. librdkafka
-retries every error but those about rights, and asks in version 2 at most.
+The active controller creates the topic at the first request. Transactions and share groups are not supported: requests
+for their coordinators get an error that clients do not retry. librdkafka retries all errors except those about rights,
+and uses version 2 at most.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _Found:
 
 
 def table(partitions: int) -> Iterator[Api]:
-    """The row. `partitions`: how many the topic gets if it has to be created."""
+    """The row. `partitions`: the number of partitions if the topic has to be created."""
 
     async def find_coordinator(call: Call, request: Request) -> Answer:
         keys = request.coordinator_keys if call.version >= _MANY_SINCE else [request.key]
@@ -102,7 +102,7 @@ def _leader(topic: TopicRow, group: str) -> int:
 
 
 async def _with_topic(call: Call, partitions: int) -> ClusterRow:
-    """The cluster, with the topic of groups; without it if it cannot be created just now."""
+    """The cluster with the topic `__consumer_offsets`; without it if it cannot be created now."""
     row: ClusterRow = await asyncio.wrap_future(call.controller.query(cluster([OFFSETS_TOPIC])))
     if row.topics or not row.brokers:
         return row

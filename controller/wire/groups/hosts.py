@@ -1,4 +1,4 @@
-"""What has the coordinators of groups, as handlers ask it, and who may ask."""
+"""The interface of handlers to the coordinators of groups, and the rights that requests need."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ GROUP_OPERATIONS: Final = frozenset({3, 6, 8})
 
 
 class Groups(Protocol):
-    """Every call returns at once; the future has the answer. `broker_id`: whose address the client called; None: the
-    common one, where any coordinator answers."""
+    """Every call returns at once; the future has the answer. `broker_id`: the broker whose address the client called,
+    None for the common address, where any coordinator answers."""
 
     def begin(self, codec: RecordCodec, settings: GroupSettings | None = None) -> None:
-        """Requests are answered from now on, and records written by this codec. `settings` None: as they are."""
+        """Answer requests from now on. `codec`: for the records. `settings` None: unchanged."""
 
     def ask(self, broker_id: int | None, asked: GroupRequest) -> Future[Reply]:
-        """What the coordinator of the group answers, NOT_COORDINATOR where that is elsewhere. A Join or a Sync may wait
-        for other members."""
+        """The answer of the coordinator of the group, NOT_COORDINATOR if it is elsewhere. A Join or a Sync may wait for
+        other members."""
 
     def listed(self, broker_id: int | None) -> Future[tuple[GroupError, list[Listed]]]:
-        """Every group whose coordinator is there."""
+        """All groups whose coordinators are on this broker."""
 
 
 Row: TypeAlias = tuple[Any, Any, range, Handler, str]
@@ -47,16 +47,16 @@ def apis(rows: Iterable[Row], *, never_waits: bool = False) -> Iterator[Api]:
 
 
 async def ask(groups: Groups, call: Call, asked: GroupRequest, kind: type[T]) -> T | GroupError:
-    """The answer of this kind, or why the whole is refused."""
+    """The answer of this kind, or the error of the whole request."""
     reply: Any = await asyncio.wrap_future(groups.ask(call.broker_id, asked))
     return reply.error if isinstance(reply, Answered) and kind is not Answered else reply
 
 
 def may(call: Call, operation: str, group: str) -> bool:
-    """Whether who asks may do this to the group."""
+    """Whether the client has the right to this operation on the group."""
     return call.may(operation, GROUP + group)
 
 
 def may_topic(call: Call, operation: str, topic: str) -> bool:
-    """Whether who asks may do this to the topic."""
+    """Whether the client has the right to this operation on the topic."""
     return call.may(operation, TOPIC + topic)

@@ -1,4 +1,4 @@
-"""ListGroups, DescribeGroups and DeleteGroups: what tools ask."""
+"""ListGroups, DescribeGroups and DeleteGroups, for tools."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CLASSIC: Final = "classic"
 
 @attrs.frozen
 class _Listing:
-    """Handlers of what tools ask."""
+    """The handlers."""
 
     groups: Groups
 

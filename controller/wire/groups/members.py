@@ -33,7 +33,7 @@ _MEMBERS_SINCE: Final = 3
 
 @attrs.frozen
 class _Members:
-    """Handlers of what members ask."""
+    """The handlers."""
 
     groups: Groups
 

@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat (KIP-848): listed, so that clients that want that protocol hear at once that it is not there.
+"""ConsumerGroupHeartbeat (KIP-848): listed, so that clients of that protocol get an error at once.
 
 Without version 1 in ApiVersions, librdkafka would wait for a group without an error.
 """

@@ -1,4 +1,4 @@
-"""OffsetCommit, OffsetFetch and OffsetDelete. A commit is answered when it is on all replicas that are in sync."""
+"""OffsetCommit, OffsetFetch and OffsetDelete. A commit is answered when all in-sync replicas have it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NO_TOPIC_RIGHTS: Final = GroupError.TOPIC_AUTHORIZATION_FAILED
 
 @attrs.frozen
 class _Offsets:
-    """Handlers of what concerns committed offsets."""
+    """The handlers."""
 
     groups: Groups
 

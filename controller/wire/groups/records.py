@@ -44,7 +44,7 @@ class GroupRecords:
         return Batch(bytes(builder.buffer()), len(records), now_ms)
 
     def decode(self, batches: Iterable[StoredBatch]) -> list[Record]:
-        """Of each key the last record, without those that are none of ours. No other value is decoded."""
+        """The last record of each key, without unknown keys. No other value is decoded."""
         last: dict[bytes, bytes | None] = {}
         for stored in batches:
             for key, value in _pairs(stored):
@@ -85,7 +85,7 @@ def _written(record: Record) -> tuple[bytes, bytes | None]:
 
 @functools.lru_cache(_KEYS)
 def _offset_key(group: str, tp: TopicPartition) -> bytes:
-    """The same few come again and again."""
+    """Cached, because the same keys repeat."""
     return _bytes(build(OffsetCommitKey, OFFSET_KEY, {"group": group, "topic": tp.topic, "partition": tp.partition}))
 
 
@@ -119,7 +119,7 @@ def _member(member: StoredMember) -> dict[str, Any]:
 
 
 def _read(key: bytes, value: bytes | None) -> Record | None:
-    """None: a record of another kind, or bytes that are none."""
+    """None for another kind of record, or for bytes that cannot be read."""
     with suppress(ValueError, IndexError, struct.error, TypeError, KeyError):
         return _decoded(key, value)
     return None

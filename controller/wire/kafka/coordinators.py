@@ -13,16 +13,15 @@ from typing import Final
 import attrs
 from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
-from controller.groups.partitions import partition_of
+from controller.groups.partitions import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, partition_of
 from controller.model.values import Endpoint
 from controller.model.view import ClusterView
 from controller.wire.calls import OPEN, Address, Api, Call
-from controller.wire.kafka.internal_topics import OFFSETS, TRANSACTIONS
 from controller.wire.protocol import Answer, Messages, Request
 
 COORDINATOR_NOT_AVAILABLE: Final = 15
 INVALID_REQUEST: Final = 42
-_TOPICS: Final = {0: OFFSETS, 1: TRANSACTIONS}
+_TOPICS: Final = {0: OFFSETS_TOPIC, 1: TRANSACTIONS_TOPIC}
 
 
 @attrs.frozen

@@ -15,13 +15,12 @@ from typing import Final
 import attrs
 
 from controller.admin import Results
+from controller.groups.partitions import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from controller.host import Controller
 from controller.model.errors import NotController, TopicAlreadyExists
 from controller.model.requests import CreatedTopic, NewTopic
 from controller.model.view import ClusterView
 
-OFFSETS: Final = "__consumer_offsets"
-TRANSACTIONS: Final = "__transaction_state"
 _SEGMENT_BYTES: Final = str(100 * 1024 * 1024)
 log = logging.getLogger(__name__)
 
@@ -41,7 +40,7 @@ class InternalTopics:
         """Each topic by its name."""
         least = str(min(self.transactions_min_isr, self.replication_factor))
         return {
-            OFFSETS: NewTopic(
+            OFFSETS_TOPIC: NewTopic(
                 self.offsets_partitions,
                 self.replication_factor,
                 configs={
@@ -50,7 +49,7 @@ class InternalTopics:
                     "segment.bytes": _SEGMENT_BYTES,
                 },
             ),
-            TRANSACTIONS: NewTopic(
+            TRANSACTIONS_TOPIC: NewTopic(
                 self.transactions_partitions,
                 self.replication_factor,
                 configs={
