@@ -113,6 +113,11 @@ class Entry:
     owner: int | None = None
 
 
+def as_read(entry: Entry | None) -> Expect:
+    """The expectation that a key is still as it was read: at the version of `entry`, None for an absent key."""
+    return ABSENT if entry is None else entry.version
+
+
 @_frozen
 class Columns:
     """Many keys as parallel columns, without an object per key; for bulk loads. If `keys[i]` does not exist,

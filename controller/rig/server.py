@@ -12,7 +12,7 @@ from typing import Any, Final
 import attrs
 
 from controller.simulated.store import ClusterStore
-from stores.base import ABSENT, Commit, Delete, Op, Put
+from stores.base import Commit, Delete, Op, Put, as_read
 from stores.memory.stream import Link
 
 FOREIGN: Final = "somebody else"
@@ -65,7 +65,7 @@ def write(server: ClusterStore, key: str, value: bytes | None) -> None:
     other = server.client()
     entry = other.get(key, timeout_s=1)
     if value is not None:
-        other.commit([Put(key, value, ABSENT if entry is None else entry.version)], timeout_s=1)
+        other.commit([Put(key, value, as_read(entry))], timeout_s=1)
     elif entry is not None:
         other.commit([Delete(key, entry.version)], timeout_s=1)
     other.close()

@@ -15,7 +15,7 @@ from controller.codec.small import decode_controller, encode_controller
 from controller.runtime.committer import Committer, End
 from controller.runtime.deposed import Deposed
 from controller.runtime.services import Services
-from stores.base import ABSENT, Check, Corrupt, Delete, Entry, Op, Put
+from stores.base import ABSENT, Check, Corrupt, Delete, Entry, Op, Put, as_read
 from stores.recipes import EPOCH_KEY, LEADER_KEY, Fence, Seat, decode_epoch, elect, hold
 
 CLAIMS_MAX: Final = 3
@@ -145,7 +145,7 @@ class Candidacy:
     def _depose(self, held: Entry | None, value: bytes) -> None:
         """Kafka's controller leads no more, and no Kafka broker is elected in between."""
         services, key = self._services, self._services.seat.held
-        expected = ABSENT if held is None else held.version
+        expected = as_read(held)
         with_it = [Put(key, value, expected, ephemeral=True)]
         hold(services.store, value, Check(keys.MIGRATION, ABSENT), lambda _: with_it, services.read_timeout_s)
 

@@ -21,7 +21,7 @@ from controller.codec import BadValue, handed_back, keys, partition_state, topic
 from controller.codec.text import parse
 from controller.keys.base import read_children
 from controller.model.values import KafkaMove, Move, Partition, Replicas
-from stores.base import ABSENT, Check, Corrupt, Delete, Entry, Expect, MetadataStore, Op, Put, Version
+from stores.base import Check, Corrupt, Delete, Entry, MetadataStore, Op, Put, Version, as_read
 from stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY, decode_epoch
 
 _KEYS: Final = (keys.REPLICAS_REMOVAL, keys.RATES_REMOVAL)
@@ -58,8 +58,8 @@ def _begin(store: MetadataStore, timeout_s: float) -> Version:
         return epoch.version
     number = 1 if epoch is None else decode_epoch(epoch.value) + 1
     ops: list[Op] = [
-        Put(EPOCH_KEY, b"%d" % number, _as_read(epoch)),
-        Put(keys.HANDED_BACK, handed_back.encode(handed_back.BEGUN), _as_read(marker)),
+        Put(EPOCH_KEY, b"%d" % number, as_read(epoch)),
+        Put(keys.HANDED_BACK, handed_back.encode(handed_back.BEGUN), as_read(marker)),
     ]
     if held is not None:
         ops.append(Delete(HELD_KEY, held.version))
@@ -115,12 +115,8 @@ def _end(store: MetadataStore, at: Version, timeout_s: float) -> None:
         return  # a broker leads already
     ops: list[Op] = [
         Check(EPOCH_KEY, at),
-        Put(keys.HANDED_BACK, handed_back.encode(handed_back.DONE), _as_read(marker)),
+        Put(keys.HANDED_BACK, handed_back.encode(handed_back.DONE), as_read(marker)),
     ]
     if shown is not None:
         ops.append(Delete(LEADER_KEY, shown.version))
     store.commit(ops, timeout_s=timeout_s)
-
-
-def _as_read(entry: Entry | None) -> Expect:
-    return ABSENT if entry is None else entry.version

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from controller.codec import BadValue, keys, producer_ids
 from controller.codec.producer_ids import ProducerIdBlock
-from stores.base import ABSENT, Corrupt, MetadataStore, Put
+from stores.base import Corrupt, MetadataStore, Put, as_read
 from stores.recipes import taken
 
 
@@ -29,6 +29,6 @@ def _allocate_once(store: MetadataStore, broker_id: int, timeout_s: float) -> Pr
         block = producer_ids.next_block(before, broker_id)
     except BadValue as error:
         raise Corrupt(f"{keys.PRODUCER_IDS}: {error}", key=keys.PRODUCER_IDS) from error
-    expected = ABSENT if entry is None else entry.version
+    expected = as_read(entry)
     store.commit([Put(keys.PRODUCER_IDS, producer_ids.encode(block), expected)], timeout_s=timeout_s)
     return block

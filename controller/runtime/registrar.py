@@ -21,7 +21,7 @@ from controller.model.errors import DuplicateBrokerRegistration, StaleBrokerEpoc
 from controller.model.requests import BROKER_ID_MAX
 from controller.model.values import NEW_BROKER_ID, BrokerRegistration, Endpoint
 from controller.runtime.clock import Clock
-from stores.base import ABSENT, Closed, Conflict, Corrupt, Entry, MetadataStore, Put, SessionExpired, StoreError
+from stores.base import Closed, Conflict, Corrupt, Entry, MetadataStore, Put, SessionExpired, StoreError, as_read
 from stores.recipes import next_number, reap_own_leftover
 
 _IDS_MAX: Final = 1000  # how many generated ids in use are skipped before it gives up
@@ -173,7 +173,7 @@ class Registrar:
                 entry = None
             try:
                 store.commit(
-                    [Put(key, value, ABSENT if entry is None else entry.version, ephemeral=True)],
+                    [Put(key, value, as_read(entry), ephemeral=True)],
                     timeout_s=self._timeout_s,
                 )
             except Conflict:

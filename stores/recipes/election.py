@@ -19,6 +19,7 @@ from stores.base import (
     OutcomeUnknown,
     Put,
     Version,
+    as_read,
 )
 from stores.recipes.token import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token
 
@@ -122,11 +123,11 @@ class _Candidacy:
         if epoch_new > EPOCH_MAX:
             raise Corrupt(f"{EPOCH_KEY}: no controller epoch is left above {epoch_new - 1}", key=EPOCH_KEY)
         ops = [
-            Put(self.seat.held, self.leader_value, _as_read(leader), ephemeral=True),
-            Put(EPOCH_KEY, b"%d" % epoch_new, _as_read(epoch)),
+            Put(self.seat.held, self.leader_value, as_read(leader), ephemeral=True),
+            Put(EPOCH_KEY, b"%d" % epoch_new, as_read(epoch)),
         ]
         if self.seat.shown is not None:
-            ops.append(Put(self.seat.shown, self.leader_value, _as_read(shown)))
+            ops.append(Put(self.seat.shown, self.leader_value, as_read(shown)))
         try:
             return self.store.commit(ops, timeout_s=self.timeout_s)
         except OutcomeUnknown as error:
@@ -144,7 +145,3 @@ class _Candidacy:
 
     def _read(self, key: str) -> Entry | None:
         return self.store.get(key, sync=True, timeout_s=self.timeout_s)
-
-
-def _as_read(entry: Entry | None) -> Expect:
-    return ABSENT if entry is None else entry.version

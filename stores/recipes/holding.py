@@ -27,6 +27,7 @@ from stores.base import (
     Op,
     Put,
     StoreError,
+    as_read,
 )
 from stores.recipes.election import EPOCH_MAX, decode_epoch
 from stores.recipes.token import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
@@ -97,7 +98,7 @@ def _depose(store: MetadataStore, guard: Check, timeout_s: float) -> _Epoch | No
 def _seen(store: MetadataStore, timeout_s: float) -> _Epoch:
     epoch = _read(store, EPOCH_KEY, timeout_s)
     number = _next_epoch(epoch, _read(store, TOKEN_KEY, timeout_s))
-    return _Epoch(number, ABSENT if epoch is None else epoch.version)
+    return _Epoch(number, as_read(epoch))
 
 
 def _next_epoch(epoch: Entry | None, token: Entry | None) -> int:

@@ -35,7 +35,7 @@ from controller.codec.text import BadValue
 from controller.model.legacy import LegacyEntry
 from controller.model.values import KeyConfigs, TopicPartition
 from stores import ABSENT, Conflict, MetadataStore, Put, StoreError, open_store
-from stores.base import Op
+from stores.base import Op, as_read
 from stores.recipes import next_in_sequence
 
 _CALL_S: Final = 30.0
@@ -56,7 +56,7 @@ def change_settings(store: MetadataStore, kind: str, name: str, changes: Mapping
             after = KeyConfigs(after, before.more)
         number = next_in_sequence(store, keys.CONFIG_CHANGES, keys.CONFIG_CHANGE, _CALL_S)
         note = f"{keys.CONFIG_CHANGES}/{keys.CONFIG_CHANGE}{number:010d}"
-        put = Put(key, small.encode_config(after), ABSENT if entry is None else entry.version)
+        put = Put(key, small.encode_config(after), as_read(entry))
         ops: list[Op] = [put, Put(note, encode_config_change(kind, name), ABSENT)]
         try:
             store.commit(ops, timeout_s=_CALL_S)

@@ -37,7 +37,7 @@ from controller.runtime.migration.reading import (
     created_epochs,
     read,
 )
-from stores.base import ABSENT, Check, Delete, Entry, Expect, MetadataStore, Op, Put
+from stores.base import ABSENT, Check, Delete, Entry, Expect, MetadataStore, Op, Put, as_read
 from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Contested, ElectedTerm, Fence, Token, decode_epoch, hold
 
 MARKER_KNOWN: Final = 2  # the first version of controllers that handles the marker of a migration
@@ -111,7 +111,7 @@ def claim(source: MetadataStore, marker: Marker, nonce: str) -> None:
         raise MigrationRefused(f"{EPOCH_KEY} of FROM is not {marker.controller_epoch}, under which it was fenced")
     token = None if entry is None else Token.decode(entry.value)
     if token is None or token.controller_epoch != marker.controller_epoch:
-        at: Expect = ABSENT if entry is None else entry.version
+        at: Expect = as_read(entry)
         term = ElectedTerm(marker.controller_epoch, epoch.version, token, at)
         write(source, *Fence(term).attempt((), nonce).ops)
 
@@ -136,7 +136,7 @@ def put_seal(source: MetadataStore, stamps: Mapping[str, Stamp]) -> int:
     for number, value in enumerate(values, 1):
         entry = read(source, keys.migration_seal(number))
         if entry is None or entry.value != value:
-            write(source, Put(keys.migration_seal(number), value, ABSENT if entry is None else entry.version))
+            write(source, Put(keys.migration_seal(number), value, as_read(entry)))
     return len(values)
 
 

@@ -12,7 +12,7 @@ from controller.codec.migration import MOVED, Marker, decode_holder, decode_mark
 from controller.codec.text import BadValue
 from controller.keys.base import read_children
 from controller.migration import MigrationRefused, Stage, stage_of
-from stores.base import ABSENT, Entry, Expect, MetadataStore
+from stores.base import Entry, Expect, MetadataStore, as_read
 from stores.recipes import EPOCH_KEY, LEADER_KEY
 
 CALL_TIMEOUT_S: Final = 120.0
@@ -50,9 +50,9 @@ def sides_of(
     return Sides(
         stage_of(*markers, is_empty=is_empty, origin=_origin(target, markers[0])),
         markers[0],
-        ABSENT if here is None else here.version,
+        as_read(here),
         markers[1],
-        ABSENT if there is None else there.version,
+        as_read(there),
     )
 
 

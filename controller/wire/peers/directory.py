@@ -14,7 +14,7 @@ from controller.codec.small import decode_gateway, encode_gateway
 from controller.model.errors import ControllerError
 from controller.model.values import Endpoint
 from controller.wire.calls import Address
-from stores.base import ABSENT, Conflict, Delete, Depth, Entry, MetadataStore, Put, SessionExpired, StoreError
+from stores.base import Conflict, Delete, Depth, Entry, MetadataStore, Put, SessionExpired, StoreError, as_read
 from stores.recipes import reap_own_leftover
 
 _TIMEOUT_S: Final = 5.0
@@ -51,7 +51,7 @@ class Directory:
             entry = self._store.get(self._key, sync=True, timeout_s=_TIMEOUT_S)
             if entry is not None and entry.owner not in {None, session_id}:
                 raise AlreadyRunning(self._said(entry))
-            expected = ABSENT if entry is None else entry.version
+            expected = as_read(entry)
             try:
                 self._store.commit([Put(self._key, value, expected, ephemeral=True)], timeout_s=_TIMEOUT_S)
             except Conflict:
