@@ -2,6 +2,7 @@
 
 A failing seed prints what broke and the command that replays it; with `--timeline`, all that happened.
 `python -m tests.verify exhaust`: every reachable state of a small world (`tests.verify.exhaustion`).
+`python -m tests.verify linearize`: histories of clients on real servers that fail (`tests.verify.linearize`).
 `python -m tests.verify soak`: everything at once on real servers, for hours (`tests.verify.soak`).
 """
 
@@ -14,6 +15,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
+from tests.verify import linearize
 from tests.verify.exhaustion import command as exhaust
 from tests.verify.explore import STEPS, Run, run_seed
 from tests.verify.soak import command as soak
@@ -50,12 +52,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--beside-kafka", action="store_true", help="a Kafka broker becomes controller whenever it can"
     )
     exhaust.add_to(commands)
+    linearize.add_to(commands)
     soak.add_to(commands)
     options = parser.parse_args(arguments)
     # What goes wrong here is meant to: a log of it would look like failures. The timeline tells all.
     logging.getLogger("controller").addHandler(logging.NullHandler())
     if options.command != "explore":
-        return {"exhaust": exhaust.run, "soak": soak.run}[options.command](options)
+        return {"exhaust": exhaust.run, "linearize": linearize.run, "soak": soak.run}[options.command](options)
     started_s = said_s = time.perf_counter()
     failed = 0
     for done, seed in enumerate(options.seeds, 1):
