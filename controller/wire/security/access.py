@@ -28,7 +28,8 @@ _TOPIC_TYPE: Final = 2  # of a resource with settings; every other type belongs 
 async def answered(api: Api, call: Call, request: Request) -> Answer | None:
     """The handler's answer for the allowed rows, and refusals of all others."""
     access = api.access
-    if access is OPEN or access.by_handler or (not access.by_row and _may(call, access.operation)):
+    on_cluster = access.or_on_cluster if access.by_row else access.operation
+    if access is OPEN or access.by_handler or (on_cluster and _may(call, on_cluster)):
         return await api.handler(call, request)
     fields = request._struct.fields  # noqa: SLF001 - as in protocol.build
     asked = next((name for name in access.asked if fields[name].for_version_q(call.version)), None)
@@ -86,10 +87,7 @@ def _code(call: Call, operation: str, row: Any, names: Mapping[Any, str]) -> int
     name = _name(row) if kind is None else row.resource_name
     if name is None:
         name = names.get(getattr(row, "topic_id", None))
-    if name is None or call.may(operation, TOPIC + name):
-        return 0
-    # The right to create topics in the cluster includes each topic.
-    return 0 if operation == "CREATE" and call.may(operation, CLUSTER) else TOPIC_REFUSED
+    return 0 if name is None or call.may(operation, TOPIC + name) else TOPIC_REFUSED
 
 
 def _refusal(api: Api, access: Access, version: int, rows: list[Any]) -> Answer:
@@ -116,6 +114,8 @@ def _mirrored(fields: Mapping[str, Any], version: int, row: Any, code: int) -> d
         elif field.is_struct_array():
             if "error_code" in field.fields:
                 made[name] = [_mirrored(field.fields, version, each, code) for each in _inner(row)]
+            elif isinstance(same := getattr(row, name, None), list):  # what names a quota
+                made[name] = [each.to_dict() for each in same]
         elif (value := _same(row, name)) is not None or field.nullable_for_version_q(version):
             made[name] = value
     return made
@@ -128,7 +128,10 @@ def _inner(row: Any) -> list[Any]:
 
 
 def _same(row: Any, name: str) -> Any:
-    """The value of a field in the request; a topic or a partition may be given alone there."""
+    """The value of a field in the request; a topic or a partition may be given alone there. The leader epoch that is
+    asked about does not name a partition: the answer has another one, or none."""
+    if name == "leader_epoch":
+        return None
     if isinstance(row, str):
         return row if name == "name" else None
     if isinstance(row, int):
