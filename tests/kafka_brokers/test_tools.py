@@ -16,7 +16,7 @@ from controller.wire.calls import Address
 from servers import LocalZooKeeper
 from stores import MetadataStore
 from tests.kafka.java_tools import ACLS, CONFIGS, GROUPS, LOG_DIRS, TOPICS, TRANSACTIONS, JavaTools, java_tools
-from tests.kafka_brokers.clients import admin_of, consume, produce
+from tests.kafka_brokers.clients import admin_of, consume, kedge, produce
 from tests.kafka_brokers.cluster import BROKERS, WAIT_S, FollowingCluster, following, until
 from tests.kafka_brokers.test_following import has_internal
 from tests.kafka_brokers.test_security import with_listeners
@@ -38,10 +38,13 @@ SETTINGS = {
 """Three listeners: at two every client may do everything, and one is for logins."""
 
 
-@pytest.fixture(scope="module")
-def cluster(zookeeper_server: LocalZooKeeper) -> Iterator[FollowingCluster]:
+@pytest.fixture(scope="module", params=["3.9", "2.8"])
+def cluster(zookeeper_server: LocalZooKeeper, request: pytest.FixtureRequest) -> Iterator[FollowingCluster]:
     """Every broker lists the controller as a node."""
-    with following(zookeeper_server, settings=SETTINGS) as found, contextlib.closing(found.store()) as store:
+    with (
+        following(zookeeper_server, ibp=request.param, settings=SETTINGS) as found,
+        contextlib.closing(found.store()) as store,
+    ):
         with_listeners(found, "CLIENTS", "OUTSIDE")
         found.start_controller(NODE, "--client-listener", "OUTSIDE://127.0.0.1:0")
         found.start_brokers()
@@ -191,6 +194,22 @@ def test_clients_of_another_listener_find_the_controller_at_it(
     ran = tools(TOPICS, "--bootstrap-server", server, "--create", "--topic", name, "--partitions", 2)
     assert ran.code == 0, ran
     assert f"Created topic {name}" in ran.out
+
+
+@pytest.mark.checklist(256)
+def test_a_reduction_is_refused_with_what_to_do(cluster: FollowingCluster, store: MetadataStore) -> None:
+    name = f"r{uuid.uuid4().hex[:8]}"
+    with admin_of(cluster) as admin:
+        admin.create_topics([KafkaTopic(name, 3, 1)])
+    said = {
+        cluster.servers: "1 would not be an increase",  # as Kafka's own controller: brokers do not list the request
+        cluster.gateway(NODE): "create another topic with fewer partitions",
+    }
+    for servers, words in said.items():
+        ran = kedge("topics", "--bootstrap-server", servers, "--alter", "--topic", name, "--partitions", 1, "--yes")
+        assert ran.exit_code == 1, ran.output
+        assert words in ran.stderr
+    assert len(cluster.read(store, f"/brokers/topics/{name}")["partitions"]) == 3
 
 
 def test_settings_of_topics_and_brokers_take_effect(cluster: FollowingCluster, tools: JavaTools, topic: str) -> None:

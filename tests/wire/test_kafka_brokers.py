@@ -22,6 +22,8 @@ from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse
 
+from controller.cli.kafka.connecting import connected
+from controller.cli.kafka.options import Endpoint as Servers
 from controller.codec import keys
 from controller.codec.producer_ids import ProducerIdBlock, decode, encode, next_block
 from controller.codec.text import BadValue
@@ -78,6 +80,12 @@ def test_the_controller_has_no_replicas_in_a_log_directory(client: RawClient) ->
     """One row without a replica: Java's tools take no row for a refusal."""
     (row,) = client.ask(DescribeLogDirsRequest, DescribeLogDirsResponse, 4, topics=None).results
     assert (row.error_code, row.log_dir, row.topics) == (0, "none", [])
+
+
+def test_commands_do_not_take_the_controller_for_a_broker(served: Served) -> None:
+    """Or plans would place replicas on it."""
+    with connected(Servers(served.bootstrap)) as cluster:
+        assert list(cluster.brokers()) == list(RACKS)
 
 
 def test_the_controller_coordinates_nothing(client: RawClient) -> None:

@@ -158,7 +158,7 @@ def hand_back(url: str) -> None:
         store = _store(url, shown, stack)
         with in_the_store(shown):
             done = give_back(store, _CALL_S)
-    confirm(f"handed back: Kafka's brokers elect a controller, which goes on with {done.moves} reassignments")
+    confirm(f"handed back: Kafka's brokers elect a controller; reassignments that it continues: {done.moves}")
     for key in done.throttles:
         say(f"{key} names throttles that were to be removed: remove them with kafka-configs.sh")
 

@@ -25,13 +25,14 @@ from controller.model.errors import ErrorCode
 from controller.model.values import Partition, TopicPartition
 from controller.model.view import ClusterView
 from controller.wire.calls import Api, Call, on_cluster
+from controller.wire.messages import NO_LOG_DIR
 from controller.wire.protocol import Answer, Messages, Request
 from controller.wire.reading import full
 
 UNKNOWN: Final = -1
 LOG_DIR_NOT_FOUND: Final = 57
 _DIRECTORY: Final = "/kedge/broker-"
-NO_DIRECTORY: Final = MappingProxyType({"error_code": 0, "log_dir": "none", "topics": ()})
+NO_DIRECTORY: Final = MappingProxyType({"error_code": 0, "log_dir": NO_LOG_DIR, "topics": ()})
 """The row of a node without a disk. Java's tools take an answer without rows for a refusal."""
 
 Wanted = Mapping[str, frozenset[int]] | None
