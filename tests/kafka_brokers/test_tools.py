@@ -212,6 +212,7 @@ def test_a_reduction_is_refused_with_what_to_do(cluster: FollowingCluster, store
     assert len(cluster.read(store, f"/brokers/topics/{name}")["partitions"]) == 3
 
 
+@pytest.mark.checklist(251)
 def test_settings_of_topics_and_brokers_take_effect(cluster: FollowingCluster, tools: JavaTools, topic: str) -> None:
     """Each broker describes what it has itself."""
     of_topic = ("--entity-type", "topics", "--entity-name", topic)
