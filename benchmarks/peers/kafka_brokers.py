@@ -133,7 +133,7 @@ def create(cluster: FollowingCluster, name: str, assignments: dict[int, list[int
                 admin.create_topics([NewTopic(name, replica_assignments=assignments)])
         except kafka.errors.TopicAlreadyExistsError:
             return
-        except kafka.errors.KafkaError:
+        except (kafka.errors.KafkaError, RuntimeError):  # the latter where brokers name no controller
             if perf_counter() >= end:
                 raise
             sleep(0.05)
