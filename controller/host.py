@@ -17,6 +17,7 @@ from inspect import iscoroutinefunction
 from typing import Any, Final, Self, TypeVar
 
 from controller.admin import Admin, Hooks, as_timeout
+from controller.codec.keys import USERS
 from controller.codec.producer_ids import ProducerIdBlock
 from controller.metrics.collecting import collect
 from controller.metrics.snapshot import Snapshot
@@ -27,7 +28,7 @@ from controller.model.requests import AcceptedIsr, as_replicas
 from controller.model.values import BrokerRegistration, Settings, TopicPartition
 from controller.model.view import ClusterView
 from controller.rules.isr import accepted_isr
-from controller.runtime import producer_ids
+from controller.runtime import config_keys, producer_ids
 from controller.runtime.clock import Chance, Clock, SystemClock
 from controller.runtime.collector import tuned
 from controller.runtime.description import Description, describe
@@ -375,6 +376,19 @@ class Controller:
         if not self.is_active:
             raise self._loop.not_controller()
         return producer_ids.allocate(self._store, broker_id, self._services.read_timeout_s)
+
+    def change_user_configs(self, name: str, to: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
+        """A user of Kafka's brokers has the configs that `to` returns for the present ones: SCRAM credentials, and
+        quotas. The brokers are notified as Kafka does it. It reads and writes the store on the calling thread, again
+        where another program was first, so `to` may be called several times. `name`: as in the path of the key.
+
+        Raises NotController, what `to` raises, Corrupt where the key holds something else, and StoreError where the
+        store cannot be reached.
+        """
+        self._may_run()
+        if not self.is_active:
+            raise self._loop.not_controller()
+        config_keys.change(self._store, USERS, name, to, self._services.read_timeout_s)
 
     def report_log(self, reports: LogReport | Iterable[LogReport]) -> None:
         """Report the offsets and bytes of logs. Progress and lag are computed from them. Kept in memory only."""

@@ -2,7 +2,8 @@
 
     python -m benchmarks.peers.kafka_brokers --partitions 1000 --idle 2000 --rounds 3
 
-Each round prints one line of JSON per figure and controller. A JDK 17 and Maven are needed, as for the tests.
+Each round prints one line of JSON per figure and controller, with seconds. A JDK 17 and Maven are needed, as for the
+tests. A short run, to see that it works: --partitions 20 --idle 30 --rounds 1
 
 * `moves`: so many partitions with 10 kB each move from broker 1 to broker 2, by one request of kafka-python's client.
 * `failover`: with `--idle` partitions on the brokers, the controller hands over. Kedge gets SIGTERM; for Kafka
@@ -40,10 +41,18 @@ RECORD_BYTES: Final = 10_000
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="benchmarks.peers.kafka_brokers", description=__doc__)
-    parser.add_argument("--partitions", type=int, default=1_000, help="partitions that move")
-    parser.add_argument("--idle", type=int, default=2_000, help="partitions that are there at the failover")
-    parser.add_argument("--rounds", type=int, default=3, help="how often, Kedge and Kafka in turn")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.peers.kafka_brokers",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    wanted = (
+        ("partitions", 1_000, "partitions that move, from 1"),
+        ("idle", 2_000, "partitions on the brokers at the failover and when a broker dies"),
+        ("rounds", 3, "rounds, each with Kedge and with Kafka"),
+    )
+    for name, default, what in wanted:
+        parser.add_argument(f"--{name}", type=int, default=default, metavar="N", help=f"{what} (default: {default})")
     asked = parser.parse_args(arguments)
     for number in range(1, asked.rounds + 1):
         for who in ("kedge", "kafka"):
@@ -124,7 +133,7 @@ def create(cluster: FollowingCluster, name: str, assignments: dict[int, list[int
                 admin.create_topics([NewTopic(name, replica_assignments=assignments)])
         except kafka.errors.TopicAlreadyExistsError:
             return
-        except kafka.errors.KafkaError:
+        except (kafka.errors.KafkaError, RuntimeError):  # the latter where brokers name no controller
             if perf_counter() >= end:
                 raise
             sleep(0.05)

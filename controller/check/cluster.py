@@ -107,9 +107,9 @@ def never_brokers(tree: Tree) -> Iterator[Finding]:
                 if broker_id not in known:
                     named.setdefault(broker_id, []).append(state.partition.tp)
     for broker_id, found in sorted(named.items()):
-        what = f"{len(found)} partitions have a replica on {broker_id}, which was never a broker: {found[0]}"
-        more = ", ..." if len(found) > 1 else ""
-        yield find("never-a-broker", keys.broker(broker_id), what + more)
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        what = f"{broker_id} was never a broker, and has replicas of {found[0]}{more}"
+        yield find("never-a-broker", keys.broker(broker_id), what)
 
 
 def configs(tree: Tree) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ BROKER_IDS: Final = "/brokers/ids"
 TOPICS: Final = "/brokers/topics"
 CONFIG_TOPICS: Final = "/config/topics"
 CONFIG_BROKERS: Final = "/config/brokers"
+USERS: Final = "users"  # the kind of configs of Kafka's users
 BROKER_DEFAULTS: Final = "/config/brokers/<default>"
 REPLICA_DELETIONS: Final = "/admin/replica_deletions"
 REASSIGN_PARTITIONS: Final = "/admin/reassign_partitions"
@@ -60,11 +61,16 @@ def state(topic_name: str, partition: int) -> str:
 
 
 def topic_config(name: str) -> str:
-    return f"/config/topics/{name}"
+    return config("topics", name)
 
 
 def broker_config(name: str) -> str:
-    return f"/config/brokers/{name}"
+    return config("brokers", name)
+
+
+def config(kind: str, name: str) -> str:
+    """`kind`: topics, brokers, users."""
+    return f"/config/{kind}/{name}"
 
 
 def delete_topic(name: str) -> str:

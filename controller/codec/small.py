@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
-from controller.codec.text import BadValue, bad, dump, dump_name, fields, number, parse, text
+from controller.codec.text import INT32_MAX, BadValue, bad, dump, dump_name, fields, number, parse, text
 from controller.model.values import DeleteIntent, KeyConfigs
 
 INTENTS_BYTES_MAX: Final = 64_000  # one key of intents (one per broker and commit)
@@ -98,6 +98,14 @@ def decode_controller(value: bytes) -> int | None:
         return number(fields(parse(value), "controller").get("brokerid"), "brokerid", -(2**31), 2**31 - 1)
     except BadValue:
         return None
+
+
+def is_of_kraft(value: bytes) -> bool:
+    """Whether the active controller is one of KRaft, to which Kafka's brokers are being migrated or have been."""
+    try:
+        return number(fields(parse(value), "controller").get("kraftControllerEpoch", -1), "epoch", -1, INT32_MAX) >= 0
+    except BadValue:
+        return False
 
 
 def encode_controller(controller_id: int, now_ms: int) -> bytes:

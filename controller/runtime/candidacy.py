@@ -11,7 +11,7 @@ import attrs
 from controller.codec import BadValue, keys
 from controller.codec.migration import Marker, decode_marker
 from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
-from controller.codec.small import decode_controller, encode_controller
+from controller.codec.small import decode_controller, encode_controller, is_of_kraft
 from controller.runtime.committer import Committer, End
 from controller.runtime.deposed import Deposed
 from controller.runtime.services import Services
@@ -19,6 +19,15 @@ from stores.base import ABSENT, Check, Corrupt, Delete, Entry, Op, Put, as_read
 from stores.recipes import EPOCH_KEY, LEADER_KEY, Fence, Seat, decode_epoch, elect, hold
 
 CLAIMS_MAX: Final = 3
+_ZOOKEEPER: Final = (
+    "controller {active_id} holds it by its session, as a Kafka broker does: this controller stands by until that "
+    "session ends, or until it is started with depose_kafka_controller"
+)
+_KRAFT: Final = (
+    "KRaft's controller {active_id} holds it: the brokers are being migrated from ZooKeeper, or have been. This "
+    "controller stands by, since it only controls brokers in ZooKeeper mode: end it, or take the migration back as "
+    "Kafka's documentation says, which deletes the key"
+)
 FORMAT: Final = b'{"version":1,"min_controller":1}'  # written by the first claim of a tree
 
 
@@ -60,7 +69,7 @@ class Candidacy:
         if entry is not None and entry.owner not in {None, session_id}:
             return self._another(entry)
         kafkas, given = self._held_by_kafka(seat), self._handed_back(seat)
-        if (kafkas or given) and not self._may_depose:
+        if self._is_kafkas(kafkas, given):
             return self._kafka_leads(kafkas, entry)
         if services.stand_by_only:
             return Another(None) if entry is None else self._another(entry)
@@ -122,24 +131,29 @@ class Candidacy:
         return entry
 
     def _held_by_kafka(self, seat: Seat) -> Entry | None:
-        """`/controller`, where it is expected to stay and belongs to a session: that of a Kafka broker, or of a
-        controller that does not expect Kafka brokers."""
+        """`/controller`, where it is expected to stay, and belongs to a session or to KRaft's controller. A session is
+        that of a Kafka broker, or of a controller that does not expect Kafka brokers."""
         if seat.shown is None:
             return None
         entry = self._services.store.get(seat.shown, sync=True, timeout_s=self._services.read_timeout_s)
-        return None if entry is None or entry.owner is None else entry
+        return entry if entry is not None and (entry.owner is not None or is_of_kraft(entry.value)) else None
+
+    def _is_kafkas(self, kafkas: Entry | None, given: Entry | None) -> bool:
+        """Whether Kafka's controller must not be deposed. That of KRaft never is: ZooKeeper has a copy of its metadata
+        at most."""
+        if kafkas is not None and is_of_kraft(kafkas.value):
+            return True
+        return not self._may_depose and (kafkas is not None or given is not None)
 
     def _kafka_leads(self, kafkas: Entry | None, held: Entry | None) -> Another:
-        """A Kafka broker leads, or is about to."""
+        """Kafka's controller leads, or is about to."""
         if held is not None:
             self.give_up()  # `/controller` was taken from this controller
         if kafkas is None:
             return Another(None)
         active_id = decode_controller(kafkas.value)
-        self._findings[LEADER_KEY] = (
-            f"controller {active_id} holds it by its session, as a Kafka broker does: this controller stands by until "
-            "that session ends, or until it is started with depose_kafka_controller"
-        )
+        said = _KRAFT if is_of_kraft(kafkas.value) else _ZOOKEEPER
+        self._findings[LEADER_KEY] = said.format(active_id=active_id)
         return Another(active_id)
 
     def _depose(self, held: Entry | None, value: bytes) -> None:

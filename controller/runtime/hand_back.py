@@ -18,6 +18,7 @@ from typing import Final
 import attrs
 
 from controller.codec import BadValue, handed_back, keys, partition_state, topic
+from controller.codec.small import is_of_kraft
 from controller.codec.text import parse
 from controller.keys.base import read_children
 from controller.model.values import KafkaMove, Move, Partition, Replicas
@@ -51,6 +52,9 @@ def hand_back(store: MetadataStore, timeout_s: float) -> HandedBack:
 
 def _begin(store: MetadataStore, timeout_s: float) -> Version:
     """Where the controller epoch stands, which everything that follows checks."""
+    shown = store.get(LEADER_KEY, sync=True, timeout_s=timeout_s)
+    if shown is not None and is_of_kraft(shown.value):
+        raise Corrupt(f"{LEADER_KEY}: KRaft's controller holds it, so there is nothing to hand back", key=LEADER_KEY)
     held, epoch, marker = (
         store.get(key, sync=True, timeout_s=timeout_s) for key in (HELD_KEY, EPOCH_KEY, keys.HANDED_BACK)
     )

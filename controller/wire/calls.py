@@ -82,19 +82,20 @@ CLUSTER_ACTION: Final = "CLUSTER_ACTION"
 class Access:
     """The right that a client needs: `operation` on the cluster, or (`by_row`) on the resource of each row. `asked`:
     the list of the request with the names, by version under one of two names; `answered`: the list of the answer with
-    them. `by_handler`: a right on the groups that the request names, which the handler checks. An empty operation: no
-    right is needed, or the handler checks it."""
+    them. `by_handler`: the handler checks the right, for each group or user that the request names. `or_on_cluster`: an
+    operation on the cluster that allows every row. An empty operation: no right is needed, or the handler checks it."""
 
     operation: str
     asked: tuple[str, ...] = ()
     answered: str = ""
     by_row: bool = False
     by_handler: bool = False
+    or_on_cluster: str = ""
 
 
-def on_rows(operation: str, asked: str, answered: str) -> Access:
-    """A right on the resource of each row of the request."""
-    return Access(operation, tuple(asked.split()), answered, by_row=True)
+def on_rows(operation: str, asked: str, answered: str, *, or_on_cluster: str = "") -> Access:
+    """A right on the resource of each row of the request, or another one on the cluster."""
+    return Access(operation, tuple(asked.split()), answered, by_row=True, or_on_cluster=or_on_cluster)
 
 
 def on_cluster(operation: str, asked: str = "", answered: str = "") -> Access:

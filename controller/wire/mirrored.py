@@ -35,6 +35,8 @@ def mirrored(fields: Mapping[str, Any], version: int, asked: Any, code: int, mes
             if _has_place(field):
                 rows = _rows(given, name, field)
                 made[name] = [mirrored(field.fields, version, row, code, message) for row in rows]
+            elif isinstance(same := given.get(name), list):  # what names a quota
+                made[name] = [each.to_dict() for each in same]
         elif (value := _same(given, name)) is not None or field.nullable_for_version_q(version):
             made[name] = value
     return made
@@ -82,5 +84,7 @@ def _given(asked: Any, version: int) -> dict[str, Any]:
 
 
 def _same(given: Mapping[str, Any], name: str) -> Any:
+    if name == "leader_epoch":  # of a request it asks about an epoch; the answer has another one, or none
+        return None
     value = given.get(name, given.get(_OTHER_NAMES.get(name, "")))
     return _NOTHING.get(name) if value is None else value

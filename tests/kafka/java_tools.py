@@ -23,6 +23,8 @@ CONFIGS: Final = "kafka.admin.ConfigCommand"
 ELECTION: Final = "org.apache.kafka.tools.LeaderElectionCommand"
 LOG_DIRS: Final = "org.apache.kafka.tools.LogDirsCommand"
 ACLS: Final = "kafka.admin.AclCommand"
+GROUPS: Final = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+TRANSACTIONS: Final = "org.apache.kafka.tools.TransactionsCommand"
 _PROGRAM: Final = Path(__file__).parent / "java" / "KafkaTools.java"
 _ANSWER_S: Final = 120.0
 

@@ -40,6 +40,9 @@ def produce(
             "enable.idempotence": True,
             "message.timeout.ms": int(WAIT_S * 1000),
             "batch.num.messages": 1,  # a throttled fetch takes one batch at least
+            # A broker takes any sequence from a producer that is new to it. So it could refuse the first batches, while
+            # it does not lead a new topic yet, and take a later one; librdkafka then reports all of them as written.
+            "max.in.flight.requests.per.connection": 1,
         }
     )
     for partition in partitions:

@@ -1,4 +1,5 @@
-"""Stock Kafka 3.9.1 brokers in ZooKeeper mode follow `kedge controller`."""
+"""Stock Kafka 3.9.1 brokers in ZooKeeper mode follow `kedge controller`, at the newest inter-broker protocol and at the
+oldest that Kedge serves. The table of `docs/kafka-brokers.md` lists these steps."""
 
 from __future__ import annotations
 
@@ -27,9 +28,9 @@ PRODUCER: Final = "org.apache.kafka.tools.ProducerPerformance"
 CONSUMER: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 
 
-@pytest.fixture(scope="module")
-def cluster(zookeeper_server: LocalZooKeeper) -> Iterator[FollowingCluster]:
-    with following(zookeeper_server) as found:
+@pytest.fixture(scope="module", params=["3.9", "2.8"])
+def cluster(zookeeper_server: LocalZooKeeper, request: pytest.FixtureRequest) -> Iterator[FollowingCluster]:
+    with following(zookeeper_server, ibp=request.param) as found:
         found.start_controller(101)
         found.start_controller(102)
         found.start_brokers()

@@ -86,7 +86,7 @@ def test_kafka_goes_on_with_the_moves_that_kedge_hands_back(cluster: FollowingCl
     with admin_of(cluster) as admin:
         admin.alter_partition_reassignments({Tp(name, 0): [2]})
     until("the move runs", lambda: "targetReplicas" in cluster.states(store, name)[0])
-    assert "goes on with 1 reassignments" in hand_back(cluster)
+    assert "reassignments that it continues: 1" in hand_back(cluster)
     until("Kafka's controller leads again", lambda: controller(cluster, store) in BROKERS)
     topic = cluster.read(store, f"/brokers/topics/{name}")
     assert (topic["adding_replicas"], topic["removing_replicas"]) == ({"0": [2]}, {"0": [1]})

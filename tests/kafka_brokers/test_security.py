@@ -65,14 +65,15 @@ def options(authority: Authority, folder: Path) -> tuple[str, ...]:
     return (*tls, *who, "--brokers-config", str(brokers), "--listener-name", "INTERNAL")
 
 
-def with_listeners(cluster: FollowingCluster) -> None:
-    """A second listener for each broker, at a port of its own."""
+def with_listeners(cluster: FollowingCluster, *names: str) -> None:
+    """Further listeners for each broker, at ports of their own."""
+    more = "".join(f",{name}://127.0.0.1:0" for name in names)
     for broker, folder in ((b, cluster.folder / f"broker-{b}") for b in BROKERS):
         file = folder / "server.properties"
         plain = f"PLAINTEXT://127.0.0.1:{cluster.broker_ports[broker]}"
         text = file.read_text(encoding="utf-8")
         assert f"listeners={plain}\n" in text
-        file.write_text(text.replace(f"listeners={plain}\n", f"listeners={plain},INTERNAL://127.0.0.1:0\n"))
+        file.write_text(text.replace(f"listeners={plain}\n", f"listeners={plain}{more}\n"))
 
 
 def test_brokers_and_controller_log_in_by_tls(zookeeper_server: LocalZooKeeper, tmp_path: Path) -> None:
@@ -81,7 +82,7 @@ def test_brokers_and_controller_log_in_by_tls(zookeeper_server: LocalZooKeeper, 
         following(zookeeper_server, settings=secured(authority, tmp_path)) as cluster,
         contextlib.closing(cluster.store()) as store,
     ):
-        with_listeners(cluster)
+        with_listeners(cluster, "INTERNAL")
         cluster.start_controller(101, *options(authority, tmp_path))
         cluster.start_brokers()
         until("the internal topics are there", lambda: has_internal(cluster, store))

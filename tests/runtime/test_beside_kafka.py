@@ -10,8 +10,20 @@ import pytest
 from controller.codec import keys
 from controller.codec.small import encode_controller
 from controller.runtime.hand_back import hand_back
-from kedge import BrokerRegistration, Controller, MemoryServer, MemoryStore, NewTopic, Settings, TopicPartition
-from stores.base import ABSENT, PRESENT, Conflict, Delete, Put
+from kedge import (
+    BrokerRegistration,
+    Controller,
+    DeletePartitions,
+    InvalidRequest,
+    MemoryServer,
+    MemoryStore,
+    NewTopic,
+    Settings,
+    ThrottledRate,
+    TopicDeletionDisabled,
+    TopicPartition,
+)
+from stores.base import ABSENT, PRESENT, Conflict, Corrupt, Delete, Put, as_read
 from stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY
 from tests.runtime.world import Brokers
 
@@ -101,6 +113,45 @@ def test_a_broker_is_deposed_on_demand(server: MemoryServer, make: Make) -> None
     assert owners(server) == {LEADER_KEY: False, HELD_KEY: True}
 
 
+def kraft_leads(server: MemoryServer) -> None:
+    """A controller of KRaft begins a migration, or deposes what led before: by a key without a session."""
+    store = MemoryStore(server)
+    shown, epoch = (store.get(key, timeout_s=CALL_S) for key in (LEADER_KEY, EPOCH_KEY))
+    value = b'{"version":2,"brokerid":3000,"timestamp":"1","kraftControllerEpoch":5}'
+    number = 1 if epoch is None else int(epoch.value) + 1
+    ops = [Put(LEADER_KEY, value, as_read(shown)), Put(EPOCH_KEY, b"%d" % number, as_read(epoch))]
+    store.commit(ops, timeout_s=CALL_S)
+    store.close()
+
+
+@pytest.mark.checklist(256)
+@pytest.mark.parametrize("settings", [WITHOUT, DEPOSING], ids=["standing by", "deposing"])
+def test_a_cluster_that_migrates_to_kraft_is_refused_with_what_to_do(
+    server: MemoryServer, make: Make, settings: Settings
+) -> None:
+    """Also after --depose-kafka-controller, and by a controller that led before the migration."""
+    kraft_leads(server)
+    controller = make(101, settings)
+    poll(controller)
+    assert not controller.is_active
+    assert controller.active_id == 3000
+    assert "only controls brokers in ZooKeeper mode" in controller.describe().findings[LEADER_KEY]
+    assert server.table.rows[EPOCH_KEY][0] == b"1"
+    with pytest.raises(Corrupt, match="nothing to hand back"):
+        hand_back(MemoryStore(server), CALL_S)
+
+
+def test_a_controller_gives_way_to_kraft(server: MemoryServer, make: Make) -> None:
+    controller = make()
+    poll(controller)
+    assert controller.active_id == 101
+    kraft_leads(server)
+    poll(controller)
+    assert controller.active_id == 3000
+    assert json.loads(server.table.rows[LEADER_KEY][0])["brokerid"] == 3000
+    assert "KRaft" in controller.describe().findings[LEADER_KEY]
+
+
 def test_a_controller_gives_way_when_the_key_was_taken(server: MemoryServer, make: Make) -> None:
     """Somebody deletes `/controller`, and a broker is faster."""
     controller = make()
@@ -149,3 +200,35 @@ def test_moves_are_handed_back_in_the_form_of_kafka(server: MemoryServer, make: 
     poll(again)
     assert again.is_active
     assert keys.HANDED_BACK not in server.table.rows
+
+
+# --- what Kafka's brokers do not have
+
+
+@pytest.fixture
+def leading(make: Make) -> Controller:
+    """It leads one broker, with topic t of two partitions."""
+    controller = make()
+    poll(controller)
+    controller.register_broker(BrokerRegistration(1))
+    poll(controller)
+    created = controller.admin.create_topics({"t": NewTopic(2, 1)})
+    poll(controller)
+    created.all().result(CALL_S)
+    return controller
+
+
+@pytest.mark.checklist(256)
+def test_a_reduction_is_refused_with_what_to_do(leading: Controller) -> None:
+    refused = leading.admin.delete_partitions({"t": DeletePartitions(1)})
+    poll(leading)
+    with pytest.raises(TopicDeletionDisabled, match="create another topic with fewer partitions"):
+        refused.all().result(CALL_S)
+
+
+def test_rates_of_reassignments_are_refused_with_what_to_do(leading: Controller) -> None:
+    """KIP-542 has them, Kafka's brokers do not."""
+    refused = leading.admin.alter_interbroker_throttled_rates({1: ThrottledRate(5000, 5000)}, family="reassignment")
+    poll(leading)
+    with pytest.raises(InvalidRequest, match="replication"):
+        refused.all().result(CALL_S)

@@ -44,6 +44,7 @@ RIGHTS = {
     "acls": [
         {"principal": "User:describes", "operations": ["DESCRIBE", "DESCRIBE_CONFIGS"], "resources": EVERYWHERE},
         {"principal": "User:alters", "operations": ALTERING, "resources": EVERYWHERE},
+        {"principal": "User:follows", "operations": ["CLUSTER_ACTION"], "resources": ["CLUSTER"]},
         {"principal": "User:orders", "operations": ["ALL"], "resources": ["TOPIC:orders", "TOPIC:own-*"]},
         {"principal": "User:orders", "operations": ["WRITE"], "resources": ["TOPIC:own-x"], "permission": "DENY"},
     ],
@@ -51,7 +52,7 @@ RIGHTS = {
 NAMES = ("nobody", "describes", "alters", "root")
 # Kafka's number: who is served, besides root.
 ALLOWED = {
-    **dict.fromkeys((2, 32, 35, 46, 74), ("describes", "alters")),
+    **dict.fromkeys((2, 23, 32, 35, 46, 74), ("describes", "alters")),
     **dict.fromkeys((19, 20, 33, 34, 37, 43, 44, 45, 20000, 20001, 20002, 20003), ("alters",)),
     **dict.fromkeys((0, 1, 7, 22, 56, 62, 63), ()),
 }
@@ -94,7 +95,7 @@ def apis(asked: Asked) -> dict[int, Api]:
 
 @pytest.fixture(scope="module")
 def served(rights: Path, apis: dict[int, Api]) -> Iterator[Served]:
-    users = Users(dict.fromkeys((*NAMES, "orders"), "secret"))
+    users = Users(dict.fromkeys((*NAMES, "follows", "orders"), "secret"))
     with Served(users=users, authorizer=Acls.from_file(rights), apis=apis) as opened:
         opened.controller.admin.create_topics({"orders": NewTopic(1, 1), "bills": NewTopic(1, 1)}).all().result(30)
         yield opened
@@ -172,6 +173,25 @@ def test_what_is_allowed_of_a_request_is_done_and_the_rest_refused_in_its_place(
         answer = client.ask(*kinds, 6, topics=rows, timeout_ms=1)
         assert [row.topic_id for row in asked.requests[1].topics] == [ids["orders"]]
         assert [(row.name, row.topic_id, row.error_code) for row in answer.responses] == [(None, ids["bills"], 29)]
+
+
+def test_the_end_of_an_epoch_needs_describe_on_the_topic_or_the_right_of_brokers(
+    served: Served, asked: Asked, apis: dict[int, Api]
+) -> None:
+    api, part = apis[23], {"partition": 3, "current_leader_epoch": -1, "leader_epoch": 5}
+    topics = [{"topic": name, "partitions": [part]} for name in ("orders", "bills")]
+    kinds = (api.messages.request, api.messages.response, 4)
+    with logged_in(served, "orders") as client, logged_in(served, "follows") as follower:
+        asked.requests.clear()
+        (refused,) = client.ask(*kinds, replica_id=-1, topics=topics).topics
+        (row,) = refused.partitions
+        assert (refused.topic, row.partition, row.error_code) == ("bills", 3, 29)
+        assert (row.leader_epoch, row.end_offset) == (-1, -1)
+        assert follower.ask(*kinds, replica_id=2, topics=topics).topics == []
+    assert [[topic.topic for topic in request.topics] for request in asked.requests] == [
+        ["orders"],
+        ["orders", "bills"],
+    ]
 
 
 def ask_metadata(served: Served, name: str, topics: Any, version: int = 12, **options: Any) -> Any:

@@ -36,6 +36,25 @@ def test_brokers_that_registered_a_listener_of_that_name_are_told_at_it_by_all()
             assert {broker: told[broker] for broker in (1, 9)} == {b: (at[b].host, at[b].port) for b in at}
 
 
+def test_a_second_gateway_of_a_standby_forwards_and_is_not_found() -> None:
+    """It names brokers by its own listener. Others keep the address of the first one, also when it ends."""
+    with Pair() as pair:
+        finding = MemoryStore(pair.server)
+        outside = Endpoint("OUTSIDE", "h1", 1)
+        pair.standby.controller.register_broker(BrokerRegistration(7, endpoints=(outside,)))
+        until(lambda: 7 in pair.active.controller.describe().live_brokers)
+        peers = Peers(store=finding, is_found=False)
+        with Gateway(pair.standby.controller, broker_listener="OUTSIDE", peers=peers) as second:
+            with RawClient(second.address) as client:
+                answer = client.ask(*METADATA, topics=[])
+            assert {b.node_id: (b.host, b.port) for b in answer.brokers}[7] == ("h1", 1)
+            assert answer.controller_id in {b.node_id for b in answer.brokers}
+        entry = finding.get("/kedge/gateways/2", timeout_s=5)
+        assert entry is not None
+        assert decode_gateway(entry.value) == (pair.standby.address.host, pair.standby.address.port)
+        finding.close()
+
+
 def test_a_controller_has_one_gateway_that_listens() -> None:
     """A second one is refused, and listens nowhere; one that listens no more does not hold up the next."""
     with Pair() as pair:

@@ -13,11 +13,17 @@ from kafka.protocol.admin import (
     DescribeClusterResponse,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
 )
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse
 
+from controller.cli.kafka.connecting import connected
+from controller.cli.kafka.options import Endpoint as Servers
 from controller.codec import keys
 from controller.codec.producer_ids import ProducerIdBlock, decode, encode, next_block
 from controller.codec.text import BadValue
@@ -70,8 +76,25 @@ def test_clients_see_the_controller_as_a_node(served: Served, client: RawClient)
     assert described.controller_id == NODE
 
 
-def test_the_controller_has_no_log_directory(client: RawClient) -> None:
-    assert client.ask(DescribeLogDirsRequest, DescribeLogDirsResponse, 4, topics=None).results == []
+def test_the_controller_has_no_replicas_in_a_log_directory(client: RawClient) -> None:
+    """One row without a replica: Java's tools take no row for a refusal."""
+    (row,) = client.ask(DescribeLogDirsRequest, DescribeLogDirsResponse, 4, topics=None).results
+    assert (row.error_code, row.log_dir, row.topics) == (0, "none", [])
+
+
+def test_commands_do_not_take_the_controller_for_a_broker(served: Served) -> None:
+    """Or plans would place replicas on it."""
+    with connected(Servers(served.bootstrap)) as cluster:
+        assert list(cluster.brokers()) == list(RACKS)
+
+
+def test_the_controller_coordinates_nothing(client: RawClient) -> None:
+    """Tools ask every node for its groups and transactions."""
+    listed = client.ask(ListGroupsRequest, ListGroupsResponse, 5, states_filter=[], types_filter=[])
+    assert (listed.error_code, listed.groups) == (0, [])
+    fields = {"state_filters": [], "producer_id_filters": [], "duration_filter": -1}
+    open_ones = client.ask(ListTransactionsRequest, ListTransactionsResponse, 1, **fields)
+    assert (open_ones.error_code, open_ones.transaction_states) == (0, [])
 
 
 # --- producer ids

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,9 +36,17 @@ _FILE: Final = click.Path(path_type=Path)
 @option("--journal", type=_FILE, metavar="FOLDER", help="Folder for the journal of decisions.")
 @group(
     CONNECTION,
-    option("--listen", default="127.0.0.1:9092", metavar="HOST:PORT", help="Address for brokers and clients."),
+    option("--listen", default="127.0.0.1:9090", metavar="HOST:PORT", help="Address for brokers and clients."),
     option("--advertise", metavar="HOST", none="the host of --listen", help="Host that brokers connect to."),
     option("--listener-name", default="PLAINTEXT", metavar="NAME", help="Inter-broker listener of the brokers."),
+    option(
+        "--client-listener",
+        "client_listeners",
+        multiple=True,
+        metavar="NAME://HOST:PORT",
+        none="no other listener",
+        help="Address for clients of another listener; may be repeated.",
+    ),
     option("--brokers-config", type=_FILE, help="Java properties for connections to brokers."),
     option("--metrics", metavar="HOST:PORT", help="Address of metrics for Prometheus, at /metrics."),
 )
@@ -86,6 +95,8 @@ def _options(
     *,
     listen: str,
     advertise: str | None,
+    listener_name: str,
+    client_listeners: Sequence[str],
     metrics: str | None,
     tls_certificate: Path | None,
     tls_key: Path | None,
@@ -96,12 +107,14 @@ def _options(
     **same: Any,
 ) -> Options:
     """Raises ValueError. `same`: options that are taken as they are."""
-    from controller.cli.controller.running import Options  # noqa: PLC0415 - as above
+    from controller.cli.controller.running import Options, as_listeners  # noqa: PLC0415 - as above
     from controller.wire.kafka import InternalTopics  # noqa: PLC0415 - as above
 
     return Options(
         listen=as_place("--listen", listen),
         advertise=None if advertise is None else as_host("--advertise", advertise),
+        listener_name=listener_name,
+        client_listeners=as_listeners(client_listeners, listener_name),
         status=None,
         metrics=None if metrics is None else as_place("--metrics", metrics),
         tls=as_tls(tls_certificate, tls_key, tls_clients_ca),
@@ -113,11 +126,14 @@ def _options(
 def _print(found: Running, listener: str, *, as_json: bool) -> None:
     node_id, address = found.controller.describe().controller_id, f"{found.address.host}:{found.address.port}"
     if as_json:
+        others = {name: f"{at.host}:{at.port}" for name, at in found.client_listeners.items()}
         shown = {"cluster_id": found.cluster_id, "controller": node_id, "listen": address, "metrics": found.metrics}
-        click.echo(json.dumps(shown))
+        click.echo(json.dumps({**shown, "client_listeners": others}))
         return
     confirm(f"cluster {found.cluster_id}, metadata in {clean(found.store)}")
     confirm(f"controller {node_id} listens at {address}, listener {clean(listener)}")
+    for name, at in found.client_listeners.items():
+        confirm(f"clients of listener {clean(name)} reach it at {at.host}:{at.port}")
     if found.metrics is not None:
         confirm(f"metrics {found.metrics}")
     confirm("running; Ctrl-C ends it")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from controller.cli.kafka.errors import Failed
 from controller.cli.kafka.properties import read_properties, settings
 from controller.cli.printing import confirm, one_line, say, without_place
 from controller.cli.serve import sharing
-from controller.cli.serve.options import CannotServe, Listening
+from controller.cli.serve.options import CannotServe, Listening, Place, as_place
 from controller.cli.serve.pages import Pages
 from controller.cli.serve.running import alone, in_the_store, listening
 from controller.host import Controller
@@ -22,8 +23,8 @@ from controller.model.values import Settings
 from controller.runtime.collector import tuned
 from controller.runtime.hand_back import hand_back as give_back
 from controller.runtime.journal import FolderSink, Journal
-from controller.wire import Gateway
-from controller.wire.calls import Address
+from controller.wire import Gateway, Peers
+from controller.wire.calls import Address, Api
 from controller.wire.cluster_id import cluster_id
 from controller.wire.kafka import InternalTopics, KafkaHost, with_kafka_brokers
 from controller.wire.remote import RemoteHost
@@ -37,9 +38,11 @@ _CALL_S: Final = 15.0
 @attrs.frozen(kw_only=True)
 class Options(Listening):
     """What `kedge controller` runs. `listener_name`, `brokers_config`: the inter-broker listener of the brokers, and a
-    file of Java properties for connections to it. `depose`: a Kafka broker that is controller is deposed."""
+    file of Java properties for connections to it. `client_listeners`: where clients of other listeners of the brokers
+    reach this controller, by the names of these. `depose`: a Kafka broker that is controller is deposed."""
 
     listener_name: str
+    client_listeners: Mapping[str, Place]
     brokers_config: Path | None
     internal_topics: InternalTopics
     journal: Path | None
@@ -48,12 +51,14 @@ class Options(Listening):
 
 @attrs.frozen
 class Running:
-    """What runs, and where. `store`: its url without secrets. `metrics`: a url, None for none."""
+    """What runs, and where. `store`: its url without secrets. `client_listeners`: addresses by the names of listeners.
+    `metrics`: a url, None for none."""
 
     store: str
     cluster_id: str
     controller: Controller
     address: Address
+    client_listeners: Mapping[str, Address]
     metrics: str | None
 
 
@@ -90,26 +95,60 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     )
     brokers.attach(controller)
     host.attach(controller)
-    gateway = Gateway(
+    made = partial(
+        Gateway,
         controller,
-        options.listen.host,
-        options.listen.port,
         advertised=options.advertise,
-        broker_listener=options.listener_name,
         cluster_id=known_as,
-        apis=with_kafka_brokers(),
         users=users,
         tls=tls,
         authorizer=authorizer,
         allow_anonymous=options.allow_anonymous,
-        peers=peers,
         has_controller_node=True,
     )
-    with listening("--listen", options.listen), alone(options):
-        address = stack.enter_context(gateway).address
-    host.serves_at(address)
+    gateways = _listening(options, made, lambda: with_kafka_brokers(brokers=brokers), peers, stack)
+    for name, each in gateways.items():
+        host.serves_at(each.address, name)
     controller.start()
-    return Running(shown, known_as, controller, address, _metrics(options, controller, gateway, stack))
+    gateway, others = (
+        gateways[options.listener_name],
+        {name: gateways[name].address for name in options.client_listeners},
+    )
+    metrics = _metrics(options, controller, gateway, stack)
+    return Running(shown, known_as, controller, gateway.address, others, metrics)
+
+
+def _listening(
+    options: Options,
+    made: Callable[..., Gateway],
+    apis: Callable[[], Mapping[int, Api]],
+    peers: Peers | None,
+    stack: ExitStack,
+) -> dict[str, Gateway]:
+    """A gateway for each listener of the brokers, by its name. The gateways of other controllers find the one at
+    --listen."""
+    gateways = {}
+    unfound = None if peers is None else attrs.evolve(peers, is_found=False)
+    places = [("--listen", options.listener_name, options.listen, peers)]
+    places += [("--client-listener", name, at, unfound) for name, at in options.client_listeners.items()]
+    for option, name, at, known in places:
+        gateway = made(at.host, at.port, broker_listener=name, apis=apis(), peers=known)
+        with listening(option, at), alone(options):
+            gateways[name] = stack.enter_context(gateway)
+    return gateways
+
+
+def as_listeners(texts: Sequence[str], own: str) -> Mapping[str, Place]:
+    """NAME://HOST:PORT of each listener, by its name. `own`: the one at --listen. Raises ValueError."""
+    found: dict[str, Place] = {}
+    for text in texts:
+        name, separator, place = text.partition("://")
+        if not name or not separator:
+            raise ValueError(f"--client-listener: expected NAME://HOST:PORT, got {text!r:.80}")
+        if name in {*found, own}:
+            raise ValueError(f"--client-listener: {name:.80} has an address already")
+        found[name] = as_place("--client-listener", place)
+    return found
 
 
 def hand_back(url: str) -> None:
@@ -119,7 +158,7 @@ def hand_back(url: str) -> None:
         store = _store(url, shown, stack)
         with in_the_store(shown):
             done = give_back(store, _CALL_S)
-    confirm(f"handed back: Kafka's brokers elect a controller, which goes on with {done.moves} reassignments")
+    confirm(f"handed back: Kafka's brokers elect a controller; reassignments that it continues: {done.moves}")
     for key in done.throttles:
         say(f"{key} names throttles that were to be removed: remove them with kafka-configs.sh")
 

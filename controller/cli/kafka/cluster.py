@@ -29,6 +29,7 @@ from controller.cli.kafka.replicas import Elections, LogDirs, Private
 from controller.cli.kafka.topics import Offsets, Topics, by_topic
 from controller.cli.kafka.values import DEFAULT_TIMEOUT_MS, UNKNOWN_TOPIC, Broker, Move, PartitionState, TopicState
 from controller.model.values import TopicPartition
+from controller.wire.messages import NO_LOG_DIR
 
 STATUS_TAG: Final = "_20000"
 """The tagged field of a partition in Metadata in which Kedge tells its status (KIP-694)."""
@@ -72,7 +73,7 @@ class Cluster(Configs, Elections, LogDirs, Offsets, Private, Topics):
                 answer = self.client.ask(DescribeLogDirsRequest(topics=[]), controller)
             except Failed:
                 return False  # asked again next time
-            self._has_logs[controller] = bool(answer.error_code or answer.results)
+            self._has_logs[controller] = [row.log_dir for row in answer.results] != [NO_LOG_DIR]
         return not self._has_logs[controller]
 
     def topics(self, names: Collection[str] | None = None) -> dict[str, TopicState]:

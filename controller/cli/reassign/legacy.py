@@ -28,42 +28,28 @@ from controller.cli.reassign.throttling import (
 )
 from controller.cli.reassign.verify import LOW_WARNING, VERIFY_WARNING, Asked, described, rollback_text, states, text
 from controller.codec import broker as broker_codec
-from controller.codec import keys, legacy, small
+from controller.codec import keys, legacy
 from controller.codec import topic as topic_codec
-from controller.codec.notifications import encode_config_change
 from controller.codec.text import BadValue
 from controller.model.legacy import LegacyEntry
-from controller.model.values import KeyConfigs, TopicPartition
+from controller.model.values import TopicPartition
+from controller.runtime import config_keys
 from stores import ABSENT, Conflict, MetadataStore, Put, StoreError, open_store
-from stores.base import Op, as_read
-from stores.recipes import next_in_sequence
 
 _CALL_S: Final = 30.0
-_TRIES: Final = 20
 
 
 def change_settings(store: MetadataStore, kind: str, name: str, changes: Mapping[str, str | None]) -> None:
     """The settings of "topics" or "brokers" `name` have these values afterwards; None: unset. What others set there
     stays. Where nothing would change nothing is written. Raises Failed."""
-    key = keys.topic_config(name) if kind == "topics" else keys.broker_config(name)
-    for _ in range(_TRIES):
-        entry = store.get(key, sync=True, timeout_s=_CALL_S)
-        before = {} if entry is None else small.decode_config(entry.value)
-        after = {n: v for n, v in {**before, **changes}.items() if v is not None}
-        if after == before:
-            return
-        if isinstance(before, KeyConfigs):
-            after = KeyConfigs(after, before.more)
-        number = next_in_sequence(store, keys.CONFIG_CHANGES, keys.CONFIG_CHANGE, _CALL_S)
-        note = f"{keys.CONFIG_CHANGES}/{keys.CONFIG_CHANGE}{number:010d}"
-        put = Put(key, small.encode_config(after), as_read(entry))
-        ops: list[Op] = [put, Put(note, encode_config_change(kind, name), ABSENT)]
-        try:
-            store.commit(ops, timeout_s=_CALL_S)
-        except Conflict:
-            continue  # another writer was first: look again
-        return
-    raise Failed(f"{key}: others changed it {_TRIES} times while this command tried to; try again")
+
+    def changed(before: Mapping[str, str]) -> Mapping[str, str]:
+        return {n: v for n, v in {**before, **changes}.items() if v is not None}
+
+    try:
+        config_keys.change(store, kind, name, changed, _CALL_S)
+    except Conflict as error:
+        raise Failed(f"{keys.config(kind, name)}: others keep changing it; try again") from error
 
 
 _RUNS: Final = "There is an existing assignment running."

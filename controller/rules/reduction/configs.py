@@ -16,7 +16,9 @@ RETENTION: Final = "retention.ms"
 RETENTION_DEFAULT: Final = "log.retention.ms"
 RETENTION_MS: Final = 604_800_000  # Kafka's default: 7 days
 DISABLED: Final = "delete.topic.partition.enable is off, or cannot be read"
-NOT_IN_KAFKA: Final = "its brokers are Kafka's, which know no read-only partition (KIP-694)"
+NOT_IN_KAFKA: Final = (
+    "its brokers are Kafka's, which have no read-only partitions (KIP-694): create another topic with fewer partitions"
+)
 _FOR_EVER: Final = -1
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,19}")
 

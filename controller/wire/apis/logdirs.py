@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import attrs
@@ -24,12 +25,15 @@ from controller.model.errors import ErrorCode
 from controller.model.values import Partition, TopicPartition
 from controller.model.view import ClusterView
 from controller.wire.calls import Api, Call, on_cluster
+from controller.wire.messages import NO_LOG_DIR
 from controller.wire.protocol import Answer, Messages, Request
 from controller.wire.reading import full
 
 UNKNOWN: Final = -1
 LOG_DIR_NOT_FOUND: Final = 57
 _DIRECTORY: Final = "/kedge/broker-"
+NO_DIRECTORY: Final = MappingProxyType({"error_code": 0, "log_dir": NO_LOG_DIR, "topics": ()})
+"""The row of a node without a disk. Java's tools take an answer without rows for a refusal."""
 
 Wanted = Mapping[str, frozenset[int]] | None
 """Partitions by topic; None: every one."""
@@ -50,7 +54,7 @@ async def describe_log_dirs(call: Call, request: Request) -> Answer:
     """Each directory with those wanted partitions that have a replica there, also one that is being added."""
     wanted = None if request.topics is None else {each.topic: frozenset(each.partitions) for each in request.topics}
     if call.broker_id is None and call.addresses.controller is not None:
-        return {"error_code": 0, "results": []}  # the address of the controller, which is a node without a disk
+        return {"error_code": 0, "results": [NO_DIRECTORY]}  # the address of the controller, a node without a disk
     found = await asyncio.wrap_future(call.controller.query(_placed(call.broker_id, wanted)))
     # In a thread, because a broker may have many replicas and the loop serves other clients.
     return {"error_code": 0, "results": await asyncio.to_thread(_told, call.controller, found)}

@@ -204,7 +204,7 @@ TABLE: Final = (
     Api(
         Messages(CreateTopicsRequest, CreateTopicsResponse, range(8)),
         create_topics,
-        on_rows("CREATE", "topics", "topics"),
+        on_rows("CREATE", "topics", "topics", or_on_cluster="CREATE"),
     ),
     Api(
         Messages(DeleteTopicsRequest, DeleteTopicsResponse, range(7)),

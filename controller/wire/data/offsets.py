@@ -16,7 +16,7 @@ from kafka.protocol.consumer import (
 
 from controller.model.logs import LogBounds, LogError
 from controller.model.values import TopicPartition
-from controller.wire.calls import Api, Call, on_rows
+from controller.wire.calls import CLUSTER_ACTION, Api, Call, on_rows
 from controller.wire.data.batches import first_since
 from controller.wire.data.logs import Logs
 from controller.wire.protocol import Answer, Messages, Request
@@ -52,7 +52,8 @@ def table(logs: Logs) -> Iterator[Api]:
         return {"topics": topics}
 
     of_epochs = Messages(OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, range(5))
-    yield Api(of_epochs, offset_for_leader_epoch, is_of_logs=True)
+    followers_too = on_rows("DESCRIBE", "topics", "topics", or_on_cluster=CLUSTER_ACTION)
+    yield Api(of_epochs, offset_for_leader_epoch, followers_too, is_of_logs=True)
     yield Api(
         Messages(ListOffsetsRequest, ListOffsetsResponse, range(1, 10)),
         list_offsets,

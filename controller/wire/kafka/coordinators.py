@@ -1,4 +1,5 @@
-"""FindCoordinator: which broker coordinates a group or a transaction.
+"""FindCoordinator: which broker coordinates a group or a transaction. ListGroups, ListTransactions: the controller
+coordinates none, but tools ask every node.
 
 Clients ask any node, and the controller is one of those that they see. The coordinator is the leader of a partition of
 an internal topic, chosen by the hash of the group's name or of the transactional id, as Kafka's brokers choose it.
@@ -11,6 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import attrs
+from kafka.protocol.admin import (
+    ListGroupsRequest,
+    ListGroupsResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
 from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
 from controller.groups.partitions import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, partition_of
@@ -70,6 +77,13 @@ def _led(topic: str) -> Callable[[ClusterView], _Led]:
     return ask
 
 
-FIND_COORDINATOR: Final = Api(
-    Messages(FindCoordinatorRequest, FindCoordinatorResponse, range(7)), find_coordinator, OPEN, reads=True
+async def list_nothing(call: Call, request: Request) -> Answer:  # noqa: ARG001 - as every handler
+    """No group and no transaction: brokers coordinate them."""
+    return {"error_code": 0}
+
+
+TABLE: Final = (
+    Api(Messages(FindCoordinatorRequest, FindCoordinatorResponse, range(7)), find_coordinator, OPEN, reads=True),
+    Api(Messages(ListGroupsRequest, ListGroupsResponse, range(6)), list_nothing, OPEN, reads=True),
+    Api(Messages(ListTransactionsRequest, ListTransactionsResponse, range(2)), list_nothing, OPEN, reads=True),
 )

@@ -40,7 +40,7 @@ class KafkaHost:
     """Orders stock Kafka brokers about (2.8 to 3.9 in ZooKeeper mode), by way of `brokers`: a `RemoteHost` for their
     inter-broker listener. `listener`, `protocol`: its name and security protocol, as brokers know the controller.
     `internal_topics`: how the topics of groups and transactions are created where they are missing. The controller must
-    run in threads. `attach` comes before its `start()`, `serves_at` before brokers come.
+    run in threads. `attach` comes before its `start()`, `serves_at` before brokers come, once per listener.
     """
 
     def __init__(
@@ -52,19 +52,20 @@ class KafkaHost:
         internal_topics: InternalTopics | None = None,
     ) -> None:
         self._brokers: Final = brokers
-        self._controller_listener: Final = (listener, protocol)
+        self._listener: Final = listener
+        self._protocol: Final = protocol
         self._internal_topics: Final = InternalTopicsCreator(internal_topics or InternalTopics())
         self._controller: Controller | None = None
-        self._at: Address | None = None
+        self._at: dict[str, Address] = {}
         self._listed: dict[int, _Listed] = {}
 
     def attach(self, controller: Controller) -> None:
         """The controller that creates the internal topics."""
         self._controller = controller
 
-    def serves_at(self, address: Address) -> None:
-        """Where brokers reach the gateway of this controller."""
-        self._at = address
+    def serves_at(self, address: Address, listener: str | None = None) -> None:
+        """Where brokers reach the gateway of this controller. `listener`: another one, at which clients do."""
+        self._at[self._listener if listener is None else listener] = address
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
         listed = self._with_controller(request, request.live_leaders)
@@ -92,14 +93,14 @@ class KafkaHost:
         """The live brokers, and the controller once no internal topic is missing. Where brokers have racks, so has the
         controller: Kafka's brokers place no topic by racks while one of them has none."""
         brokers, controller, epoch = tuple(peers), self._controller, request.controller_epoch
-        if self._at is None or controller is None:
+        at = self._at.get(self._listener)
+        if at is None or controller is None:
             return brokers
         if not self._internal_topics.are_complete(controller, epoch, len(brokers), TIMEOUT_S):
             return brokers
-        listener, protocol = self._controller_listener
         rack = min((peer.rack for peer in brokers if peer.rack is not None), default=None)
-        at = Endpoint(listener, self._at.host, self._at.port, protocol)
-        return (*brokers, LivePeer(request.controller_id, at.host, at.port, rack, (at,)))
+        ends = tuple(Endpoint(name, each.host, each.port, self._protocol) for name, each in self._at.items())
+        return (*brokers, LivePeer(request.controller_id, at.host, at.port, rack, ends))
 
 
 def _only_brokers(request: LeaderAndIsrRequest, listed: tuple[LivePeer, ...]) -> UpdateMetadataRequest:

@@ -52,6 +52,8 @@ from controller.wire.messages.private import (
 )
 
 KEDGE: Final = "kedge"
+NO_LOG_DIR: Final = "none"
+"""The only log directory of a node without a disk: a controller that Kafka's brokers list as a node."""
 _PAIRS: Final = (
     (LeaderAndIsrRequest, LeaderAndIsrResponse),
     (StopReplicaRequest, StopReplicaResponse),
@@ -87,6 +89,7 @@ VERSIONS: Final[Mapping[int, tuple[int, int]]] = MappingProxyType(
 
 __all__ = [
     "KEDGE",
+    "NO_LOG_DIR",
     "RESPONSES",
     "VERSIONS",
     "AllocateProducerIdsRequest",

@@ -31,12 +31,14 @@ class Peers:
     """What a gateway needs to find the others. `store`: a client of the controllers' store, with its own session; the
     caller closes it, after the gateway. `secret`: known only to gateways, the same for each; required where clients log
     in. `tls`: for connections to gateways that use TLS, with a certificate where they require one. `host`: where others
-    reach this gateway, if that is not where it listens. `answer_s`: how long a forwarded request may take, including
-    the search for the leader; more than the timeouts that requests carry (60 s from Kafka's clients by default). Raises
-    ValueError where it is not above 0."""
+    reach this gateway, if that is not where it listens. `is_found`: False for a second gateway of a controller, which
+    forwards requests and gets none. `answer_s`: how long a forwarded request may take, including the search for the
+    leader; more than the timeouts that requests carry (60 s from Kafka's clients by default). Raises ValueError where
+    it is not above 0."""
 
     store: MetadataStore
     secret: str | None = attrs.field(default=None, repr=False)
     tls: ssl.SSLContext | None = None
     host: str | None = None
+    is_found: bool = True
     answer_s: float = attrs.field(default=75.0, validator=attrs.validators.gt(0))

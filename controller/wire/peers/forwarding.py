@@ -58,14 +58,16 @@ class Forwarding:
     async def open(self, address: Address) -> None:
         """Other gateways find this one from now on, also in later sessions of its store. Where the store cannot be
         reached it is tried again. Raises AlreadyRunning where another process has a gateway under the same id."""
-        found = Address(self._peers.host or address.host, address.port)
-        await self._publish(found)
-        self._tasks = (asyncio.create_task(self._keep(found)), asyncio.create_task(self._leading.watch()))
+        self._tasks = (asyncio.create_task(self._leading.watch()),)
+        if self._peers.is_found:
+            found = Address(self._peers.host or address.host, address.port)
+            await self._publish(found)
+            self._tasks += (asyncio.create_task(self._keep(found)),)
 
     async def close(self) -> None:
-        if self._tasks:
-            for task in self._tasks:
-                task.cancel()
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks and self._peers.is_found:
             try:
                 await asyncio.to_thread(self._directory.withdraw)
             except StoreError as error:

@@ -87,6 +87,23 @@ class RemoteHost:
         for each in kept.values():
             each.link.close()
 
+    def connect(self, found: BrokerRegistration) -> Link:
+        """A new connection to the address that a broker registered, here or at another controller's gateway, which the
+        caller closes. Raises NotDelivered."""
+        first = self._endpoint(found)
+        has_tls, has_login = first.protocol.endswith("SSL"), first.protocol.startswith("SASL")
+        problem = None
+        if first.protocol not in orders.PROTOCOLS:
+            problem = "which this host does not support"
+        elif has_tls and self._tls is None:
+            problem = "but this host has no TLS context"
+        elif has_login and self._login is None:
+            problem = "but this host has no credentials for a login"
+        if problem is not None:
+            raise NotDelivered(f"broker {found.broker_id} listens with {first.protocol}, {problem}")
+        address = Address(first.host, first.port)
+        return Link(address, self._timeout_s, self._tls if has_tls else None, self._login if has_login else None)
+
     # --- the callbacks
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
@@ -106,7 +123,7 @@ class RemoteHost:
                 return self._asked(kept, api, request, made)
             except NotDelivered:
                 self._drop(request.broker_id)
-        link = self._linked(request)
+        link = self.connect(self._registered(request))
         with self._lock:
             fresh = self._kept[request.broker_id] = _Kept(link, request.broker_epoch)
         try:
@@ -140,23 +157,6 @@ class RemoteHost:
             kept = self._kept.pop(broker_id, None)
         if kept is not None:
             kept.link.close()
-
-    def _linked(self, request: Ordered) -> Link:
-        """To the address that the broker registered, here or at another controller's gateway."""
-        found = self._registered(request)
-        first = self._endpoint(found)
-        has_tls, has_login = first.protocol.endswith("SSL"), first.protocol.startswith("SASL")
-        problem = None
-        if first.protocol not in orders.PROTOCOLS:
-            problem = "which this host does not support"
-        elif has_tls and self._tls is None:
-            problem = "but this host has no TLS context"
-        elif has_login and self._login is None:
-            problem = "but this host has no credentials for a login"
-        if problem is not None:
-            raise NotDelivered(f"broker {request.broker_id} listens with {first.protocol}, {problem}")
-        address = Address(first.host, first.port)
-        return Link(address, self._timeout_s, self._tls if has_tls else None, self._login if has_login else None)
 
     def _endpoint(self, found: BrokerRegistration) -> Endpoint:
         """Raises NotDelivered where the broker has no listener of the wanted name."""

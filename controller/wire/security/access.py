@@ -29,7 +29,8 @@ _TOPIC_TYPE: Final = 2  # of a resource with settings; every other type belongs 
 async def answered(api: Api, call: Call, request: Request) -> Answer | None:
     """The handler's answer for the allowed rows, and refusals of all others."""
     access = api.access
-    if access is OPEN or access.by_handler or (not access.by_row and _may(call, access.operation)):
+    on_cluster = access.or_on_cluster if access.by_row else access.operation
+    if access is OPEN or access.by_handler or (on_cluster and _may(call, on_cluster)):
         return await api.handler(call, request)
     if not access.by_row:
         return _refusal(api, access, call.version, request)
@@ -86,10 +87,7 @@ def _code(call: Call, operation: str, row: Any, names: Mapping[Any, str]) -> int
     name = _name(row) if kind is None else row.resource_name
     if name is None:
         name = names.get(getattr(row, "topic_id", None))
-    if name is None or call.may(operation, TOPIC + name):
-        return 0
-    # The right to create topics in the cluster includes each topic.
-    return 0 if operation == "CREATE" and call.may(operation, CLUSTER) else TOPIC_REFUSED
+    return 0 if name is None or call.may(operation, TOPIC + name) else TOPIC_REFUSED
 
 
 def _refusal(api: Api, access: Access, version: int, request: Request) -> Answer:

@@ -25,7 +25,7 @@ GATEWAY: Final = "kedge-gateway"
 PART_BYTES_MAX: Final = 512
 """The limit of each name, password, nonce or proof: normalising long ones would block the loop for long."""
 _HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-_ITERATIONS_MIN: Final = 4096  # as in RFC 7677 and in Kafka
+ITERATIONS_MIN: Final = 4096  # as in RFC 7677 and in Kafka
 ITERATIONS_MAX: Final = 100_000
 """They take some 70 ms of SCRAM-SHA-512, on the loop of the gateway where it logs in elsewhere. Kafka's limit is
 16,384."""
@@ -42,7 +42,7 @@ class Credential:
     iterations: int
 
     @classmethod
-    def of(cls, mechanism: str, password: str, iterations: int = _ITERATIONS_MIN) -> Self:
+    def of(cls, mechanism: str, password: str, iterations: int = ITERATIONS_MIN) -> Self:
         """Raises ValueError for a password or a number of iterations that cannot be used."""
         if iterations > ITERATIONS_MAX:
             raise ValueError(f"no credential for {mechanism}: more than {ITERATIONS_MAX} iterations")
@@ -50,6 +50,13 @@ class Credential:
             return cls(*ScramMechanism(mechanism).make_auth_info(password, iteration_count=iterations))
         except ScramException as error:
             raise ValueError(f"no credential for {mechanism}: {error}") from error
+
+    @classmethod
+    def of_salted(cls, mechanism: str, salt: bytes, salted_password: bytes, iterations: int) -> Self:
+        """From what a client computed (RFC 5802), without the password."""
+        kind = _HASHES[mechanism]
+        client_key, server_key = (hmac.digest(salted_password, use, kind) for use in (b"Client Key", b"Server Key"))
+        return cls(salt, hashlib.new(kind, client_key).digest(), server_key, iterations)
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -60,8 +67,8 @@ class Credential:
             raise ValueError("expected salt=...,stored_key=...,server_key=...,iterations=...")
         salt, stored, server = (_decoded(name, parts[name]) for name in ("salt", "stored_key", "server_key"))
         iterations = whole_number(parts["iterations"])
-        if iterations is None or not _ITERATIONS_MIN <= iterations <= ITERATIONS_MAX:
-            raise ValueError(f"iterations must be a number within {_ITERATIONS_MIN}..{ITERATIONS_MAX}")
+        if iterations is None or not ITERATIONS_MIN <= iterations <= ITERATIONS_MAX:
+            raise ValueError(f"iterations must be a number within {ITERATIONS_MIN}..{ITERATIONS_MAX}")
         found = cls(salt, stored, server, iterations)
         if len(salt) < _SALT_MIN or len(stored) != len(server):
             raise ValueError("a short salt, or keys of different lengths")
@@ -130,7 +137,7 @@ class Users:
 
     def _iterations(self) -> dict[str, int]:
         """The most iterations of any user's password, by the mechanism with which it is checked."""
-        most = {_of_plain({}): _ITERATIONS_MIN}
+        most = {_of_plain({}): ITERATIONS_MIN}
         for kept in self._kept().values():
             mechanism = _of_plain(kept)
             most[mechanism] = max(most.get(mechanism, 0), kept[mechanism].iterations)
@@ -145,7 +152,7 @@ class Users:
         )
         all_kept = [kept[mechanism] for kept in self._kept().values() if mechanism in kept]
         if not all_kept:
-            return Credential(salt, stored, server, _ITERATIONS_MIN)
+            return Credential(salt, stored, server, ITERATIONS_MIN)
         like = all_kept[int.from_bytes(stored) % len(all_kept)]
         return Credential((salt * len(like.salt))[: len(like.salt)], stored, server, like.iterations)
 

@@ -1,0 +1,88 @@
+"""ACLs, quotas of clients, and the list of SCRAM credentials: what clients ask any node.
+
+Kafka's brokers keep them in ZooKeeper themselves, and a client asks the node that it finds first, which may be the
+controller. So the request is sent to a broker, and its answer is the answer here. The broker sees the login of this
+controller, so the right of the client is checked here, by the operation that Kafka requires.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Final
+
+import attrs
+from kafka.protocol.admin import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    CreateAclsRequest,
+    CreateAclsResponse,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+    DescribeAclsRequest,
+    DescribeAclsResponse,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+)
+
+from controller.model.errors import RequestTimedOut
+from controller.model.values import BrokerRegistration
+from controller.model.view import ClusterView
+from controller.wire.calls import Access, Api, Call, on_cluster
+from controller.wire.protocol import Answer, Messages, Request
+from controller.wire.remote import RemoteHost
+from controller.wire.remote.link import NotDelivered
+
+log = logging.getLogger(__name__)
+_READS: Final[tuple[tuple[Messages, Access], ...]] = (
+    (Messages(DescribeAclsRequest, DescribeAclsResponse, range(1, 4)), on_cluster("DESCRIBE")),
+    (Messages(DescribeClientQuotasRequest, DescribeClientQuotasResponse, range(2)), on_cluster("DESCRIBE_CONFIGS")),
+    (
+        Messages(DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse, range(1)),
+        on_cluster("DESCRIBE"),
+    ),
+)
+_WRITES: Final[tuple[tuple[Messages, Access], ...]] = (
+    (Messages(CreateAclsRequest, CreateAclsResponse, range(1, 4)), on_cluster("ALTER", "creations", "results")),
+    (Messages(DeleteAclsRequest, DeleteAclsResponse, range(1, 4)), on_cluster("ALTER", "filters", "filter_results")),
+    (
+        Messages(AlterClientQuotasRequest, AlterClientQuotasResponse, range(2)),
+        on_cluster("ALTER_CONFIGS", "entries", "entries"),
+    ),
+)
+
+
+class AnyBroker:
+    """The handlers of one gateway. `brokers` connects to them."""
+
+    def __init__(self, brokers: RemoteHost) -> None:
+        self._brokers = brokers
+
+    def table(self) -> Iterator[Api]:
+        """The rows. Each request may be repeated without harm, since it states what there is afterwards."""
+        yield from (Api(messages, self.ask, access, reads=True) for messages, access in _READS)
+        yield from (Api(messages, self.ask, access) for messages, access in _WRITES)
+
+    async def ask(self, call: Call, request: Request) -> Answer:
+        """The answer of the first broker that gives one. Raises RequestTimedOut where none does."""
+        for broker in await asyncio.wrap_future(call.controller.query(_live)):
+            try:
+                return await asyncio.to_thread(self._asked, broker, call, request)
+            except NotDelivered as error:
+                log.warning("broker %d did not answer a client's %s: %s", broker.broker_id, call.messages.name, error)
+        raise RequestTimedOut("no broker answers")
+
+    def _asked(self, broker: BrokerRegistration, call: Call, request: Request) -> Answer:
+        """Raises NotDelivered."""
+        with closing(self._brokers.connect(broker)) as link:
+            link.version_of(attrs.evolve(call.messages, versions=range(call.version, call.version + 1)))
+            answer: Answer = link.ask(call.messages, call.version, request.to_dict()).to_dict()
+        return answer
+
+
+def _live(view: ClusterView) -> tuple[BrokerRegistration, ...]:
+    return tuple(view.brokers[broker].registration for broker in sorted(view.brokers))
