@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -144,6 +145,13 @@ class Network:
         self.purged.append(tp)
         self.observe_purge(tp)
 
+    def repeat(self, broker: int) -> None:
+        """The last LeaderAndIsr that arrived at the broker arrives once more, if it may (see the top of the module)."""
+        for sent in reversed(self.requests):
+            if sent.broker_id == broker and isinstance(sent.request, LeaderAndIsrRequest):
+                self._late.append((self.now + 1, sent.request, sent.revision))
+                return
+
     @property
     def is_quiet(self) -> bool:
         """Whether nothing is in transit."""
@@ -240,7 +248,8 @@ class Network:
         for _, request, revision in due:
             broker = self.brokers.get(request.broker_id)
             if broker is not None and broker.is_up and self._may_be_late(request):
-                self._obey(broker, request, revision, "late")
+                with contextlib.suppress(CutOffError):  # nobody waits for the answer
+                    self._obey(broker, request, revision, "late")
         return bool(due)
 
     def _may_be_late(self, request: Request) -> bool:
