@@ -150,7 +150,11 @@ class Broker:
         found = self.leading(tp)
         if found is None or found.status != ONLINE:
             return None
-        found.log.append((found.leader_epoch, payload) for payload in payloads)
+        try:
+            found.log.append((found.leader_epoch, payload) for payload in payloads)
+        except OSError:
+            self._fail(next(place for place, replica in self.replicas.items() if replica is found))
+            return None
         found.advance()
         return found.log.end_offset
 
