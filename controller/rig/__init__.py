@@ -82,7 +82,8 @@ store: keys and sessions are real; controllers and brokers can be killed, but no
 Every commit and every callback is checked against `controller.rig.invariants`; a violation raises `InvariantBroken` in
 the step in which it happened. `rig.check_end()` adds what must hold at the end: nothing acknowledged is lost.
 `python -m tests.verify explore --seeds 1..100` runs seeded failures, `python -m tests.verify exhaust` visits every
-state of a small world. `controller.rig.host_suite` checks a host of your own.
+state of a small world. `controller.rig.host_suite` checks a host of your own, `python -m controller.rig explore --host
+MODULE:CLASS` runs seeded failures against it.
 """
 
 from controller.rig.clients import Clients

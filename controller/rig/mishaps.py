@@ -1,90 +1,29 @@
-"""The failures of a cluster, by name: nodes, brokers, disks, connections. Each happens at once; time does not pass."""
+"""The failures of a cluster, by name: brokers, disks, keys, and those of controllers (`controller_mishaps`). Each
+happens at once; time does not pass."""
 
 from __future__ import annotations
-
-from typing import Literal
 
 import attrs
 
 from controller.model.values import TARGETS_SINCE, TopicPartition
-from controller.rig.node import State
+from controller.rig.controller_mishaps import ControllerMishaps
 from controller.rig.parts import Parts
 from controller.rig.server import write
 from controller.simulated.broker import Life
-from controller.simulated.network import CallbackFaults
-from stores.faults import Plan
 
 
-class Mishaps:
+class Mishaps(ControllerMishaps):
     """`rig.mishaps`: causes failures in the cluster of a rig. Raises KeyError for an unknown node or broker."""
 
+    _rig: Parts
+
     def __init__(self, rig: Parts) -> None:
-        self._rig = rig
-
-    # --- controllers
-
-    def kill_controller(self, node_id: int) -> None:
-        """The process ends without closing anything: its session runs out, its futures never complete."""
-        self._rig.nodes[node_id].kill()
-        self._rig.timeline.say("rig", f"kills controller {node_id}")
+        super().__init__(rig)
 
     def restart_controller(self, node_id: int, *, leader_and_isr_version: int | None = None) -> None:
-        """A new process with this id, killed before if it still ran; with another version, if one is given: below 3 it
-        sends no `target_replicas`, and nothing to brokers that are only targets."""
-        node = self._rig.nodes[node_id]
-        node.kill()
-        if leader_and_isr_version is not None:
-            node.leader_and_isr_version = leader_and_isr_version
-            self._rig.has_old_versions |= leader_and_isr_version < TARGETS_SINCE
-        node.start()
-        self._rig.timeline.say("rig", f"starts controller {node_id}")
-
-    def pause_controller(self, node_id: int, for_ms: int | None = None) -> None:
-        """The process is paused, until `resume_controller` or for `for_ms`. Beyond the session time it comes back as a
-        zombie: it continues where it was, and learns of the end of its session some steps later."""
-        node = self._rig.nodes[node_id]
-        if node.state is State.UP:
-            node.pause(self._rig.clock.now_ms(), int(self._rig.server.session_timeout_s * 1000), for_ms)
-            self._rig.timeline.say("rig", f"pauses controller {node_id}")
-
-    def resume_controller(self, node_id: int, *, deaf_ms: int | None = None) -> None:
-        """It continues; for `deaf_ms` it gets no events of its session (default: five ticks)."""
-        node = self._rig.nodes[node_id]
-        if node.state is State.PAUSED:
-            node.resume(self._rig.clock.now_ms(), 5 * self._rig.tick_ms if deaf_ms is None else deaf_ms)
-            self._rig.timeline.say("rig", f"resumes controller {node_id}")
-
-    def expire_session(self, node_id: int, *, deaf_ms: int = 0) -> None:
-        """The server ends the session of a live node."""
-        process = self._rig.nodes[node_id].process
-        if process is not None:
-            process.store.is_deaf = deaf_ms > 0
-            self._rig.nodes[node_id].deaf_until_ms = self._rig.clock.now_ms() + deaf_ms
-            self._rig.server.expire(process.inner.session.session_id)
-            self._rig.timeline.say("rig", f"expires the session of controller {node_id}")
-
-    def cut_off(self, node_id: int, *, from_: Literal["store"] | int = "store") -> None:
-        """Cut the connection of the node to the store, or to the broker with this id, until `mend`."""
-        if from_ == "store":
-            if (process := self._rig.nodes[node_id].process) is not None:
-                process.inner.disconnect()
-        else:
-            self._rig.network.cut(node_id, self._rig.brokers[int(from_)].broker_id)
-        self._rig.timeline.say("rig", f"cuts controller {node_id} off from {from_}")
-
-    def mend(self, node_id: int) -> None:
-        """Restore all connections of the node."""
-        node = self._rig.nodes[node_id]
-        if node.process is not None:
-            node.process.inner.reconnect()
-        self._rig.network.mend(controller_id=node_id)
-        self._rig.timeline.say("rig", f"mends the ways of controller {node_id}")
-
-    def plan_store_faults(self, node_id: int, plan: Plan = ()) -> None:
-        """The faults of the node's calls to the store from here on (`stores.faults`); empty: none."""
-        process = self._rig.nodes[node_id].process
-        if process is not None:
-            process.store.play(plan)
+        """As above, and the rig knows that a controller may send no targets."""
+        self._rig.has_old_versions |= (leader_and_isr_version or TARGETS_SINCE) < TARGETS_SINCE
+        super().restart_controller(node_id, leader_and_isr_version=leader_and_isr_version)
 
     # --- brokers
 
@@ -178,18 +117,9 @@ class Mishaps:
     def heal(self) -> None:
         """End all failures: of connections, clocks, keys, and planned faults; all nodes and brokers are up; failed
         disks are replaced by empty ones. Late commits arrive. Lost logs stay lost."""
-        self._rig.network.faults = CallbackFaults()
         for key in list(self._rig.broken_keys):
             self.mend_key(key)
-        for node in self._rig.nodes.values():
-            node.deliver_late()
-            node.clock.skew_ms = 0
-            if node.state is State.DOWN:
-                self.restart_controller(node.node_id)
-            elif node.state is State.PAUSED:
-                self.resume_controller(node.node_id)
-            self.plan_store_faults(node.node_id)
-            self.mend(node.node_id)
+        self.heal_controllers()
         for broker in self._rig.brokers.values():
             broker.clock.skew_ms = 0
             # A broker that shuts down gets no leaderships until it registers again; one without a disk deletes nothing.

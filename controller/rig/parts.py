@@ -11,6 +11,7 @@ from controller.rig.node import Node
 from controller.rig.operators import Operators
 from controller.rig.producers import Producers
 from controller.rig.server import RecordingServer
+from controller.rig.steered import leading
 from controller.simulated.broker import Broker
 from controller.simulated.clock import VirtualClock
 from controller.simulated.copying import Copying
@@ -65,7 +66,7 @@ class Parts:
     @property
     def active(self) -> Node | None:
         """The active node: the one with the highest epoch, if several consider themselves active."""
-        return max((node for node in self.nodes.values() if node.is_active), key=_epoch_of, default=None)
+        return leading(self.nodes.values())
 
     def partition(self, tp: TopicPartition) -> Partition:
         """The partition as it is committed. Raises KeyError where there is none."""
@@ -75,9 +76,3 @@ class Parts:
         """The live broker that acts as the leader of `tp`, with the highest leader epoch."""
         found = [broker for broker in self.brokers.values() if broker.is_up and broker.leads(tp)]
         return max(found, key=lambda broker: broker.leader_epoch(tp), default=None)
-
-
-def _epoch_of(node: Node) -> int:
-    controller = node.controller
-    epoch = None if controller is None else controller.controller_epoch
-    return -1 if epoch is None else epoch

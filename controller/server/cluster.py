@@ -89,6 +89,7 @@ class LiveCluster:
         chance = random.Random(seed)  # noqa: S311 - no secrets
         self.network = Network(self.brokers, chance, timeline, lambda: 0, requests_max=0)
         self._settings = StoredSettings(server.connection(), self._set)
+        self._former: list[LiveServer] = []
         host = (self.network, self.lock, self._steps.wake, self.brokers, server, self._settings.read_for)
         made = (self.settings, seed, journal)
         ids = range(first_id, first_id + controllers)
@@ -152,6 +153,34 @@ class LiveCluster:
         self._steps.begin()
         return self
 
+    # --- another store
+
+    def register_in(self, server: LiveServer) -> None:
+        """The brokers are also registered in the store that the cluster is being moved to. Raises what registering
+        raises; call it again to continue."""
+        with self.lock:
+            for duties in self.duties.values():
+                if not duties.broker.is_up:
+                    duties.next_server = server
+                elif duties.next_server is None or duties.broker.next_epoch is None:
+                    duties.register_next(server)
+
+    def follow(self, server: LiveServer) -> None:
+        """The cluster was moved to `server`, which this cluster closes: its controllers run there from now on, and its
+        brokers follow them. Raises StoreError."""
+        settings = StoredSettings(server.connection(), self._set)
+        settings.begin()
+        for node in self.nodes.values():
+            node.host.follow(server, settings.read_for)
+            node.follow(server)
+        self._settings.close()
+        self._former.append(self.server)
+        self._settings, self.server = settings, server
+        with self.lock:
+            for duties in self.duties.values():
+                duties.follow(server)
+        self._steps.wake()
+
     def close(self) -> None:
         """The controllers resign, the brokers are unregistered, the store is closed. Idempotent."""
         if self._steps.is_over:
@@ -164,7 +193,8 @@ class LiveCluster:
             duties.leave(at_once=True)
         self.groups.close()
         self.logs.close()
-        self.server.close()
+        for server in (*self._former, self.server):
+            server.close()
 
     def __enter__(self) -> Self:
         return self.start()

@@ -40,6 +40,10 @@ class _Process:
     store: Client
     controller: Controller
 
+    def close(self) -> None:
+        self.controller.close()
+        self.store.close()
+
 
 class LiveHost(NodeHost):
     """Callbacks reach the brokers in `ours` under the lock of the cluster, and then wake its thread; `others`, if any,
@@ -85,6 +89,10 @@ class LiveHost(NodeHost):
         if self.others is not None and request.broker_id not in self._ours:
             return self.others.stop_replica(request)
         return self._locked(super().stop_replica, request)
+
+    def follow(self, server: LiveServer, reads_for: Callable[[LeaderAndIsrRequest], None]) -> None:
+        """The cluster was moved to another store."""
+        self._server, self._reads_for = server, reads_for
 
     def obeyed(self, request: Ordered) -> HostResponse:
         """The answer of one of `ours` to a request of any process's controller. INVALID_REQUEST if the epoch of the
@@ -166,5 +174,11 @@ class LiveNode:
         """The controller resigns and ends, and so does its session."""
         process, self.process = self.process, None
         if process is not None:
-            process.controller.close()
-            process.store.close()
+            process.close()
+
+    def follow(self, server: LiveServer) -> None:
+        """The cluster was moved to `server`: a new controller there takes the place of the present one."""
+        former, self.server = self.process, server
+        if former is not None:
+            self.start()
+            former.close()

@@ -11,17 +11,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 import attrs
 
 from controller.model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from controller.model.values import TopicPartition
 from controller.runtime.executors import Call
-from controller.simulated.broker import Broker, Life
+from controller.simulated.broker import Life
 from controller.simulated.timeline import Timeline
 
 Request: TypeAlias = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
@@ -29,6 +30,27 @@ Fate: TypeAlias = Literal["arrives", "lost", "late", "unheard", "doubled"]
 """The fate of a callback: late = not now, but possibly once later; unheard = it arrives, its answer does not; doubled =
 it arrives, and possibly once more."""
 REQUESTS_MAX: Final = 100_000
+
+
+class Receiver(Protocol):
+    """A broker as the network reaches it: simulated, or of a host under test."""
+
+    @property
+    def broker_id(self) -> int: ...
+
+    @property
+    def life(self) -> Life: ...
+
+    @property
+    def is_up(self) -> bool: ...
+
+    def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse: ...
+
+    def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse: ...
+
+    def stop_replica(self, request: StopReplicaRequest) -> HostResponse: ...
+
+    def config_changed(self, kind: str, name: str, configs: Mapping[str, str]) -> Mapping[str, str]: ...
 
 
 class CutOffError(ConnectionError):
@@ -74,7 +96,7 @@ class Network:
 
     def __init__(
         self,
-        brokers: Mapping[int, Broker],
+        brokers: Mapping[int, Receiver],
         chance: random.Random,
         timeline: Timeline,
         revision: Callable[[], int],
@@ -123,6 +145,13 @@ class Network:
         self.purged.append(tp)
         self.observe_purge(tp)
 
+    def repeat(self, broker: int) -> None:
+        """The last LeaderAndIsr that arrived at the broker arrives once more, if it may (see the top of the module)."""
+        for sent in reversed(self.requests):
+            if sent.broker_id == broker and isinstance(sent.request, LeaderAndIsrRequest):
+                self._late.append((self.now + 1, sent.request, sent.revision))
+                return
+
     @property
     def is_quiet(self) -> bool:
         """Whether nothing is in transit."""
@@ -165,12 +194,12 @@ class Network:
             if broker.life is not Life.DOWN:
                 self._tell_settings(broker, kind, name, configs)
 
-    def started(self, broker: Broker) -> None:
+    def started(self, broker: Receiver) -> None:
         """A broker that starts reads its settings."""
         for (kind, name), configs in self.settings.items():
             self._tell_settings(broker, kind, name, configs)
 
-    def _tell_settings(self, broker: Broker, kind: str, name: str, configs: Mapping[str, str]) -> None:
+    def _tell_settings(self, broker: Receiver, kind: str, name: str, configs: Mapping[str, str]) -> None:
         for setting, reason in broker.config_changed(kind, name, configs).items():
             self._timeline.say(f"broker {broker.broker_id}", f"passes over {setting} of {kind} {name}: {reason}")
 
@@ -219,7 +248,8 @@ class Network:
         for _, request, revision in due:
             broker = self.brokers.get(request.broker_id)
             if broker is not None and broker.is_up and self._may_be_late(request):
-                self._obey(broker, request, revision, "late")
+                with contextlib.suppress(CutOffError):  # nobody waits for the answer
+                    self._obey(broker, request, revision, "late")
         return bool(due)
 
     def _may_be_late(self, request: Request) -> bool:
@@ -250,7 +280,7 @@ class Network:
             raise CutOffError("injected: the answer was lost")
         return response
 
-    def _befalls(self, fate: Fate, broker: Broker, request: Request) -> HostResponse:
+    def _befalls(self, fate: Fate, broker: Receiver, request: Request) -> HostResponse:
         if fate in {"late", "doubled"}:
             self._late.append((self.now + 1, request, self.revision_sent))
         if fate in {"late", "lost"}:
@@ -268,7 +298,7 @@ class Network:
         due = self.now + self._chance.randint(1, self.faults.late_steps_max)
         self._late.append((due, request, self.revision_sent))
 
-    def _obey(self, broker: Broker, request: Request, revision: int, how: str | None) -> HostResponse:
+    def _obey(self, broker: Receiver, request: Request, revision: int, how: str | None) -> HostResponse:
         if isinstance(request, LeaderAndIsrRequest):
             response = broker.leader_and_isr(request)
         elif isinstance(request, UpdateMetadataRequest):

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from typing import Final, Self, cast
 
 import attrs
@@ -117,8 +118,8 @@ class Gateway:
         self.counts: Counter[str] = Counter()
         """Numbers of opened connections, of served requests (`requests`, and by API), and of refusals by kind
         (`controller.wire.errors`)."""
-        self._service = Service(
-            controller,
+        self._serving = partial(
+            Service,
             apis=apis,
             addresses=self._listeners,
             cluster_id=cluster_id,
@@ -126,9 +127,12 @@ class Gateway:
             users=users,
             authorizer=authorizer or allow_all,
             counts=self.counts,
-            secret=None if peers is None else peers.secret,
-            forwarding=self._forwarding,
         )
+        self._service = self._served(peers)
+
+    def _served(self, peers: Peers | None) -> Service:
+        secret = None if peers is None else peers.secret
+        return self._serving(self._controller, secret=secret, forwarding=self._forwarding)
 
     def metrics(self) -> Snapshot:
         """`counts` as values under names, as `Controller.metrics` has them. From any thread."""
@@ -178,6 +182,24 @@ class Gateway:
             raise WrongMode("this gateway does not listen yet")
         return asyncio.run_coroutine_threadsafe(self._listeners.keep(tuple(broker_ids)), self._loop).result()
 
+    def follow(self, controller: Controller, peers: Peers) -> None:
+        """The cluster was moved to another store, where `controller` runs: clients are served for it from now on, at
+        the same addresses. All connections are closed, and clients open new ones. Raises StoreError, AlreadyRunning."""
+        if self._loop is None:
+            raise WrongMode("this gateway does not listen yet")
+        asyncio.run_coroutine_threadsafe(self._follow(controller, peers), self._loop).result()
+
+    async def _follow(self, controller: Controller, peers: Peers) -> None:
+        forwarding, asking = self._forwarding, self.asking
+        self._controller, self._forwarding = controller, Forwarding(controller, peers, self._tls)
+        self.asking, self._service = Asking(self._forwarding), self._served(peers)
+        await self._forwarding.open(self.address)
+        self.asking.open()
+        if forwarding is not None and asking is not None:
+            await asking.close()
+            await forwarding.close()
+        await self._hang_up()
+
     # --- on a loop
 
     @property
@@ -206,9 +228,13 @@ class Gateway:
             await self.asking.close()
             await self._forwarding.close()
         await self._listeners.close()
-        for task in list(self._clients):
+        await self._hang_up()
+
+    async def _hang_up(self) -> None:
+        clients = list(self._clients)
+        for task in clients:
             task.cancel()
-        await asyncio.gather(*self._clients, return_exceptions=True)
+        await asyncio.gather(*clients, return_exceptions=True)
 
     # --- one client
 

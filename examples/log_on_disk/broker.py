@@ -37,10 +37,13 @@ Place = tuple[str, int]  # topic id and partition
 
 class Broker:
     """The broker `broker_id` with the logs in `folder`, as they were left there. `brokers`: all that run, by id, which
-    stands for the network. `alter_isr`: as `Controller.alter_isr`."""
+    stands for the network. `alter_isr`: as `Controller.alter_isr`. `now_s`: a clock for its retries."""
 
-    def __init__(self, broker_id: int, folder: Path, brokers: dict[int, Broker], alter_isr: AlterIsr) -> None:
+    def __init__(
+        self, broker_id: int, folder: Path, brokers: dict[int, Broker], alter_isr: AlterIsr, now_s: Callable[[], float]
+    ) -> None:
         self.broker_id, self.folder, self.brokers, self.alter_isr = broker_id, folder, brokers, alter_isr
+        self.now_s = now_s
         self.epoch = self.controller_epoch = 0
         self.replicas: dict[Place, Replica] = {}
         self.failed: set[Place] = set()  # their disk is gone, until the process is restarted
@@ -147,7 +150,11 @@ class Broker:
         found = self.leading(tp)
         if found is None or found.status != ONLINE:
             return None
-        found.log.append((found.leader_epoch, payload) for payload in payloads)
+        try:
+            found.log.append((found.leader_epoch, payload) for payload in payloads)
+        except OSError:
+            self._fail(next(place for place, replica in self.replicas.items() if replica is found))
+            return None
         found.advance()
         return found.log.end_offset
 
@@ -192,7 +199,7 @@ class Broker:
                 self._answered(replica, replica.asked)
             return
         wanted = replica.wanted_isr()
-        if wanted is not None and time.monotonic() >= replica.ask_after_s:
+        if wanted is not None and self.now_s() >= replica.ask_after_s:
             replica.isr_max = tuple(dict.fromkeys([*replica.isr_max, *wanted]))
             tp = TopicPartition(replica.topic, replica.partition)
             epochs = (replica.leader_epoch, replica.partition_epoch)
@@ -208,7 +215,7 @@ class Broker:
         # the controller says that the replica is not eligible. After FENCED_LEADER_EPOCH only the next epoch helps.
         if isinstance(error, IneligibleReplica):
             replica.isr_max = replica.isr
-        replica.ask_after_s = NEVER if isinstance(error, FencedLeaderEpoch) else time.monotonic() + RETRY_S
+        replica.ask_after_s = NEVER if isinstance(error, FencedLeaderEpoch) else self.now_s() + RETRY_S
 
 
 class Brokers:
@@ -216,14 +223,14 @@ class Brokers:
 
     alter_isr: AlterIsr
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, now_s: Callable[[], float] = time.monotonic) -> None:
+        self.folder, self.now_s = folder, now_s
         self.running: dict[int, Broker] = {}
 
     def start(self, broker_id: int) -> None:
         """The broker runs, with the logs that are on its disk."""
         folder = self.folder / f"broker-{broker_id}"
-        self.running[broker_id] = Broker(broker_id, folder, self.running, self.alter_isr)
+        self.running[broker_id] = Broker(broker_id, folder, self.running, self.alter_isr, self.now_s)
 
     def kill(self, broker_id: int) -> None:
         """Its process is gone, with everything that was not on disk."""

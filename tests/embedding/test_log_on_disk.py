@@ -3,127 +3,24 @@
 from __future__ import annotations
 
 import random
-import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from controller.model.host import (
-    Host,
-    HostResponse,
-    LeaderAndIsrRequest,
-    PartitionMetadata,
-    StopReplicaRequest,
-    UpdateMetadataRequest,
-)
-from controller.rig.host_suite import CASES, Ability, Case, Held, HostUnderTest, IsrDesk, Role
+from controller.rig.host_suite import CASES, Case, Role
 from controller.rig.host_suite.stage import LEADER_EPOCH, PARTITION_EPOCH, SECOND, Stage, deletion, metadata, said
 from controller.rig.host_suite.stage import TP as STAGE_TP
 from examples.log_on_disk.__main__ import TP, Cluster
-from examples.log_on_disk.broker import Broker, Brokers
 from examples.log_on_disk.log import HEADER, Log
 from examples.log_on_disk.replica import Replica
-from kedge import ErrorCode, NewTopic, TopicPartition
+from examples.log_on_disk.under_test import DiskBrokers
+from kedge import ErrorCode, NewTopic
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SECONDS_MAX = 120
 SEEDS, ACTIONS = 10, 300
-
-
-class DiskBrokers(HostUnderTest):
-    """The brokers of the example, in the time of the machine."""
-
-    name = "log_on_disk"
-    abilities = frozenset(Ability)
-    quiet_ms = 20  # ten times as long, which the isr cases wait, is longer than RETRY_S
-
-    def open(self, broker_ids: Sequence[int]) -> Host:
-        self._folder = tempfile.TemporaryDirectory()
-        self._failing: set[int] = set()
-        self._brokers = Brokers(Path(self._folder.name))
-        self._broker_ids = broker_ids
-        return self
-
-    def close(self) -> None:
-        self._folder.cleanup()
-
-    def registered(self, broker_id: int, epoch: int) -> None:
-        self._broker(broker_id).epoch = epoch
-
-    def pass_time(self, ms: int) -> None:
-        super().pass_time(ms)
-        for broker in self._brokers.running.values():
-            broker.step()
-
-    def held(self, broker_id: int, tp: TopicPartition, topic_id: str) -> Held | None:
-        found = self._broker(broker_id).replicas.get((topic_id, tp.partition))
-        if found is None:
-            return None
-        role = Role.LEADER if found.leads else Role.FOLLOWER if found.serves else Role.IDLE
-        return Held(role, found.leader, found.leader_epoch, found.isr, found.log.end_offset)
-
-    def known(self, broker_id: int, tp: TopicPartition) -> PartitionMetadata | None:
-        told = self._broker(broker_id).metadata.values()
-        return next((each for each in told if (each.topic, each.partition) == (tp.topic, tp.partition)), None)
-
-    def append(self, broker_id: int, tp: TopicPartition, records: int) -> int:
-        end = self._broker(broker_id).append(tp, [b"record"] * records)
-        return 0 if end is None else records
-
-    def use(self, desk: IsrDesk) -> None:
-        """Called right after `open`: the brokers can start now."""
-        self._brokers.alter_isr = desk.alter_isr
-        for broker_id in self._broker_ids:
-            self._brokers.start(broker_id)
-
-    def restart(self, broker_id: int) -> None:
-        self._brokers.kill(broker_id)
-        self._brokers.start(broker_id)
-
-    def lose_disk(self, broker_id: int, tp: TopicPartition) -> None:
-        """A file in the place of the folder: whatever touches the log raises OSError."""
-        (folder,) = self._broker(broker_id).folder.glob(f"{tp}.*")
-        shutil.rmtree(folder)
-        folder.touch()
-
-    def replace_disk(self, broker_id: int) -> None:
-        for path in self._broker(broker_id).folder.iterdir():
-            if path.is_file():
-                path.unlink()
-        self.restart(broker_id)
-
-    def fail_next(self, broker_id: int) -> None:
-        self._failing.add(broker_id)
-
-    def leading(self, broker_id: int) -> Replica:
-        """What leads `orders-0` there."""
-        found = self._broker(broker_id).leading(STAGE_TP)
-        assert found is not None
-        return found
-
-    def _broker(self, broker_id: int) -> Broker:
-        return self._brokers.running[broker_id]
-
-    def _check(self, broker_id: int) -> None:
-        if broker_id in self._failing:
-            self._failing.remove(broker_id)
-            raise ConnectionError(f"broker {broker_id} fails")
-
-    def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
-        self._check(request.broker_id)
-        return self._brokers.leader_and_isr(request)
-
-    def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
-        self._check(request.broker_id)
-        return self._brokers.update_metadata(request)
-
-    def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
-        self._check(request.broker_id)
-        return self._brokers.stop_replica(request)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -228,7 +125,8 @@ def test_high_watermark_waits_for_the_isr_that_was_asked_for() -> None:
     host.append(1, STAGE_TP, 5)
     stage.eventually("the leader asks", lambda: stage.desk.unanswered)
     host.append(1, STAGE_TP, 1)
-    leader = host.leading(1)
+    leader = host.broker(1).leading(STAGE_TP)
+    assert leader is not None
     assert (leader.log.end_offset, leader.high_watermark) == (6, 5)
     host.close()
 

@@ -171,3 +171,17 @@ def test_a_secret_that_is_none_is_refused(content: bytes | None, said: str, tmp_
     done = serve("--store", "etcd://127.0.0.1:1/x", "--peers-secret", str(file))
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
     assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    "store, target, said",
+    [
+        ("memory:", "etcd://127.0.0.1:1/x", "--store: a cluster is moved between ZooKeeper and etcd only, not memory:"),
+        ("etcd://127.0.0.1:1/x", "memory:f", "--migrate-to: a cluster is moved between ZooKeeper and etcd only"),
+        ("etcd://127.0.0.1:1/x", "etcd://127.0.0.1:1/x/y", "are the same store, or one is below the other"),
+    ],
+)
+def test_a_cluster_is_moved_between_two_real_stores(store: str, target: str, said: str) -> None:
+    done = serve("--store", store, "--migrate-to", target)
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    assert said in done.stderr

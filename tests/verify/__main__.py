@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
+from controller.rig.command import OneLine, at_least, seeds
 from tests.verify import linearize
 from tests.verify.exhaustion import command as exhaust
 from tests.verify.explore import STEPS, Run, run_seed
@@ -23,28 +24,16 @@ from tests.verify.soak import command as soak
 SAY_AFTER_S: Final = 10.0
 
 
-def seeds(text: str) -> range:
-    """`7` or `1..100`, both ends included."""
-    first, dots, last = text.partition("..")
-    try:
-        found = range(int(first), int(last if dots else first) + 1)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"a seed, or a range like 1..100, not {text!r}") from error
-    if not found:
-        raise argparse.ArgumentTypeError(f"{text!r} has no seed in it")
-    return found
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; its exit status: 0 if all held, 1 if something did not, 2 for an option that is wrong."""
-    parser = exhaust.OneLine(prog="python -m tests.verify", description=__doc__)
+    parser = OneLine(prog="python -m tests.verify", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     explore = commands.add_parser(
         "explore", help="run seeds with faults and hold the invariants against them", allow_abbrev=False
     )
     explore.add_argument("--seeds", type=seeds, default=range(1, 101), help="a seed or a range (default 1..100)")
     explore.add_argument(
-        "--steps", type=exhaust.at_least(1), default=STEPS, help="how many steps things go wrong (default %(default)s)"
+        "--steps", type=at_least(1), default=STEPS, help="how many steps things go wrong (default %(default)s)"
     )
     explore.add_argument("--timeline", action="store_true", help="print what happened, line by line")
     explore.add_argument("--traces", action="store_true", help="print the trace hash of every seed")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 import attrs
@@ -19,7 +19,7 @@ from controller.rig.throttle_marks import is_marked
 from tests.verify.kafka import KafkaBroker
 from tests.verify.throttle_work import do_some
 from tests.verify.trouble import TROUBLE
-from tests.verify.workload import WORKLOAD, Deed
+from tests.verify.workload import WORKLOAD
 from tests.verify.world import World
 
 STEPS: Final = 300
@@ -121,18 +121,14 @@ def break_things(world: World, steps: int, kafka: KafkaBroker | None = None) -> 
     for step in range(steps):
         world.due()
         if step < 5 or world.happens(world.work):
-            rig.timeline.say("workload", _choose(world, WORKLOAD)(world))
+            rig.timeline.say("workload", world.choose(WORKLOAD)(world))
         if world.throttles is not None and world.throttles.random() < world.work / 4:
             rig.timeline.say("workload", do_some(world, world.throttles))
         if step > 10 and world.happens(world.trouble):
-            rig.timeline.say("trouble", _choose(world, TROUBLE)(world))
+            rig.timeline.say("trouble", world.choose(TROUBLE)(world))
         if kafka is not None:
             kafka.step()
         rig.step()
-
-
-def _choose(world: World, table: Sequence[tuple[int, Deed]]) -> Deed:
-    return world.rig.chance.choices([deed for _, deed in table], [weight for weight, _ in table])[0]
 
 
 def heal(world: World) -> None:

@@ -3,6 +3,8 @@
 command    options, and what is printed at the start and at the end
 options    addresses, racks and topics as texts, and all options as values
 sharing    several processes on one store; who may connect, and do what
+left       a store that a cluster was moved away from is refused
+moving     the cluster goes to another store
 beginning  topics that are created at the start
 running    what runs: cluster, gateway, pages; and its end
 status     what the status page shows, as JSON

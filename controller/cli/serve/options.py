@@ -78,6 +78,7 @@ class Options(Listening):
     rebalance_delay_ms: int
     creates_topics: bool
     journal: Path | None
+    migrate_to: str | None
     status_may_be_elsewhere: bool
 
 
@@ -140,3 +141,14 @@ def as_topics(texts: Sequence[str], brokers: int) -> Mapping[str, NewTopic]:
             raise ValueError(f"--topic: {found[1]:.80} is given twice")
         topics[found[1]] = NewTopic(int(found[2] or 1), int(found[3] or min(3, brokers) or 3))
     return topics
+
+
+def demand_two(url: str, migrate_to: str) -> None:
+    """Both are stores that other processes see, and not the same one."""
+    from controller.cli.store.places import is_same_place  # noqa: PLC0415 - needed only here
+
+    for name, given in (("--store", url), ("--migrate-to", migrate_to)):
+        if given.partition(":")[0] == "memory":
+            raise ValueError(f"{name}: a cluster is moved between ZooKeeper and etcd only, not memory:")
+    if is_same_place(url, migrate_to):
+        raise ValueError("--store and --migrate-to are the same store, or one is below the other")

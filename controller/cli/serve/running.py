@@ -6,14 +6,16 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any, Final
 
 import attrs
 
-from controller.cli.printing import one_line, without_place
+from controller.cli.printing import is_quiet, one_line, say, without_place
 from controller.cli.serve import sharing
 from controller.cli.serve.beginning import create
 from controller.cli.serve.journaling import journals
+from controller.cli.serve.moving import Moving, place
 from controller.cli.serve.options import CannotServe, Listening, Options, Place
 from controller.cli.serve.pages import Page, Pages
 from controller.cli.serve.status import Recent, Status
@@ -54,12 +56,14 @@ class Running:
 @contextmanager
 def running(options: Options) -> Iterator[Running]:
     """Runs until the block ends. CannotServe where it cannot start; then nothing is left running."""
+    note: Callable[[str], None] = (lambda _: None) if is_quiet() else say
     with ExitStack() as stack:
-        yield _begin(options, stack)
+        yield _begin(place(options, note), stack, note)
 
 
-def _begin(options: Options, stack: ExitStack) -> Running:
+def _begin(options: Options, stack: ExitStack, note: Callable[[str], None]) -> Running:
     users, tls = sharing.logins_of(options)
+    kept = stack.enter_context(ExitStack())
     authorizer = sharing.trusting_gateways(sharing.authorizer_of(options))
     shown = public_url(options.url).removesuffix(":")
     peers = sharing.peers_of(options, shown, stack)
@@ -103,6 +107,9 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     of_metrics = None
     if options.metrics is not None:
         of_metrics = f"{_pages('--metrics', options.metrics, _metrics(cluster, gateway), options, stack)}metrics"
+    if options.migrate_to is not None:
+        moved = partial(about.__setitem__, "store")
+        stack.callback(Moving(options, cluster, gateway, kept=kept, note=note, done=moved).close)
     active_id = cluster.controller.active_id
     save = None if cluster.server.file is None else _saving(cluster.server)
     return Running(cluster, known_as, options.node_id, active_id, bootstrap, reached, of_status, of_metrics, save)

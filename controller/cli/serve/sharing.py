@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from typing import Final
 
 from controller.cli.printing import one_line, without_place
+from controller.cli.serve.left import require_there
 from controller.cli.serve.options import CannotServe, Listening, Options
 from controller.codec import BadValue, broker, keys
 from controller.model.values import Endpoint
@@ -54,6 +55,7 @@ def peers_of(options: Listening, shown: str, stack: ExitStack) -> Peers | None:
     try:
         store = open_store(options.url)
         stack.callback(store.close)
+        require_there(store, shown)  # before anything is written
         Directory(store, options.node_id).require_alone()
         secret = gateways_secret(store) if given is None else given
     except AlreadyRunning as error:

@@ -10,15 +10,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Final
-from urllib.parse import unquote
 
 import click
 
 from controller.cli.options import command, option, plain_option, quiet_option
 from controller.cli.printing import clean, confirm, fail, note, of_system, say
 from controller.cli.store.opening import Told, bar
+from controller.cli.store.places import MEMORY, file_of, is_same_place
 from controller.migration import NO_BROKERS, MigrationRefused, Plan, Stage
 from controller.runtime.clock import Chance, SystemClock
 from controller.runtime.collector import tuned
@@ -29,8 +28,6 @@ from stores.base import MetadataStore
 NOTHING_BEGUN: Final = "nothing to abort: no migration from FROM to TO has started"
 _FOREIGN: Final = "others wrote to FROM after its fence, and those changes were not copied"
 LINES_MAX: Final = 20  # of keys that are named
-_MEMORY: Final = "memory:"
-_PORTS: Final = {"zookeeper": "2181", "etcd": "2379"}  # where a url names none
 
 
 @command(
@@ -77,7 +74,7 @@ def migrate(
     with _errors_told(), tuned():
         if verify:
             sys.exit(_verify(source, target))
-        if dry_run or _MEMORY in {source[: len(_MEMORY)], target[: len(_MEMORY)]}:  # a file is written by its closing
+        if dry_run or MEMORY in {source[: len(MEMORY)], target[: len(MEMORY)]}:  # a file is written by its closing
             plan = _plan(source, target)
             if dry_run:
                 _print_plan(plan)
@@ -97,34 +94,12 @@ def _demand_none(plan: Plan, *, without_brokers: bool) -> None:
 
 def _demand_two(source: str, target: str) -> None:
     for name, url in (("FROM", source), ("TO", target)):
-        if url == _MEMORY:
+        if url == MEMORY:
             fail(f"{name}: expected a store that other processes see, got memory: without a file")
-    if source.startswith(_MEMORY) and not _file(source).exists():
-        fail(f"FROM: no such file: {_file(source)}")
+    if source.startswith(MEMORY) and not file_of(source).exists():
+        fail(f"FROM: no such file: {file_of(source)}")
     if is_same_place(source, target):
         fail("FROM and TO are the same store, or one is below the other")
-
-
-def is_same_place(source: str, target: str) -> bool:
-    """Whether both urls name the same store, or one below the other. Servers that have several names are not known."""
-    if _MEMORY in {source[: len(_MEMORY)], target[: len(_MEMORY)]}:
-        return (
-            source.startswith(_MEMORY)
-            and target.startswith(_MEMORY)
-            and _file(source).resolve() == _file(target).resolve()
-        )
-    (scheme, hosts, path), (other, other_hosts, other_path) = _place(source), _place(target)
-    is_nested = f"{path}/".startswith(f"{other_path}/") or f"{other_path}/".startswith(f"{path}/")
-    return scheme == other and not hosts.isdisjoint(other_hosts) and is_nested
-
-
-def _place(url: str) -> tuple[str, frozenset[str], str]:
-    """Scheme, servers and path."""
-    scheme, _, place = public_url(url).partition("://")
-    hosts, _, path = place.partition("/")
-    port = _PORTS.get(scheme, "")
-    named = (host if host.rpartition(":")[2].isdecimal() else f"{host}:{port}" for host in hosts.lower().split(","))
-    return scheme, frozenset(named), f"/{unquote(path)}".rstrip("/")
 
 
 @contextmanager
@@ -150,18 +125,14 @@ def _with(source: MetadataStore, target: MetadataStore, urls: tuple[str, str], t
 
 def _looked_at(url: str) -> MetadataStore:
     """A store that is only read; one whose file does not exist is empty."""
-    if not url.startswith(_MEMORY):
+    if not url.startswith(MEMORY):
         return open_store(url)
-    return open_store(url, read_only=True) if _file(url).exists() else MemoryStore()
+    return open_store(url, read_only=True) if file_of(url).exists() else MemoryStore()
 
 
 def _as_it_is(url: str) -> MetadataStore:
     """A store to remove keys from; a file that does not exist is not created."""
-    return _looked_at(url) if url.startswith(_MEMORY) and not _file(url).exists() else open_store(url)
-
-
-def _file(url: str) -> Path:
-    return Path(url.removeprefix(_MEMORY))
+    return _looked_at(url) if url.startswith(MEMORY) and not file_of(url).exists() else open_store(url)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ brokers as a host under test, and serve as an example.
 """
 
 from controller.rig.host_suite import disorder, failures, fences, isr, logs, loop, roles
-from controller.rig.host_suite.base import CASES, GROUPS, Ability, Case, Held, HostUnderTest, Report, check
+from controller.rig.host_suite.base import CASES, GROUPS, Ability, Case, Contents, Held, HostUnderTest, Report, check
 from controller.rig.host_suite.desk import Asked, Desk, IsrDesk
 from controller.rig.host_suite.simulated import SimulatedBrokers
 from controller.simulated.replica import Role
@@ -27,6 +27,7 @@ __all__ = [
     "Ability",
     "Asked",
     "Case",
+    "Contents",
     "Desk",
     "Held",
     "HostUnderTest",

@@ -39,6 +39,7 @@ class Ability(enum.Enum):
     RESTART = "restart"  # the process of a broker can end and start again: `restart`
     DISKS = "disks"  # a disk can fail and be replaced: `lose_disk`, `replace_disk`
     FAILURE = "failure"  # a callback can be made to raise: `fail_next`
+    CONTENTS = "contents"  # shows the records in a log, and which of them are acknowledged: `read`
 
 
 @attrs.frozen
@@ -51,6 +52,15 @@ class Held:
     leader_epoch: int
     isr: Replicas = ()
     end_offset: int = 0
+
+
+@attrs.frozen
+class Contents:
+    """The log of a replica. `records`: a value for each record, from offset 0 on; two records that `append` wrote must
+    have different values. `high_watermark`: the records below it are acknowledged, as far as this broker knows."""
+
+    records: Sequence[object]
+    high_watermark: int
 
 
 class HostUnderTest(abc.ABC):
@@ -90,6 +100,10 @@ class HostUnderTest(abc.ABC):
     def append(self, broker_id: int, tp: TopicPartition, records: int) -> int:
         """Ability.RECORDS: write records to the broker as the leader; returns how many it took (0: it does not
         lead)."""
+        raise NotImplementedError
+
+    def read(self, broker_id: int, tp: TopicPartition, topic_id: str) -> Contents:
+        """Ability.CONTENTS: the log of a replica for which `held` returns one, serving or not."""
         raise NotImplementedError
 
     def use(self, desk: IsrDesk) -> None:
@@ -187,7 +201,7 @@ class Report:
         return "\n".join([*lines, counted])
 
 
-def _made(make: Callable[[], HostUnderTest]) -> HostUnderTest:
+def made(make: Callable[[], HostUnderTest]) -> HostUnderTest:
     """A host under test with valid attributes. Raises TypeError, ValueError."""
     if not callable(make):
         raise TypeError(f"check makes a host for each case: it takes a class or a function, not {make!r:.200}")
@@ -207,7 +221,7 @@ def check(make: Callable[[], HostUnderTest], cases: Sequence[Case] | None = None
     each such case: make it short during development."""
     passed, failed, left_out = [], {}, {}
     for one in CASES if cases is None else cases:
-        host = _made(make)
+        host = made(make)
         if missing := one.lacks(host):
             left_out[one.name] = tuple(sorted(ability.value for ability in missing))
             host.close()

@@ -5,7 +5,17 @@ from __future__ import annotations
 from controller.model.errors import FencedLeaderEpoch, InvalidUpdateVersion
 from controller.rig.host_suite.base import Ability, HostUnderTest, case, expect
 from controller.rig.host_suite.desk import Asked
-from controller.rig.host_suite.stage import CONTROLLER_EPOCH, LEADER_EPOCH, PARTITION_EPOCH, TP, Stage, metadata, said
+from controller.rig.host_suite.stage import (
+    CONTROLLER_EPOCH,
+    LEADER_EPOCH,
+    PARTITION_EPOCH,
+    TOPIC_ID,
+    TP,
+    Stage,
+    deletion,
+    metadata,
+    said,
+)
 from controller.simulated.replica import Role
 
 _NEEDS = (Ability.ISR, Ability.RECORDS, Ability.COPIES)
@@ -149,3 +159,18 @@ def a_controller_that_names_no_targets_ends_them(host: HostUnderTest) -> None:
     expect("records that broker 1 takes", host.append(1, TP, 1), 1)
     stage.quiet(TEN)
     expect("calls for a target that the newest controller does not name", stage.desk.asked, [])
+
+
+@case("isr", *_NEEDS, Ability.CONTENTS)
+def a_record_waits_for_every_replica_that_may_be_in_the_isr(host: HostUnderTest) -> None:
+    """While a call waits for its answer the replicas that it adds count: the controller may have committed it."""
+    stage = _leader_alone_in_sync(host)
+    asked = _next_call(stage)
+    expect("the isr of the call", set(asked.isr), {1, 2})
+    stage.stop(2, deletion(delete=False))
+    stage.becomes(2, "stops", lambda held: held.role is Role.IDLE)
+    has = stage.stays(2).end_offset
+    expect("records that broker 1 takes", host.append(1, TP, 3), 3)
+    stage.quiet(TEN)
+    known = host.read(1, TP, TOPIC_ID).high_watermark
+    expect("acknowledged records that broker 2 lacks", max(0, known - has), 0)

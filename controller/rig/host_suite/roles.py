@@ -112,6 +112,34 @@ def a_target_copies_the_whole_log(host: HostUnderTest) -> None:
     stage.becomes(3, "has 7 records", lambda held: held.end_offset == 7)
 
 
+# --- the status of a partition, as KIP-694 has it
+
+
+@case("roles", Ability.RECORDS)
+def a_read_only_partition_takes_no_records(host: HostUnderTest) -> None:
+    """With the status -1 a leader leads on and takes no records, and with 0 it takes some again."""
+    stage = Stage(host)
+    stage.tell(1, said(status_code=-1))
+    stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
+    expect("records that broker 1 takes", host.append(1, TP, 3), 0)
+    stage.tell(1, said(**NEXT))
+    stage.becomes(1, "leads on", lambda held: held.leader_epoch == LEADER_EPOCH + 1)
+    expect("records that broker 1 takes", host.append(1, TP, 3), 3)
+
+
+@case("roles")
+def an_offline_partition_is_not_served(host: HostUnderTest) -> None:
+    """With the status 1 a replica serves no requests and keeps its log, and a broker without a log begins none."""
+    stage = Stage(host)
+    stage.tell(1, said())
+    stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
+    for broker in (1, 2):
+        expect("errors in the answer", stage.tell(broker, said(status_code=1, **NEXT)), {})
+    stage.becomes(1, "serves no requests, and has its log", lambda held: held.role is Role.IDLE)
+    expect("the role of broker 1", stage.stays(1).role, Role.IDLE)
+    expect("the log on broker 2", stage.held(2), None)
+
+
 # --- metadata
 
 

@@ -19,7 +19,7 @@ from controller.model.host import (
     UpdateMetadataRequest,
 )
 from controller.model.values import TARGETS_SINCE, BrokerRegistration, Settings, TopicPartition
-from controller.rig.host_suite.base import Ability, Held, HostUnderTest
+from controller.rig.host_suite.base import Ability, Contents, Held, HostUnderTest
 from controller.rig.host_suite.desk import IsrDesk
 from controller.rig.node import Node, NodeStore, Process, State
 from controller.rig.server import RecordingServer
@@ -108,7 +108,7 @@ class SimulatedBrokers(HostUnderTest):
     def append(self, broker_id: int, tp: TopicPartition, records: int) -> int:
         """As HostUnderTest."""
         replica = self._brokers[broker_id].replica(tp)
-        if replica is None or not self._brokers[broker_id].leads(tp):
+        if replica is None or self._brokers[broker_id].refuses_produce(tp):
             return 0
         replica.append(records, self._records, RECORD_BYTES)
         self._records += records
@@ -130,6 +130,12 @@ class SimulatedBrokers(HostUnderTest):
         if found is None or found.topic != tp.topic:
             return None
         return Held(found.role, found.leader, found.leader_epoch, found.isr, found.log.end_offset)
+
+    def read(self, broker_id: int, tp: TopicPartition, topic_id: str) -> Contents:
+        """As HostUnderTest: a record is its id."""
+        log = self._brokers[broker_id].replicas[topic_id, tp.partition].log
+        ids = [run.first_id + number for run in log.runs for number in range(run.count)]
+        return Contents(ids, log.high_watermark)
 
     def known(self, broker_id: int, tp: TopicPartition) -> PartitionMetadata | None:
         """As HostUnderTest."""

@@ -9,19 +9,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import Final, NoReturn
+from typing import Final
 
+from controller.rig.command import OneLine, at_least
 from tests.verify.exhaustion.search import Limits, Outcome, Search, replay
 from tests.verify.exhaustion.small_world import FAULTS, REQUESTS, build
 
 SMALL_FAULTS: Final = ("commit-unanswered", "callback-lost")
-
-
-class OneLine(argparse.ArgumentParser):
-    """A parser that says in one line what is wrong."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}\n")
 
 
 def some_of(names: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
@@ -33,17 +27,6 @@ def some_of(names: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
         if unknown:
             raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)!r}; known: all, none, {', '.join(names)}")
         return tuple(chosen)
-
-    return parsed
-
-
-def at_least(least: int) -> Callable[[str], int]:
-    """A whole number, not less than `least`."""
-
-    def parsed(text: str) -> int:
-        if not text.isdecimal() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"a whole number from {least} on, not {text!r}")
-        return int(text)
 
     return parsed
 

@@ -42,6 +42,7 @@ def options(url: str, journal: Path) -> Options:
         rebalance_delay_ms=200,
         creates_topics=False,
         journal=journal,
+        migrate_to=None,
         status_may_be_elsewhere=False,
     )
 

@@ -1,0 +1,216 @@
+"""Seeded failures against hosts: careful ones keep every rule, and careless ones are caught by some seed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.rig import Broker
+from controller.rig.__main__ import main
+from controller.rig.host_seeds import RULES, left_out, run_seed
+from controller.rig.host_suite import Ability, Desk, HostUnderTest, SimulatedBrokers, check
+from examples.log_on_disk.under_test import DiskBrokers
+from tests.rig import broken_hosts as broken
+from tests.rig import careless_hosts as careless
+
+pytestmark = pytest.mark.checklist(270)
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "testing-a-host.md"
+SEEDS_MAX = 60
+MINE = "examples.log_on_disk.under_test:DiskBrokers"
+
+
+@pytest.mark.parametrize("seed", range(1, 13))
+def test_simulated_brokers_keep_every_rule(seed: int) -> None:
+    run = run_seed(SimulatedBrokers, seed)
+    assert run.error is None, run.error
+
+
+FOUND = (236,)  # a producer met a disk that was gone, and its request ended in an OSError
+"""Seeds that failed once for the example."""
+
+
+@pytest.mark.parametrize("seed", [*range(1, 6), *FOUND])
+def test_the_example_with_logs_on_disk_keeps_every_rule(seed: int) -> None:
+    run = run_seed(DiskBrokers, seed)
+    assert run.error is None, run.error
+
+
+class _Modest(DiskBrokers):
+    """Declares no ability."""
+
+    abilities = frozenset()
+
+    def open(self, broker_ids: Any) -> Any:
+        """Its leaders call alter_isr, and nobody listens."""
+        host = super().open(broker_ids)
+        super().use(Desk())
+        return host
+
+
+@pytest.mark.parametrize("seed", range(1, 3))
+def test_a_host_without_abilities_can_be_explored(seed: int) -> None:
+    run = run_seed(_Modest, seed)
+    assert run.error is None, run.error
+
+
+def _seeds(make: Callable[[], HostUnderTest], known: int) -> tuple[str | None, str]:
+    """The rule that the first failing seed reports, and its error. `known`: a seed that fails soon, tried first."""
+    for seed in (known, *range(1, SEEDS_MAX + 1)):
+        run = run_seed(make, seed)
+        if run.error is not None:
+            return run.rule, run.error
+    return None, f"{SEEDS_MAX} seeds found nothing"
+
+
+def _make(kind: type[Broker | SimulatedBrokers]) -> Callable[[], HostUnderTest]:
+    return (lambda: SimulatedBrokers(kind)) if issubclass(kind, Broker) else kind
+
+
+UNSEEN: list[tuple[type[Broker | SimulatedBrokers], int, set[str]]] = [
+    (careless.DeletesInMemory, 1, {"logs"}),
+    (careless.NeverTruncates, 15, {"converges", "acknowledged"}),
+]
+"""Hosts of which the suite sees nothing; a seed that finds them, and the rules that they break."""
+
+CARELESS = [
+    *UNSEEN,
+    (careless.Acknowledges, 1, {"acknowledged"}),
+    (careless.AsksTooEarly, 6, {"joins"}),
+    (careless.ForgetsItsCall, 14, {"acknowledged", "joins"}),
+    (careless.GivesUp, 14, {"converges"}),
+    (careless.LeadsAgain, 28, {"isr"}),
+    (careless.RemembersItsRole, 1, {"roles"}),
+    (careless.WritesLater, 1, {"acknowledged", "ends"}),
+    (broken.IgnoresLeaderEpoch, 1, {"epochs", "roles"}),
+    (broken.IgnoresControllerEpoch, 10, {"fences"}),
+    (broken.IgnoresBrokerEpoch, 1, {"fences"}),
+    (broken.KeepsLeading, 1, {"roles"}),
+    (broken.DeletesOnFull, 9, {"logs"}),
+    (broken.BeginsEmptyLogs, 1, {"empty"}),
+    (broken.AcknowledgesAtOnce, 1, {"deletions"}),
+    (broken.HidesLostDisks, 16, {"ends", "acknowledged", "empty"}),
+    (broken.BeginsAnewWhenToldAgain, 1, {"ends", "acknowledged", "joins"}),
+    (broken.AnswersForOthers, 1, {"answers"}),
+]
+
+
+@pytest.mark.parametrize("kind,known,rules", CARELESS, ids=[kind.__name__ for kind, _, _ in CARELESS])
+def test_a_careless_host_is_caught_by_a_seed(
+    kind: type[Broker | SimulatedBrokers], known: int, rules: set[str]
+) -> None:
+    """By a rule that names what is wrong."""
+    rule, error = _seeds(_make(kind), known)
+    assert rule in rules, error
+
+
+@pytest.mark.parametrize("kind", [kind for kind, _, _ in UNSEEN])
+def test_some_careless_hosts_pass_the_suite(kind: type[Broker | SimulatedBrokers]) -> None:
+    """Each request for itself is answered well: only seeds show what is wrong."""
+    assert check(_make(kind)).failed == {}
+
+
+@pytest.mark.parametrize(
+    "kind,name",
+    [
+        (careless.WritesReadOnly, "roles.a_read_only_partition_takes_no_records"),
+        (careless.ServesOffline, "roles.an_offline_partition_is_not_served"),
+        (careless.Acknowledges, "isr.a_record_waits_for_every_replica_that_may_be_in_the_isr"),
+        (careless.ForgetsItsCall, "isr.a_record_waits_for_every_replica_that_may_be_in_the_isr"),
+    ],
+)
+def test_the_suite_sees_who_ignores_statuses_and_open_calls(kind: type[Broker | SimulatedBrokers], name: str) -> None:
+    assert name in check(_make(kind)).failed
+
+
+def test_the_same_seed_is_the_same_run() -> None:
+    first, second = (run_seed(SimulatedBrokers, 5, 100) for _ in range(2))
+    assert (first.trace, first.timeline) == (second.trace, second.timeline)
+    assert first.trace != run_seed(SimulatedBrokers, 6, 100).trace
+
+
+def test_what_a_host_lacks_is_named() -> None:
+    """No rule and no failure is left out in silence."""
+    assert left_out(frozenset(Ability)) == []
+    lines = left_out(frozenset())
+    assert "rule acknowledged: needs contents, copies, isr, records" in lines
+    assert "disks that fail: needs disks" in lines
+    assert len(lines) == 5 + sum(bool(rule.needs) for rule in RULES)
+
+
+class Forgetful(SimulatedBrokers):
+    """For the command: it does not check leader epochs."""
+
+    name = "forgetful"
+
+    def __init__(self) -> None:
+        super().__init__(careless.RemembersItsRole)
+
+
+class Bare(SimulatedBrokers):
+    """For the command: it declares nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.abilities = frozenset()
+
+
+def test_the_command_prints_what_broke_and_how_to_repeat_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", "--host", "tests.rig.test_host_seeds:Forgetful", "--seeds", "1", "--steps", "150"]) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("seed 1 FAILED\nroles: A broker serves a partition only as a LeaderAndIsr")
+    command = re.search(r"^replay: python -m controller.rig (.+)$", said, re.MULTILINE)
+    assert command is not None
+    assert command[1].split() == [
+        *("explore", "--host", "tests.rig.test_host_seeds:Forgetful"),
+        *("--seeds", "1", "--steps", "150", "--timeline"),
+    ]
+    assert "forgetful: 1 seeds, 1 failed" in said
+    assert main(command[1].split()) == 1
+    again = capsys.readouterr().out
+    assert again.endswith(said[: said.index("forgetful:")] + again[again.index("forgetful:") :])
+    assert "commits" in again
+
+
+def test_the_command_runs_the_example(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", "--host", MINE, "--seeds", "1..2", "--steps", "50"]) == 0
+    assert capsys.readouterr().out.startswith("log_on_disk: 2 seeds, 0 failed, ")
+
+
+def test_the_command_names_what_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", "--host", "tests.rig.test_host_seeds:Bare", "--seeds", "1", "--steps", "20"]) == 0
+    assert "left out: rule isr: needs isr\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "host,said",
+    [
+        ("nothing", "expected MODULE:CLASS"),
+        ("no_such_module:Host", "No module named 'no_such_module'"),
+        ("tests.rig.test_host_seeds:Missing", "has no attribute 'Missing'"),
+        ("controller.rig:Timeline", "missing 1 required positional argument"),
+        ("os:getcwd", "make must return a HostUnderTest"),
+    ],
+)
+def test_the_command_refuses_what_is_no_host(host: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["explore", "--host", host])
+    assert ended.value.code == 2
+    refused = capsys.readouterr().err
+    assert said in refused
+    assert refused.count("\n") == 1
+
+
+def test_the_help_fits_and_names_every_ability(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["explore", "--help"])
+    said = capsys.readouterr().out
+    assert [ability.value for ability in Ability if ability.value not in said] == []
+
+
+def test_the_page_lists_every_rule() -> None:
+    named = re.findall(r"^\| `([a-z]+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert named == [rule.name for rule in RULES]
