@@ -10,6 +10,7 @@ from controller.check.tree import Tree
 from controller.codec import keys
 from controller.codec.migration import FROM
 from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY
+from controller.model.plural import counted
 from controller.model.values import TopicPartition
 from controller.rules.topics import VALUE_BYTES_MAX
 from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
@@ -70,7 +71,7 @@ def tree_format(tree: Tree) -> Iterator[Finding]:
 
 def registrations(tree: Tree) -> Iterator[Finding]:
     if not tree.registered and tree.topics:
-        yield find("nobody-registered", keys.BROKER_IDS, "no broker is registered: liveness is not checked")
+        yield find("no-broker", keys.BROKER_IDS, "no broker is registered: liveness is not checked")
     for broker_id, entry in tree.registered.items():
         if entry.owner is None:
             what = f"the registration of {broker_id} belongs to no session"
@@ -107,7 +108,7 @@ def never_brokers(tree: Tree) -> Iterator[Finding]:
                 if broker_id not in known:
                     named.setdefault(broker_id, []).append(state.partition.tp)
     for broker_id, found in sorted(named.items()):
-        what = f"{len(found)} partitions have a replica on {broker_id}, which was never a broker: {found[0]}"
+        what = f"{counted(len(found), 'partition')} with a replica on {broker_id}, which was never a broker: {found[0]}"
         more = ", ..." if len(found) > 1 else ""
         yield find("never-a-broker", keys.broker(broker_id), what + more)
 

@@ -140,7 +140,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "token-missing": Kind("warning", "Kedge has led here, and /kedge/commit is missing"),
     "never-led": Kind("note", "no controller of Kedge has led here"),
     "format-newer": Kind("error", "/kedge/format requires a newer controller: this one would only stand by"),
-    "nobody-registered": Kind("note", "no broker is registered: rules about live brokers are not checked"),
+    "no-broker": Kind("note", "no broker is registered: rules about live brokers are not checked"),
     "registration-stays": Kind("warning", "a registration belongs to no session, so its broker never dies"),
     "admitted-ahead": Kind("error", "a broker was admitted under a later registration than it has"),
     "not-admitted": Kind("warning", "a registered broker is not admitted, or under an earlier registration"),

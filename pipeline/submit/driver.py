@@ -15,6 +15,7 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
+from controller.model.plural import counted
 from pipeline.errors import BadInput, Refused, Stopped
 from pipeline.submit.checking import check
 from pipeline.submit.exported import Exported, Wave, read_export
@@ -204,7 +205,9 @@ def _cancel(follower: Follower, job: Job) -> int:
         if not running and not (seen.key.names & {move.name for move in job.wave.moves}):
             return cancelled
         if follower.time.now_s() - began_s > CANCEL_S:
-            raise Stopped(f"{job.words}: {len(running)} moves still run {CANCEL_S:.0f} s after they were cancelled")
+            raise Stopped(
+                f"{job.words}: {counted(len(running), 'move')} still running {CANCEL_S:.0f} s after the cancellation"
+            )
         try:
             refused = follower.way.cancel(running) if running else {}
             cancelled += len(running) - len(refused)

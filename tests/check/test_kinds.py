@@ -211,7 +211,7 @@ CASES: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
         [("note", "store-move", "/kedge/migration")],
     ),
     ({"/kedge/migration": {"side": "to", "phase": "moved"}}, [("error", "unreadable", "/kedge/migration")]),
-    (NO_BROKERS, [("note", "nobody-registered", "/brokers/ids")]),
+    (NO_BROKERS, [("note", "no-broker", "/brokers/ids")]),
     ({"/kedge/brokers/1": {"broker_epoch": 12}}, [("error", "admitted-ahead", "/kedge/brokers/1")]),
     ({"/kedge/brokers/1": {"broker_epoch": 10}}, [("warning", "not-admitted", "/kedge/brokers/1")]),
     ({"/kedge/brokers/3": GONE}, [("warning", "not-admitted", "/kedge/brokers/3")]),

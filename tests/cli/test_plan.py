@@ -85,7 +85,7 @@ def test_a_snapshot_goes_all_the_way_to_an_export(tmp_path: Path, inputs: dict[s
     assert all(1 not in entry["replicas"] for entry in entries)
     assert (out / "plan.json").read_bytes() == (tmp_path / "plan.json").read_bytes()
     assert (out / "throttles/wave-0001.json").exists()
-    assert "This plan empties broker 1: 4 partitions change" in (out / "report.html").read_text()
+    assert "This plan empties broker 1: it changes 4 partitions" in (out / "report.html").read_text()
     assert "report.html" in json.loads((out / "manifest.json").read_bytes())["files"]
 
 
@@ -118,8 +118,8 @@ def test_what_people_read_says_waves_files_rates_and_totals(tmp_path: Path, inpu
     lines = run("waves", tables, "--name", "drain", "--throttle", "1KiB").stdout.splitlines()
     assert lines == [
         "wave 1  4 partitions, 4 copies, 400 bytes, 0.4 s (0.4 s to 0.6 s)",
-        "mind    the write rate of 4 partitions to copy is not known: times are computed without it",
-        "in all  1 waves, 400 bytes, 0.4 s in all",
+        "note    the write rate of 4 partitions to copy is not known: times are computed without it",
+        "in all  1 wave, 400 bytes, 0.4 s in all",
     ]
     assert "not throttled" in run("waves", tables, "--name", "drain").stdout
     assert run("export", tables, tmp_path / "out", "--name", "drain").stdout.startswith(
@@ -217,7 +217,7 @@ def test_what_is_refused_is_counted_by_reason_and_is_exit_code_1(made: Path) -> 
 
 
 def test_a_snapshot_that_breaks_rules_is_exit_code_1(made: Path) -> None:
-    clean = {"cluster": "east", "snapshot": "1", "counts": {}, "violations": [], "mind": []}
+    clean = {"cluster": "east", "snapshot": "1", "counts": {}, "violations": [], "notes": []}
     assert said("check", made) == (0, clean)
     code, found = said("check", made, "--factor", "4")
     assert (code, found["counts"]) == (1, {"RF": 24})

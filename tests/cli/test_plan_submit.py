@@ -136,7 +136,7 @@ def test_a_dry_run_says_what_would_be_handed_over(running: Made) -> None:
     assert done.exit_code == 0
     first, *_, last = done.stdout.splitlines()
     assert first.endswith(": to be submitted")
-    assert last.endswith("8 moves would be submitted through the legacy key, without throttles")
+    assert last.endswith("8 moves to be submitted through the legacy key, without throttles")
     assert not list(running.folder.parent.glob("*.progress.json"))
 
 

@@ -22,6 +22,7 @@ from controller.cli.demo.takeover import IN_MEMORY
 from controller.cli.demo.trees import BadInput
 from controller.cli.printing import without_place
 from controller.model.errors import ControllerError
+from controller.model.plural import counted
 from controller.rig import InvariantBroken, NotInTime
 from controller.rig.served import StoreServer
 from controller.rig.server import RecordingServer
@@ -131,7 +132,7 @@ def clean(url: str, root: str) -> str:
                 f"{shown}: sessions hold keys there; a demo runs, or was killed a few seconds ago: try again"
             )
         _remove(store, f"/{root}", shown)
-    return f"{shown}: removed {len(found.entries)} keys"
+    return f"{shown}: removed {counted(len(found.entries), 'key')}"
 
 
 def below(url: str, path: str) -> str:

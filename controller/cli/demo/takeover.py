@@ -11,6 +11,7 @@ from controller.cli.demo.trees import BadInput, brokers_of_tree, one_line
 from controller.codec import keys
 from controller.host import Controller
 from controller.model.errors import ControllerError
+from controller.model.plural import counted
 from controller.rig import InvariantBroken, Node, NotInTime, Rig
 from controller.rig.server import RecordingServer
 from stores.base import OutcomeUnknown, SessionExpired, StoreError, Unavailable
@@ -48,10 +49,12 @@ def _take_over(
     moves = rig.result(rig.admin.list_partition_reassignments())  # nothing is shown before this went well
     screen.act("1. Take over a real cluster")
     screen.say(place)
-    screen.say(f"The store has {len(before)} keys of the former controller, with controller epoch {kafka_epoch}.")
+    screen.say(
+        f"The store has {counted(len(before), 'key')} of the former controller, with controller epoch {kafka_epoch}."
+    )
     screen.say(f"Simulated brokers join: {_listed(brokers)}.")
     epoch = controller_of(rig.nodes[101]).controller_epoch
-    screen.say(f"Kedge took over with controller epoch {epoch}; {len(moves)} moves are running:")
+    screen.say(f"Kedge took over with controller epoch {epoch}; {counted(len(moves), 'running move')}:")
     screen.table(
         ("partition", "replicas", "target", "in sync", "waiting on"),
         [

@@ -24,6 +24,7 @@ from controller.cli.extras import need
 from controller.cli.options import command, json_option, option, quiet_option
 from controller.cli.printing import compact, fail, need_folder, of_system, one_line, print_by_cluster, say
 from controller.cli.store.opening import bar
+from controller.model.plural import counted
 from pipeline.amounts import duration
 from pipeline.cautions import known_amount
 from pipeline.journal.files import NoJournal
@@ -188,7 +189,7 @@ def conclude(found: Mapping[str, Progress]) -> None:
     for cluster, one in found.items():
         _sum(one, f"{cluster}: " if len(found) > 1 else "")
     if held := sum(len(one.quarantine) for one in found.values()):
-        fail(f"{held} lines are in quarantine")
+        fail(f"{counted(held, 'line')} in quarantine")
     if any(one.stuck for one in found.values()):
         sys.exit(1)
 
@@ -199,7 +200,7 @@ def _sum(found: Progress, whose: str) -> None:
     running = sum(move.ended is None for move in found.moves)
     ratios = sorted(one.ratio for one in found.calibration)
     learned = f"; real over predicted time: median {ratios[len(ratios) // 2]:g}" if ratios else ""
-    counts = f"{running} moves run, {len(found.stuck)} are stuck, {len(found.moves) - running} ended"
+    counts = f"{counted(running, 'running move')}, {len(found.stuck)} stuck; {len(found.moves) - running} ended"
     say(f"{whose}as of {_time(found.as_of_ms)}: {counts}{learned}{said_of(found.waves)}")
 
 
@@ -252,4 +253,4 @@ def said_of(waves: Sequence[WaveTime]) -> str:
     if found is None:
         return ""
     ratios = f"median {found.median:.2f}, {found.lowest:.2f} to {found.highest:.2f}"
-    return f"; {found.within} of {found.waves} waves took the expected time; real over expected: {ratios}"
+    return f"; {found.within} of {counted(found.waves, 'wave')} took the expected time; real over expected: {ratios}"

@@ -25,6 +25,7 @@ from controller.cli.plan.running import say_json
 from controller.cli.printing import clean, confirm, fail, note, of_system, one_line, without_place
 from controller.cli.printing import say as complain
 from controller.cli.store.opening import ToldTitle, opened, titled_bar
+from controller.model.plural import counted
 from pipeline.amounts import amount, duration
 from pipeline.cautions import size_words
 from pipeline.errors import BadInput, PipelineError, Refused, Stopped
@@ -88,14 +89,14 @@ class _Teller:
             say_json({**at, "partitions": event.moves, "bytes": event.bytes, "seconds": round(event.seconds, 3)})
         else:
             took = f", {duration(event.seconds)}" if event.kind == "wave" else ""
-            what = f"{event.moves} partitions, {size_words(event.bytes)}{took}: {state}"
+            what = f"{counted(event.moves, 'partition')}, {size_words(event.bytes)}{took}: {state}"
             confirm(f"wave {event.wave} of {event.waves}  {what}")
 
 
 def _title(event: Event) -> str:
     left = "" if event.eta_s is None else f", {duration(event.eta_s)} left"
     sizes = f", {amount(event.bytes_done)} of {amount(event.bytes)}" if event.bytes else ""
-    return f"wave {event.wave} of {event.waves}: {event.moves_done} of {event.moves} moves{sizes}{left}"
+    return f"wave {event.wave} of {event.waves}: {event.moves_done} of {counted(event.moves, 'move')}{sizes}{left}"
 
 
 @command("submit", example="kedge plan submit plan --bootstrap-server broker1:9092 --dry-run")
@@ -249,8 +250,9 @@ def _say_end(outcome: Outcome, by: str, *, as_json: bool, throttles: bool) -> No
         say_json({**attrs.asdict(outcome), "by": by, "throttles": throttles})
         return
     without = "" if throttles else ", without throttles"
-    counted = {"done": "submitted", "cancelled": "cancelled", "dry run": "would be submitted"}[outcome.end]
+    sent = {"done": "submitted", "cancelled": "cancelled", "dry run": "to be submitted"}[outcome.end]
+    what = f"{counted(len(outcome.waves), 'wave')}, {counted(outcome.sent, 'move')} {sent}"
     told = "".join(f"; {text}" for text in outcome.told)
     (click.echo if outcome.told or outcome.end == "dry run" else confirm)(
-        clean(f"{outcome.end}: {len(outcome.waves)} waves, {outcome.sent} moves {counted} through {by}{without}{told}")
+        clean(f"{outcome.end}: {what} through {by}{without}{told}")
     )

@@ -17,6 +17,7 @@ from controller.cli.kafka.values import Description, Move
 from controller.cli.printing import clean, is_quiet
 from controller.cli.reassign.plan import Plan, document, replicas_of
 from controller.cli.reassign.verify import COMPLETED, IN_PROGRESS, Asked, states
+from controller.model.plural import counted
 from controller.model.values import TopicPartition
 
 if TYPE_CHECKING:
@@ -72,8 +73,7 @@ class Bar:
         percent = 100 if len(done) == all_ else min(99, int(100 * self._share(found, done)))
         text = f"{len(done)} of {all_} done, {behind} behind"
         if self._is_wide:
-            messages = "1 message" if behind == 1 else f"{behind} messages"
-            text = f"{len(done)} of {all_} partitions done, {messages} behind"
+            text = f"{len(done)} of {counted(all_, 'partition')} done, {counted(behind, 'message')} behind"
         self._progress.update(self._task, completed=percent, description=text)
 
     def _share(self, found: Sequence[Row], done: Collection[TopicPartition]) -> float:

@@ -22,6 +22,7 @@ from rich.text import Text
 from controller.check import SEVERITIES, Finding, Report, Severity, check_store
 from controller.cli.options import command, json_option, option
 from controller.cli.printing import clean, compact, fail, print_unfolded, shortened, without_place
+from controller.model.plural import counted
 from stores import StoreError, open_store, public_url
 from stores.base import InvalidKey
 from stores.checks import below, check_prefix
@@ -108,23 +109,19 @@ def _object(url: str, report: Report, shown: Sequence[Finding]) -> dict[str, Any
 
 def _summary(report: Report, shown: int) -> str:
     said, counts = Counter(finding.severity for finding in report.findings), report.counts
-    found = ", ".join(_number(said[severity], severity) for severity in SEVERITIES)
+    found = ", ".join(counted(said[severity], severity) for severity in SEVERITIES)
     held = ", ".join(
         (
-            _number(counts.topics, "topic"),
-            _number(counts.partitions, "partition"),
-            _number(counts.brokers, "registered broker"),
-            _number(counts.moves, "move"),
-            _number(counts.intents, "replica") + " to delete",
+            counted(counts.topics, "topic"),
+            counted(counts.partitions, "partition"),
+            counted(counts.brokers, "registered broker"),
+            counted(counts.moves, "move"),
+            counted(counts.intents, "replica") + " to delete",
         )
     )
     hidden = "" if shown == len(report.findings) else "; --severity note shows all"
     moment = "" if report.consistent else "; keys changed meanwhile, so only findings that were seen twice are shown"
     return f"{held}: {found}{hidden}{moment}"
-
-
-def _number(count: int, of: str) -> str:
-    return f"{count} {of}" if count == 1 else f"{count} {of}s"
 
 
 def _print_table(console: Console, page: Sequence[Finding]) -> None:

@@ -22,6 +22,7 @@ import click
 from controller.cli.options import command, json_option, option, plain_option, quiet_option
 from controller.cli.printing import clean, compact, fail, is_quiet, say, without_place
 from controller.cli.store.opening import CALL_S, SECRETS, bar, dumped, is_url, opened, read_file
+from controller.model.plural import counted
 from stores import MetadataStore, StoreError, public_url, transfer
 from stores.memory.file import Image, encode_image, write_image
 from stores.memory.lock import locked
@@ -93,10 +94,11 @@ def _say_dumped(done: dict[str, Any], *, as_json: bool, to_stderr: bool) -> None
         return
     atomic = "an atomic snapshot" if done["consistent"] else "NOT an atomic snapshot, because keys changed meanwhile"
     left = done["ephemerals_left_out"]
-    left_out = f"; {left} ephemeral {'key' if left == 1 else 'keys'} left out" if left else ""
+    left_out = f"; {counted(left, 'ephemeral key')} left out" if left else ""
     to = "stdout" if to_stderr else done["file"]
     if not done["consistent"] or not is_quiet():
-        click.echo(clean(f"{done['keys']} keys of {done['store']} written to {to}, {atomic}{left_out}"), err=to_stderr)
+        held = f"{counted(done['keys'], 'key')} of {done['store']}"
+        click.echo(clean(f"{held} written to {to}, {atomic}{left_out}"), err=to_stderr)
     sys.stdout.flush()
 
 
@@ -149,12 +151,12 @@ def _load(store: MetadataStore, url: str, tree: transfer.Tree, *, resume: bool, 
     try:
         return transfer.load(store, tree.values, resume=resume, timeout_s=CALL_S, told=hear)
     except transfer.BrokenOff as error:
-        doubt = f", {error.unknown} more may be" if error.unknown else ""
-        _broken_off(url, f"{stand} of {len(tree.values)} keys are written{doubt}: {without_place(error)}")
+        doubt = f", {error.unknown} more may be written" if error.unknown else ""
+        _broken_off(url, f"{stand} of {counted(len(tree.values), 'key')} written{doubt}: {without_place(error)}")
     except StoreError as error:
         _refused(url, error)
     except KeyboardInterrupt:
-        _broken_off(url, f"interrupted; {stand} or more of {len(tree.values)} keys are written")
+        _broken_off(url, f"interrupted; {stand} or more of {counted(len(tree.values), 'key')} written")
 
 
 def _refused(url: str, error: StoreError) -> NoReturn:
@@ -180,11 +182,12 @@ def _say_loaded(file: str, url: str, tree: transfer.Tree, put: int, *, as_json: 
         }
         click.echo(compact(done))
         return
-    left = [(tree.ephemerals, "ephemeral keys"), (tree.hollow, "parents without data")]
-    told = ", ".join(f"{count} {what} left out" for count, what in left if count)
+    left = [counted(tree.ephemerals, "ephemeral key")] if tree.ephemerals else []
+    left += [f"{counted(tree.hollow, 'parent')} without data"] if tree.hollow else []
+    told = ", ".join(f"{what} left out" for what in left)
     before = "" if put == len(tree.values) else f", {len(tree.values) - put} were there before"
     instant = "; the file is NOT an atomic snapshot" if tree.consistent is False else ""
-    line = f"{put} keys put into {public_url(url)}{before}{f'; {told}' if told else ''}{instant}"
+    line = f"{counted(put, 'key')} put into {public_url(url)}{before}{f'; {told}' if told else ''}{instant}"
     if instant or not is_quiet():
         click.echo(clean(line))
 
@@ -211,7 +214,8 @@ def diff(before: str, after: str, *, as_json: bool) -> None:
     else:
         for key, what in sorted((key, what) for what, keys in found.items() for key in keys):
             click.echo(f"{_SIGNS[what]} {clean(key)}")
-        click.echo(f"{len(one)} and {len(other)} keys, {differing or 'none'} differ")
+        count = "1 differs" if differing == 1 else f"{differing or 'none'} differ"
+        click.echo(f"{len(one)} and {counted(len(other), 'key')}, {count}")
     sys.exit(1 if differing else 0)
 
 

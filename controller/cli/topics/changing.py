@@ -14,6 +14,7 @@ import click
 from controller.cli.kafka.errors import Failed, Refused, dumped
 from controller.cli.kafka.values import DELETE_PARTITIONS, TopicState
 from controller.cli.printing import confirm
+from controller.model.plural import counted
 from controller.model.values import TopicPartition
 from controller.rules.placement import assign_replicas, continue_rotation
 
@@ -209,8 +210,8 @@ def shrink(cluster: Cluster, topic: TopicState, count: int, asked: Asked) -> Non
 
 
 def _confirm(topic: str, tail: list[int]) -> None:
-    how_many, they = ("1 partition", "it holds") if len(tail) == 1 else (f"{len(tail)} partitions", "they hold")
-    what = f"{how_many} of {topic} at once, with all that {they}"
+    they = "it holds" if len(tail) == 1 else "they hold"
+    what = f"{counted(len(tail), 'partition')} of {topic} at once, with all that {they}"
     if not sys.stdin.isatty():
         raise failure(
             f"nothing was changed: --yes deletes {what}; --delete-partitions-delay deletes when the retention ends"
