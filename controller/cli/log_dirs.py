@@ -10,7 +10,7 @@ import click
 
 from controller.cli.kafka import Endpoint, connected, ending, endpoint_options
 from controller.cli.kafka.errors import Failed, dumped
-from controller.cli.kafka.json_files import parse_brokers
+from controller.cli.kafka.options import parse_brokers
 from controller.cli.kafka.values import Description
 from controller.cli.options import command, json_option, option, quiet_option
 from controller.cli.printing import confirm

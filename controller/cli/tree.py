@@ -117,7 +117,7 @@ PLAN: Final = Group(
             "export": ("stages", "Write a plan as JSON files of Kafka, with a rollback for each wave."),
             "submit": ("submit", "Run an exported plan wave by wave on a cluster."),
             "compare": ("compare", "Compare the plans of earlier snapshots."),
-            "run": ("run", "Check, plan, cut and export every cluster that a policy file names."),
+            "run": ("stages", "Check, plan, cut and export every cluster that a policy file names."),
         },
         "pipeline",
     ),
@@ -135,7 +135,7 @@ ROOT: Final[Mapping[str, Command | Group]] = {
     ),
     "demo": Command(
         "Watch a simulated cluster move partitions while controllers fail.",
-        "controller.cli.demo.command",
+        "controller.cli.demo",
         "demo",
     ),
     "kafka": KAFKA,

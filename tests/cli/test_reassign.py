@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.cli.kafka.errors import Failed, dumped
-from controller.cli.kafka.json_files import parse_brokers
+from controller.cli.kafka.options import parse_brokers
 from controller.cli.kafka.values import Move
 from controller.cli.reassign.plan import document, parse_plan, read_topics
 from controller.cli.reassign.progress import Row, table

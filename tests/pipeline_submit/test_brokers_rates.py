@@ -15,7 +15,7 @@ from controller.cli.kafka.cluster import Cluster
 from controller.cli.kafka.errors import Refused
 from controller.cli.kafka.values import Change, Op, Resource, ResourceType, Source, TopicState
 from controller.cli.plan import rates
-from controller.cli.plan.by_brokers import by_brokers
+from controller.cli.plan.brokers import by_brokers
 from pipeline.errors import Stopped
 from pipeline.submit import Event, Options, Outcome, cancel, submit
 from tests.kit.waiting import until

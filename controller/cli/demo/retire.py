@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from controller.cli.demo.mishaps import Mishaps, ids
-from controller.cli.demo.plan import plan_drain, racks_kept, spread, widen
+from controller.cli.demo.drain import Mishaps, ids, plan_drain, racks_kept, spread, widen
 from controller.cli.demo.screen import Bar, Screen
 from controller.cli.demo.takeover import controller_of
 from controller.model.plural import counted

@@ -86,7 +86,7 @@ class Stage:
 
 
 @contextmanager
-def stage(url: str, root: str, *, keep: bool) -> Iterator[Stage]:
+def staged(url: str, root: str, *, keep: bool) -> Iterator[Stage]:
     """The store that `url` names. BadInput where it cannot be used, or its root is not free; Interrupted where it
     fails later."""
     if url.startswith("memory:"):

@@ -159,7 +159,7 @@ def _read_cluster(servers: str, config_file: str | None, into: Gathered) -> None
         raise BadInput(f"--bootstrap-server: {error}") from None
     try:
         with connected(endpoint) as cluster:
-            from controller.cli.plan.asking import from_cluster  # noqa: PLC0415 - kafka-python is there
+            from controller.cli.plan.brokers import from_cluster  # noqa: PLC0415 - kafka-python is there
 
             from_cluster(cluster, endpoint.servers, into)
     except Failed as error:

@@ -179,7 +179,7 @@ def _reached(asked: dict[str, Any]) -> Iterator[Reach]:
         return
     try:
         with connected(Endpoint(asked["bootstrap_server"], asked["command_config"])) as cluster:
-            from controller.cli.plan.by_brokers import by_brokers  # noqa: PLC0415 - kafka-python is there
+            from controller.cli.plan.brokers import by_brokers  # noqa: PLC0415 - kafka-python is there
 
             yield by_brokers(cluster)
     except Failed as error:

@@ -16,7 +16,7 @@ import attrs
 import click
 
 from controller.cli.kafka.errors import Failed, dumped
-from controller.cli.kafka.json_files import (
+from controller.cli.kafka.options import (
     VERSION,
     integer,
     items,
