@@ -29,6 +29,7 @@ QUIET: Final = "controller.cli.quiet"
 """Where click's context keeps whether --quiet is given."""
 _WIDTH_MAX: Final = 100_000
 _LINE_CHARACTERS_MAX: Final = 500
+_VALUE_CHARACTERS_MAX: Final = 400
 _UNWRITABLE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE)
 _PLACE: Final = re.compile(r"(?:zookeeper|etcd)://[^\s?]*[^\s?:]: |(?:memory|etcd): ")
 _AT_PLACE: Final = re.compile(r" at etcd://[^\s?]*[^\s?:](?=: |$)")
@@ -98,6 +99,11 @@ def fail(text: str) -> NoReturn:
     sys.exit(2)
 
 
+def ids(names: Iterable[object]) -> str:
+    """`1,2,3`, as Kafka's tools list ids and names."""
+    return ",".join(map(str, names))
+
+
 def compact(value: object) -> str:
     """JSON on one line, without blanks."""
     return json.dumps(value, separators=(",", ":"), default=str)
@@ -133,6 +139,15 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         console.print(table)
     else:
         print_unfolded(console, table)
+
+
+def print_pairs(rows: Iterable[tuple[str, str]], *, plain: bool = False) -> None:
+    """A line for each name and its value, aligned or, `plain`, separated by a tab."""
+    listed = list(rows)
+    width = max(len(name) for name, _ in listed)
+    for name, value in listed:
+        shown = shortened(clean(value), _VALUE_CHARACTERS_MAX)
+        click.echo(f"{name}\t{shown}" if plain else f"{name.ljust(width)}  {shown}")
 
 
 def print_by_cluster(columns: Sequence[str], rows: Mapping[str, Sequence[tuple[str, ...]]]) -> None:

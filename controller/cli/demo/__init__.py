@@ -22,7 +22,7 @@ from controller.cli.demo.takeover import take_over
 from controller.cli.demo.throttle import ThrottledMove
 from controller.cli.demo.trees import JUMBO, BadInput, check_tree, read_layout, read_tree_file, recorded_tree
 from controller.cli.options import OUTPUT, command, json_option, option, quiet_option
-from controller.cli.printing import confirm, is_quiet, say
+from controller.cli.printing import confirm, ids, is_quiet, say
 
 SEED_MAX: Final = 2**63 - 1
 _INTERRUPTED: Final = 130  # as shells say it: 128 and the number of the signal
@@ -193,4 +193,4 @@ def columns(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _ids(brokers: list[int]) -> str:
-    return "[" + ",".join(map(str, brokers)) + "]"
+    return f"[{ids(brokers)}]"

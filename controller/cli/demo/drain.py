@@ -14,6 +14,7 @@ import attrs
 
 from controller.cli.demo.screen import Screen
 from controller.cli.demo.takeover import controller_of
+from controller.cli.printing import ids
 from controller.model.values import Partition, Replicas, TopicPartition
 from controller.rig import Rig
 from controller.rules.placement import replace_broker
@@ -215,8 +216,3 @@ def _joined(partition: Partition) -> list[int]:
     """Who is in sync of those that a running move brings."""
     origin = partition.move.origin if partition.move is not None else partition.replicas
     return [b for b in partition.target_replicas or () if b not in origin and b in partition.isr]
-
-
-def ids(brokers: Iterable[int]) -> str:
-    """`1,2,3`"""
-    return ",".join(map(str, brokers))

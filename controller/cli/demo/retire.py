@@ -8,9 +8,10 @@ from typing import Any, Final
 
 import attrs
 
-from controller.cli.demo.drain import Mishaps, ids, plan_drain, racks_kept, spread, widen
+from controller.cli.demo.drain import Mishaps, plan_drain, racks_kept, spread, widen
 from controller.cli.demo.screen import Bar, Screen
 from controller.cli.demo.takeover import controller_of
+from controller.cli.printing import ids
 from controller.model.plural import counted
 from controller.model.requests import NewTopic
 from controller.model.values import Partition, Replicas, TopicPartition

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from controller.cli.demo.screen import Screen
 from controller.cli.demo.trees import BadInput, brokers_of_tree, one_line
+from controller.cli.printing import ids
 from controller.codec import keys
 from controller.host import Controller
 from controller.model.errors import ControllerError
@@ -58,7 +59,13 @@ def _take_over(
     screen.table(
         ("partition", "replicas", "target", "in sync", "waiting on"),
         [
-            (str(tp), _ids(m.replicas), _ids(m.target_replicas), _ids(m.isr), _ids(w.broker for w in m.waiting_on))
+            (
+                str(tp),
+                ids(m.replicas),
+                ids(m.target_replicas),
+                ids(m.isr),
+                ids(w.broker for w in m.waiting_on),
+            )
             for tp, m in moves.items()
         ],
     )
@@ -95,7 +102,7 @@ def _finish(rig: Rig, screen: Screen, moves: int) -> bool:
     with screen.bar("finishing the running moves") as bar:
         for _ in range(DEADLINE_MS // 100):
             running = [p for p in rig.committed.partitions.values() if p.move is not None]
-            waiting = ", ".join(f"{p.topic}-{p.partition} on {_ids(set(p.members) - set(p.isr))}" for p in running[:4])
+            waiting = ", ".join(f"{p.topic}-{p.partition} on {ids(set(p.members) - set(p.isr))}" for p in running[:4])
             bar.at(moves - len(running), moves, f"waiting: {waiting or 'none'}")
             if not running:
                 break
@@ -180,7 +187,3 @@ def _is_to_go(key: str, deleted: set[str]) -> bool:
 
 def _listed(brokers: Mapping[int, str | None]) -> str:
     return ", ".join(f"{b}" + (f" in rack {rack}" if rack else "") for b, rack in sorted(brokers.items()))
-
-
-def _ids(brokers: Any) -> str:
-    return ",".join(map(str, brokers))

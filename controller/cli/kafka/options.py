@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ import click
 
 from controller.cli.kafka.errors import Failed
 from controller.cli.options import CONNECTION, T, group, option
-from controller.cli.printing import one_line
+from controller.cli.printing import ids, one_line
 from controller.model.values import TopicPartition
 
 PROPERTIES: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -149,17 +149,12 @@ def shown(raw: object) -> str:
 def no_duplicates(names: Sequence[object], problem: str) -> None:
     """Each name stands there once."""
     if found := repeated(names):
-        raise Failed(f"{problem}{joined(found)}")
+        raise Failed(f"{problem}{ids(found)}")
 
 
 def repeated(names: Sequence[object]) -> list[object]:
     """Those that stand there more than once."""
     return [item for item, times in Counter(names).items() if times > 1]
-
-
-def joined(names: Iterable[object]) -> str:
-    """As Kafka's tools list them."""
-    return ",".join(map(str, names))
 
 
 def parse_brokers(text: str) -> list[int]:

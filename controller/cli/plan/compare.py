@@ -12,8 +12,8 @@ import attrs
 from controller.cli.engines import Engine
 from controller.cli.options import command, json_option, option, quiet_option
 from controller.cli.plan.options import CHOOSE, Common, alone, cluster_option, failing, formatted, since, until
-from controller.cli.plan.running import places, say_json, say_rows, told_of
-from controller.cli.printing import print_rows
+from controller.cli.plan.running import places, say_json, told_of
+from controller.cli.printing import print_pairs, print_rows
 from controller.model.plural import counted
 from pipeline.amounts import duration
 from pipeline.cautions import known_amount, ratio_words
@@ -71,7 +71,7 @@ def compare(*, tables: Location, engine: Engine, names: tuple[str, ...], as_json
     else:
         _print(rows, totals, with_cluster=common.all_clusters)
         if differ:
-            say_rows((setting, "; ".join(map(_value, of.items()))) for setting, of in differ.items())
+            print_pairs((setting, "; ".join(map(_value, of.items()))) for setting, of in differ.items())
     if failed:
         sys.exit(2)
 

@@ -6,7 +6,6 @@ wrote it.
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from rich.text import Text
 from controller.check import SEVERITIES, Finding, Report, Severity, check_store
 from controller.cli.options import command, json_option, option
 from controller.cli.printing import clean, compact, fail, print_unfolded, shortened, without_place
+from controller.cli.store.opening import uncollected
 from controller.model.plural import counted
 from stores import StoreError, open_store, public_url
 from stores.base import InvalidKey
@@ -81,14 +81,11 @@ def _is_within(key: str, prefix: str) -> bool:
 
 
 def _read(url: str) -> Report:
-    gc.disable()  # hundreds of thousands of values are made, and all of them stay until the end
     try:
-        with closing(open_store(url, read_only=True)) as store:
+        with uncollected(), closing(open_store(url, read_only=True)) as store:
             return check_store(store, timeout_s=TIMEOUT_S)
     except (StoreError, OSError, ValueError) as error:
         fail(f"{public_url(url).removesuffix(':')}: cannot be read: {without_place(error)}")
-    finally:
-        gc.enable()
 
 
 def _place(url: str) -> str:

@@ -5,6 +5,7 @@ An error is one line on stderr and exit code 2. It shows the url without its opt
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -45,6 +46,16 @@ def dumped(url: str, store: MetadataStore) -> transfer.Dump:
         return transfer.dump(store, timeout_s=READ_ALL_S, without=SECRETS)
     except StoreError as error:
         fail(f"{public_url(url)}: cannot be read: {without_place(error)}")
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without Python's collector: very many values are made, and nearly all of them stay until the end."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 _URL: Final = re.compile(r"memory:|[a-z]+://")

@@ -10,10 +10,8 @@
 
 from __future__ import annotations
 
-import gc
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -21,23 +19,13 @@ import click
 
 from controller.cli.options import command, json_option, option, plain_option, quiet_option
 from controller.cli.printing import clean, compact, fail, is_quiet, say, without_place
-from controller.cli.store.opening import CALL_S, SECRETS, bar, dumped, is_url, opened, read_file
+from controller.cli.store.opening import CALL_S, SECRETS, bar, dumped, is_url, opened, read_file, uncollected
 from controller.model.plural import counted
 from stores import MetadataStore, StoreError, public_url, transfer
 from stores.memory.file import Image, encode_image, write_image
 from stores.memory.lock import locked
 
 _SIGNS: Final = {"gone": "-", "new": "+", "other": "~"}
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without Python's collector: hundreds of thousands of values are made, and all of them stay until the end."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 @command("dump", example="kedge store dump etcd://localhost:2379/kedge backup.json")
@@ -56,7 +44,7 @@ def dump(url: str, file: str, *, as_json: bool, plain: bool) -> None:
     """
     if file != "-" and not Path(file).absolute().parent.is_dir():
         fail(f"{file}: no such folder")
-    with _uncollected():
+    with uncollected():
         with opened(url) as store, bar("reading", shown=not plain):
             found = dumped(url, store)
         _write(file, found.image)
@@ -119,7 +107,7 @@ def load(file: str, url: str, *, resume: bool, as_json: bool, plain: bool) -> No
     """
     if url == "memory:":
         fail("memory: is lost when the command ends; use memory:FILE")
-    with _uncollected():
+    with uncollected():
         tree = read_file(file)
         _look_into_file(url, tree, resume=resume)
         with opened(url, read_only=False) as store, bar("loading", shown=not plain) as told:
@@ -204,7 +192,7 @@ def diff(before: str, after: str, *, as_json: bool) -> None:
 
     Exit code: 0 equal; 1 different; 2 A or B cannot be read.
     """
-    with _uncollected():
+    with uncollected():
         one, other = _values(before), _values(after)
         found = _differing(one, other)
     differing = sum(map(len, found.values()))
