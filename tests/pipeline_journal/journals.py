@@ -17,7 +17,7 @@ from typing import Any
 from controller.model.throttles import CONFIGS
 from controller.model.values import TopicPartition
 from controller.rig import Rig
-from controller.rig.throttle_marks import set_by_hand
+from controller.rig.outside import set_by_hand
 from controller.runtime.journal import FolderSink, Journal, MemorySink
 from kedge import ReassignPartitionsOptions, ThrottledRate
 from tests.verify.explore import run_seed

@@ -16,7 +16,7 @@ import pytest
 from controller.machine import RULES
 from controller.model.events import Decision, ThrottleBackDue
 from controller.model.requests import NewTopic
-from controller.rig.throttle_marks import configs, is_marked
+from controller.rig.outside import configs, is_marked
 from controller.rules import completion, reassignment
 from controller.rules.throttling import removal
 from controller.runtime.journal import FolderSink

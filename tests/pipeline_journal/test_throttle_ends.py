@@ -10,7 +10,7 @@ import pytest
 from controller.model.throttle_configs import RATES
 from controller.model.values import TopicPartition
 from controller.rig import Rig
-from controller.rig.throttle_marks import set_by_hand
+from controller.rig.outside import set_by_hand
 from controller.runtime.journal import FolderSink, Journal
 from kedge import ReassignPartitionsOptions, ThrottledRate
 from pipeline.audit import audit

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from controller.rig.throttle_marks import is_marked
+from controller.rig.outside import is_marked
 from pipeline.audit import audit
 from pipeline.journal.files import journal_files
 from pipeline.submit import roll_back

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from controller.model.values import TopicPartition
-from controller.rig.legacy import is_key_there, submit_by_key
+from controller.rig.outside import is_key_there, submit_by_key
 from pipeline.audit import audit
 from pipeline.errors import BadInput, Refused, Stopped
 from pipeline.journal.files import journal_files

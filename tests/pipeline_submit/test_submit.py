@@ -10,7 +10,7 @@ import pytest
 
 from controller.model.throttle_configs import RATES
 from controller.model.values import TopicPartition
-from controller.rig.throttle_marks import configs, is_marked
+from controller.rig.outside import configs, is_marked
 from pipeline.audit import audit
 from pipeline.errors import BadInput, Refused, Stopped
 from pipeline.journal.files import journal_files

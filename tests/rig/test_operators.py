@@ -14,8 +14,8 @@ from controller.model.throttle_configs import LISTS, RATES
 from controller.model.throttles import MarkKind
 from controller.rig import Rig
 from controller.rig.operators import MARKS, Operators
+from controller.rig.outside import configs
 from controller.rig.server import FOREIGN, Committed, RecordingServer, write
-from controller.rig.throttle_marks import configs
 from stores.base import ABSENT, Delete, Put, Version
 
 RATE, LIST = RATES["replication"][0], LISTS[0]

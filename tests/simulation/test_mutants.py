@@ -17,7 +17,7 @@ from controller.model.events import AlterIsr, Decision, NotificationDone, Reduct
 from controller.model.requests import NewPartitions
 from controller.model.values import Settings, TopicPartition
 from controller.rig import InvariantBroken, NotInTime, Rig
-from controller.rig.legacy import submit_by_key
+from controller.rig.outside import submit_by_key
 from controller.rules import completion, deletion, isr, leader_election, legacy, reassignment, takeover
 from controller.rules.reduction import clock, partitions, purge
 from controller.runtime import requests

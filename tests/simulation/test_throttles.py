@@ -12,7 +12,7 @@ from controller.codec import keys
 from controller.model.throttles import ThrottledReplicas
 from controller.model.values import Settings, TopicPartition
 from controller.rig import Rig
-from controller.rig.throttle_marks import configs
+from controller.rig.outside import configs
 from tests.simulation.clusters import AFTER, BEFORE, ORDERS, leading, log_of, orders, running, settle
 from tests.simulation.enumeration import CRASHES, LOSSES, Scenario, crashed, lost, named
 from tests.simulation.throttle_scenarios import (

@@ -12,7 +12,7 @@ from typing import Final
 from controller.model.config_requests import AlterConfigOp, ConfigResource, ConfigResourceType, OpType
 from controller.model.throttle_configs import LISTS, RATES, Family
 from controller.model.throttles import MarkKind, ReassignPartitionsOptions, ThrottledRate, ThrottledReplicas
-from controller.rig.throttle_marks import THEIR_ELEMENTS, THEIR_RATES, set_by_hand
+from controller.rig.outside import THEIR_ELEMENTS, THEIR_RATES, set_by_hand
 from tests.verify.world import World
 
 Deed = Callable[[World, random.Random], str]

@@ -14,7 +14,7 @@ from controller.admin import ALL
 from controller.codec import keys
 from controller.model.requests import AlterReassignmentsOptions, DeletePartitions, ElectionType, NewPartitions, NewTopic
 from controller.model.values import Partition, TopicPartition
-from controller.rig import legacy
+from controller.rig import outside
 from controller.rules.leader_election import UNCLEAN
 from controller.rules.reduction.configs import RETENTION
 from controller.simulated.broker import Life
@@ -115,11 +115,11 @@ def submit_by_key(world: World) -> str:
     if not world.partitions():
         return create_topic(world)
     rig = world.rig
-    if legacy.is_key_there(rig) and world.happens(0.8):
+    if outside.is_key_there(rig) and world.happens(0.8):
         return "finds the legacy key busy"
     if world.happens(0.15):
         value = world.pick((None, b"{", b'{"version":1,"partitions":[]}', b'{"version":1,"partitions":[{"topic":7}]}'))
-        legacy.write_key(rig, value)
+        outside.write_key(rig, value)
         return f"legacy key: {value!r}"
     named = [world.pick(world.partitions()).tp for _ in range(world.between(1, 4))]
     if world.happens(0.2):
@@ -127,7 +127,7 @@ def submit_by_key(world: World) -> str:
     targets = {tp: world.brokers(world.between(1, 3)) for tp in named}
     if world.happens(0.1):
         targets[named[0]] = [1, 1]
-    legacy.submit_by_key(rig, targets)
+    outside.submit_by_key(rig, targets)
     return f"legacy key: {', '.join(f'{tp} to {target}' for tp, target in targets.items())}"
 
 

@@ -28,7 +28,7 @@ from kafka.protocol.sasl import (
 
 from controller.codec import keys
 from controller.wire import Acls, Gateway, Limits, Peers, Tls, Users
-from controller.wire.messages.relay import RelayRequest, RelayResponse
+from controller.wire.messages.private import RelayRequest, RelayResponse
 from controller.wire.protocol import build
 from kedge import BrokerRegistration, Controller, NewTopic
 from stores import MemoryStore
