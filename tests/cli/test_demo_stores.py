@@ -94,7 +94,7 @@ def test_in_this_process_there_is_nothing_to_clean() -> None:
 
 @on_servers
 @pytest.mark.parametrize("number,by,code", [(signal.SIGTERM, "SIGTERM", 143), (signal.SIGINT, "Ctrl-C", 130)])
-def test_a_demo_that_is_told_to_end_removes_what_it_made(
+def test_terminated_demo_removes_what_it_made(
     make: Make, tmp_path: Path, number: signal.Signals, by: str, code: int
 ) -> None:
     """And says so in one line."""

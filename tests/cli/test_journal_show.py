@@ -222,7 +222,7 @@ def test_a_closed_stdout_is_no_crash(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (0, b"kedge: the chain of hashes is intact\n")
 
 
-def test_the_version_is_told() -> None:
+def test_version_is_printed() -> None:
     """`kedge --version` names the distribution's version, or says that there is none installed."""
     result = CliRunner().invoke(kedge, ["--version"])
     assert result.exit_code == 0

@@ -98,7 +98,7 @@ def test_a_plan_is_shown_as_a_page_before_it_is_cut_into_waves(made: Path, tmp_p
     assert not page.exists()
 
 
-def test_a_quarantined_row_is_told_and_is_exit_code_1(tmp_path: Path, inputs: dict[str, Path]) -> None:
+def test_quarantined_row_is_reported_with_exit_code_1(tmp_path: Path, inputs: dict[str, Path]) -> None:
     code, collected = collect(tmp_path, inputs, "bad")
     assert (code, collected["bytes"]) == (1, 1200)
     assert collected["quarantined"] == {"logDirs: expected a list, got None": 1}
@@ -174,7 +174,7 @@ def test_a_tree_of_real_kafka_is_planned(tmp_path: Path, shared_data: Path) -> N
     ],
     ids=lambda arguments: arguments[0],
 )
-def test_every_kind_is_told_written_and_the_same_when_made_again(made: Path, arguments: tuple[str, ...]) -> None:
+def test_every_kind_is_printed_written_and_the_same_when_repeated(made: Path, arguments: tuple[str, ...]) -> None:
     first = said(arguments[0], made, *arguments[1:])
     assert first[0] in {0, 1}
     assert first[1]["kind"] == arguments[0]

@@ -108,7 +108,7 @@ def test_a_plan_without_sizes_says_so_and_tells_no_bytes(collected: Path, tmp_pa
 
 
 @pytest.mark.parametrize("line", [("rebalance",), ("add", "--brokers", "4")], ids=["rebalance", "add"])
-def test_bytes_that_nobody_knows_cannot_be_levelled(line: tuple[str, ...], collected: Path, tmp_path: Path) -> None:
+def test_unknown_bytes_cannot_be_levelled(line: tuple[str, ...], collected: Path, tmp_path: Path) -> None:
     verb, *more = line
     notes = ["the size of 6 partitions is not known: the plan cannot level bytes"]
     code, planned = said(verb, collected, *more, "--report", tmp_path / "page.html")
@@ -118,7 +118,7 @@ def test_bytes_that_nobody_knows_cannot_be_levelled(line: tuple[str, ...], colle
     assert said(verb, collected, *more)[1]["notes"][0].endswith("do not include them")
 
 
-def test_a_budget_that_ends_before_the_level_is_told(made: Path) -> None:
+def test_budget_that_ends_before_the_level_is_reported(made: Path) -> None:
     code, planned = said("rebalance", made, "--max-bytes", "0")
     most = planned["size_max_mean_after"]
     what = f"the fullest broker stays at {most:.4f}, above the requested 1.01 times the mean"
@@ -131,7 +131,7 @@ def test_a_budget_that_ends_before_the_level_is_told(made: Path) -> None:
     assert "the replica exceeds the bytes that may still be moved" in planned["reasons"]
 
 
-def test_plans_without_sizes_are_compared_and_no_bytes_are_told(collected: Path) -> None:
+def test_plans_without_sizes_are_compared_and_no_bytes_are_printed(collected: Path) -> None:
     assert run("drain", collected, "--brokers", "1").exit_code == 0
     assert run("drain", collected, "--brokers", "1,2", "--name", "both").exit_code == 0
     result = run("compare", collected, "--name", "drain", "--name", "both")
@@ -153,7 +153,7 @@ def test_where_some_sizes_are_known_the_sum_is_of_those_and_says_of_how_many_it_
     assert "time not known" in waves
 
 
-def test_unknown_writes_are_told_beside_times_that_take_them_for_none(collected: Path) -> None:
+def test_unknown_writes_are_reported_beside_times_that_take_them_for_none(collected: Path) -> None:
     with_sizes(collected, size_bytes=[2048] * 6)
     assert run("drain", collected, "--brokers", "1").exit_code == 0
     code, cut = said("waves", collected, "--name", "drain", "--throttle", "1KiB")
@@ -165,7 +165,7 @@ def test_unknown_writes_are_told_beside_times_that_take_them_for_none(collected:
 
 
 @pytest.mark.parametrize("verb", ["waves", "export"])
-def test_a_plan_of_a_snapshot_that_was_collected_anew_is_refused_until_it_is_made_again(
+def test_plan_of_a_recollected_snapshot_is_refused_until_it_is_made_again(
     made: Path, tmp_path: Path, verb: str
 ) -> None:
     line = (verb, made, *([tmp_path / "out"] if verb == "export" else []), "--name", "drain")
@@ -184,7 +184,7 @@ def test_a_plan_of_a_snapshot_that_was_collected_anew_is_refused_until_it_is_mad
 
 
 @pytest.mark.parametrize("verb", ["waves", "export"])
-def test_in_a_fleet_only_the_cluster_that_was_collected_anew_is_left_out(made: Path, tmp_path: Path, verb: str) -> None:
+def test_only_the_recollected_cluster_of_a_fleet_is_left_out(made: Path, tmp_path: Path, verb: str) -> None:
     put(made, "west", seed=2)
     line = (verb, made, *([tmp_path / "out"] if verb == "export" else []), "--name", "leaders", "--all-clusters")
     assert run("leaders", made, "--all-clusters").exit_code == 0
@@ -209,7 +209,7 @@ def test_more_copies_than_a_number_of_kafka_holds_are_refused(made: Path) -> Non
     assert "is not in the range x<=2147483647" in result.stderr
 
 
-def test_waves_that_do_not_end_in_a_sane_time_are_told_in_years_and_are_exit_code_1(collected: Path) -> None:
+def test_waves_without_a_reasonable_end_are_printed_in_years_with_exit_code_1(collected: Path) -> None:
     with_sizes(collected, size_bytes=[10**14] * 6, write_bps=[0.0] * 6, completeness=[1.0] * 6)
     assert run("drain", collected, "--brokers", "1").exit_code == 0
     line = ("waves", collected, "--name", "drain", "--per-broker", 20, "--throttle", "1MB")
@@ -233,7 +233,7 @@ def test_times_are_read_in_hours_and_days_and_are_seconds_in_json(collected: Pat
     assert "11 h 6 min" in stdout
 
 
-def test_a_plan_that_is_not_there_is_told_by_name_with_those_that_are(made: Path) -> None:
+def test_missing_plan_is_reported_with_the_names_of_those_that_exist(made: Path) -> None:
     result = run("waves", made, "--name", "nope")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == "kedge: no plan nope of cluster east, snapshot 1: no plan was made of it\n"
@@ -259,7 +259,7 @@ def test_settings_are_json_values_where_they_are_written_as_json(made: Path, tmp
     assert said("rebalance", made)[1]["settings"]["bytes_max"] is None
 
 
-def test_a_leader_that_is_not_the_first_of_its_row_is_told_in_words(made: Path) -> None:
+def test_leader_that_is_not_the_preferred_one_is_reported_in_words(made: Path) -> None:
     place = Place(made, "east", "1")
     partition = place.read(TABLES["partition"])
     rows = partition.to_pylist()

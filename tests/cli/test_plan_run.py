@@ -163,7 +163,7 @@ def rate_of_first(policy: Path, cluster: str) -> float | None:
 
 @pytest.mark.checklist(240)
 @pytest.mark.parametrize("lost", ["tables/run", "tables/plan", "tables/wave_move", "plans/drained"])
-def test_a_run_that_ended_anywhere_is_done_anew_to_the_same(policy: Path, lost: str) -> None:
+def test_run_that_ended_anywhere_is_repeated_to_the_same(policy: Path, lost: str) -> None:
     """The table `run` is written last, so what ended before lacks it, and whatever else was not written yet."""
     said(policy)
     whole = contents(policy.parent)

@@ -111,13 +111,13 @@ def finish(world: World, found: topic.TopicKey, number: int) -> None:
         if member not in world.state.brokers:
             world.come(member)
     before = world.partition(name, number)
-    world.run(_everybody(world, before))
+    world.run(_catch_up_all(world, before))
     after = world.partition(name, number)
     assert (after.replicas, after.move) == (target, None)
     assert {b for b in removing if world.state.open_intents(b)} == set(removing)
 
 
-def _everybody(world: World, p: Partition) -> e.AlterIsr:
+def _catch_up_all(world: World, p: Partition) -> e.AlterIsr:
     epoch = world.state.partition_epoch(p)
     leader = world.state.brokers[p.leader]
     return e.AlterIsr(0, p.topic, p.partition, p.leader, p.leader_epoch, epoch, p.members, leader.epoch)

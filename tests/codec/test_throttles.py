@@ -50,7 +50,7 @@ def test_unknown_fields_and_the_version_survive_a_rewrite() -> None:
     assert json.loads(throttles.encode("brokers", mark)) == said
 
 
-def test_a_mark_of_somebody_who_knows_no_previous_is_read() -> None:
+def test_mark_without_previous_values_is_read() -> None:
     mark = throttles.decode("topics", b'{"version":1,"topics":["a","b","a"]}')
     assert (mark.owners, mark.previous) == (("a", "b"), {})
 

@@ -95,7 +95,7 @@ def named(kind: type[Any]) -> str:
     return kind.__name__
 
 
-def test_the_walk_finds_what_everybody_knows() -> None:
+def test_walk_finds_the_known_modules() -> None:
     names = {kind.__name__ for kind in VALUES}
     assert {"TopicPartition", "LeaderAndIsrPartition", "UpdateMetadataRequest", "HostResponse", "WaitingOn"} <= names
     assert {"PartitionReassignment", "Description", "Snapshot", "LogReport", "NewTopic", "ConfigSynonym"} <= names

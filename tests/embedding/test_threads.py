@@ -179,7 +179,7 @@ def _told(host: Brokers, broker: int) -> tuple[int, ...] | None:
     return partitions[-1].target_replicas if partitions else None
 
 
-def test_a_raising_host_is_tried_again_and_hurts_nobody_else(started: Started) -> None:
+def test_raising_host_is_tried_again_and_affects_no_other(started: Started) -> None:
     """Also one that says exit()."""
     failing = threading.Event()
 
@@ -251,7 +251,7 @@ def test_pending_futures_fail_at_once_when_the_session_is_lost_inside_a_commit(s
     assert controller.admin.list_partition_reassignments().result(WAIT_S) is not None
 
 
-def test_a_caller_hears_that_his_deadline_is_over_while_the_loop_is_inside_the_store(started: Started) -> None:
+def test_deadline_ends_a_call_while_the_loop_is_inside_the_store(started: Started) -> None:
     """He does not wait for the store, whatever he asked for; what is not decided by then is not decided any more, and
     the controller leads on."""
     store = Gate(started.server)

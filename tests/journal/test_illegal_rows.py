@@ -157,7 +157,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.what for case in CASES])
-def test_a_row_that_breaks_a_rule_is_told_where_it_stands(case: Case) -> None:
+def test_row_that_breaks_a_rule_is_reported_with_its_place(case: Case) -> None:
     """The first illegal row is the one that was changed (or that shows what is missing), and the rule is named."""
     found = rows()
     at = find(found, case.event, case.nth)

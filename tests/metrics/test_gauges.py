@@ -116,7 +116,7 @@ def test_topics_partitions_and_brokers_are_counted() -> None:
     assert [metrics(rig)[KAFKA + name] for name in names] == [2, 6, 6]
 
 
-def test_the_next_controller_tells_what_the_former_one_told() -> None:
+def test_next_controller_publishes_what_the_former_one_did() -> None:
     """Gauges are counted anew at a takeover; the former one counts as none, and leaves out what it does not know."""
     rig = orders(copy_rate_bytes_s=50_000)
     rig.reassign({ORDERS: AFTER})

@@ -84,7 +84,7 @@ def test_every_event_that_was_decided_is_counted_under_its_kind() -> None:
     assert waited(cluster.controller.metrics(), "BrokerCame").count == 2
 
 
-def test_an_event_that_is_decided_anew_after_a_conflict_counts_again_and_the_conflict_too() -> None:
+def test_event_decided_again_after_a_conflict_counts_again_and_the_conflict_too() -> None:
     """It took that time."""
     cluster, _ = meddled(STATE, 1)
     cluster.done(cluster.move([4, 5, 6]))
@@ -157,7 +157,7 @@ def test_rounds_count_by_broker_and_those_that_were_not_delivered() -> None:
         assert histogram(now[key]).count > histogram(before[key]).count
 
 
-def test_a_journal_that_takes_nothing_is_told_of_until_it_goes_on() -> None:
+def test_journal_that_fails_is_reported_until_it_continues() -> None:
     is_full = False
 
     def take(lines: Sequence[str]) -> None:
@@ -181,7 +181,7 @@ def test_a_journal_that_takes_nothing_is_told_of_until_it_goes_on() -> None:
 # --- who tells
 
 
-def test_a_stand_by_and_one_that_nobody_drives_are_none_that_is_active() -> None:
+def test_stand_by_and_one_without_a_loop_are_not_active() -> None:
     cluster = cluster_of_three()
     first = cluster.controller
     second = cluster.another(2)

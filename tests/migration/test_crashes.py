@@ -210,7 +210,7 @@ def test_requests_wait_until_the_epochs_are_raised_and_are_answered_then() -> No
     assert moved.done(request).name == "new"
 
 
-def test_a_marker_of_the_new_store_that_somebody_writes_again_meanwhile_goes_all_the_same() -> None:
+def test_marker_of_the_new_store_written_again_meanwhile_is_removed() -> None:
     moved = Moved()
     moved.migration().run(0)
     moved.next.poll_once()

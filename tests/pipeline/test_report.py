@@ -71,7 +71,7 @@ def test_every_kind_of_plan_has_a_sentence(request_: Request, words: str) -> Non
     assert words in "".join(Words(page_of(GIVEN, request_)).words)
 
 
-def test_a_broker_that_is_added_has_the_rack_that_was_told() -> None:
+def test_added_broker_has_the_rack_of_the_request() -> None:
     given = {
         **tables([broker(1, "a"), broker(2, "a")], [partition("t", p, [1 + p % 2]) for p in range(6)]),
         "replica_load": loads({("t", p): 10 for p in range(6)}),

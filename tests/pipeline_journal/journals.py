@@ -230,7 +230,7 @@ def leader_epoch_back(rows: list[Row]) -> int:
     return i
 
 
-def told_a_member_to_delete(rows: list[Row]) -> int:
+def ordered_a_member_to_delete(rows: list[Row]) -> int:
     i = find(rows, "DeleteIntended", topic="orders", partition=0)
     rows[i]["broker"] = 4
     return i
@@ -326,7 +326,7 @@ PLANTED: dict[Callable[[list[Row]], int], str] = {
     member_removed: "growth",
     target_touched: "target",
     leader_epoch_back: "leader epoch",
-    told_a_member_to_delete: "intent",
+    ordered_a_member_to_delete: "intent",
     intent_forgotten: "owed intent",
     written_by_a_zombie: "superseded epoch",
     row_missing: "numbering",

@@ -250,7 +250,7 @@ def test_a_throttle_that_was_not_removed_is_found_where_it_was_set(tmp_path: Pat
     ],
     ids=lambda made: getattr(made, "__name__", made),
 )
-def test_lines_that_are_missing_are_told_and_held_against_nobody(
+def test_missing_lines_are_reported_and_are_no_violation(
     made: Callable[[Path], list[Path]], kind: str, tmp_path: Path
 ) -> None:
     found = audit(made(tmp_path))

@@ -215,7 +215,7 @@ def test_a_file_that_went_before_it_was_read_to_its_end_is_a_gap(tmp_path: Path)
     assert [kind for kind, _ in kinds(stream.take([event for part in others for event in part]))] == ["file gone"]
 
 
-def test_a_file_of_a_superseded_controller_that_is_gone_is_told_once(tmp_path: Path) -> None:
+def test_lost_file_of_a_superseded_controller_is_reported_once(tmp_path: Path) -> None:
     """The Takeover shows that something in it was written late, and nobody can say what."""
     rows = written()
     written_by_a_zombie(rows)

@@ -232,7 +232,7 @@ def test_a_file_that_is_no_such_table_is_of_its_cluster_alone(both: Callable[[An
     assert said["c2"][1:] == said["c6"][1:] or "c2" in said["c2"][0], "numbers as text are taken"
 
 
-def test_what_cannot_be_written_is_told_with_its_file(both: Callable[[Any], Both]) -> None:
+def test_unwritable_file_is_reported_with_its_name(both: Callable[[Any], Both]) -> None:
     """On Spark it is one cluster's, since the others may lie elsewhere."""
     fleet = both({cluster: fleets.generated(1)["g0"] for cluster in ("bad", "good")})
     (fleet.there / "tables/plan_move/cluster=bad").mkdir(parents=True)

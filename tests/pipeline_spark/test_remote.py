@@ -291,7 +291,7 @@ def test_what_is_no_address_of_a_server_is_one_line(remote: str, said: str, made
     assert said in err
 
 
-def test_a_master_that_nobody_is_is_told_before_a_jvm_is_started(made: Path) -> None:
+def test_unreachable_master_is_reported_before_a_jvm_is_started(made: Path) -> None:
     """Spark itself would ask for more than a minute. A second address is tried."""
     ports = free_port(), free_port()
     master = "spark://" + ",".join(f"127.0.0.1:{port}" for port in ports)

@@ -100,7 +100,7 @@ def test_what_an_operator_changes_during_a_wave_is_kept(cluster: Cluster, plan: 
     assert replicas(cluster, NAME) == wanted(LAYOUT, plan, NAME)
 
 
-def test_a_broker_that_is_down_at_the_end_is_told_and_cleared_by_the_next_call(
+def test_broker_down_at_the_end_is_reported_and_cleared_by_the_next_call(
     living: Living, cluster: Cluster, plan: Path
 ) -> None:
     """As one that dies while it is drained."""
@@ -158,7 +158,7 @@ class Late(Cluster):
         return late
 
 
-def test_brokers_that_hear_late_are_not_taken_for_somebody_elses_work(cluster: Cluster, plan: Path) -> None:
+def test_brokers_that_hear_late_are_no_change_by_another_client(cluster: Cluster, plan: Path) -> None:
     """Neither where replicas are, nor what was set for the wave before."""
     done = submit(plan, by_brokers(Late(cluster, 2)), Options(poll_s=0.1, timeout_s=50))
     assert (done.end, done.told) == ("done", ())

@@ -100,7 +100,7 @@ def small(making: Making) -> Made:
 
 
 @pytest.mark.slow
-def test_whoever_dies_at_any_step_is_followed_by_one_who_ends_it(making: Making) -> None:
+def test_submission_that_dies_at_any_step_is_completed_by_the_next(making: Making) -> None:
     whole = steps_of(small(making), 0)
     assert whole > 30
     for at in range(1, whole + 1):
@@ -114,7 +114,7 @@ def test_whoever_dies_at_any_step_is_followed_by_one_who_ends_it(making: Making)
 
 
 @pytest.mark.slow
-def test_whoever_dies_at_any_step_can_be_followed_by_a_rollback(making: Making) -> None:
+def test_submission_that_dies_at_any_step_can_be_rolled_back(making: Making) -> None:
     whole = steps_of(small(making), 0)
     for at in range(1, whole + 1, 3):
         made = small(making)

@@ -209,7 +209,7 @@ def test_two_at_once_are_refused(made: Made) -> None:
     assert made.submit().end == "done"
 
 
-def test_a_progress_that_cannot_be_read_is_told_and_not_guessed(made: Made) -> None:
+def test_unreadable_progress_is_reported_and_not_guessed(made: Made) -> None:
     progress_file(made.folder).write_text("{")
     with pytest.raises(BadInput, match="no progress of a plan"):
         made.submit()
@@ -228,7 +228,7 @@ def test_a_wave_that_takes_too_long_names_its_moves_and_the_causes_and_runs_on(m
     assert made.replicas() == wanted(made)
 
 
-def test_what_somebody_else_cancels_is_not_begun_anew_behind_his_back(made: Made) -> None:
+def test_move_that_another_client_cancels_is_not_started_again(made: Made) -> None:
     def give_up() -> None:
         moving = {tp: None for tp, found in made.rig.committed.partitions.items() if found.move}
         if moving:

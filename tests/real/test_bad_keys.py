@@ -81,7 +81,7 @@ def is_bad(cluster: Cluster, key: str) -> bool:
 
 
 @pytest.mark.parametrize("bad", [no_json, huge])
-def test_keys_that_somebody_breaks_under_a_controller_hurt_nothing_else(
+def test_keys_broken_under_a_controller_affect_nothing_else(
     served: Served, tmp_path: Path, bad: Callable[[str], bytes]
 ) -> None:
     """Each that is looked at is reported, or written again as it should be; the controller leads on. A state key is

@@ -144,7 +144,7 @@ class RefusesToDeleteTwice(Broker):
         return super()._stop(said)
 
 
-class BeginsAnewWhenToldAgain(Broker):
+class StartsOverWhenSentAgain(Broker):
     """`is_new` empties a log that is there."""
 
     def _obey(self, said: LeaderAndIsrPartition) -> ErrorCode:

@@ -83,7 +83,7 @@ def test_a_client_that_died_does_not_come_back(served: StoreServer) -> None:
         served.expire(client.session.session_id)
 
 
-def test_a_session_ends_at_once_where_the_rig_was_told_how() -> None:
+def test_session_ends_at_once_where_the_rig_can_end_it() -> None:
     """Nobody waits for its time; what it never heard of it cannot end."""
     store = MemoryServer(session_timeout_s=3_600)
     with closing(StoreServer(lambda: MemoryStore(store), ends=lambda one: cast(MemoryStore, one).expire())) as served:

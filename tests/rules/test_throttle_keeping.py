@@ -122,7 +122,7 @@ TestLists.settings = settings(max_examples=60, stateful_step_count=25, deadline=
 
 
 @pytest.mark.parametrize("value", ["0:1, 0:2", "0:1,0:2", ""])
-def test_an_operators_list_comes_back_as_he_spelled_it(value: str) -> None:
+def test_list_of_an_operator_is_restored_as_it_was_spelled(value: str) -> None:
     """Blanks and an empty text included."""
     kept = joined(LIST, None, value, ("3:3",))
     present = written(LIST, kept, value, ("3:3",), replaces=False)

@@ -171,7 +171,7 @@ def test_a_commit_over_the_limits_is_too_large_and_the_term_goes_on() -> None:
     assert bench.end() is End.APPLIED
 
 
-def test_an_expired_session_of_which_nobody_took_the_lead_does_not_fence_but_a_successor_does() -> None:
+def test_expired_session_without_a_successor_does_not_fence_but_a_successor_does() -> None:
     """The fence is the epoch and the token, not the session: with a successor the commit ends the term."""
     bench = Bench()
     bench.store.play([Rule(ExpireSession(), key=KEY, nth=1)])

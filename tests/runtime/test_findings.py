@@ -77,7 +77,7 @@ def test_an_admission_that_could_not_be_read_goes_with_the_birth_that_writes_it(
 
 
 @pytest.mark.parametrize("key", ["/kedge/brokers/x", "/admin/replica_deletions/1/x"])
-def test_a_key_that_nobody_watches_is_no_finding_once_somebody_removed_it(key: str) -> None:
+def test_unwatched_key_is_no_finding_once_it_was_removed(key: str) -> None:
     """Looked at again every five seconds, as long as there is such a finding."""
     cluster = taken_over(key)
     cluster.wait(6_000, 500)

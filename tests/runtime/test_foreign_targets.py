@@ -48,7 +48,7 @@ def test_a_move_from_before_a_foreign_controller_is_dropped_and_reported() -> No
     assert cluster.findings() == {}
 
 
-def test_epochs_in_which_nobody_wrote_drop_nothing() -> None:
+def test_epochs_without_records_drop_nothing() -> None:
     """Elections that came to nothing."""
     cluster = left_alone(wrote=None)
     cluster.another(2)
@@ -121,7 +121,7 @@ def expire(cluster: Cluster) -> None:
         cluster.server.expire(entry.owner)
 
 
-def test_a_request_right_after_the_takeover_begins_anew() -> None:
+def test_request_right_after_the_takeover_starts_from_the_beginning() -> None:
     cluster = left_alone()
     cluster.another(2).poll_once()
     cluster.done(cluster.move([3, 4]))

@@ -130,7 +130,7 @@ def test_all_that_is_dropped_is_in_the_journal_under_the_request() -> None:
 
 
 @pytest.mark.parametrize("is_forgotten", [True, False])
-def test_reports_of_logs_that_nobody_asks_for_any_more_are_forgotten(is_forgotten: bool) -> None:
+def test_reports_of_logs_that_are_not_needed_any_more_are_forgotten(is_forgotten: bool) -> None:
     """Of a broker that is forgotten, and of a topic that is deleted, also where they came after its log was gone."""
     cluster = owing()
     progress = cluster.controller._services.log_reports  # noqa: SLF001 - nothing public shows a single report

@@ -89,7 +89,7 @@ def two_in_one_key() -> Cluster:
     return cluster
 
 
-def test_of_two_intents_in_a_key_the_one_of_a_target_is_not_told_after_a_takeover() -> None:
+def test_of_two_intents_in_a_key_that_of_a_target_is_not_sent_after_a_takeover() -> None:
     """Broker 3 becomes a target of u-0 again. The key stays for u-1, so a takeover finds both intents in it."""
     cluster = two_in_one_key()
     cluster.done(cluster.move([1, 2, 3], "u", 0))

@@ -152,7 +152,7 @@ def test_a_controller_that_is_cut_off_while_it_stands_by_rests_until_it_is_back(
     assert cluster.controller.is_active
 
 
-def test_the_wall_clock_set_back_holds_up_nobody() -> None:
+def test_wall_clock_that_is_set_back_holds_up_nothing() -> None:
     """Elections and deadlines are reckoned in time that never goes back."""
     cluster = three()
     cluster.clock.wall_ms -= 3_600_000

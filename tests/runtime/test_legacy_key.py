@@ -226,7 +226,7 @@ def test_a_key_that_is_no_plan_stays_while_something_moves_and_may_be_mended() -
     assert not told.cluster.has(KEY)
 
 
-def test_fields_that_nobody_knows_survive_a_rewrite() -> None:
+def test_unknown_fields_survive_a_rewrite() -> None:
     """Of the plan and of its entries."""
     told = Told()
     value = plan({("t", 0): [4], ("t", 1): [4]}, theirs={"a": [1]}, version=2)

@@ -131,7 +131,7 @@ def test_an_empty_key_asks_for_nothing_and_goes() -> None:
     assert (cluster.has(PREFERRED), cluster.state()["leader"], cluster.findings()) == (False, 2, {})
 
 
-def test_a_key_that_is_put_anew_meanwhile_is_worked_off_for_what_it_says_then() -> None:
+def test_key_that_is_put_again_meanwhile_is_processed_with_its_new_value() -> None:
     """The commit that would have removed it is in conflict; nothing that somebody asked for is lost."""
     cluster = led_by_another(settings=ONE_BY_ONE)
     cluster.create("u", (4, 5))
@@ -147,7 +147,7 @@ def test_a_key_that_is_put_anew_meanwhile_is_worked_off_for_what_it_says_then() 
     assert (cluster.state("u")["leader"], cluster.has(PREFERRED)) == (4, False)
 
 
-def test_a_key_that_somebody_else_removed_meanwhile_is_done_with() -> None:
+def test_key_that_another_client_removed_meanwhile_is_done() -> None:
     """An old controller deletes it itself."""
     cluster = led_by_another(settings=ONE_BY_ONE)
     cluster.put(PREFERRED, named(("t", 0)))
@@ -221,7 +221,7 @@ def test_many_notifications_are_worked_off_by_few_commits() -> None:
     assert cluster.get(TOKEN_KEY)["seq"] - seq <= 5
 
 
-def test_notifications_that_were_put_while_nobody_led_are_read_at_takeover() -> None:
+def test_notifications_put_without_a_leader_are_read_at_takeover() -> None:
     """They stand there until somebody deletes them."""
     cluster = cluster_of_three()
     cluster.controllers.pop().close()

@@ -413,7 +413,7 @@ def test_a_request_of_many_steps_counts_as_running_until_its_last_one() -> None:
     assert marked(cluster) == (["t"], [1, 2, 3, 4, 5, 6])
 
 
-def test_whoever_waits_no_longer_does_not_stop_what_was_begun() -> None:
+def test_ended_wait_does_not_stop_what_was_started() -> None:
     """The request is answered with 7 and its move started all the same, throttle and all."""
     cluster = cluster_with({"t": [[1, 2, 3]]}, options={"commit_ops_max": 6})
     options = ReassignPartitionsOptions(throttle=RATE, timeout_s=0.5)
@@ -427,7 +427,7 @@ def test_whoever_waits_no_longer_does_not_stop_what_was_begun() -> None:
     assert broker_config(cluster, 6) == both(RATE)
 
 
-def test_somebody_elses_plan_that_comes_first_ends_the_request_and_leaves_no_throttle() -> None:
+def test_foreign_plan_that_comes_first_ends_the_request_and_leaves_no_throttle() -> None:
     """The legacy key is theirs; what was set already goes with their moves."""
     cluster = cluster_with({"t": [[1, 2, 3]], "u": [[1]]}, options={"commit_ops_max": 6})
     options = ReassignPartitionsOptions(throttle=RATE)

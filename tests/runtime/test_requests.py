@@ -40,7 +40,7 @@ def told(builder: Builder, broker: Broker) -> tuple[LeaderAndIsrPartition, ...]:
 
 @settings(max_examples=400, deadline=None)
 @given(partitions(), st.sets(st.sampled_from(BROKERS)), st.none() | st.sets(st.sampled_from(BROKERS)))
-def test_who_is_told_of_a_partition_and_whether_its_log_is_new(
+def test_brokers_that_hear_of_a_partition_and_whether_its_log_is_new(
     p: Partition, intents: set[int], unheard: set[int] | None
 ) -> None:
     """Each live member once; anew, who is not in I, or has heard nothing yet, and all of one that was just created."""

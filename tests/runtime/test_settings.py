@@ -31,7 +31,7 @@ from tests.runtime.test_notices import Told, told
 from tests.runtime.world import Cluster, cluster_of_three
 
 
-def test_all_settings_of_a_topic_are_replaced_and_the_change_is_told_in_the_same_commit() -> None:
+def test_all_settings_of_a_topic_are_replaced_and_published_in_the_same_commit() -> None:
     """Under the next number, as Kafka's brokers read it; settings that become none stay as an empty map."""
     cluster = cluster_of_three()
     commits = cluster.store.commits
@@ -44,7 +44,7 @@ def test_all_settings_of_a_topic_are_replaced_and_the_change_is_told_in_the_same
     assert changes(cluster) == {0: "topics/t", 1: "topics/t"}
 
 
-def test_the_host_is_told_of_what_was_altered() -> None:
+def test_host_hears_of_altered_configs() -> None:
     """Once per commit, with all that there is."""
     cluster = Cluster(start=False)
     cluster.host = Told()

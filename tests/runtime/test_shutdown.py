@@ -167,7 +167,7 @@ def test_arguments_that_are_no_ints_are_refused_in_the_caller(arguments: tuple[o
         cluster.controller.controlled_shutdown(*arguments)  # type: ignore[arg-type]
 
 
-def test_a_broker_that_is_described_anew_under_its_epoch_shuts_down_all_the_same() -> None:
+def test_broker_described_again_under_its_epoch_still_shuts_down() -> None:
     """Only a new epoch takes the call back."""
     cluster = Cluster()
     for broker_id in (1, 2, 3):

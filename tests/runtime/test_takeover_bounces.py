@@ -111,7 +111,7 @@ class Contended(Counting):
         return super().commit(ops, timeout_s=timeout_s)
 
 
-def test_a_key_that_somebody_rewrites_holds_up_the_births_of_its_own_brokers_only() -> None:
+def test_rewritten_key_holds_up_the_births_of_its_own_brokers_only() -> None:
     cluster = Cluster()
     cluster.join(1, 2, 3, 4)
     cluster.create("a", (1, 2))
@@ -165,7 +165,7 @@ def test_a_broker_that_goes_while_its_bounce_is_worked_off_dies_again() -> None:
         assert is_whole(cluster), polls
 
 
-def test_a_takeover_that_ends_midway_is_begun_anew() -> None:
+def test_takeover_that_ends_midway_is_started_again() -> None:
     """Wherever it ends, the next controller works the same deaths off, and no leader epoch goes back."""
     for polls in range(1, 12):
         cluster = all_bounced(settings=Settings(commit_decisions_max=1))

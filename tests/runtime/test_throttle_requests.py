@@ -283,7 +283,7 @@ def test_what_an_operator_sets_after_it_was_marked_and_before_it_is_set_comes_ba
 
 
 @pytest.mark.checklist(57)
-def test_throttles_are_settings_that_others_read_and_are_told_of() -> None:
+def test_throttles_are_settings_that_others_read_and_hear_of() -> None:
     """Each with a notification below /config/changes, set and removed."""
     cluster = small(10_000)
     assert alter_rates(cluster, {1: 5_000}) == {1: None}

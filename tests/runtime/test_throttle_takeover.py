@@ -136,7 +136,7 @@ def test_unknown_fields_of_a_mark_survive() -> None:
     assert (mark["version"], mark["why"], mark["previous"]["1"][LEADER_RATE]["by"]) == (2, 1, "x")
 
 
-def test_a_mark_that_somebody_else_wrote_or_removed_meanwhile_is_written_over() -> None:
+def test_mark_that_another_client_wrote_or_removed_is_written_over() -> None:
     """What is known of it is what we wrote; the throttles go all the same."""
     cluster = cluster_with()
     assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}

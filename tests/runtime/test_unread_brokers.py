@@ -64,7 +64,7 @@ def test_a_broker_that_cannot_be_called_is_not_elected_and_stays_in_the_isr() ->
     assert (cluster.state("t", 1)["leader"], cluster.state("t", 1)["isr"]) == (2, [2, 3])
 
 
-def test_nobody_outside_the_isr_is_elected_while_such_a_broker_is_in_it() -> None:
+def test_only_isr_members_are_elected_while_such_a_broker_is_in_the_isr() -> None:
     """Though unclean election is allowed: it has all records, and is there."""
     cluster = GuardedCluster(1, 2, 3)
     cluster.create("t", (1, 3, 2), **UNCLEAN)

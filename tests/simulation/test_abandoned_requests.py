@@ -52,7 +52,7 @@ def _outcome(nth: int, crash: str) -> str:
 @pytest.mark.slow
 @pytest.mark.checklist(36, 37, 38, 39)
 @pytest.mark.parametrize("crash", CRASHES[:3])
-def test_a_request_that_nobody_asks_again_is_undone_before_the_move_began_and_ends_after(crash: str) -> None:
+def test_request_that_is_not_repeated_is_undone_before_the_move_and_ends_after(crash: str) -> None:
     """No move starts by itself, no mark stays, and what the operator had is his again."""
     outcomes: list[str] = []
     while not outcomes or outcomes[-1] != "not reached":

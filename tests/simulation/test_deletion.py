@@ -56,7 +56,7 @@ def test_a_deleted_topic_leaves_nothing_and_its_name_is_free_again_with_a_new_id
     assert rig.partition(ORDERS).leader_epoch == 0
 
 
-def test_metadata_says_that_nobody_leads_before_any_log_is_deleted() -> None:
+def test_metadata_without_leader_is_sent_before_any_log_is_deleted() -> None:
     """Clients turn away first: leader -2 reaches every broker, and each that deletes before it is told to."""
     rig = orders()
     rig.delete_topic("orders")
@@ -227,7 +227,7 @@ def test_with_deletion_disabled_a_request_is_refused_and_the_key_of_others_remov
     assert rig.partition(ORDERS).leader in BEFORE
 
 
-def test_a_key_that_somebody_removes_meanwhile_is_written_again() -> None:
+def test_key_that_another_client_removes_meanwhile_is_written_again() -> None:
     """What was begun cannot be undone: half of the logs may be gone."""
     rig = orders()
     rig.mishaps.kill_broker(3)

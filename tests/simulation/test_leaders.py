@@ -43,7 +43,7 @@ def led_by_another(**options: Any) -> Rig:
 # --- a broker that is shut down
 
 
-def test_a_broker_that_is_shut_down_leads_nothing_when_it_goes_and_its_end_elects_nobody() -> None:
+def test_broker_that_was_shut_down_leads_nothing_and_its_end_elects_none() -> None:
     """Under load; nothing acknowledged is lost."""
     rig = orders()
     writer = rig.write([ORDERS], 500)
@@ -123,7 +123,7 @@ def test_all_brokers_are_shut_down_one_after_another_and_nothing_is_lost() -> No
 
 
 @pytest.mark.checklist(159)
-def test_a_broker_that_comes_back_with_another_rack_is_told_to_all() -> None:
+def test_new_rack_of_a_returning_broker_is_sent_to_all() -> None:
     """Metadata names the new rack after the restart."""
     rig = orders()
     rig.mishaps.shut_down_broker(2)
@@ -296,7 +296,7 @@ def test_no_crash_changes_who_leads(scenario: Scenario, ended: Scenario, crash: 
     crashed(_rig, scenario, _end(ended), crash)
 
 
-def test_a_partition_that_nobody_prefers_differently_is_left_alone() -> None:
+def test_partition_with_its_preferred_leader_is_left_alone() -> None:
     """An hour of checks on a balanced cluster commits nothing."""
     rig = orders()
     settle(rig)

@@ -39,7 +39,7 @@ def _keep_at(rig: Rig, isr: Replicas) -> None:
 
 
 @pytest.mark.checklist(98)
-def test_a_peer_of_version_2_is_told_no_targets_and_the_others_are() -> None:
+def test_peer_of_version_2_gets_no_targets_and_the_others_do() -> None:
     rig = orders(leader_and_isr_versions={2: 2})
     rig.reassign({ORDERS: AFTER})
     rig.run(1_000)

@@ -145,7 +145,7 @@ def deletes_what_stays(patch: Patch) -> None:
     patch.setattr(reassignment, "intend_deletion", intend)
 
 
-def tells_nobody_after_a_takeover(patch: Patch) -> None:
+def sends_nothing_after_a_takeover(patch: Patch) -> None:
     """What was committed and never sent is forgotten."""
     right = Term._begin  # noqa: SLF001
 
@@ -265,7 +265,7 @@ def _unreachable(rig: Rig) -> None:
     rig.wait.until_replicas({ORDERS: AFTER}, timeout_s=20)
 
 
-def begins_the_time_anew(patch: Patch) -> None:
+def restarts_the_time(patch: Patch) -> None:
     """A takeover counts the retention of a read-only partition from then on."""
     right = takeover.reduction_found
 
@@ -279,7 +279,7 @@ def begins_the_time_anew(patch: Patch) -> None:
     patch.setattr("controller.keys.reductions.reduction_found", found)
 
 
-def begins_ids_anew(patch: Patch) -> None:
+def restarts_ids(patch: Patch) -> None:
     """A partition that comes back begins under the leader epoch of a new one."""
     right = leader_election.elect_first
 
@@ -405,7 +405,7 @@ MUTANTS: tuple[tuple[Callable[[Patch], None], Callable[[Rig], None], str], ...] 
     (elects_outside_the_isr, _last_of_the_isr_dies, "invariant 1"),
     (keeps_the_leader_epoch, _leader_dies, "invariant 5"),
     (deletes_what_stays, _cancelled, "invariant 4"),
-    (tells_nobody_after_a_takeover, _crash_after_the_commit, "not within"),
+    (sends_nothing_after_a_takeover, _crash_after_the_commit, "not within"),
     (shrinks_t, _move_half_way, "invariant [34]"),
     (sends_half, _move_half_way, "invariant 9"),
     (forgets_what_failed, _unreachable, "not within"),
@@ -415,8 +415,8 @@ MUTANTS: tuple[tuple[Callable[[Patch], None], Callable[[Rig], None], str], ...] 
     (leaves_settings_behind, _deleted_with_a_broker_down, "invariant 8|is left of a topic"),
     (believes_every_isr, _some_seed, "invariant"),
     (leaves_notifications, _key_put, "not handled"),
-    (begins_the_time_anew, _reduced_with_a_failover, "not within"),
-    (begins_ids_anew, _reduced_and_expanded, "invariant 8"),
+    (restarts_the_time, _reduced_with_a_failover, "not within"),
+    (restarts_ids, _reduced_and_expanded, "invariant 8"),
     (drops_the_status, _isr_of_read_only, "invariant 8"),
     (purges_before_all_have_deleted, _reduced_with_a_broker_down, "invariant [78]"),
     (goes_offline_at_once, _read_only_for_long, "invariant 8"),

@@ -154,7 +154,7 @@ def test_a_late_commit_outlives_its_sender() -> None:
     assert observer.children("/", timeout_s=1) == ["a", "b"]
 
 
-def test_a_late_ephemeral_key_belongs_to_its_session_or_nobody() -> None:
+def test_late_ephemeral_key_belongs_to_its_session_or_to_none() -> None:
     """A late commit that puts an ephemeral key is applied by the session that sent it, or dropped if that has ended."""
     store, observer = faulty([Rule(DeliverLater())])
     with pytest.raises(OutcomeUnknown):
@@ -361,7 +361,7 @@ def test_calls_are_recorded_and_the_record_is_bounded() -> None:
     assert other.calls == store.calls
 
 
-def test_another_plan_starts_counting_anew() -> None:
+def test_another_plan_restarts_the_count() -> None:
     """play() replaces the plan: its rules count from zero, while commits are numbered on."""
     store, _ = faulty(at_commit(3, FailBefore()))
     put(store, "/1")

@@ -50,7 +50,7 @@ def test_what_was_saved_is_loaded(tmp_path: Path, versioning: str) -> None:
 
 
 @pytest.mark.parametrize("versioning,versions", [("global", {3}), ("per_key", {1, 2})])
-def test_versions_are_counted_anew_for_the_other_versioning(
+def test_versions_are_counted_again_for_the_other_versioning(
     tmp_path: Path, versioning: str, versions: set[int]
 ) -> None:
     """A file may be loaded under the other versioning: generations stay, versions are counted as that one counts."""

@@ -219,7 +219,7 @@ def test_authorized_operations_are_those_that_are_allowed(served: Served) -> Non
         assert answer.authorized_operations == {8, 10}
 
 
-def test_a_client_of_kafka_is_told_that_it_may_not(served: Served) -> None:
+def test_kafka_client_gets_an_authorization_error(served: Served) -> None:
     client = kafka.KafkaAdminClient(
         bootstrap_servers=served.bootstrap,
         security_protocol="SASL_PLAINTEXT",

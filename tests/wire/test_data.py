@@ -102,7 +102,7 @@ def test_what_is_produced_in_any_version_is_fetched_in_any_version(client: RawCl
 
 
 @pytest.mark.parametrize("version", range(1, 10))
-def test_offsets_are_told_in_every_version(client: RawClient, version: int) -> None:
+def test_offsets_are_given_in_every_version(client: RawClient, version: int) -> None:
     partition = 12 + version
     produce(client, records(b"a", b"b", b"c"), partition=partition)
     asked = {"version": version, "partition": partition}
@@ -382,7 +382,7 @@ def test_a_topic_that_is_deleted_is_forgotten_with_its_records() -> None:
         assert values(fetch(client, 0)) == []
 
 
-def test_whoever_waits_is_answered_when_the_cluster_is_closed() -> None:
+def test_waiters_are_answered_when_the_cluster_is_closed() -> None:
     with Living(copy_rate_bytes_s=1) as living:
         (tp,) = living.topic("orders", [[1, 2]])
         logs = living.cluster.logs

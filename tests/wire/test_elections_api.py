@@ -103,7 +103,7 @@ def test_an_unknown_kind_of_election_is_refused_and_nothing_is_written(served: S
     assert contents(served) == before
 
 
-def test_who_does_not_wait_is_told_that_the_time_is_over(served: Served, client: RawClient) -> None:
+def test_call_without_waiting_times_out(served: Served, client: RawClient) -> None:
     led_elsewhere(client)
     before = contents(served)
     named = [{"topic": "t", "partitions": [0]}]

@@ -242,7 +242,7 @@ def test_gateways_that_ask_for_certificates_tell_each_other_whose_they_were(tmp_
         assert pair.active.gateway.counts["relayed"] >= 2
 
 
-def test_where_nobody_leads_a_client_waits_for_the_next_one() -> None:
+def test_client_waits_for_the_next_controller() -> None:
     with Pair() as pair, RawClient(pair.standby.address) as client:
         assert alter(client, 1) == 0
         pair.active.close()

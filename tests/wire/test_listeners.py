@@ -33,7 +33,7 @@ def hung_up_on(address: Address) -> bool:
         return False
 
 
-def test_clients_are_told_the_advertised_host_at_the_ports_that_are_listened_at() -> None:
+def test_clients_get_the_advertised_host_with_the_ports_of_the_gateway() -> None:
     with Served(host="127.0.0.1", advertised="localhost") as served:
         told = [served.address, *served.gateway.addresses(RACKS).values()]
         assert {address.host for address in told} == {"localhost"}
@@ -49,7 +49,7 @@ def test_every_address_of_the_machine_is_listened_at_only_with_a_host_to_tell() 
 
 
 @pytest.mark.parametrize("host", ["a b", "host:9092", "[::1]", "ä.example", "-a", "x" * 256, "http://a"])
-def test_what_is_no_host_is_not_told(host: str) -> None:
+def test_object_that_is_no_host_gets_no_request(host: str) -> None:
     with pytest.raises(ValueError, match="no host that clients can call"):
         Listeners("127.0.0.1", 0, _nobody, {}, advertised=host)
 

@@ -168,7 +168,7 @@ def offered(client: RawClient) -> dict[int, tuple[int, int]]:
     return {row.api_key: (row.min_version, row.max_version) for row in rows if row.api_key in {4, 5, 6}}
 
 
-def test_orders_are_offered_to_gateways_alone_and_taken_from_nobody_else(shared: Shared) -> None:
+def test_orders_are_offered_to_gateways_alone_and_accepted_from_no_other(shared: Shared) -> None:
     """Whoever sends one all the same is hung up on, and the broker knows of nothing."""
     broker, address = shared.broker(2), shared.standby.addresses((2,))[2]
     known = broker.controller_epoch
@@ -240,7 +240,7 @@ def test_a_replica_that_fails_harms_no_other(shared: Shared, caplog: pytest.LogC
     ]
 
 
-def test_a_broker_that_is_down_is_told_nothing(shared: Shared) -> None:
+def test_broker_that_is_down_gets_no_request(shared: Shared) -> None:
     shared.cluster.kill_broker(3)
     until(lambda: shared.controller.describe().live_brokers == (1, 2))
     request, (response, version, fields) = next(iter(ORDERS.items()))
@@ -259,7 +259,7 @@ def test_reports_of_what_cannot_be_are_refused(shared: Shared, log: dict[str, in
     assert shared.controller.reported_log(TopicPartition("t", 0), 1) is None
 
 
-def test_who_asks_a_gateway_that_was_closed_hears_that_nobody_leads() -> None:
+def test_closed_gateway_answers_that_there_is_no_controller() -> None:
     with Shared() as shared:
         shared.standby.close()
         future = shared.asking.alter_isr(TopicPartition("t", 0), 1, 0, 0, [1], 0)

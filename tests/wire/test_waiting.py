@@ -53,7 +53,7 @@ def _produce(acks: int = -1) -> bytes:
 
 
 @pytest.mark.slow
-def test_who_waits_for_records_or_replicas_keeps_nobody_else_waiting(living: Living) -> None:
+def test_waiting_for_records_or_replicas_delays_no_other_client(living: Living) -> None:
     """Five of each, where two of each other API are worked on at a time."""
     with ExitStack() as stack:
         clients = [stack.enter_context(RawClient(living.address)) for _ in range(10)]

@@ -152,7 +152,7 @@ def test_an_ordinary_put_leaves_another_sessions_key_its(store: MetadataStore, o
     assert store.get("/e", sync=True, timeout_s=CALL_S) is None
 
 
-def test_an_expectation_that_fails_is_told_before_what_is_invalid(store: MetadataStore, other: MetadataStore) -> None:
+def test_failed_expectation_is_reported_before_what_is_invalid(store: MetadataStore, other: MetadataStore) -> None:
     put(other, "/e", ephemeral=True)
     ops: list[Op] = [Put("/e/below", b"", ABSENT), Check("/none", PRESENT)]
     with pytest.raises(Conflict) as raised:

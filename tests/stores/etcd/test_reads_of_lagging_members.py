@@ -70,7 +70,7 @@ def hinted(store: MetadataStore, other: MetadataStore) -> None:
 
 
 @pytest.mark.parametrize("told", [committed, refused, read_in_sync, hinted])
-def test_a_read_is_never_behind_what_this_client_was_told(
+def test_read_is_never_behind_what_this_client_has_seen(
     store: MetadataStore, other: MetadataStore, told: Callable[[MetadataStore, MetadataStore], None]
 ) -> None:
     """By a commit, by the refusal of one, by a read of any key, by a hint."""
@@ -83,7 +83,7 @@ def test_a_read_is_never_behind_what_this_client_was_told(
     assert read(store) == b"new"
 
 
-def test_what_somebody_else_wrote_may_be_read_late(store: MetadataStore, other: MetadataStore) -> None:
+def test_foreign_write_may_be_read_late(store: MetadataStore, other: MetadataStore) -> None:
     """Of which this client was told nothing: the member's own answer is good enough, which is why such reads are fast.
     A read in sync asks the others."""
     store.commit([Put(KEY, b"old", ABSENT)], timeout_s=CALL_S)

@@ -49,7 +49,7 @@ def test_a_hint_that_is_queued_is_not_queued_again_until_it_was_taken(stream: Et
         assert drained(stream) == [Changed("/a/x")]
 
 
-def test_an_overflow_keeps_what_was_told_of_the_session_and_says_look_at_everything(stream: EtcdSubscription) -> None:
+def test_overflow_keeps_session_events_and_hints_at_every_key(stream: EtcdSubscription) -> None:
     """And hints that come after it are told."""
     lost = SessionChanged(SessionState.LOST, 1)
     stream.push(Changed("/a/x"))

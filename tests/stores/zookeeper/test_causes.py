@@ -38,7 +38,7 @@ def test_a_refused_port_is_named_and_waited_for() -> None:
 
 
 @pytest.mark.slow
-def test_a_name_that_nobody_knows_ends_the_wait() -> None:
+def test_unknown_name_ends_the_wait() -> None:
     """Not at once, as a name may be published a moment late."""
     began_s = time.monotonic()
     said = refusal(f"zookeeper://No-Such-Host.invalid/x?connect_timeout={PATIENT_S}")

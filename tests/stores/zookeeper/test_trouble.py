@@ -288,7 +288,7 @@ def test_an_answer_that_kazoo_cannot_read_is_survived(server: LocalZooKeeper, ch
     proxy.close()
 
 
-def test_a_stream_that_nobody_polls_stays_bounded(own_server: LocalZooKeeper) -> None:
+def test_stream_without_a_reader_stays_bounded(own_server: LocalZooKeeper) -> None:
     """However often the connection comes and goes."""
     store = open_store(f"zookeeper://{own_server.address}/x")
     stream = store.subscribe("/w", Depth.VALUES)
