@@ -187,7 +187,7 @@ def _run(follower: Follower, progress: Progress, jobs: list[Job]) -> Outcome:
         sent += follower.follow(attrs.evolve(job, is_begun=True))
         if why := follower.settle(job):
             told.append(why)
-            follower.tell(Event("told", job.wave.number, job.waves, text=why))
+            follower.tell(Event("note", job.wave.number, job.waves, text=why))
         progress.set(job.wave.number, None if job.undoes else "done")
         size, count, seconds = job.wave.bytes, len(job.wave.moves), follower.time.now_s() - began_s
         follower.tell(Event("wave", job.wave.number, job.waves, count, count, size, size or 0, seconds))

@@ -243,7 +243,7 @@ def test_what_is_planted_is_found_and_nothing_else(keys: dict[str, Any], expecte
 
 @pytest.mark.parametrize("key,kind", [("/controller", "controller-stays"), ("/brokers/ids/1", "registration-stays")])
 def test_a_key_that_should_be_ephemeral_and_is_not_is_found(key: str, kind: str) -> None:
-    """Nobody's session ends it: nobody could be elected, a broker would never be seen to die."""
+    """It belongs to no session, so no controller could be elected, and no death of a broker be seen."""
     assert [(f.severity, f.kind, f.key) for f in planted({}, lasting=[key])] == [("warning", kind, key)]
 
 

@@ -124,7 +124,7 @@ def test_every_term_of_a_folder_is_replayed(folder: Path) -> None:
 
 
 def test_json_has_the_same_rows_with_numbers(folder: Path) -> None:
-    """A line per move: its rows, whom it told to delete, how it ended."""
+    """A line per move: its rows, which brokers have to delete a replica, how it ended."""
     (move,) = moves(folder, "--epoch", "7", "--topic", "orders", "--partition", "0")
     assert (move["topic"], move["partition"], move["ended"], move["deletes"]) == ("orders", 0, "completed", [1, 2, 3])
     last = move["rows"][-1]
@@ -284,7 +284,7 @@ def test_an_empty_folder_and_an_empty_file_are_exit_code_2(tmp_path: Path) -> No
 
 
 def test_what_strangers_wrote_is_escaped(tmp_path: Path) -> None:
-    """The name of a topic in a file that somebody sent cannot move the cursor."""
+    """The name of a topic in a file of unknown origin cannot move the cursor."""
     file = changed(tmp_path, lambda found: found[1].update(topic="a\x1b[31m"))
     result = replay(file)
     assert "\x1b" not in result.output

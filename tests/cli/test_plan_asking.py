@@ -28,7 +28,7 @@ COMPACTED = {"cleanup.policy": "compact", "retention.ms": "60000"}
 
 @pytest.fixture(scope="module")
 def denied() -> set[str]:
-    """The operations that nobody may do."""
+    """The operations that no client may do."""
     return set()
 
 

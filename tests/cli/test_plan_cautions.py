@@ -1,4 +1,4 @@
-"""What `kedge plan` does not know, or cannot mean, is told: sizes, rates, snapshots that changed, throttles, names."""
+"""What `kedge plan` does not know is reported: sizes, rates, snapshots that changed, throttles, names."""
 
 from __future__ import annotations
 

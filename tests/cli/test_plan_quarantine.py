@@ -1,4 +1,4 @@
-"""Bad rows of every input of a plan: told with the reason, and the run goes on; exit code, output and page say so."""
+"""Bad rows of every input of a plan: reported with the reason, the run continues; exit code, output, page show it."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def test_plans_are_compared_snapshot_by_snapshot_with_their_totals(past: Path) -
 
 
 def test_plans_of_every_cluster_are_compared(past: Path) -> None:
-    """Each row names its cluster; a snapshot whose plan cannot be read is told, the others are compared."""
+    """Each row names its cluster; a snapshot whose plan cannot be read is reported, the others are compared."""
     for cluster in ("west", "north"):
         shutil.copytree(past / "plan" / "cluster=east", past / "plan" / f"cluster={cluster}")
         shutil.copytree(past / "partition" / "cluster=east", past / "partition" / f"cluster={cluster}")

@@ -26,7 +26,7 @@ HERE: list[Running] = []
 
 
 def leader() -> Admin:
-    """What `--admin` names: the admin API of whoever leads in the rig that runs."""
+    """What `--admin` names: the admin API of the active controller in the running rig."""
     with HERE[-1].stepping:
         active = HERE[-1].made.rig.active
         assert active is not None
@@ -35,7 +35,7 @@ def leader() -> Admin:
 
 
 def live() -> tuple[int, ...]:
-    """The brokers that whoever leads holds to be alive."""
+    """The live brokers, as the active controller knows them."""
     with HERE[-1].stepping:
         active = HERE[-1].made.rig.active
         return () if active is None or active.controller is None else active.controller.describe().live_brokers

@@ -142,7 +142,7 @@ def test_unreachable_server_is_one_line_and_exit_code_1(as_json: bool, tmp_path:
     ],
 )
 def test_bad_plan_is_one_line_and_no_request(text: str, problem: str, tmp_path: Path) -> None:
-    """Nobody listens at the address: a plan that was read would end in that."""
+    """No server listens at the address: a plan that was accepted would end with that error."""
     file = tmp_path / "plan.json"
     file.write_text(text)
     for action in ("--execute", "--verify", "--progress", "--cancel"):

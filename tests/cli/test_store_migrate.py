@@ -38,7 +38,7 @@ def new(tmp_path: Path) -> str:
 
 
 def migrate(*arguments: str) -> Result:
-    """In a file nobody is registered."""
+    """A file has no registered broker."""
     return asked(*arguments, "--without-brokers")
 
 
@@ -52,7 +52,7 @@ def held(url: str) -> dict[str, bytes]:
 
 
 def write(url: str, key: str, value: bytes) -> None:
-    """Somebody else writes a key."""
+    """Another client writes a key."""
     store = MemoryStore(file=url.removeprefix("memory:"))
     entry = store.get(key, timeout_s=1)
     store.commit([Put(key, value, ABSENT if entry is None else entry.version)], timeout_s=1)

@@ -1,4 +1,4 @@
-"""`kedge topics` without a server: options that do not fit are exit code 2 and nobody is asked."""
+"""`kedge topics` without a server: options that do not fit are exit code 2 and no request is sent."""
 
 from __future__ import annotations
 

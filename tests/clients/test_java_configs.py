@@ -27,7 +27,7 @@ def named(cluster: Withheld, topic: str) -> str:
 
 
 def refused(said: Said, why: str) -> None:
-    """The tool ended with 1, and told why in the first lines of its complaint."""
+    """The tool ended with 1, and printed the reason in its first lines."""
     assert said.code == 1, said
     assert why in "\n".join(said.err.splitlines()[:3])
 

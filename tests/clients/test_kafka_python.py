@@ -58,7 +58,7 @@ def test_brokers_and_topics_are_seen(client: Any, cluster: Withheld, topic: str)
 
 @pytest.mark.parametrize("incremental", [True, False])
 def test_settings_are_altered_and_reset(client: Any, named: str, incremental: bool) -> None:
-    """It refuses to alter what is not listed: so throttles are, where nobody set them."""
+    """It refuses to alter what is not listed: so throttles are listed also where none is set."""
 
     def own(kind: Any, name: str) -> dict[str, str]:
         found = client.describe_configs([ConfigResource(kind, name)])[kind.name.lower()][name]

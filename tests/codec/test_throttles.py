@@ -1,4 +1,4 @@
-"""The marks of throttles as JSON: what is written is read again, what nobody here knows survives, broken is said so."""
+"""The marks of throttles as JSON: what is written is read again, unknown fields survive, broken is said so."""
 
 from __future__ import annotations
 

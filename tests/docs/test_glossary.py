@@ -1,4 +1,4 @@
-"""The glossary: the words of its last column stand in no page, in no help text and not in the code of the core."""
+"""The glossary: the words of its last column are in no page, no help text, and in no code of the core and of tests."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_no_help_text_uses_a_second_word_for_a_term() -> None:
     assert {path: match[0] for path, text in texts.items() if (match := banned().search(text))} == {}
 
 
-@pytest.mark.parametrize("room", [*(f"controller/{name}" for name in CORE), "stores"])
+@pytest.mark.parametrize("room", [*(f"controller/{name}" for name in CORE), "stores", "tests", "benchmarks"])
 def test_no_name_and_no_comment_of_the_core_uses_a_second_word(room: str) -> None:
     found = []
     for file in sorted((CHECKOUT / room).rglob("*.py")):

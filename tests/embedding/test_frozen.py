@@ -195,7 +195,7 @@ CHANGES: list[Callable[[Any], object]] = [
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_frozen_dict_refuses_every_change(change: Callable[[Any], object]) -> None:
-    """And is a dict to whoever reads, writes JSON, copies or pickles it."""
+    """It behaves as a dict in reads, JSON, copies and pickles."""
     frozen = FrozenDict(a=1)
     with pytest.raises(TypeError, match="frozen value"):
         change(frozen)

@@ -153,7 +153,7 @@ def test_a_principal_needs_what_kafka_asks_for() -> None:
 
 
 def test_a_policy_says_no_with_its_message() -> None:
-    """44; a cancel asks nobody."""
+    """44; a cancel does not call the policy."""
     cluster = cluster_of_three(
         hooks=Hooks(
             alter_policy=lambda _, target: "not there" if 6 in target else None,
@@ -251,7 +251,7 @@ def test_a_controller_is_made_of_the_right_things(node_id: Any, host: Any, error
 
 
 def test_polling_caller_learns_that_waiting_would_never_end() -> None:
-    """Nobody else drives; asking without waiting is allowed, and another thread may wait."""
+    """No other thread drives it; asking without waiting is allowed, and another thread may wait."""
     cluster = cluster_of_three()
     future = cluster.controller.admin.create_topics({"w": NewTopic(1, 1)})["w"]
     with pytest.raises(WouldDeadlock, match="poll_once"):
@@ -263,7 +263,7 @@ def test_polling_caller_learns_that_waiting_would_never_end() -> None:
 
 
 def test_a_controller_that_only_stands_by_never_leads() -> None:
-    """Its brokers are admitted by the active one, and nobody leads once that is gone."""
+    """Its brokers are admitted by the active one, and there is no controller once that is gone."""
     cluster = Cluster(stand_by_only=True)
     broker = cluster.controller
     broker.register_broker(BrokerRegistration(7))

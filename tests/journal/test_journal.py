@@ -111,7 +111,7 @@ def test_a_commit_in_which_nothing_happened_has_no_row() -> None:
 
 
 def test_conflicts_stand_before_the_commit_that_they_held_up() -> None:
-    """A conflict is told with the commit that got through at last: the key, and how often somebody else was faster."""
+    """A conflict is reported with the commit that succeeded at last: the key, and how often it happened."""
     told = Told()
     told.take_over()
     told.journal.conflict("/brokers/topics/orders", 1)
@@ -236,7 +236,7 @@ def test_whatever_a_callable_raises_stays_inside() -> None:
 
 
 def test_a_record_that_no_table_knows_does_not_stop_the_controller() -> None:
-    """A record that was added without its row is passed over; the others of its commit are told."""
+    """A record that was added without its row is passed over; the others of its commit are written."""
 
     class Unheard(r.Record):
         pass

@@ -1,4 +1,4 @@
-"""--command-config on a real Kafka cluster: TLS, SASL, wrong passwords, what somebody without rights is told."""
+"""--command-config on a real Kafka cluster: TLS, SASL, wrong passwords, what a client without rights gets."""
 
 from __future__ import annotations
 

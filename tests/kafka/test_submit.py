@@ -45,7 +45,7 @@ def name(kafka_cluster: KafkaCluster, cluster: Cluster, topic: Topics) -> str:
 
 @pytest.fixture
 def own(cluster: Cluster, name: str) -> dict[Resource, dict[str, str | None]]:
-    """What an operator throttles himself, and his list on the topic."""
+    """The throttles that an operator set, and the list on the topic."""
     settings = {
         Resource(ResourceType.BROKER, "2"): {RATE: "777000"},
         Resource(ResourceType.TOPIC, name): {LIST: "2:3"},
@@ -86,7 +86,7 @@ def begin(cluster: Cluster, servers: str, plan: Path) -> subprocess.Popen[str]:
 def test_a_plan_is_handed_over_by_one_who_is_killed_and_one_who_ends_it_and_undone(
     *, kafka_cluster: KafkaCluster, run: Kedge, cluster: Cluster, name: str, own: object, tmp_path: Path
 ) -> None:
-    """Under the rates of its waves, which the killed one leaves; in the end the operator has his own again."""
+    """Under the rates of its waves, which the killed one leaves; in the end those of the operator are back."""
     servers = kafka_cluster.servers
     plan = exported(tmp_path, servers, "--throttle", "30000")
     before = replicas(cluster, name)

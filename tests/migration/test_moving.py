@@ -70,7 +70,7 @@ def test_raised_epochs_are_sent_to_every_broker_first() -> None:
 
 
 def test_partition_that_was_possibly_never_sent_is_sent_as_new() -> None:
-    """It was created just before the fence: its epoch rose, and still whoever has no log of it may make one."""
+    """It was created just before the fence: its epoch rose, and a broker without its log may still make one."""
     moved = Moved()
     moved.migration().run(0)
     moved.take_over()
@@ -80,7 +80,7 @@ def test_partition_that_was_possibly_never_sent_is_sent_as_new() -> None:
 
 
 def test_a_tree_that_kafka_left_is_moved_and_its_moves_are_taken_over_there() -> None:
-    """No controller of Kedge has led over it: there is no token, and nobody was admitted."""
+    """No controller of Kedge has led over it: there is no token, and no broker was admitted."""
     old, moved = MemoryServer("per_key"), Moved()
     old.plant(read_tree(TREE))
     assert moved.migration(source=MemoryStore(old)).run(0, without_brokers=True) == ()
@@ -90,7 +90,7 @@ def test_a_tree_that_kafka_left_is_moved_and_its_moves_are_taken_over_there() ->
 
 
 def test_a_live_broker_does_not_die_by_the_move() -> None:
-    """It counts as admitted under its registration in the new store: no election, nobody leaves an isr."""
+    """It counts as admitted under its registration in the new store: no election, no replica leaves an isr."""
     moved = Moved()
     before = {key: json.loads(value) for key, value in moved.values(moved.server).items() if key.endswith("/state")}
     moved.migration().run(0)

@@ -1,4 +1,4 @@
-"""What stops a move between two stores before its fence, and whom it keeps from leading meanwhile."""
+"""What stops a move between two stores before its fence, and which controller cannot lead meanwhile."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_a_controller_that_awaits_a_cluster_begins_none() -> None:
 
 
 def test_write_to_the_new_store_stops_the_migration_before_the_fence() -> None:
-    """What is copied over somebody else's write is never known; it is told, and nothing is fenced."""
+    """What a copy overwrote of another client is never known; it is reported, and nothing is fenced."""
     moved = Moved()
     with pytest.raises(Conflict):
         moved.migration(target=Spoiled(moved.to)).run(0)
@@ -138,7 +138,7 @@ def test_write_to_the_new_store_stops_the_migration_before_the_fence() -> None:
 
 
 class Spoiled(MemoryStore):
-    """A store in which somebody writes a key just before each commit."""
+    """A store in which another client writes a key just before each commit."""
 
     written = 0
 

@@ -42,7 +42,7 @@ def once(deed: Callable[[], object]) -> Callable[[], None]:
 
 
 def test_a_run_whose_move_is_aborted_while_it_waits_for_brokers_ends_and_fences_nothing() -> None:
-    """It does not begin the move anew that somebody just took back."""
+    """It does not restart the migration that was just aborted."""
     moved = Moved(brokers=(1, 2))
 
     def abort() -> None:
@@ -112,7 +112,7 @@ def test_an_abort_that_ends_just_before_the_fence_is_not_fenced_over() -> None:
 
 
 def test_a_run_asks_once_more_before_the_fence_whether_it_is_still_the_one_that_copies() -> None:
-    """It has nothing to write there, so nothing else would tell it; nobody is deposed."""
+    """It has nothing to write there, so nothing else would show it; no controller is deposed."""
     moved = Moved()
     epoch = moved.get(EPOCH_KEY)
     store = BeforeTheGuard(moved.to)
@@ -276,7 +276,7 @@ def test_registrations_are_read_from_a_server_that_is_not_behind() -> None:
 
 
 def test_where_others_win_every_election_it_gives_up_after_three() -> None:
-    """The old store is led by whoever won last, and nothing is fenced."""
+    """The old store is led by the last winner, and nothing is fenced."""
     moved = Moved()
     rivals: list[MemoryStore] = []
 
@@ -329,7 +329,7 @@ def test_a_cluster_of_a_later_version_is_not_moved(value: object, said: str) -> 
 def test_leader_epoch_that_cannot_be_raised_keeps_the_marker_and_sends_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It is tried again; what brokers know would count for more than what they are told."""
+    """It is tried again; what brokers know would count for more than what they are sent."""
     moved = Moved()
     moved.migration().run(0)
     moved.host.told.clear()

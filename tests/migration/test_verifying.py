@@ -41,7 +41,7 @@ def test_late_writes_to_the_old_store_are_reported_by_key_and_not_copied() -> No
 
 
 def test_write_of_the_same_bytes_and_a_recreated_key_are_foreign_writes() -> None:
-    """On ZooKeeper a key that is made anew has its versions again: when it was created tells."""
+    """On ZooKeeper a recreated key repeats its versions: the time of creation distinguishes them."""
     moved = Moved(options={"versioning": "per_key"})
     moved.migration().run(0)
     entry = moved.other.get("/config/topics/u", timeout_s=1)

@@ -50,7 +50,7 @@ def test_no_value_can_be_changed() -> None:
 
 @pytest.mark.slow
 def test_nothing_writes_to_a_value() -> None:
-    """What runs where nobody looks runs where writing to a value fails."""
+    """Threads in the background run where writing to a value fails."""
     explored = _under_development_mode("-m", "tests.verify", "explore", "--seeds", "1..4", "--steps", "150")
     assert "4 seeds, 0 failed" in explored.stdout
 

@@ -57,7 +57,7 @@ def test_factor_below_that_of_its_topic_or_the_wanted_one_is_reported() -> None:
 
 
 def test_what_a_move_adds_for_its_time_is_no_factor_and_asks_for_no_racks() -> None:
-    """Of two replicas that move, three or four stand in the row meanwhile; nobody else lacks one for that."""
+    """Of two replicas that move, three or four stand in the row meanwhile; no other partition counts as lacking one."""
     four = [broker(1, "a"), broker(2, "b"), broker(3, "a"), broker(4, "b"), broker(5, "c")]
     moving = partition("t", 0, [3, 4, 1, 2], isr=[1, 2], leader=1, target=[3, 4])
     grows = partition("t", 1, [1, 2], target=[1, 2, 5])

@@ -151,7 +151,7 @@ def test_a_browser_shows_every_plot_without_overflow_and_with_contrast(
 @pytest.mark.server
 @pytest.mark.slow
 def test_the_browser_would_see_overflow_and_faint_words(tmp_path: Path) -> None:
-    """What measures can fail: a page that is too wide, with words that nobody can read, one over the other."""
+    """What measures can fail: a page that is too wide, with words that are unreadable, one over the other."""
     page = (
         '<body><p style="width:2000px;color:#ccc">faint</p><svg aria-label="x" viewBox="0 0 960 40" width="960">'
         '<text x="5" y="20">one</text><text x="8" y="20">two</text><text x="950" y="20">outside</text></svg>'

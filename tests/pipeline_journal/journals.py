@@ -143,7 +143,7 @@ def number(commit: list[Row]) -> None:
 
 
 def lines_of(rows: Iterable[Row]) -> Iterator[bytes]:
-    """Rows as lines, chained anew."""
+    """Rows as lines, with a new chain of hashes."""
     prev: dict[int, str] = {}
     for row in rows:
         epoch = row["epoch"]

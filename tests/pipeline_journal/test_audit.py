@@ -149,7 +149,7 @@ def test_time_without_a_leader_is_not_held_against_a_throttle(tmp_path: Path) ->
 
 
 def test_a_throttle_that_may_still_be_removed_is_said_and_is_no_violation(tmp_path: Path) -> None:
-    """The journal ends seconds after the last move: nobody can say yet."""
+    """The journal ends seconds after the last move: no verdict is possible yet."""
     rows = written()
     insert(rows, find(rows, "TargetSet"), throttle("ThrottleSet", "brokers/5", {RATE: "1000"}))
     found = audited(tmp_path, rows)

@@ -121,7 +121,7 @@ def test_where_no_cause_shows_it_is_unknown() -> None:
 
 
 def test_the_series_counts_a_partition_at_its_leader_and_spreads_all_bytes() -> None:
-    """KIP-352: after the leader changed it counts there; what was copied in is the sum, and came from somebody."""
+    """KIP-352: after the leader changed it counts there; what was copied in is the sum, and came from some broker."""
     ended = move(ended="completed", ended_ms=10_000, bytes_copied=1_001, adding=(3, 4))
     found = conclude([Told(ended, ((0, 1), (5_500, 2)))], LED, Samples())
     counted = {(one.ts_ms // found.step_ms, one.broker_id) for one in found.series if one.reassigning_partitions}

@@ -21,7 +21,7 @@ TP = TopicPartition("orders", 0)
 
 
 def set_without_controller(rig: Rig) -> None:
-    """An operator sets his own rate over the throttle: nobody leads who could write that down."""
+    """An operator sets another rate over the throttle: no controller leads that could record it."""
     assert rig.active is not None
     rig.mishaps.kill_controller(rig.active.node_id)
     set_by_hand(rig, "brokers", "2", dict.fromkeys(BOTH, "555000"))

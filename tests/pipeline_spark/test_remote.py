@@ -81,7 +81,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
-    """Tables of a fleet: two clusters to drain, one with nobody to drain, one where a broker has no rack."""
+    """Tables of a fleet: two clusters to drain, one with none to drain, one where a broker has no rack."""
     fleet = fleets.generated(4)
     for cluster in ("g0", "g2", "g3"):
         fleets.change(fleet[cluster], 0, state="draining")
@@ -263,7 +263,7 @@ def silent() -> socket.socket:
 
 @pytest.mark.parametrize("line", [("plan", "check", "{}"), ("audit", "{}/journal"), ("progress", "{}/journal")])
 def test_a_server_that_does_not_answer_is_one_line_after_the_deadline(line: tuple[str, ...], tmp_path: Path) -> None:
-    """Nobody listens, or somebody who says nothing: PySpark itself would ask for ten minutes, or wait for ever."""
+    """No server listens, or one that never answers: PySpark itself would ask for ten minutes, or wait for ever."""
     fleets.write(tmp_path, {"g0": fleets.generated(1)["g0"]})
     write_journal(tmp_path / "journal", written())
     with silent() as server:

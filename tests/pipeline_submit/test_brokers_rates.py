@@ -1,5 +1,5 @@
 """Throttles of waves on a server that does not record who set them: what operators do meanwhile is kept, brokers that
-are down are told of, and what a broker shows late is not taken for the work of somebody else."""
+are down are reported, and what a broker shows late is not taken for a change of another client."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Once:
 
 
 def test_what_an_operator_changes_during_a_wave_is_kept(cluster: Cluster, plan: Path) -> None:
-    """A rate as he left it; of a list, what he added; one that names all replicas as it is."""
+    """A rate as the operator left it; of a list, what the operator added; one that names all replicas as it is."""
     put(cluster, broker(2), **{LEADERS: "1000000", FOLLOWERS: "2000000"})
     put(cluster, TOPIC, **{FOLLOWED: "*"})
 

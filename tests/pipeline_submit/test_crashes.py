@@ -39,7 +39,7 @@ class Steps:
 
 
 class Dying:
-    """The admin API of whoever leads; the caller may die before a request, and right after it went out, unanswered."""
+    """The admin API of the active controller; the caller may die before a request, and right after it was sent."""
 
     def __init__(self, made: Made, step: Steps) -> None:
         self._made, self._step = made, step

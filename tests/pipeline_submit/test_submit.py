@@ -63,7 +63,7 @@ def test_rates_stand_while_a_wave_runs_and_are_gone_at_its_end(made: Made) -> No
 
 
 def test_each_broker_has_its_own_rates(making: Making) -> None:
-    """The wave begins under the lowest; who has none of his own may come to lead, and has the highest."""
+    """The wave begins under the lowest; a broker without one may come to lead, and has the highest."""
     made = making(throttle_bps=None, per_broker=9)
     (file,) = (made.folder / "throttles").iterdir()
     asked = {int(broker): rates for broker, rates in json.loads(file.read_bytes())["brokers"].items()}
@@ -83,7 +83,7 @@ def test_each_broker_has_its_own_rates(making: Making) -> None:
 
 
 def test_throttles_that_came_after_the_last_move_ended_are_given_back(making: Making) -> None:
-    """The wave was complete when its rates were set: nobody would remove them before the next move."""
+    """The wave was complete when its rates were set: they would not be removed before the next move."""
     made = making(throttle_bps=None, per_broker=9, copy_rate_bytes_s=None)
     late = LateRates(made)
     made.submit(admin=lambda: late)
@@ -108,7 +108,7 @@ class LateRates:
 
 
 def test_a_plan_that_is_done_is_done(made: Made) -> None:
-    """Also where nobody knows that it was handed over: what is at its target is not asked for again."""
+    """Also where the submission is not recorded: what is at its target is not asked for again."""
     made.submit()
     assert made.submit().sent == 0
     progress_file(made.folder).unlink()
@@ -316,7 +316,7 @@ def test_a_dry_run_checks_tells_and_writes_nothing(made: Made) -> None:
 
 
 class Crash:
-    """Who is told ends his thread at an event of a wave."""
+    """The callback ends its thread at an event of a wave."""
 
     def __init__(self, kind: str, wave: int) -> None:
         self.at = (kind, wave)

@@ -1,6 +1,6 @@
 """What an etcd server keeps of its past: every change of every key, as commits in order, by its JSON gateway.
 
-Etcd forgets nothing until it is told to, so a watch from an old revision gives all that was written since, each version
+Etcd forgets nothing until it is compacted, so a watch from an old revision gives all writes since, each version
 of each key. Neither gRPC nor anything of `stores.etcd` is used.
 
 Of a cluster that past is one: a member tells only what was committed, under the same revisions as every other, and

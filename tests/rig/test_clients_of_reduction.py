@@ -34,7 +34,7 @@ def rig() -> Rig:
 
 
 def shrink(rig: Rig, *, immediate: bool = False) -> None:
-    """To two partitions; what brokers know of it is told when this returns."""
+    """To two partitions; what brokers know of it is reported when this returns."""
     rig.result(rig.admin.delete_partitions({"t": DeletePartitions(2, immediate)}).all())
     rig.until(lambda: all(status(rig, at) != ONLINE for at in GONE), what="brokers know")
 

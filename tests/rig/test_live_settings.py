@@ -90,7 +90,7 @@ def order(*, isr: tuple[int, ...], target: tuple[int, ...]) -> LeaderAndIsrReque
 
 
 def test_limit_of_a_copy_is_known_before_it_begins(store: MemoryStore) -> None:
-    """And nothing is read for an order by which nobody copies. Hints are of no use here: nobody listens to them."""
+    """And nothing is read for an order without copies. Hints are of no use here, as none is read."""
     found: Told = []
     reading = StoredSettings(store, lambda kind, name, configs: found.append((kind, name, dict(configs))))
     for key in (TOPIC, "/config/topics/bills", "/config/brokers/3", "/config/brokers/2"):

@@ -33,7 +33,7 @@ def text(**configs: str | None) -> bytes:
 
 
 class Told:
-    """Operators, and what they are told."""
+    """Operators, and the answers that they get."""
 
     def __init__(self) -> None:
         self.operators = Operators()

@@ -72,7 +72,7 @@ class Rates(RuleBasedStateMachine):
 
 
 class Lists(RuleBasedStateMachine):
-    """One list of replicas. An operator adds to what is there, takes some of his own, or writes it anew."""
+    """One list of replicas. An operator adds to what is there, removes some of them, or replaces it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class Lists(RuleBasedStateMachine):
 
     @rule(theirs=THEIR_ELEMENTS, blank=st.booleans())
     def operate(self, theirs: tuple[str, ...], blank: bool) -> None:
-        """All of it anew, ours included."""
+        """All of it is replaced, ours included."""
         self.theirs = theirs
         self.present = (", " if blank else ",").join(theirs) if theirs else None
 

@@ -130,7 +130,7 @@ def test_broker_that_registers_again_has_its_disks_back() -> None:
 
 
 def test_a_deletion_that_is_refused_stays_open_backs_off_and_holds_up_nothing_else() -> None:
-    """56 for a StopReplica: the intent is told again, the word of a new leader is not kept waiting for it."""
+    """56 for a StopReplica: the intent is sent again, and the news of a new leader does not wait for it."""
     cluster = cluster_of_three()
     refused = HostResponse(errors={T0: ErrorCode.KAFKA_STORAGE_ERROR})
     cluster.host.answer = lambda r: refused if isinstance(r, StopReplicaRequest) else HostResponse()

@@ -6,7 +6,7 @@ from controller.runtime.batch_size import DECISIONS_FEW, DECISIONS_MANY, BatchSi
 
 
 class Watch:
-    """A clock that goes when it is told to."""
+    """A clock that advances by a call."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -85,7 +85,7 @@ def test_a_batch_is_full_with_ten_records_for_each_decision_that_it_may_take() -
 
 
 def test_deciding_takes_no_longer_than_a_caller_may_wait() -> None:
-    """However long a commit takes: 30 ms of deciding, unless nobody is answered meanwhile."""
+    """However long a commit takes: 30 ms of deciding, unless no caller is answered meanwhile."""
     watch = Watch()
     batch_size = BatchSize(watch, 2000)
     for _ in range(5):

@@ -102,7 +102,7 @@ def test_a_broker_is_deposed_on_demand(server: MemoryServer, make: Make) -> None
 
 
 def test_a_controller_gives_way_when_the_key_was_taken(server: MemoryServer, make: Make) -> None:
-    """Somebody deletes `/controller`, and a broker is faster."""
+    """Another client deletes `/controller`, and a broker is faster."""
     controller = make()
     poll(controller)
     other = MemoryStore(server)

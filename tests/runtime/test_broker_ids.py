@@ -65,14 +65,14 @@ def test_the_counter_goes_on_where_kafka_left_it(server: MemoryServer) -> None:
 
 
 def test_copied_counter_continues_in_another_store(server: MemoryServer) -> None:
-    """Generations begin anew there, the value does not."""
+    """Generations restart there, the value does not."""
     MemoryStore(server).commit([Put(SEQUENCE, b"41", ABSENT)], timeout_s=1)
     assert controller(server).generate_broker_id() == 1042
 
 
 @pytest.mark.parametrize("value", [b"", b"x", b"-5", b"[1]", b"\xff", b"9" * 30])
 def test_a_counter_that_holds_nonsense_counts_its_writes(server: MemoryServer, value: bytes) -> None:
-    """Nobody else reads the value."""
+    """No other program reads the value."""
     MemoryStore(server).commit([Put(SEQUENCE, value, ABSENT)], timeout_s=1)
     assert controller(server).generate_broker_id() == 1001
 

@@ -13,7 +13,7 @@ from controller.runtime.collector import YOUNG, collector_off, many_stay, tuned
 
 
 def test_it_rests_until_the_last_is_through() -> None:
-    """Whoever ends first leaves it off for the others."""
+    """The first to end leaves it off for the others."""
     assert gc.isenabled()
     first, second = ExitStack(), ExitStack()
     with tuned():

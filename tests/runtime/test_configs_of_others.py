@@ -28,7 +28,7 @@ def test_value_set_by_another_client_meanwhile_is_not_lost(resource: ConfigResou
 
 
 def test_number_that_is_taken_is_passed_over() -> None:
-    """The change is told under the next one."""
+    """The change is published under the next one."""
     cluster = cluster_of_three()
     cluster.store.play([Rule(DropEvent(), "event")])
     cluster.put(f"{keys.CONFIG_CHANGES}/config_change_0000000000", {"version": 2, "entity_path": "users/me"})
@@ -87,7 +87,7 @@ def test_the_next_controller_goes_on_with_the_numbers() -> None:
 
 
 def test_notifications_go_after_a_quarter_of_an_hour_but_for_the_newest() -> None:
-    """When something is told of the next time, whoever wrote them; those that somebody else removed are no trouble."""
+    """With the next notification of any writer; those that another client removed are no trouble."""
     cluster = cluster_of_three()
     for value in "1234":
         cluster.done(alter(cluster, TOPIC, change("retention.ms", value)))

@@ -1,4 +1,4 @@
-"""Somebody else writes our keys: the batch is undone, what is there is adopted, everything is decided anew."""
+"""Another client writes our keys: the batch is undone, what is there is adopted, everything is decided again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOPIC = "/brokers/topics/t"
 
 
 class Meddling(Counting):
-    """A store on which somebody else writes one key just before each of our commits that touch it."""
+    """A store on which another client writes one key just before each of our commits that touch it."""
 
     key = ""
     times = 0
@@ -85,7 +85,7 @@ def test_batch_in_conflict_is_decided_again_as_a_whole() -> None:
 
 
 def test_a_deleted_state_key_is_written_again() -> None:
-    """Its generation begins anew with the key."""
+    """Its generation restarts with the key."""
     cluster = cluster_of_three()
     cluster.delete(STATE)
     cluster.done(cluster.move([4, 5, 6]))
@@ -103,7 +103,7 @@ def test_a_state_key_that_became_unreadable_is_written_over() -> None:
 
 @pytest.mark.parametrize("by_hand", [b"{broken", None])
 def test_the_leader_hears_of_the_partition_epoch_of_a_key_that_was_written_again(by_hand: bytes | None) -> None:
-    """Else nobody may change the isr until something else happens to the partition. What a leader says of it is where
+    """Else no leader may change the isr until another change of the partition. What a leader says of it is where
     such a key is noticed."""
     cluster = cluster_of_three()
     state = cluster.state()
@@ -173,7 +173,7 @@ def test_topic_that_another_client_created_first_is_found_and_the_request_refuse
 
 
 def test_small_keys_are_written_over_at_the_version_that_they_have() -> None:
-    """The admission of a broker, written and deleted by somebody else."""
+    """The admission of a broker, written and deleted by another client."""
     cluster = cluster_of_three()
     cluster.put("/kedge/brokers/4", b"nonsense")
     cluster.delete("/kedge/brokers/5")
@@ -203,7 +203,7 @@ def _fine() -> HostResponse:
 
 
 def test_a_reply_lost_with_a_foreign_write_behind_it_is_applied_and_the_write_adopted() -> None:
-    """The keys are read again for their versions; what is not ours is a change of somebody else's."""
+    """The keys are read again for their versions; what is not ours is a foreign change."""
     cluster = cluster_of_three()
     cluster.store.play([Rule(LoseReply(), key=STATE, nth=1)])
     future = cluster.move([4, 5, 6])
@@ -248,7 +248,7 @@ def test_what_a_commit_with_a_lost_reply_left_is_read_once_there_is_contact_agai
 
 
 def test_a_foreign_write_behind_a_lost_reply_that_cannot_be_read_ends_the_term_and_nothing_else() -> None:
-    """The commit is applied; whoever leads next finds both it and the foreign write."""
+    """The commit is applied; the next controller finds both it and the foreign write."""
     cluster = cluster_of_three()
     seen: Counter[str] = Counter()
 

@@ -1,4 +1,4 @@
-"""Deletion at the keys: what somebody else writes meanwhile, what cannot be read, parents, topics removed by hand."""
+"""Deletion at the keys: what another client writes meanwhile, what cannot be read, parents, topics removed by hand."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_unreported_settings_are_deleted_with_the_topic() -> None:
 
 
 def test_a_topic_whose_state_key_cannot_be_read_is_deleted() -> None:
-    """Whoever lives is asked: the key may have named anybody. The finding goes with it."""
+    """Every live broker gets the request: the key may have named any. The finding goes with it."""
     cluster = cluster_of_three()
     cluster.create("other", (4, 5))
     cluster.controllers.pop().close()
@@ -220,7 +220,7 @@ def test_where_the_store_has_parents_they_go_right_after_what_stood_below_them()
 
 
 def test_stand_by_and_a_late_request_get_errors() -> None:
-    """41 where nobody leads here; 7 after the deadline: nothing is written by either."""
+    """41 where this controller does not lead; 7 after the deadline: nothing is written by either."""
     cluster = cluster_of_three()
     late = cluster.controller.admin.delete_topics(["t"], timeout_s=0.0)["t"]
     forgotten = cluster.controller.admin.forget_broker(9, timeout_s=0.0)
@@ -248,7 +248,7 @@ def test_topic_removed_by_hand_is_written_again_with_its_state_keys() -> None:
 
 
 def test_what_a_former_topic_left_is_no_state_of_a_new_one() -> None:
-    """Its key was removed by hand while nobody led, its state keys were not."""
+    """Its key was removed by hand without a leader, its state keys were not."""
     cluster = cluster_of_three()
     cluster.done(cluster.move([3, 2, 1]))
     cluster.controllers.pop().close()

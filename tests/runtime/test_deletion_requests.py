@@ -1,4 +1,4 @@
-"""What becomes of a request to delete: one that waits, one that nobody saw, one that may not be obeyed any more, one of
+"""A request to delete: one that waits, one that was never seen, one that may not be obeyed any more, one of
 which a small commit takes only a part."""
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def forbidden(cluster: Cluster) -> None:
 
 
 def test_what_was_begun_is_finished_also_where_topics_may_not_be_deleted_any_more() -> None:
-    """Logs are gone already: nobody leads what is left of them."""
+    """Logs are gone already: what is left of them has no leader."""
     cluster = refusing(3)
     delete(cluster)
     cluster.host.told.clear()
@@ -264,7 +264,7 @@ def test_partition_that_was_never_sent_is_deleted_without_a_request() -> None:
 
 
 def test_keys_of_a_topic_removed_without_a_leader_are_found_by_check() -> None:
-    """Nobody knows its partitions any more: the request is removed, the rest is for a person to look at."""
+    """Its partitions are unknown: the request is removed, the rest is for a person to look at."""
     cluster = refusing(3)
     delete(cluster)
     cluster.controllers.pop().close()

@@ -67,7 +67,7 @@ def test_one_round_is_leader_and_isr_then_metadata_then_stop_replica() -> None:
 
 
 def test_registering_broker_gets_everything_it_holds() -> None:
-    """`full`: what is not named stops serving. `is_new` where nobody relies on its log: it left the isr."""
+    """`full`: what is not named stops serving. `is_new` where its log is not needed: it left the isr."""
     cluster = cluster_of_three()
     (first, *_) = cluster.host.to(4, LeaderAndIsrRequest)
     assert first.full
@@ -99,7 +99,7 @@ def test_targets_are_sent_to_brokers_that_know_them_and_new_replicas_are_new() -
 
 
 def test_growth_is_metadata_only() -> None:
-    """Nobody has to obey it: the leader said it itself."""
+    """No broker has to hear of it: the leader requested it itself."""
     cluster = cluster_of_three()
     cluster.done(cluster.move([4, 5, 6]))
     cluster.host.told.clear()
@@ -121,7 +121,7 @@ def test_what_changes_while_a_call_is_under_way_goes_out_once_in_its_latest_stat
 
 
 def test_a_deletion_that_did_not_arrive_does_not_take_the_place_of_a_later_one() -> None:
-    """The replica came back while the broker was told to delete it, and went again: the later leader epoch counts."""
+    """The replica returned while the broker had the order to delete it, and left: the later leader epoch counts."""
     cluster, executor = with_hand()
     cluster.host.answer = failing(3, StopReplicaRequest)
     for target in ([1, 2], [1, 2, 3], [1, 2]):
@@ -171,7 +171,7 @@ def test_a_stuck_call_of_a_broker_that_left_is_forgotten_when_it_returns() -> No
 
 
 def test_a_send_that_failed_is_repeated_after_100_ms_doubling_to_10_s() -> None:
-    """It stays dirty; nobody else is touched; a wall clock that is set back changes nothing."""
+    """It stays dirty; no other is touched; a wall clock that is set back changes nothing."""
     cluster = cluster_of_three()
     cluster.host.answer = failing(4)
     cluster.clock.wall_ms -= 3_600_000
@@ -251,7 +251,7 @@ def test_a_host_of_its_own_for_each_controller() -> None:
 
 
 def test_who_has_not_heard_of_a_new_partition_may_make_its_log_under_a_later_leader_epoch_too() -> None:
-    """A request that follows the creation raises the epoch before anybody was told; who has answered knows its log."""
+    """A request after the creation raises the epoch before it was sent; a broker that has answered knows its log."""
     cluster = Cluster()
     cluster.join(1, 2, 3, 4)
     new = {"n": NewTopic(replica_assignments=[(1, 2)])}

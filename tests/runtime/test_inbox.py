@@ -44,7 +44,7 @@ def test_events_decided_again_come_first_and_in_their_order() -> None:
 
 
 def test_values_of_keys_come_before_events_decided_again_and_after_earlier_reads() -> None:
-    """Decided anew, a request raises a leader epoch, and what a leader wrote under the former one would be lost."""
+    """Decided again, a request raises a leader epoch, and what a leader wrote under the former one would be lost."""
     queue = WorkQueue()
     first, second = (Job(DeletionKeyRead(0, name, 1)) for name in "rs")
     queue.put_back([job("a"), job("b")])
@@ -112,7 +112,7 @@ def test_future_is_completed_once_by_the_first() -> None:
 
 
 def test_many_threads_complete_one_future_once() -> None:
-    """The one who is first is heard, nobody raises."""
+    """The first one counts, and no call raises."""
     outstanding = Outstanding()
     for _ in range(50):
         reply: Reply[object] = Reply(_elsewhere)

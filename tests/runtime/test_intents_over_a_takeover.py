@@ -21,13 +21,13 @@ def intents(cluster: Cluster, broker: int) -> dict[int, list[tuple[str, int]]]:
 
 
 def stopped(cluster: Cluster, broker: int) -> list[TopicPartition]:
-    """What the broker was told to delete."""
+    """What the broker was ordered to delete."""
     told = cluster.host.to(broker, StopReplicaRequest)
     return [TopicPartition(p.topic, p.partition) for request in told for p in request.partitions]
 
 
 def without_token(cluster: Cluster) -> None:
-    """Somebody removes the commit token while nobody leads; numbers of commits begin anew."""
+    """The commit token is removed without a leader; numbers of commits restart."""
     while cluster.controllers:
         cluster.controllers.pop().close()
     cluster.delete(TOKEN_KEY)

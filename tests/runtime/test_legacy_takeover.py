@@ -1,4 +1,4 @@
-"""The legacy key that a takeover finds: begun, not begun, done, or written while nobody led."""
+"""The legacy key that a takeover finds: begun, not begun, done, or written without a leader."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_takeover_restarts_nothing_that_runs_and_moves_nothing_that_is_done() 
 
 
 def test_a_cluster_that_starts_as_a_whole_finds_none_of_its_brokers_dead() -> None:
-    """Every broker registered while nobody led: the entries wait until all of them are live."""
+    """Every broker registered without a leader: the entries wait until all of them are live."""
     told = Told()
     _no_leader_left(told)
     told.cluster.leave(1, 2, 3, 4, 5, 6, run=False)
@@ -108,7 +108,7 @@ def test_the_journal_says_with_how_many_entries_a_term_begins() -> None:
 
 @pytest.mark.parametrize("commits", range(1, 12))
 def test_a_crash_in_the_middle_of_a_plan_loses_none_of_it(commits: int) -> None:
-    """One Decision per commit; whoever comes next goes on from the key."""
+    """One Decision per commit; the next controller continues from the key."""
     told = Told(partitions=8, settings=Settings(commit_decisions_max=1))
     told.submit({("t", p): [4, 5] if p % 2 else [2, 1, 3] for p in range(8)}, run=False)
     for _ in range(commits):

@@ -127,7 +127,7 @@ def test_a_topic_without_state_keys_is_finished() -> None:
 
 
 def test_members_of_the_isr_outside_r_join_r() -> None:
-    """Somebody else's writer left them there."""
+    """Another program left them there."""
     cluster = planted({TOPIC: {"version": 1, "partitions": {"0": [1, 2]}}, STATE: state(1, [1, 2, 3])})
     assert cluster.get(TOPIC)["partitions"] == {"0": [1, 2, 3]}
 

@@ -1,4 +1,4 @@
-"""Optional methods of a host: told when something happens, missed by nobody who has none."""
+"""Optional methods of a host: called when something happens, and not required."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_changed_settings_are_published_with_all_that_the_topic_has() -> None:
 
 
 def test_first_settings_of_a_topic_are_published_and_their_end_with_it() -> None:
-    """Also where somebody else put the topic; a topic without any, too: a former one of its name may have had some."""
+    """Also where another client put the topic; a topic without any, too: a former one of its name may have had some."""
     cluster = cluster_with(Told())
     told(cluster)
     cluster.create("u", (1, 2), **{"retention.ms": "5"})
@@ -241,7 +241,7 @@ async def _coroutine(*_: object) -> None:
 @pytest.mark.parametrize("method", [5, _coroutine])
 @pytest.mark.parametrize("name", ["config_changed", "controller_changed", "partition_purged"])
 def test_a_method_that_cannot_be_called_is_refused_when_the_controller_is_made(name: str, method: object) -> None:
-    """TypeError, with its name; nobody would await a coroutine."""
+    """TypeError, with its name; a coroutine would never be awaited."""
     host = Brokers()
     setattr(host, name, method)
     with pytest.raises(TypeError, match=name):

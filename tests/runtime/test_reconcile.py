@@ -53,7 +53,7 @@ def test_other_endpoints_of_a_live_broker_are_sent_without_an_election() -> None
 
 
 def test_a_registration_that_becomes_unreadable_is_a_finding_and_its_broker_is_gone() -> None:
-    """What cannot be read cannot be told to anybody."""
+    """What cannot be read cannot be sent to a broker."""
     cluster = cluster_of_three()
     cluster.put("/brokers/ids/9", b"{")
     cluster.run()

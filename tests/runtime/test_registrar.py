@@ -108,7 +108,7 @@ def test_a_broker_whose_session_was_lost_is_registered_again_under_a_new_epoch()
 
 
 def test_what_cannot_be_registered_again_is_a_finding_and_tried_on() -> None:
-    """Somebody else took the id meanwhile."""
+    """Another client took the id meanwhile."""
     cluster = Cluster()
     cluster.controller.register_broker(NINE)
     owner = cluster.other.get("/brokers/ids/9", timeout_s=1).owner  # type: ignore[union-attr]

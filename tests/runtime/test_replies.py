@@ -72,7 +72,7 @@ def test_wait_and_as_completed_take_them_together_with_others() -> None:
 
 
 def test_a_cancelled_one_stays_cancelled() -> None:
-    """The answer that comes too late is dropped, whoever gives it; whoever waits hears of the end at once."""
+    """The answer that comes too late of any thread is dropped; waiting callers learn of the end at once."""
     reply = _reply()
     future = reply.future()
     assert (future.cancel(), future.cancel()) == (True, True)

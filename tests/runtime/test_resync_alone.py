@@ -204,7 +204,7 @@ def test_a_leader_that_went_while_another_controller_stands_by() -> None:
 
 
 def test_every_prefix_that_a_controller_watches_is_among_these() -> None:
-    """A prefix that is watched anew needs a test of its own here."""
+    """A prefix that is watched again needs a test of its own here."""
     cluster = Cluster()
     cluster.run()
     cluster.store.force_resync()

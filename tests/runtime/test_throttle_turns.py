@@ -39,7 +39,7 @@ U = TopicPartition("u", 0)
 
 
 def removing() -> tuple[Cluster, Meddling]:
-    """A removal that waits for the settings of topic t, which somebody else keeps writing."""
+    """A removal that waits for the settings of topic t, which another client keeps writing."""
     cluster, store = meddled(keys.topic_config("t"), 0, settings=Settings(commit_decisions_max=1))
     lists = cluster.controller.admin.alter_interbroker_throttled_replicas({T: ThrottledReplicas([1], [2])})
     assert cluster.error(lists[T]) is None

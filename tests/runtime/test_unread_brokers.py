@@ -87,7 +87,7 @@ def test_its_death_is_worked_off_once_its_name_is_gone() -> None:
 
 
 def test_it_is_live_again_once_its_registration_can_be_read() -> None:
-    """Under the epoch that was admitted it never died: its leader epoch is the same, and it is told all."""
+    """Under the epoch that was admitted it never died: its leader epoch is the same, and it gets all."""
     cluster = taken_over()
     before = cluster.state()
     cluster.host.told.clear()

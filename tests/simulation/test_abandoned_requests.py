@@ -1,4 +1,4 @@
-"""A throttled request whose controller dies, and which nobody asks again: it ended, or it never was."""
+"""A throttled request whose controller dies, and which is not repeated: it ended, or it never was."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _outcome(nth: int, crash: str) -> str:
 @pytest.mark.checklist(36, 37, 38, 39)
 @pytest.mark.parametrize("crash", CRASHES[:3])
 def test_request_that_is_not_repeated_is_undone_before_the_move_and_ends_after(crash: str) -> None:
-    """No move starts by itself, no mark stays, and what the operator had is his again."""
+    """No move starts by itself, no mark stays, and the values of the operator are back."""
     outcomes: list[str] = []
     while not outcomes or outcomes[-1] != "not reached":
         outcomes.append(_outcome(len(outcomes) + 1, crash))

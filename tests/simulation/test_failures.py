@@ -154,7 +154,7 @@ def test_an_intent_is_void_when_its_broker_is_a_target_again() -> None:
     rig.mishaps.kill_broker(3, at_once=False)
     rig.wait.until_replicas({ORDERS: [1, 2, 4]})
     rig.mishaps.restart_broker(3)
-    rig.network.slow(3, 20)  # registered, and not told to delete so far
+    rig.network.slow(3, 20)  # registered, and without an order to delete so far
     rig.reassign({ORDERS: [1, 2, 3]})
     rig.wait.until_replicas({ORDERS: [1, 2, 3]})
     settle(rig)

@@ -24,7 +24,7 @@ NAMED: Mapping[str, object] = {"version": 1, "partitions": [{"topic": "orders", 
 
 
 def put(rig: Rig, key: str, value: object) -> None:
-    """Somebody else writes a key."""
+    """Another client writes a key."""
     row = rig.server.table.rows.get(key)
     other = MemoryStore(rig.server)
     other.commit([Put(key, json.dumps(value).encode(), ABSENT if row is None else Version(row[1]))], timeout_s=1)
@@ -60,7 +60,7 @@ def test_broker_that_was_shut_down_leads_nothing_and_its_end_elects_none() -> No
 
 
 def test_the_last_of_the_isr_leads_until_it_goes() -> None:
-    """It is told so, asks again, and goes when its patience is over; then the partition waits for it."""
+    """It gets that answer, asks again, and leaves when its patience is over; then the partition waits for it."""
     rig = orders()
     for broker in (2, 3):
         rig.mishaps.kill_broker(broker)
@@ -78,7 +78,7 @@ def test_the_last_of_the_isr_leads_until_it_goes() -> None:
 
 
 def test_the_last_of_the_isr_gives_way_as_soon_as_another_is_in_sync() -> None:
-    """Nobody has to ask for it."""
+    """No request is needed."""
     rig = orders()
     for broker in (2, 3):
         rig.mishaps.kill_broker(broker)
@@ -210,7 +210,7 @@ def test_unclean_election_that_is_switched_on_by_a_tool_elects() -> None:
 
 
 def by_request(rig: Rig) -> None:
-    """Asked until it is so: whoever is asked may die before the answer."""
+    """Asked until it is so: the active controller may die before the answer."""
     while rig.partition(ORDERS).leader != 1:
         future = running(leading(rig)).admin.elect_leaders(ElectionType.PREFERRED, [ORDERS])
         for _ in range(300):
@@ -225,7 +225,7 @@ def by_key(rig: Rig) -> None:
 
 
 def by_time(rig: Rig) -> None:
-    """Each takeover begins to count anew."""
+    """Each takeover restarts the count."""
     rig.until(lambda: rig.partition(ORDERS).leader == 1, what="1 leads")
 
 

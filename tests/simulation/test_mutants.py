@@ -80,7 +80,7 @@ def sends_before_the_commit(patch: Patch) -> None:
 
 
 def forgets_intents(patch: Patch) -> None:
-    """Removed replicas are told to nobody."""
+    """Removed replicas are not sent."""
     _everywhere(patch, "intend_deletion", lambda *_: [])
 
 
@@ -109,7 +109,7 @@ def loads_no_intents(patch: Patch) -> None:
 
 
 def has_no_fence(patch: Patch) -> None:
-    """Commits go through whoever was elected meanwhile."""
+    """Commits succeed though another one was elected meanwhile."""
 
     def ops(self: Fence, nonce: str) -> tuple[Check, Put]:
         token = Token(self.term.controller_epoch, self.next_seq, nonce)
@@ -180,7 +180,7 @@ def shrinks_t(patch: Patch) -> None:
 
 
 def sends_half(patch: Patch) -> None:
-    """A leader is not told of the members that the move adds."""
+    """A leader does not hear of the members that the move adds."""
     patch.setattr(requests, "TARGETS_SINCE", 99)
 
 

@@ -36,7 +36,7 @@ def until_status(rig: Rig, wanted: int | None, tp: TopicPartition = LAST) -> Non
 
 
 def put(rig: Rig, key: str, value: object) -> None:
-    """Somebody else writes a key, whatever stands there."""
+    """Another client writes a key, whatever stands there."""
     other = MemoryStore(rig.server)
     row = rig.server.table.rows.get(key)
     raw = value if isinstance(value, bytes) else json.dumps(value).encode()
@@ -124,7 +124,7 @@ def test_the_retention_of_all_topics_counts_where_a_topic_has_none() -> None:
 
 @pytest.mark.checklist(190, 196)
 def test_all_hear_the_status_and_offline_partitions_are_hidden() -> None:
-    """By LeaderAndIsr and UpdateMetadata; the leader serves nobody any more; who is gone is told of with leader -2."""
+    """By LeaderAndIsr and UpdateMetadata; the leader serves no client; removed partitions are sent with leader -2."""
     rig = orders()
     rig.mishaps.kill_broker(3)
     rig.run(1_500)
@@ -152,7 +152,7 @@ def test_all_hear_the_status_and_offline_partitions_are_hidden() -> None:
 
 @pytest.mark.checklist(191, 226, 228)
 def test_the_status_stays_over_isr_changes_elections_failovers_and_moves() -> None:
-    """Read-only it is whoever leads it, and wherever it moves: nobody can write to it."""
+    """It is read-only under every leader, and wherever it moves: no record can be written."""
     rig = orders(settings=Settings())
     rig.delete_partitions("orders", 2)
     until_status(rig, READ_ONLY)

@@ -21,7 +21,7 @@ def _rig(settings: Settings) -> Rig:
 
 
 def _ask(rig: Rig, target: tuple[int, ...] | None) -> None:
-    """Ask until it is so: whoever is asked may die before the answer."""
+    """Ask until it is so: the active controller may die before the answer."""
 
     def is_so() -> bool:
         partition = rig.partition(ORDERS)

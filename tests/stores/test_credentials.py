@@ -1,4 +1,4 @@
-"""User and password from a file or the environment: what is taken, what is refused, and that nobody sees them."""
+"""User and password from a file or the environment: what is taken, what is refused, and that they stay hidden."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holding leadership for good: whoever led is deposed, nobody is elected any more."""
+"""Holding leadership for good: the leader is deposed, and no other is elected any more."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_controller_elected_in_between_is_deposed_in_turn() -> None:
     server, store = _marked()
 
     class Contested(MemoryStore):
-        """Twice somebody is elected just before the key is put."""
+        """Twice another one is elected just before the key is put."""
 
         rivals: ClassVar[list[MemoryStore]] = []
 
@@ -79,7 +79,7 @@ def test_three_at_most_are_deposed_where_another_is_elected_each_time() -> None:
     server, store = _marked()
 
     class Lost(MemoryStore):
-        """Somebody is elected just before the key is put."""
+        """Another one is elected just before the key is put."""
 
         rivals: ClassVar[list[MemoryStore]] = []
 
@@ -99,7 +99,7 @@ def test_three_at_most_are_deposed_where_another_is_elected_each_time() -> None:
 
 
 def test_nothing_is_read_between_deposing_and_holding() -> None:
-    """Whoever stands by hears that nobody leads and reads: he comes too late."""
+    """A stand-by hears that there is no leader and reads: it is too late."""
     server, store = _marked()
 
     class Heard(MemoryStore):

@@ -88,7 +88,7 @@ def operate(world: World, chance: random.Random) -> str:
 
 
 def operate_by_admin(world: World, chance: random.Random) -> str:
-    """The same by the admin API: it may be refused, or done late, so what is his is known once it is committed."""
+    """By the admin API, which may refuse or be late; so the operator's value is known once it is committed."""
     topics = [name for name in world.topics() if name not in world.rig.committed.deleting]
     kind: MarkKind = "brokers"
     if topics and chance.random() < 0.4:

@@ -1,7 +1,7 @@
 """What is asked of a cluster while it is being broken: a table of weights and functions, so that more can be added.
 
 Each function takes a `World`, asks for one thing, and says what it asked for. Requests may be refused: by the rules, or
-because nobody leads. None is waited for.
+because there is no controller. None is waited for.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ def log_dir_notification(world: World) -> str:
 
 
 def allow_unclean(world: World) -> str:
-    """A topic may be led by whoever lives, from now on; told as Kafka's tools do."""
+    """A topic may be led by any live replica, from now on; set as by Kafka's tools."""
     topics = world.topics()
     if not topics:
         return create_topic(world)
@@ -263,7 +263,7 @@ def _append(world: World, prefix: str, value: object) -> str:
 
 
 def _put(world: World, key: str, value: object) -> str:
-    """Somebody else writes a key, whatever stands there."""
+    """Another client writes a key, whatever stands there."""
     other = MemoryStore(world.rig.server)
     row = world.rig.server.table.rows.get(key)
     other.commit([Put(key, json.dumps(value).encode(), ABSENT if row is None else Version(row[1]))], timeout_s=1)

@@ -22,7 +22,7 @@ T = TypeVar("T")
 class World:
     """`agenda`: what comes due at a time, mostly the end of a mishap. `asked`: every request with the process that was
     asked, since it must be answered as long as that lives. `trouble`, `work`: how likely a mishap and a request are,
-    per step. `allows_unclean`: somebody may allow unclean election for all topics."""
+    per step. `allows_unclean`: a client may allow unclean election for all topics."""
 
     rig: Rig
     trouble: float = 0.06
@@ -80,12 +80,12 @@ class World:
     # --- requests
 
     def node_to_ask(self) -> Node | None:
-        """Somebody who believes that he leads; there may be two."""
+        """A controller that believes to lead; there may be two."""
         leading = [node for node in self.rig.nodes.values() if node.is_active]
         return self.pick(leading) if leading else None
 
     def ask(self, what: str, call: Callable[[Admin], Future[Any]]) -> str:
-        """Ask whoever leads; what was asked, or that nobody leads."""
+        """Ask the active controller; what was asked, or that there is none."""
         node = self.node_to_ask()
         if node is None or node.controller is None:
             return f"{what}: nobody to ask"

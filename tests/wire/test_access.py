@@ -1,4 +1,4 @@
-"""Each API, asked by somebody who may do nothing, one who may describe, one who may alter."""
+"""Each API, from a client that may do nothing, one who may describe, one who may alter."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_metadata_leaves_out_what_may_not_be_described(served: Served) -> None:
     assert told("nobody", None) == {}
     assert told("orders", None) == {"orders": 0}
     assert told("describes", None) == {"bills": 0, "orders": 0}
-    assert told("nobody", named) == {"orders": 29, "bills": 29, "none": 29}  # nobody learns what there is
+    assert told("nobody", named) == {"orders": 29, "bills": 29, "none": 29}  # no client learns what exists
     assert told("orders", named) == {"orders": 0, "bills": 29, "none": 29}
     assert told("alters", named) == {"orders": 0, "bills": 0, "none": 3}
     bills = next(topic for topic in ask_metadata(served, "root", None).topics if topic.name == "bills")

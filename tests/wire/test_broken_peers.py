@@ -112,7 +112,7 @@ def test_what_breaks_connection_after_connection_ends_that_of_its_client() -> No
 
 
 def test_what_may_have_been_done_is_not_asked_again() -> None:
-    """Here it was: the client finds that when it asks anew."""
+    """Here it was: the client finds that when it asks again."""
     with broken(1) as (pair, breaking, client):
         with pytest.raises(AssertionError, match="hung up"):
             alter(client, 7)

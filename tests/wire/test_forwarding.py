@@ -316,7 +316,7 @@ def test_who_asked_is_believed_from_a_gateway_only_and_rights_are_those_of_the_o
                 told[name] = [topic.name for topic in client.ask(*METADATA, topics=None).topics]
                 assert alter(client, 7) == (0 if name == "root" else 29)
                 client.send(_framed_relay())
-                assert client.receive() is None  # nobody but a gateway may say who asked
+                assert client.receive() is None  # only a gateway may name the client
         assert told == {"nobody": [], "describes": ["orders"], "root": ["orders"]}
         assert pair.active.gateway.counts["relayed"] == 6
         with RawClient(pair.active.address) as client:  # the name of gateways has the secret of gateways

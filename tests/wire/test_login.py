@@ -1,4 +1,4 @@
-"""Who says who they are is let in, and nobody else."""
+"""A client with the right login gets in, and no other."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_wrong_password_gets_error_58_and_ends_the_connection(
         else:
             scram = ScramClient(name, password, mechanism)
             answer = client.ask(*AUTHENTICATE, 2, auth_bytes=scram.first_message())
-            assert answer.error_code == 0  # who is not there gets a salt like everybody
+            assert answer.error_code == 0  # an unknown user gets a salt like any other
             scram.process_server_first_message(bytes(answer.auth_bytes))
             answer = client.ask(*AUTHENTICATE, 2, auth_bytes=scram.final_message())
         assert answer.error_code == 58
@@ -139,7 +139,7 @@ def test_what_is_no_token_is_no_login(served: Served, token: bytes) -> None:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_long_names_and_passwords_are_refused_before_they_are_looked_at(mechanism: str) -> None:
-    """To normalise 500 kB takes half a second, in which nobody else is served. What may be in a file comes in, also
+    """To normalise 500 kB takes half a second, in which no other is served. What may be in a file comes in, also
     where SCRAM writes a byte of a name as three."""
     long, short, commas = "a" * 513, "a" * 512, "," * 512
     for name, password, is_taken in (

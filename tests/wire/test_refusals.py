@@ -50,7 +50,7 @@ def answered(client: RawClient) -> int:
 
 @pytest.fixture
 def without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No refusal is told as long as the test takes."""
+    """No refusal is answered as long as the test takes."""
     monkeypatch.setattr(refusals, "FIRST_S", 10_000.0)
 
 

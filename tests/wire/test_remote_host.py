@@ -58,7 +58,7 @@ def asked(peer: Peer, kind: Any) -> list[Any]:
 
 
 def states(peer: Peer) -> list[Any]:
-    """Every partition that the peer was told of by LeaderAndIsr, in order."""
+    """Every partition that the peer got by LeaderAndIsr, in order."""
     requests = asked(peer, m.LeaderAndIsrRequest)
     grouped = [p for request in requests for topic in request.topic_states or () for p in topic.partition_states]
     return grouped + [p for request in requests for p in request.ungrouped_partition_states or ()]

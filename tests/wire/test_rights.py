@@ -19,7 +19,7 @@ PRIVATE = {"remove_throttle": True, "validate_only": False}
 
 @pytest.fixture(scope="module")
 def denied() -> set[str]:
-    """The operations that nobody may do."""
+    """The operations that no client may do."""
     return set()
 
 

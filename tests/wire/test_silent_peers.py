@@ -99,7 +99,7 @@ class Frozen:
         until(lambda: self.silent.got)
 
     def fail_over(self) -> None:
-        """Whoever stands by leads; the silent one stays as it is."""
+        """The stand-by leads; the silent one stays as it is."""
         self.active.close()
         until(lambda: self.standby.controller.is_active)
 
@@ -115,7 +115,7 @@ def frozen(*, reads: bool = True, peers: dict[str, Any] | None = None, **options
 
 
 def send(client: RawClient, kind: Any, version: int, padding: int = 0, **fields: Any) -> None:
-    """A request, with bytes behind it that nobody looks at."""
+    """A request, with bytes behind it that are not read."""
     request = build(kind, version, fields)
     request.with_header(7, "raw")
     frame = bytes(request.encode(header=True)) + bytes(padding)
@@ -221,7 +221,7 @@ def test_the_silent_one_that_takes_nothing_more_is_given_up_in_time_and_not_coun
     with frozen(reads=False, peers={"answer_s": 0.3}) as cluster, RawClient(cluster.standby.address) as client:
         send_alter(client, 1, PADDING)
         assert client.receive() is None
-        until(lambda: cluster.standby.gateway.counts["unanswered"] == 1)  # nobody did it, nobody is left to do it
+        until(lambda: cluster.standby.gateway.counts["unanswered"] == 1)  # no gateway is left to do it
         assert cluster.lost == 0
         assert cluster.active.is_active
 

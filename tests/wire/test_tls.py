@@ -116,7 +116,7 @@ def _asked(served: Served, context: ssl.SSLContext) -> bytes:
 
 
 def test_a_context_serves_others_than_gateways(authority: Authority, ours: Signed) -> None:
-    """A host may give it to a server of its own, where nobody holds a failure back."""
+    """A host may give it to a server of its own, where no failure is delayed."""
     context = ssl.create_default_context(cafile=authority.file)
 
     async def exchanged(certificate: Signed | None) -> bytes:

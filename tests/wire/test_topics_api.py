@@ -58,7 +58,7 @@ def test_a_topic_is_created_by_counts_in_every_version(client: RawClient, versio
     assert (topic.name, topic.error_code) == (name, 0)
     if version >= 1:
         assert topic.error_message is None
-    assert set(partitions_of(client, name)) == {0, 1}  # what was answered is seen, by whoever asks next
+    assert set(partitions_of(client, name)) == {0, 1}  # what was answered is seen by the next request
     for partition in led(client, name).values():
         assert {RACKS[broker] for broker in partition.replica_nodes} == {"a", "b", "c"}
     if version >= 5:

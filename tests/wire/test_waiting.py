@@ -1,4 +1,4 @@
-"""Requests that wait: they keep nobody else waiting, and end when their client hangs up."""
+"""Requests that wait: they delay no other client, and end when their client hangs up."""
 
 from __future__ import annotations
 

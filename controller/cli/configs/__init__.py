@@ -73,7 +73,7 @@ _AT_ONCE: Final = 100  # a topic has some 35 settings with synonyms: answers sta
 
 
 def describe(cluster: Cluster, of: Entities, *, everything: bool, as_json: bool) -> None:
-    """Prints them. Raises Failed, also where only some could not be told."""
+    """Prints them. Raises Failed, also where only some could not be described."""
     told: list[dict[str, Any]] = []
     refused: dict[Resource, Refused] = {}
     wanted = resources(cluster, of)

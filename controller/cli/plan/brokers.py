@@ -90,7 +90,7 @@ def _retentions(cluster: Cluster, topics: Iterable[str], source: str, into: Gath
 
 
 def _retention(settings: Mapping[str, Setting]) -> int | None:
-    """Milliseconds; None where they are not told, or nothing is deleted by its age (compacted topics)."""
+    """Milliseconds; None where they are unknown, or nothing is deleted by its age (compacted topics)."""
     said, policy = settings.get(_RETENTION), settings.get(_CLEANUP)
     if said is None or said.value is None or (policy is not None and _DELETE not in (policy.value or "")):
         return None

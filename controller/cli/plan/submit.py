@@ -59,7 +59,7 @@ class _Teller:
     """What is printed meanwhile; `told` draws the bar."""
 
     as_json: bool
-    told: ToldTitle = lambda title, done, total: None  # noqa: ARG005 - nobody looks
+    told: ToldTitle = lambda title, done, total: None  # noqa: ARG005 - no bar is drawn
     is_dry: bool = False
     has_sent: bool = False
     running: int = 0
@@ -75,7 +75,7 @@ class _Teller:
         elif event.kind == "waiting" and event.text != self.said:
             self.said = event.text
             note(f"waiting: {event.text}")
-        elif event.kind == "told":
+        elif event.kind == "note":
             complain(event.text)
         elif event.kind in ("wave", "sent"):
             self._say_wave(event)

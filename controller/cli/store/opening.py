@@ -94,7 +94,7 @@ def bar(title: str, *, shown: bool = True) -> Iterator[Told]:
 def titled_bar(title: str, *, shown: bool) -> Iterator[ToldTitle]:
     """As `bar`, with a title that changes."""
     if not shown or is_quiet() or not sys.stderr.isatty():
-        yield lambda title, done, total: None  # noqa: ARG005 - nobody looks
+        yield lambda title, done, total: None  # noqa: ARG005 - no bar is drawn
         return
     from rich.console import Console  # noqa: PLC0415 - loaded where a bar is drawn
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415

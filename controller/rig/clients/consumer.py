@@ -1,7 +1,7 @@
 """A consumer of assigned partitions: it reads from their leaders, up to the high watermark.
 
 A read-only partition (KIP-694) is read as any other. An offline or deleted one is an error of that partition alone. If
-a log does not reach an offset any more, reading begins anew at the log's start (earliest).
+a log does not reach an offset any more, reading restarts at the log's start (earliest).
 
 A consumer group, and the committed offsets of groups: a broker's coordinator, as far as partitions are concerned.
 

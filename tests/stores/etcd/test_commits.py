@@ -117,7 +117,7 @@ def test_an_ephemeral_key_is_replaced_by_a_folder_in_one_commit(store: MetadataS
 def test_of_a_child_and_an_ephemeral_parent_that_race_only_one_is_made(
     store: MetadataStore, other: MetadataStore
 ) -> None:
-    """In each of 100 rounds, whoever comes second is refused."""
+    """In each of 100 rounds, the second is refused."""
     for number in range(100):
         made: list[str] = []
         barrier = threading.Barrier(2)

@@ -36,7 +36,7 @@ def test_commit_with_a_lost_reply_is_sent_again_and_resolved_by_the_store(
 
 
 def test_what_cannot_be_reached_for_long_is_given_up_and_counted(server: MemoryServer) -> None:
-    """What stands is told; a load that is resumed puts the rest."""
+    """What is written is reported; a load that is resumed puts the rest."""
     inner = MemoryStore(server)
     store = FaultStore(inner, [Rule(FailBefore(), nth=nth) for nth in range(4, 200)])
     ops: list[Op] = [Put(key, value, ABSENT) for key, value in VALUES.items()]
@@ -137,7 +137,7 @@ def test_once_its_guard_does_not_hold_nothing_more_is_applied_and_the_guard_is_n
 
 
 def test_without_patience_no_commit_is_sent_twice(server: MemoryServer) -> None:
-    """Whoever asked for that looks himself at what stands."""
+    """The caller of that looks at what is written."""
     store = FaultStore(MemoryStore(server), [Rule(LoseRequest(), nth=2)])
     with pytest.raises(BrokenOff) as caught:
         write_all(store, [Put(key, value, ABSENT) for key, value in VALUES.items()], in_flight=1, patience_s=0)

@@ -137,7 +137,7 @@ def test_a_store_whose_server_died_says_why_there_is_no_contact(own_server: Loca
 
 
 def test_who_is_refused_again_and_again_is_started_ever_later() -> None:
-    """Up to a bound; after it held out it begins anew."""
+    """Up to a bound; after it held out it restarts."""
     revival, now_s, pauses = Revival(), 100.0, []
     for _ in range(7):
         pauses.append(revival.pause_s(now_s))

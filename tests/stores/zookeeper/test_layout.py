@@ -219,7 +219,7 @@ def test_a_chroot_below_an_ephemeral_key_cannot_be_written_to(raw: KazooClient, 
 
 
 def test_a_sequence_goes_on_as_the_servers_own_does(store: MetadataStore, raw: KazooClient, chroot: str) -> None:
-    """Whoever puts the next child, by number or as a sequential node, and whatever was deleted; the parent has no
+    """For every writer of the next child, by number or as a sequential node, and after any deletion; the parent has no
     data, as Kafka's has none."""
     parent = "/config/changes"
 
