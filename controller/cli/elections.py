@@ -69,7 +69,7 @@ _WHICH: Final = {"topic": "topic", "all_topic_partitions": "all-topic-partitions
 
 @command(
     "leader-election",
-    example="kedge leader-election --bootstrap-server localhost:9092 \\\n"
+    example="kedge kafka leader-election --bootstrap-server localhost:9092 \\\n"
     "    --election-type preferred --all-topic-partitions",
 )
 @option(

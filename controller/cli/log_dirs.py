@@ -67,7 +67,7 @@ def _error(code: int) -> str | None:
     return _ERRORS.get(code, f"error {code}") if code else None
 
 
-@command("log-dirs", example="kedge log-dirs --bootstrap-server localhost:9092 --describe")
+@command("log-dirs", example="kedge kafka log-dirs --bootstrap-server localhost:9092 --describe")
 @option("--describe", is_flag=True, help="Print the directories and their replicas. Required.")
 @option("--broker-list", metavar="ID[,...]", none="all live brokers", help="Brokers to describe.")
 @option("--topic-list", metavar="NAME[,...]", none="all", help="Topics to describe.")

@@ -95,8 +95,9 @@ STORE: Final = Group(
 )
 PLAN: Final = Group(
     "Plan reassignments from snapshots, and submit them in waves.",
-    "The steps are collect, a plan such as drain, waves, export and submit. TABLES is the folder of tables that the "
-    "commands share.\n\n"
+    "The steps are collect, a plan such as drain, waves, export and submit. A snapshot is the state of a cluster at "
+    "one time; a wave is the part of a plan that runs at once. TABLES is the folder of tables that the commands "
+    "share.\n\n"
     "Exit code: 0 done; 1 done with findings (refused moves, violations, quarantined rows); 2 the input cannot be "
     "used.",
     _commands(

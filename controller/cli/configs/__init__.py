@@ -138,7 +138,7 @@ def _types(_context: click.Context, _option: click.Parameter, begun: str) -> lis
     return [type_ for type_ in TYPES if type_.startswith(begun)]
 
 
-@command("configs", example="kedge configs --bootstrap-server localhost:9092 --describe --topic orders")
+@command("configs", example="kedge kafka configs --bootstrap-server localhost:9092 \\\n    --describe --topic orders")
 @action("--describe", "Print configs.")
 @action("--alter", "Set and delete configs of one entity.")
 @group(

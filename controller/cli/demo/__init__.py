@@ -60,10 +60,10 @@ def demo(
     """Watch a simulated cluster move partitions while controllers fail.
 
     Real controllers and simulated brokers in virtual time: they take over the metadata of a Kafka cluster, empty a
-    broker while a controller dies, throttle a move, and reduce a topic. Nothing listens.
+    broker while a controller dies, throttle a move, and reduce a topic. No port is opened.
 
-    URL is memory:, zookeeper://HOST:PORT/CHROOT or etcd://HOST:PORT/PREFIX. The demo needs an empty --root there, and
-    removes its keys at the end.
+    URL is memory:, zookeeper://HOST:PORT/CHROOT or etcd://HOST:PORT/PREFIX. The key --root must
+    not exist there; it is removed at the end.
 
     Exit code: 0 no record was lost; 1 records were lost, or the store failed; 2 the input cannot be used; 130 or 143
     ended by Ctrl-C or SIGTERM.

@@ -92,7 +92,9 @@ _THROTTLE_MIN: Final = 1024  # a broker that copies at less is one of which the 
 @command("waves", example="kedge plan waves tables --name drain --throttle 50MB")
 @option("--name", metavar="NAME", required=True, help="Plan to cut.")
 @option("--throttle", "throttle_bps", type=Amount(), none="the free network", help="Bytes per second of a broker.")
-@option("--per-broker", type=_COPIES, metavar="N", default=_DEFAULT.per_broker, help="Count of copies at once.")
+@option(
+    "--per-broker", type=_COPIES, metavar="N", default=_DEFAULT.per_broker, help="Count of copies at once on a broker."
+)
 @option("--one-at-a-time", is_flag=True, help="Add the new replicas of a partition one by one.")
 @option("--disk-ceiling", default=_DEFAULT.disk_ceiling, help="Share of a disk that may be full meanwhile.")
 @option("--network-share", default=_DEFAULT.network_share, help="Share of a broker's network to use.")

@@ -18,7 +18,8 @@ from typing import Any, Final
 import attrs
 import click
 
-from controller.cli.kafka import Endpoint, Failed, connected, endpoint_options
+from controller.cli.kafka import Endpoint, Failed, connected
+from controller.cli.kafka.options import endpoint_or
 from controller.cli.options import CONNECTION, command, group, json_option, option, plain_option, quiet_option
 from controller.cli.plan.options import dry_run_option
 from controller.cli.plan.running import say_json
@@ -111,7 +112,7 @@ def _title(event: Event) -> str:
     option("--timeout", type=Duration(), none="no limit", help="Time limit of a wave: 90s, 15m or 2h."),
     option("--poll", type=Duration(), default="1s", help="Time between two requests for the state."),
 )
-@endpoint_options
+@endpoint_or("Required without --store.")
 @group(
     CONNECTION,
     option(

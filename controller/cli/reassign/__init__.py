@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from controller.cli.kafka import Endpoint, Whole, action, connected, ending, endpoint_options
-from controller.cli.kafka.options import checked_servers, parse_brokers
+from controller.cli.kafka import Endpoint, Whole, action, connected, ending
+from controller.cli.kafka.options import checked_servers, endpoint_options, parse_brokers
 from controller.cli.options import CONNECTION, OUTPUT, command, group, json_option, option, quiet_option
 from controller.cli.reassign.execute import cancel, execute
 from controller.cli.reassign.plan import Wanted, generate, read_plan, read_topics
@@ -69,7 +69,7 @@ _FILE: Final = click.Path(path_type=Path)
 
 @command(
     "reassign-partitions",
-    example="kedge reassign-partitions --bootstrap-server localhost:9092 --execute \\\n"
+    example="kedge kafka reassign-partitions --bootstrap-server localhost:9092 --execute \\\n"
     "    --reassignment-json-file plan.json --throttle 50000000",
 )
 @action("--generate", "Propose a plan for topics on a list of brokers.")

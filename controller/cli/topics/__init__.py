@@ -63,7 +63,7 @@ _EITHER: Final = (
 )
 
 
-@command("topics", example="kedge topics --bootstrap-server localhost:9092 --create --topic orders")
+@command("topics", example="kedge kafka topics --bootstrap-server localhost:9092 --create --topic orders")
 @action("--create", "Create a topic.")
 @action("--alter", "Change the number of partitions of topics. Fewer only on Kedge.")
 @action("--delete", "Delete topics.")
@@ -94,7 +94,7 @@ _EITHER: Final = (
     option("--under-min-isr-partitions", is_flag=True, help="ISR smaller than min.insync.replicas."),
     option("--at-min-isr-partitions", is_flag=True, help="ISR as large as min.insync.replicas."),
     option("--topics-with-overrides", is_flag=True, help="Topics with configs of their own."),
-    option("--partition-size-limit-per-response", type=_COUNT, metavar="N", help="Ignored count, as Kafka's tool has."),
+    option("--partition-size-limit-per-response", type=_COUNT, metavar="N", help="Ignored count: Kafka's tool has it."),
 )
 @endpoint_options
 @json_option()
