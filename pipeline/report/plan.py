@@ -77,7 +77,8 @@ def _changes(said: dict[str, Any]) -> str:
         return f"{of_partitions(said['partitions_changed'])} could be removed"
     if not said["partitions_changed"]:
         return "there is nothing to do" if said["complete"] else "the whole request was refused"
-    changed = f"it changes {of_partitions(said['partitions_changed'])}"
+    count = said["partitions_changed"]
+    changed = f"{of_partitions(count)} {'changes' if count == 1 else 'change'}"
     if not said["replicas_copied"]:
         return f"{changed}, and no data is copied"
     if said["bytes_copied"] is None:

@@ -85,7 +85,7 @@ def test_a_snapshot_goes_all_the_way_to_an_export(tmp_path: Path, inputs: dict[s
     assert all(1 not in entry["replicas"] for entry in entries)
     assert (out / "plan.json").read_bytes() == (tmp_path / "plan.json").read_bytes()
     assert (out / "throttles/wave-0001.json").exists()
-    assert "This plan empties broker 1: it changes 4 partitions" in (out / "report.html").read_text()
+    assert "This plan empties broker 1: 4 partitions change" in (out / "report.html").read_text()
     assert "report.html" in json.loads((out / "manifest.json").read_bytes())["files"]
 
 

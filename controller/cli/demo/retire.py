@@ -77,7 +77,7 @@ class Retirement:
         before = spread(self.partitions())
         plan = plan_drain(self.partitions(), self.leaving, self.racks)
         self.widened = widen(plan, self.partitions(), self.leaving, self.racks, 2)
-        self.screen.say(f"Plan: broker {self.leaving} leaves, {counted(len(plan), 'move')}.")
+        self.screen.say(f"Plan: broker {self.leaving} leaves, {len(plan)} partitions move.")
         self._show_plan(plan)
         self.rig.reassign(plan)
         self._drain(plan)

@@ -55,7 +55,7 @@ def _take_over(
     )
     screen.say(f"Simulated brokers join: {_listed(brokers)}.")
     epoch = controller_of(rig.nodes[101]).controller_epoch
-    screen.say(f"Kedge took over with controller epoch {epoch}; {counted(len(moves), 'running move')}:")
+    screen.say(f"Kedge took over with controller epoch {epoch}; {len(moves)} moves are running:")
     screen.table(
         ("partition", "replicas", "target", "in sync", "waiting on"),
         [
