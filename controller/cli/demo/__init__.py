@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import click
 
+from controller.cli.demo.reduce import ReducedTopic
 from controller.cli.demo.retire import Retirement
 from controller.cli.demo.screen import Plain, Rich, Screen, Silent
-from controller.cli.demo.shrink import Shrinking
 from controller.cli.demo.stage import ROOT, Ended, Interrupted, Stage, ended_by_sigterm, staged
 from controller.cli.demo.stage import clean as remove_what_is_left
 from controller.cli.demo.takeover import take_over
@@ -122,7 +122,7 @@ def _acts(racks: dict[int, str | None], tree: Any, seed: int, screen: Screen, pl
         throttled = ThrottledMove(racks, seed, screen, server).run()
     screen.act("5. Fewer partitions")
     with place.server("shrink") as server:
-        shrunk = Shrinking(racks, seed, screen, server).run()
+        shrunk = ReducedTopic(racks, seed, screen, server).run()
     told = {"takeover": takeover, "retirement": result, "throttle": throttled, "shrink": shrunk}
     return {"store": place.url, "seed": seed, **told}
 

@@ -25,7 +25,7 @@ DEADLINE_MS: Final = 120_000
 
 
 @attrs.define(eq=False)
-class Shrinking:
+class ReducedTopic:
     """The cluster of the act."""
 
     racks: Mapping[int, str | None]
