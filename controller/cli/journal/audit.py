@@ -18,6 +18,7 @@ from controller.cli.engines import (
     Engine,
     export_option,
     journals_in,
+    need_one,
     of_cluster,
     options,
     out_option,
@@ -91,8 +92,8 @@ def audit(
         run_follow(Wanted(paths, checkpoint, cluster, out, as_json, once), engine)
     chosen = settled(engine)
     files = of_cluster(journals_in(paths), cluster)
-    if report is not None and len(files) > 1:
-        fail(f"--report: expected one cluster, got {len(files)}; choose one with --cluster: {', '.join(files)}")
+    if report is not None:
+        need_one("--report", files)
     need_file(report)
     need_folder(out)
     if out is not None:

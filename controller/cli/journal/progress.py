@@ -14,6 +14,7 @@ from controller.cli.engines import (
     Engine,
     export_option,
     journals_in,
+    need_one,
     of_cluster,
     options,
     out_option,
@@ -86,8 +87,8 @@ def progress(
     files = journals_in(paths)
     if samples is None or len(files) > 1:  # else a cluster may be named of the samples alone
         files = of_cluster(files, cluster)
-    if exports and len(files) > 1:
-        fail(f"--export: expected one cluster, got {len(files)}; choose one with --cluster: {', '.join(files)}")
+    if exports:
+        need_one("--export", files)
     need_folder(out)
     if samples is not None or out is not None:
         need("pipeline")

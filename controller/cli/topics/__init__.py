@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import attrs
 import click
 
 from controller.cli.kafka import Endpoint, Whole, action, connected, ending, endpoint_options
@@ -159,22 +160,10 @@ def _asked(given: dict[str, Any]) -> Asked:
         assignment = None if given["replica_assignment"] is None else parse_assignment(given["replica_assignment"])
     except ValueError as error:
         raise click.UsageError(f"--replica-assignment: {error}") from None
-    return Asked(
-        topic=given["topic"],
-        topic_id=given["topic_id"],
-        partitions=given["partitions"],
-        replication_factor=given["replication_factor"],
-        assignment=assignment,
-        configs=_configs(given["config"]),
-        if_exists=given["if_exists"],
-        if_not_exists=given["if_not_exists"],
-        ignore_racks=given["ignore_racks"],
-        exclude_internal=given["exclude_internal"],
-        delayed=given["delete_partitions_delay"],
-        yes=given["yes"],
-        shows=next((_option(name) for name in _SHOWS if given[name]), None),
-        as_json=given["as_json"],
-    )
+    shows = next((_option(name) for name in _SHOWS if given[name]), None)
+    same = {field.name: given[field.name] for field in attrs.fields(Asked) if field.name in given}
+    configs, delayed = _configs(given["config"]), given["delete_partitions_delay"]
+    return Asked(**same, assignment=assignment, configs=configs, delayed=delayed, shows=shows)
 
 
 def _configs(given: tuple[str, ...]) -> dict[str, str]:
