@@ -13,6 +13,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -97,6 +98,14 @@ def fail(text: str) -> NoReturn:
     """One line on stderr, and exit code 2: the input cannot be used."""
     say(text)
     sys.exit(2)
+
+
+def utc(ms: int, timespec: str = "seconds") -> str:
+    """A time as text; the number itself where there is no such time. `timespec`: as of `datetime.isoformat`."""
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC).replace(tzinfo=None).isoformat(timespec=timespec) + "Z"
+    except (ValueError, OverflowError, OSError):
+        return str(ms)
 
 
 def ids(names: Iterable[object]) -> str:
@@ -212,3 +221,19 @@ class Amount(click.ParamType[int]):
         if found is None:
             self.fail(f"{value!r:.80} is not a number of bytes such as 123, 5GiB or 1.5GB", param, ctx)
         return found
+
+
+_DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)\s*([smhd]?)")
+_SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+class Duration(click.ParamType[float]):
+    """Seconds: 90, 90s, 15m, 2h, 1d."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = _DURATION.fullmatch(str(value))
+        if found is None or float(found[1]) == 0:
+            self.fail(f"{value!r:.80} is not a duration such as 90s, 15m or 2h", param, ctx)
+        return float(found[1]) * _SECONDS[found[2]]

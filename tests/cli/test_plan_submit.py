@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from controller.admin import Admin
-from controller.cli.plan.submit import Duration
+from controller.cli.printing import Duration
 from controller.cli.root import kedge
 from pipeline.stages.export import export
 from pipeline.tables.arrow import from_rows

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -23,7 +22,7 @@ from controller.cli.engines import (
 )
 from controller.cli.extras import need
 from controller.cli.options import command, json_option, option, quiet_option
-from controller.cli.printing import compact, fail, need_folder, of_system, one_line, print_by_cluster, say
+from controller.cli.printing import compact, fail, need_folder, of_system, one_line, print_by_cluster, say, utc
 from controller.cli.store.opening import bar
 from controller.model.plural import counted
 from pipeline.amounts import duration
@@ -173,16 +172,9 @@ def _cells(move: Move) -> tuple[str, ...]:
         f"{move.joined}/{len(move.adding)}",
         compact(move.waiting_on),
         copied,
-        _time(move.started_ms),
-        "" if move.eta_ms is None else _time(move.eta_ms),
+        utc(move.started_ms),
+        "" if move.eta_ms is None else utc(move.eta_ms),
     )
-
-
-def _time(ms: int) -> str:
-    try:
-        return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    except (ValueError, OverflowError, OSError):
-        return str(ms)
 
 
 def conclude(found: Mapping[str, Progress]) -> None:
@@ -202,7 +194,7 @@ def _sum(found: Progress, whose: str) -> None:
     ratios = sorted(one.ratio for one in found.calibration)
     learned = f"; real over predicted time: median {ratios[len(ratios) // 2]:g}" if ratios else ""
     counts = f"{counted(running, 'running move')}, {len(found.stuck)} stuck; {len(found.moves) - running} ended"
-    say(f"{whose}as of {_time(found.as_of_ms)}: {counts}{learned}{said_of(found.waves)}")
+    say(f"{whose}as of {utc(found.as_of_ms)}: {counts}{learned}{said_of(found.waves)}")
 
 
 _COLUMNS = ("plan", "wave", "moves", "bytes", "expected", "took", "real/expected", "verdict")

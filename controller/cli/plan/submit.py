@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,7 +22,7 @@ from controller.cli.kafka.options import endpoint_or
 from controller.cli.options import CONNECTION, command, group, json_option, option, plain_option, quiet_option
 from controller.cli.plan.options import dry_run_option
 from controller.cli.plan.running import say_json
-from controller.cli.printing import clean, confirm, fail, note, of_system, one_line, without_place
+from controller.cli.printing import Duration, clean, confirm, fail, note, of_system, one_line, without_place
 from controller.cli.printing import say as complain
 from controller.cli.store.opening import ToldTitle, opened, titled_bar
 from controller.model.plural import counted
@@ -35,24 +34,10 @@ from pipeline.submit import submit as hand_over
 from pipeline.submit.exported import read_export
 from stores import StoreError, public_url
 
-_DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)\s*([smhd]?)")
-_SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 _IN_MEMORY: Final = (
     "expected a store that other processes see; the controller of a memory store reads its file only when it starts: "
     "call pipeline.submit.submit in the process of that controller"
 )
-
-
-class Duration(click.ParamType[float]):
-    """Seconds: 90, 90s, 15m, 2h, 1d."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found = _DURATION.fullmatch(str(value))
-        if found is None or float(found[1]) == 0:
-            self.fail(f"{value!r:.80} is not a duration such as 90s, 15m or 2h", param, ctx)
-        return float(found[1]) * _SECONDS[found[2]]
 
 
 @attrs.define
