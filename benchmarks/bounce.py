@@ -1,4 +1,4 @@
-"""Takeover after every broker registered anew: the same tree and hosts as `load`, twice in one sitting. First nobody
+"""Takeover after every broker registered again: the tree and hosts of `load`, twice in one sitting. First no broker
 bounced, then all ten did, each under another broker epoch than the last admitted one."""
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def looked(controller: Controller, looks: int) -> None:
 
 
 def counted(content: str) -> None:
-    """Beside what a walk over all partitions would cost whoever asks."""
+    """Beside what a walk over all partitions would cost the caller."""
     rows = [p for made in topics_of(content, ROWS // PARTITIONS, PARTITIONS, BROKERS) for p in made.partitions]
     packed = Rows()
     for row in rows:

@@ -67,7 +67,7 @@ def _move(source: Place, target: Place) -> tuple[int, dict[str, float]]:
 
 
 def _raise(after: Controller, times: dict[str, float]) -> None:
-    """It leads, has raised every leader epoch, and has told every broker."""
+    """It leads, has raised every leader epoch, and has sent it to every broker."""
     while not after.is_active:
         after.poll_once()
     times["leads"] = time.perf_counter()

@@ -21,7 +21,7 @@ ASKED_S = 0.02
 
 
 class JoiningHost(QuietHost):
-    """Leaders that report every target in sync as soon as they are told of it."""
+    """Leaders that report every target in sync as soon as they hear of it."""
 
     def __init__(self) -> None:
         self.controller: Controller

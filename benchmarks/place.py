@@ -37,7 +37,7 @@ class Place:
     name: str
     version: str
     filled: bool
-    """Whether it holds a cluster of somebody else's."""
+    """Whether it holds a cluster of another program."""
     conditions: Conditions
     _first: MetadataStore
     _stack: ExitStack

@@ -22,7 +22,7 @@ class Process:
         self.broker_id = broker_id
 
     def start(self) -> None:
-        """From here on it is called, so whoever sends to it must find it in `cluster`."""
+        """From here on it is called, so a sender must find it in `cluster`."""
         self.controller.start()
         self.controller.register_broker(BrokerRegistration(self.broker_id, rack=f"rack-{self.broker_id % 3}"))
 

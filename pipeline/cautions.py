@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from controller.model.plural import counted
 from pipeline.amounts import amount, duration
 
 LONG_S: Final = 30 * 86_400  # a longer wave is useless: its partitions cannot be changed meanwhile
@@ -35,7 +36,7 @@ def ratio_words(before: float | None, after: float | None, form: str = "{:.4f} b
 
 
 def of_partitions(count: int) -> str:
-    return "1 partition" if count == 1 else f"{count:,} partitions"
+    return counted(count, "partition", ",")
 
 
 def of_plan(said: Mapping[str, Any]) -> list[str]:

@@ -5,8 +5,8 @@ Runs under a Python in which nothing is installed, so it imports the standard li
 Rules
 * A stamp in `.venv` says what was installed for which checkout by which Python. The same again is not installed twice.
 * Another setup.cfg or build system: install again, into the same environment.
-* Another Python, or a checkout that was copied or moved: begin anew, because the scripts in `.venv/bin` and the link to
-  the checkout hold absolute paths, and a copy would test the original.
+* Another Python, or a checkout that was copied or moved: it is made again, because the scripts in `.venv/bin` and the
+  link to the checkout hold absolute paths, and a copy would test the original.
 * The stamp is written last, so an install that was interrupted is done again.
 * Environments of other Pythons are in `build`, and hold what the fast tests need: everything but Spark.
 """

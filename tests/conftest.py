@@ -20,7 +20,7 @@ pytest_plugins = [
 ]
 
 # A shell starts its background jobs with SIGINT ignored, and children inherit that: tests that interrupt a child would
-# wait for ever. A signal that has a handler begins anew in a child.
+# wait for ever. A signal that has a handler is reset in a child.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Tests say where they mean Spark: a JVM takes seconds to start.

@@ -1,7 +1,7 @@
 """A real Kafka cluster for tests: three brokers with racks a, b, c and one controller (KRaft), a process each.
 
 The fixture `kafka_cluster` is one for the whole session, started when the first test asks for it; tests take topics of
-their own. Three listeners a broker: PLAINTEXT (nobody is asked who he is, and may do everything), SASL (PLAIN and
+their own. Three listeners a broker: PLAINTEXT (no login, every client may do everything), SASL (PLAIN and
 SCRAM; users of USERS), TLS (a certificate of `ca`). Where it cannot be had, the tests that ask for it fail with what is
 missing.
 """

@@ -174,7 +174,7 @@ def foreign(term: ReplayedTerm, row: Row) -> None:
             _running(term, move)
         term.topics[word(row, "topic")] = topic_id
         term.counts[word(row, "topic")] = len(listed(said, "assignments"))
-    elif "partition" in row:  # the key is written again, possibly after a deletion: its epoch as a key begins anew
+    elif "partition" in row:  # the key is written again, possibly after a deletion: its epoch as a key restarts
         held = term.partitions.get((word(row, "topic"), number(row, "partition")))
         if held is not None:
             term.stand(attrs.evolve(held, partition_epoch=None))

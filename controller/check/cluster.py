@@ -70,7 +70,7 @@ def tree_format(tree: Tree) -> Iterator[Finding]:
 
 def registrations(tree: Tree) -> Iterator[Finding]:
     if not tree.registered and tree.topics:
-        yield find("nobody-registered", keys.BROKER_IDS, "no broker is registered: liveness is not checked")
+        yield find("no-broker", keys.BROKER_IDS, "no broker is registered: liveness is not checked")
     for broker_id, entry in tree.registered.items():
         if entry.owner is None:
             what = f"the registration of {broker_id} belongs to no session"

@@ -1,7 +1,7 @@
 """Findings as values, and the table of their kinds.
 
-* error: nobody leads over this as it stands, or what must never happen has happened (the invariants of the design).
-* warning: left behind or overdue; somebody should look.
+* error: no controller leads over this as it is, or what must never happen has happened (the invariants of the design).
+* warning: left behind or overdue; an operator should look.
 * note: as it may be for a while, and goes by itself, or is worth knowing. What is due but waits for a controller or a
   broker that is not there is a note, whatever its kind.
 """
@@ -73,7 +73,7 @@ class Report:
 
 
 def find(kind: str, key: str, what: str, expected: object = "", got: object = "", *, due: bool = True) -> Finding:
-    """A finding; a note where it is not `due`, since nobody is there who could have mended it."""
+    """A finding; a note where it is not `due`, since no controller or broker is there that could have mended it."""
     return Finding(KINDS[kind].severity if due else "note", key, kind, what, _text(expected), _text(got))
 
 
@@ -140,7 +140,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "token-missing": Kind("warning", "Kedge has led here, and /kedge/commit is missing"),
     "never-led": Kind("note", "no controller of Kedge has led here"),
     "format-newer": Kind("error", "/kedge/format requires a newer controller: this one would only stand by"),
-    "nobody-registered": Kind("note", "no broker is registered: rules about live brokers are not checked"),
+    "no-broker": Kind("note", "no broker is registered: rules about live brokers are not checked"),
     "registration-stays": Kind("warning", "a registration belongs to no session, so its broker never dies"),
     "admitted-ahead": Kind("error", "a broker was admitted under a later registration than it has"),
     "not-admitted": Kind("warning", "a registered broker is not admitted, or under an earlier registration"),

@@ -10,8 +10,7 @@ import click
 
 from controller.cli.kafka import Endpoint, Whole, connected, ending, endpoint_options
 from controller.cli.kafka.errors import Failed, Refused, dumped, named, refused_json
-from controller.cli.kafka.json_files import items, parse_object, partition_of, read_bytes, repeated
-from controller.cli.kafka.options import PROPERTIES
+from controller.cli.kafka.options import PROPERTIES, items, parse_object, partition_of, read_bytes, repeated
 from controller.cli.kafka.values import ElectionType
 from controller.cli.options import CONNECTION, command, group, json_option, option, quiet_option
 from controller.cli.printing import confirm
@@ -70,7 +69,7 @@ _WHICH: Final = {"topic": "topic", "all_topic_partitions": "all-topic-partitions
 
 @command(
     "leader-election",
-    example="kedge leader-election --bootstrap-server localhost:9092 \\\n"
+    example="kedge kafka leader-election --bootstrap-server localhost:9092 \\\n"
     "    --election-type preferred --all-topic-partitions",
 )
 @option(

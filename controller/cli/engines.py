@@ -175,6 +175,12 @@ def of_cluster(found: Mapping[str, Sequence[Path]], cluster: str | None) -> Mapp
     return {cluster: found[cluster]}
 
 
+def need_one(option: str, found: Mapping[str, Sequence[Path]]) -> None:
+    """Exits with 2 where there are several clusters, which the option cannot take."""
+    if len(found) > 1:
+        fail(f"{option}: expected one cluster, got {len(found)}; choose one with --cluster: {', '.join(found)}")
+
+
 @contextmanager
 def spark(engine: Engine) -> Iterator[Any]:
     """The active session of Spark, or one with these options. Exits with 2 where there is none."""

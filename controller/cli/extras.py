@@ -30,5 +30,5 @@ def need(extra: str) -> None:
 
 
 def _is_there(module: str) -> bool:
-    # None in sys.modules forbids an import, as tests and embedders do.
+    # None in sys.modules forbids an import, as tests and hosts do.
     return sys.modules[module] is not None if module in sys.modules else find_spec(module) is not None

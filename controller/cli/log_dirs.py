@@ -10,10 +10,10 @@ import click
 
 from controller.cli.kafka import Endpoint, connected, ending, endpoint_options
 from controller.cli.kafka.errors import Failed, dumped
-from controller.cli.kafka.json_files import parse_brokers
+from controller.cli.kafka.options import parse_brokers
 from controller.cli.kafka.values import Description
 from controller.cli.options import command, json_option, option, quiet_option
-from controller.cli.printing import confirm
+from controller.cli.printing import confirm, ids
 
 if TYPE_CHECKING:
     from controller.cli.kafka.cluster import Cluster
@@ -34,7 +34,7 @@ def describe_dirs(
     gone = sorted(set(brokers or ()) - set(live))
     if gone:
         raise Failed(
-            f"The given brokers do not exist from --broker-list: {_ids(gone)}. Current existent brokers: {_ids(live)}"
+            f"The given brokers do not exist from --broker-list: {ids(gone)}. Current existent brokers: {ids(live)}"
         )
     if topics is not None and (unknown := sorted(set(topics) - cluster.topics(topics).keys())):
         raise Failed(f"The given topics do not exist from --topic-list: {','.join(unknown)}")
@@ -43,7 +43,7 @@ def describe_dirs(
         confirm("Querying brokers for log directories information")
     found = {broker: cluster.log_dirs(broker) for broker in asked}
     if not as_json:
-        confirm(f"Received log directory information from brokers {_ids(asked)}")
+        confirm(f"Received log directory information from brokers {ids(asked)}")
     click.echo(dumped({"brokers": [_broker(b, said, topics) for b, said in found.items()], "version": 1}))
 
 
@@ -67,11 +67,7 @@ def _error(code: int) -> str | None:
     return _ERRORS.get(code, f"error {code}") if code else None
 
 
-def _ids(brokers: Sequence[int]) -> str:
-    return ",".join(map(str, brokers))
-
-
-@command("log-dirs", example="kedge log-dirs --bootstrap-server localhost:9092 --describe")
+@command("log-dirs", example="kedge kafka log-dirs --bootstrap-server localhost:9092 --describe")
 @option("--describe", is_flag=True, help="Print the directories and their replicas. Required.")
 @option("--broker-list", metavar="ID[,...]", none="all live brokers", help="Brokers to describe.")
 @option("--topic-list", metavar="NAME[,...]", none="all", help="Topics to describe.")

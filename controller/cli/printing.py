@@ -13,6 +13,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -29,6 +30,7 @@ QUIET: Final = "controller.cli.quiet"
 """Where click's context keeps whether --quiet is given."""
 _WIDTH_MAX: Final = 100_000
 _LINE_CHARACTERS_MAX: Final = 500
+_VALUE_CHARACTERS_MAX: Final = 400
 _UNWRITABLE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE)
 _PLACE: Final = re.compile(r"(?:zookeeper|etcd)://[^\s?]*[^\s?:]: |(?:memory|etcd): ")
 _AT_PLACE: Final = re.compile(r" at etcd://[^\s?]*[^\s?:](?=: |$)")
@@ -98,6 +100,19 @@ def fail(text: str) -> NoReturn:
     sys.exit(2)
 
 
+def utc(ms: int, timespec: str = "seconds") -> str:
+    """A time as text; the number itself where there is no such time. `timespec`: as of `datetime.isoformat`."""
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC).replace(tzinfo=None).isoformat(timespec=timespec) + "Z"
+    except (ValueError, OverflowError, OSError):
+        return str(ms)
+
+
+def ids(names: Iterable[object]) -> str:
+    """`1,2,3`, as Kafka's tools list ids and names."""
+    return ",".join(map(str, names))
+
+
 def compact(value: object) -> str:
     """JSON on one line, without blanks."""
     return json.dumps(value, separators=(",", ":"), default=str)
@@ -133,6 +148,15 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         console.print(table)
     else:
         print_unfolded(console, table)
+
+
+def print_pairs(rows: Iterable[tuple[str, str]], *, plain: bool = False) -> None:
+    """A line for each name and its value, aligned or, `plain`, separated by a tab."""
+    listed = list(rows)
+    width = max(len(name) for name, _ in listed)
+    for name, value in listed:
+        shown = shortened(clean(value), _VALUE_CHARACTERS_MAX)
+        click.echo(f"{name}\t{shown}" if plain else f"{name.ljust(width)}  {shown}")
 
 
 def print_by_cluster(columns: Sequence[str], rows: Mapping[str, Sequence[tuple[str, ...]]]) -> None:
@@ -197,3 +221,19 @@ class Amount(click.ParamType[int]):
         if found is None:
             self.fail(f"{value!r:.80} is not a number of bytes such as 123, 5GiB or 1.5GB", param, ctx)
         return found
+
+
+_DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)\s*([smhd]?)")
+_SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+class Duration(click.ParamType[float]):
+    """Seconds: 90, 90s, 15m, 2h, 1d."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = _DURATION.fullmatch(str(value))
+        if found is None or float(found[1]) == 0:
+            self.fail(f"{value!r:.80} is not a duration such as 90s, 15m or 2h", param, ctx)
+        return float(found[1]) * _SECONDS[found[2]]

@@ -88,6 +88,7 @@ def _version() -> str:
 def kedge() -> None:
     """Run, administer and audit Kafka-style clusters with an embeddable controller.
 
+    `kedge demo` shows what a controller does, and `kedge serve` runs a cluster to try the other commands on.
     `kedge COMMAND --help` describes a command. Exit code: 0 done; 1 not done, or findings; 2 the options or the input
     cannot be used.
     """

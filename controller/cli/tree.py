@@ -95,8 +95,9 @@ STORE: Final = Group(
 )
 PLAN: Final = Group(
     "Plan reassignments from snapshots, and submit them in waves.",
-    "The steps are collect, a plan such as drain, waves, export and submit. TABLES is the folder of tables that the "
-    "commands share.\n\n"
+    "The steps are collect, a plan such as drain, waves, export and submit. A snapshot is the state of a cluster at "
+    "one time; a wave is the part of a plan that runs at once. TABLES is the folder of tables that the commands "
+    "share.\n\n"
     "Exit code: 0 done; 1 done with findings (refused moves, violations, quarantined rows); 2 the input cannot be "
     "used.",
     _commands(
@@ -117,7 +118,7 @@ PLAN: Final = Group(
             "export": ("stages", "Write a plan as JSON files of Kafka, with a rollback for each wave."),
             "submit": ("submit", "Run an exported plan wave by wave on a cluster."),
             "compare": ("compare", "Compare the plans of earlier snapshots."),
-            "run": ("run", "Check, plan, cut and export every cluster that a policy file names."),
+            "run": ("stages", "Check, plan, cut and export every cluster that a policy file names."),
         },
         "pipeline",
     ),
@@ -135,7 +136,7 @@ ROOT: Final[Mapping[str, Command | Group]] = {
     ),
     "demo": Command(
         "Watch a simulated cluster move partitions while controllers fail.",
-        "controller.cli.demo.command",
+        "controller.cli.demo",
         "demo",
     ),
     "kafka": KAFKA,

@@ -3,8 +3,8 @@
 They are read and left, since brokers read them as well. What was seen 15 minutes ago is deleted when something is
 looked at again, as Kafka's brokers do it: all but the newest, by whose number the next one is known.
 
-A change of ours is told by a numbered key of its own, put as ABSENT: where somebody else was first it is a conflict,
-and the number is read again.
+A change of ours is announced by a numbered key of its own, put as ABSENT: where another client was first it is a
+conflict, and the number is read again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PURGED_MAX: Final = 100  # in one Decision
 
 
 class ChangeKeys(KeyKind):
-    """`of`: whose config was changed. Where they stand nobody asks; for their numbers see `state.Changes.committed`."""
+    """`of`: whose config was changed. Their place is not needed; for their numbers see `state.Changes.committed`."""
 
     unreadable = (Unreadable("change of configs", "it is skipped: the key of the configs itself is watched"),)
     dirty = "change"
@@ -41,7 +41,7 @@ class ChangeKeys(KeyKind):
         return []
 
     def reread(self, ofs: Sequence[object], now_ms: int) -> list[Event]:  # noqa: ARG002
-        """Somebody else told of a change under this number."""
+        """Another client announced a change under this number."""
         self.state.changes.seen(self._next_number() - 1)
         return []
 
@@ -93,7 +93,7 @@ class ChangeKeys(KeyKind):
         return sequence_key(keys.CONFIG_CHANGES, keys.CONFIG_CHANGE, self.state.changes.number(of))
 
     def op(self, of: ConfigEntity, key: str) -> Op | None:
-        """Nothing once no number is left, which takes somebody who plants a key: the config counts all the same."""
+        """Nothing once no number is left, which only a planted key can cause: the config counts all the same."""
         return Put(key, self._value(of), ABSENT) if self.state.changes.number(of) <= NUMBER_MAX else None
 
     def _value(self, of: ConfigEntity) -> bytes:
@@ -109,5 +109,5 @@ class OldChangeKeys(KeyKind):
         return OP_BYTES_FIXED + len(of)
 
     def op(self, of: str, key: str) -> Op | None:  # noqa: ARG002
-        """Nothing where somebody else was faster: brokers purge them, too."""
+        """Nothing where another client was faster: brokers purge them, too."""
         return None if self.ground.found.pop(key, Version(1)) is None else Delete(key, PRESENT)

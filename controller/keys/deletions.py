@@ -1,4 +1,4 @@
-"""The keys by which somebody asks that a topic be deleted."""
+"""The keys that request the deletion of a topic."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class DoneIntentKeys(KeyKind):
     def op(self, of: KeyId, key: str) -> Op | None:
         known = self.state.intents.keys.get(of)
         if known is None or self.ground.is_gone(key, known.version):
-            return None  # somebody else removed it
+            return None  # another client removed it
         return Delete(key, self.ground.at(key, known.version))
 
     def stands(self, of: KeyId, version: int) -> None:  # noqa: ARG002

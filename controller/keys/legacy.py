@@ -1,6 +1,6 @@
 """The legacy key: reassignments that a tool of Kafka's asks for.
 
-The entries that a takeover found are gone on with when every registered broker is live: one that came while nobody led
+The entries that a takeover found are gone on with when every registered broker is live: one written without a leader
 is no dead one. A key that names entries which are not in force any more is written again after
 `topic_rewrite_interval_ms`, once for all that ended meanwhile.
 """

@@ -3,8 +3,8 @@
 * A key is read on a hint and at the beginning of a term; what it asks for is decided in events, and the last of them
   (`NotificationDone` -> `NotificationWorkedOff`) deletes it at the version that was read. A crash in between leaves
   the key: the next term reads it again, so what is asked for must bear to be done twice.
-* A key that was put anew meanwhile is a Conflict: it is read again, and worked off for what it says then.
-* One that cannot be read goes as well: nobody else would delete it. It is a finding until the next of its kind is
+* A key that was put again meanwhile is a Conflict: it is read again, and worked off for what it says then.
+* One that cannot be read goes as well: no other program would delete it. It is a finding until the next of its kind is
   worked off.
 * To add a kind: its path in `roots`, its event in `_READ`; the rule ends with `NotificationDone`.
 """
@@ -30,7 +30,7 @@ Named: TypeAlias = dict[TopicPartition, None]
 
 class NotificationKeys(KeyKind):
     """A dirty key is one that was worked off; `of`: its path. One reading of a key at a time: the end of it shows
-    whether the key was put anew."""
+    whether the key was put again."""
 
     unreadable = (Unreadable("notification", "it is removed, because no other program would remove it"),)
     dirty, told = "notification", (NotificationDone, "key")
@@ -67,7 +67,7 @@ class NotificationKeys(KeyKind):
             return [NotificationDone(now_ms, entry.key, entry.version, problem=str(error))]
 
     def reread(self, ofs: Sequence[str], now_ms: int) -> list[Event]:  # noqa: ARG002
-        """Somebody put them anew, or removed them: what they say now is worked off by itself."""
+        """They were put again, or removed: what they say now is worked off by itself."""
         for of in ofs:
             self._working.pop(of, None)
             self.hinted[of] = None

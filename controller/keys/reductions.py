@@ -1,4 +1,4 @@
-"""The keys by which somebody asks that partitions of a topic be deleted (KIP-694)."""
+"""The keys that request the deletion of partitions of a topic (KIP-694)."""
 
 from __future__ import annotations
 

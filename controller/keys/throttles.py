@@ -22,7 +22,7 @@ _PATHS: Final[Mapping[MarkSlot, str]] = {
 
 
 class ThrottleKeys(KeyKind):
-    """`of`: the slot. A mark that names nobody is deleted; those under the other names are never written."""
+    """`of`: the slot. A mark without names is deleted; those under the other names are never written."""
 
     unreadable = (
         Unreadable(
@@ -61,7 +61,7 @@ class ThrottleKeys(KeyKind):
         if value is not None:
             return Put(key, value, self.ground.at(key, version))
         if not version or self.ground.is_gone(key, version):
-            return None  # somebody else removed it
+            return None  # another client removed it
         return Delete(key, self.ground.at(key, version))
 
     def stands(self, of: MarkSlot, version: int) -> None:

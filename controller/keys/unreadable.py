@@ -1,10 +1,10 @@
-"""What a key that cannot be read means: each kind of key says it, for whoever reads, and for people.
+"""What a key that cannot be read means: each kind of key says it, for its reader and for people.
 
 Two ways of not being readable:
 * broken: it was read, and is not what a key of its kind must be. Its version is known, so it can be written over.
 * forbidden: the store does not give it to this controller. It is there, and no more is known: no value, no version, no
   `created`. The store of a term gives FORBIDDEN for it at UNREAD, which is no version, so nothing is written at that.
-  Only keys of topics and of partitions may be so: whoever may not read another one does not lead (`NOBODY`).
+  Only keys of topics and of partitions may be so: a controller that may not read another one does not lead (`NOBODY`).
 
 The rule of all rows: a name that is there is believed, what was known stays in force, and nothing is done that would
 need what the key may say. docs/unreadable-keys.md has the same rows (tests/docs holds them together).

@@ -30,7 +30,7 @@ Requests
     rig.delete_topic(name, wait=True)            deleted, or (wait=False) its deletion accepted
     rig.forget_broker(3)                         the cluster no longer waits for a dead broker
     rig.reassign({tp: [..] or None})             set targets, or cancel; raises the first error
-    controller.rig.legacy.submit_by_key(rig, {tp: [..]})   the same, as a client that knows only the legacy key
+    controller.rig.outside.submit_by_key(rig, {tp: [..]})   the same, as a client that knows only the legacy key
     rig.produce(tp, records, record_bytes=None) -> how many the leader took       acks=all, at once
     rig.fill([tp, ..], records)                  adds records on all replicas in sync, without copying time
     rig.write([tp, ..], records_per_s, record_bytes=None) -> Writer, with .stop()  from now on, as time passes

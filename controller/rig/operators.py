@@ -165,7 +165,7 @@ class Operators:
         ]
 
     def _takes(self, setting: _Setting, values: Values) -> None:
-        """An operator has these values from now on, whichever of his requests are done."""
+        """An operator has these values from now on, whichever of the requests are done."""
         self._possible[setting] = frozenset((values, did) for _, did in self._after(setting, is_done=False))
         self._ever.setdefault(setting, set()).update(values)
 

@@ -9,7 +9,7 @@ from controller.codec.small import encode_admitted
 from controller.keys.notifications import NotificationKeys
 from controller.model.values import NO_LEADER, DeleteIntent, TopicPartition
 from controller.rig.gone import left_over, unpurged
-from controller.rig.legacy import is_key_there
+from controller.rig.outside import is_key_there
 from controller.rig.parts import Parts
 from controller.simulated.flows import WINDOW_MS, Flow
 from controller.simulated.replica import Role

@@ -25,6 +25,7 @@ from controller.model.events import (
     RetirementDue,
     refuse,
 )
+from controller.model.plural import counted
 from controller.model.records import BrokerForgotten, IntentDropped
 from controller.model.values import DeleteIntent, Partition
 from controller.model.view import ClusterView
@@ -44,7 +45,9 @@ def check_forgettable(view: ClusterView, broker: int) -> ApiError | None:
     if not held:
         return None
     named = ", ".join(map(str, held[:_NAMED_MAX])) + (" and more" if len(held) > _NAMED_MAX else "")
-    return InvalidRequest(f"broker {broker} is a replica of {len(held)} partitions, move them first: {named}")
+    return InvalidRequest(
+        f"broker {broker} is a replica of {counted(len(held), 'partition')}, move them first: {named}"
+    )
 
 
 def forget_broker(view: ClusterView, event: ForgetBroker) -> Decision:
@@ -67,7 +70,9 @@ def _go_on(view: ClusterView, broker: int, now_ms: int, before: _Left | None) ->
     if not left:
         return Decision((BrokerForgotten(broker),) if view.admitted_epoch(broker) is not None else ())
     if left == before:
-        return refuse(RequestTimedOut(f"broker {broker}: {len(left)} replicas are not dropped yet; repeat the request"))
+        return refuse(
+            RequestTimedOut(f"broker {broker}: {counted(len(left), 'replica')} not dropped yet; repeat the request")
+        )
     due = [_due(one, now_ms, is_deleting=view.is_deleting(one.topic)) for one in left]
     return Decision((), LATER, (Group(tuple(due), ForgettingDone(now_ms, broker, left)),))
 

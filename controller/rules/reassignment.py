@@ -26,6 +26,7 @@ from controller.model.errors import (
     UnknownTopicOrPartition,
 )
 from controller.model.events import AlterReassignment, Decision, ForeignTargetFound, MoveDeadline, refuse
+from controller.model.plural import counted
 from controller.model.records import LeaderElected, Record, TargetCleared, TargetReplaced, TargetSet
 from controller.model.requests import BROKER_ID_MAX, PartitionReassignment, ReassignmentAnswer, WaitingOn
 from controller.model.values import Move, Partition, Replicas
@@ -92,7 +93,9 @@ def _check_target(
     size = len(partition.move.origin if partition.move else partition.replicas)
     if not event.allow_replication_factor_change and len(target) != size:
         name = f"{event.topic}-{event.partition}"
-        return InvalidReplicationFactor(f"{name}: the target has {len(target)} replicas, the partition {size}")
+        return InvalidReplicationFactor(
+            f"{name}: the target has {counted(len(target), 'replica')}, the partition {size}"
+        )
     return None
 
 

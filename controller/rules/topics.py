@@ -25,6 +25,7 @@ from controller.model.errors import (
     UnknownTopicOrPartition,
 )
 from controller.model.events import CreatePartitions, CreateTopic, Decision, PartitionDue, refuse
+from controller.model.plural import counted
 from controller.model.records import PartitionsAdded, TopicCreated
 from controller.model.requests import CreatedTopic
 from controller.model.values import Replicas, Topic
@@ -96,7 +97,7 @@ def _check_size(name: str, assignments: tuple[Replicas, ...], retired: int = 0) 
     if size_max <= VALUE_BYTES_MAX:
         return None
     return InvalidPartitions(
-        f"topic {name}: {len(assignments)} partitions may take {size_max} bytes in the topic's key, "
+        f"topic {name}: {counted(len(assignments), 'partition')} may take {size_max} bytes in the topic's key, "
         f"which holds at most {VALUE_BYTES_MAX}"
     )
 

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 from controller.codec import BadValue, keys
 from controller.codec.text import parse
 from controller.model.events import ForeignTargetFound
+from controller.model.plural import counted
 from controller.model.values import Partition
 from controller.state import ClusterState
 from stores.base import MetadataStore
@@ -68,6 +69,7 @@ def said_of(found: list[ForeignTargetFound]) -> str:
     named = ", ".join(f"{event.topic}-{event.partition}" for event in found[:5])
     more = f" and {len(found) - 5} more" if len(found) > 5 else ""
     return (
-        f"{len(found)} reassignments that were begun before another controller led here were dropped: {named}{more}; "
+        f"{counted(len(found), 'reassignment')} dropped, which began before another controller led here: "
+        f"{named}{more}; "
         "submit again those that are still wanted (Settings.resume_foreign_targets resumes such reassignments)"
     )

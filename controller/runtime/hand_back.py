@@ -31,7 +31,7 @@ _KEYS: Final = (keys.REPLICAS_REMOVAL, keys.RATES_REMOVAL)
 @attrs.frozen
 class HandedBack:
     """What was given back. `moves`: reassignments that Kafka's controller goes on with. `throttles`: keys that name
-    throttles which nobody removes any more."""
+    throttles which no program removes any more."""
 
     moves: int
     throttles: tuple[str, ...]

@@ -1,7 +1,7 @@
 """Hands out blocks of producer ids, so that no two producers of a cluster get the same id (KIP-730).
 
-The key is written with the version that was read, not by a fenced commit: whoever writes it, this controller or one
-that was deposed, hands out a block that nobody else has.
+The key is written with the version that was read, not by a fenced commit: its writer, this controller or one
+that was deposed, hands out a block that no other has.
 """
 
 from __future__ import annotations

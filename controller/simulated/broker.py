@@ -3,7 +3,7 @@
 * A request with an older controller epoch or broker epoch is answered with that error; a part of it with an older
   leader epoch is ignored.
 * The leader epoch under which a replica was deleted is remembered until the process ends (then the broker epoch is
-  another): a LeaderAndIsr that was sent earlier and arrives later must not create it anew.
+  another): a LeaderAndIsr that was sent earlier and arrives later must not create it again.
 * `full` stops serving what is not named and deletes nothing; only StopReplica(delete) deletes.
 * Metadata with the leader -2 means that the partition is deleted, with its topic or by a reduction: it is unknown from
   then on. A partition with the status 1 (offline, KIP-694) is not shown to clients.
@@ -289,7 +289,7 @@ class Broker:
         self.replicas = {place: replica for place, replica in self.replicas.items() if place in kept}
 
     def disk_failed(self, tp: TopicPartition | None) -> None:
-        """The logs of `tp`, or all of them, are gone, and cannot be written anew."""
+        """The logs of `tp`, or all of them, are gone, and cannot be written again."""
         self.disks_whole = False
         for place, replica in list(self.replicas.items()):
             if tp is None or (replica.topic, replica.partition) == (tp.topic, tp.partition):

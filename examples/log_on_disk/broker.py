@@ -1,6 +1,6 @@
 """Brokers in one process: the three callbacks that the controller calls, and what brokers do by themselves.
 
-`Broker.step` copies from leaders and asks for ISR changes; whoever runs the brokers calls it again and again.
+`Broker.step` copies from leaders and asks for ISR changes; the program that runs the brokers calls it again and again.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ ONLINE, OFFLINE = 0, 1
 
 @attrs.define(eq=False)
 class Replica:
-    """The replica on broker `broker`. It serves nobody until a LeaderAndIsr names it."""
+    """The replica on broker `broker`. It serves no client until a LeaderAndIsr names it."""
 
     broker: int
     topic: str

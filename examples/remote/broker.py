@@ -2,8 +2,8 @@
 
     python examples/remote/broker.py --gateway 127.0.0.1:9092 --id 1 --rack a
 
-Its logs are empty, so whoever fetches is in sync; the rest is as it has to be. SIGTERM hands leadership over
-first, where somebody can take it before --patience is over.
+Its logs are empty, so every follower is in sync; the rest is as it has to be. SIGTERM hands leadership over
+first, where another can take it before --patience is over.
 """
 
 import argparse
@@ -137,7 +137,7 @@ class Broker:
         leaving, may_go, patience = asyncio.Event(), False, self.options.patience
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, leaving.set)
         while not may_go and patience > 0:
-            with contextlib.suppress(OSError, asyncio.IncompleteReadError):  # whoever is not there is tried again
+            with contextlib.suppress(OSError, asyncio.IncompleteReadError):  # an absent gateway is tried again
                 may_go = await self.beat(server.sockets[0].getsockname()[1], leaving)
                 for (topic, partition), role in list(self.roles.items()):
                     if role.leader in self.peers and self.id not in role.isr:

@@ -18,6 +18,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from controller.codec.journal import file_name
+from controller.model.plural import counted
 from pipeline.audit.conclusion import late
 from pipeline.audit.kept import (
     EPOCHS_MAX,
@@ -106,7 +107,9 @@ class _Following(OnePass):
             if event.row is None:
                 self._rest.take(event)
         epoch = next((event.row["epoch"] for event in events if event.row is not None), None)
-        text = f"{len(events)} lines came after lines of {PurePath(at.file).name}: their rules were not checked"
+        text = (
+            f"{counted(len(events), 'line')} came after lines of {PurePath(at.file).name}: their rules were not checked"
+        )
         self._rest.gaps.append(Gap("late lines", file, events[0].line, epoch, text))
 
     def said(self) -> list[Said]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from controller.codec.journal import FIRST_BYTES, ends_commit, file_name, in_order, whole_bytes
+from controller.model.plural import counted
 from pipeline.journal.lines import BAD_LINE, FILE_GONE, TORN_TAIL, Event, read_line
 
 BAD_LINES_MAX: Final = 10_000
@@ -213,10 +214,10 @@ def read_part(part: Part) -> Iterator[Event]:
                     yield event
             if part.is_last and (torn := file.read(_CHUNK_BYTES)):
                 lines = max(1, torn.count(b"\n"))
-                text = f"{lines} lines after the last whole commit were not read"
+                text = f"{counted(lines, 'line')} after the last whole commit not read"
                 yield Event(part.path, number + 1, "", None, TORN_TAIL, text, "")
     except OSError as error:
         yield Event(part.path, 0, "", None, FILE_GONE, f"while it was read: {error.strerror or error}", "")
     if bad > BAD_LINES_MAX:
-        text = f"{bad - BAD_LINES_MAX} more lines that cannot be read, from line {part.first_line} on"
+        text = f"{counted(bad - BAD_LINES_MAX, 'more line')} that cannot be read, from line {part.first_line} on"
         yield Event(part.path, 0, "", None, BAD_LINE, text, "")

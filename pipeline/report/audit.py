@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Final
 
+from controller.model.plural import counted
 from pipeline.amounts import duration
 from pipeline.audit.values import GAPS, KINDS, Audit, Violation
 from pipeline.cautions import known_amount
@@ -43,14 +44,12 @@ def audit_page(audit: Audit, progress: Progress | None = None, *, title: str = "
 
 def _verdict(audit: Audit) -> tuple[str, str]:
     unsure = len(audit.gaps)
-    places = (
-        f" Lines are missing at {unsure} place{'' if unsure == 1 else 's'}, where nothing is proved." if unsure else ""
-    )
+    places = f" Lines are missing at {counted(unsure, 'place')}, where nothing is proved." if unsure else ""
     if audit.violations:
         first = audit.violations[0]
         n = len(audit.violations)
-        return f"{n} violation{'' if n == 1 else 's'}; the first one, at {first.place}: {first.text}.{places}", "bad"
-    return f"Every rule was kept in {audit.counts.lines:,} lines.{places}", "warn" if unsure else ""
+        return f"{counted(n, 'violation')}; the first one, at {first.place}: {first.text}.{places}", "bad"
+    return f"Every rule was kept in {counted(audit.counts.lines, 'line', ',')}.{places}", "warn" if unsure else ""
 
 
 def _facts(audit: Audit) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from controller.model.plural import counted
 from pipeline.amounts import amount, duration
 from pipeline.cautions import known_amount
 from pipeline.report.page import Link, facts, page, table, verdict
@@ -31,15 +32,18 @@ def fleet_page(rows: Sequence[tuple[Mapping[str, Any], int]], failed: Mapping[st
         table("Clusters that could not be used", ("cluster", "reason"), sorted(failed.items())),
         table("Clusters", _COLUMNS, [_row(row) for row, _ in ordered]),
     ]
-    return page("Plans of all clusters", f"{len(rows) + len(failed)} clusters", [part for part in parts if part])
+    return page("Plans of all clusters", counted(len(rows) + len(failed), "cluster"), [part for part in parts if part])
 
 
 def _verdict(rows: Sequence[tuple[Mapping[str, Any], int]], failed: Mapping[str, str]) -> tuple[str, str]:
     incomplete = sum(code > 0 for _, code in rows)
     if failed:
-        return f"{len(failed)} of {len(rows) + len(failed)} clusters could not be used.", "bad"
+        return f"{len(failed)} of {counted(len(rows) + len(failed), 'cluster')} could not be used.", "bad"
     if incomplete:
-        return f"{incomplete} of {len(rows)} clusters break a rule, or part of their request was refused.", "warn"
+        return (
+            f"{incomplete} of {counted(len(rows), 'cluster')} with a broken rule or a refused part of the request.",
+            "warn",
+        )
     return "Every cluster keeps its rules, and every request is fulfilled.", ""
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final, NamedTuple
 
+from controller.model.plural import counted
 from pipeline.amounts import amount, duration
 from pipeline.report.frame import LEFT, WIDTH, Scale, drawing, number
 
@@ -88,7 +89,7 @@ def _days(high: float) -> float:
 def _row(one: Wave, scale: Scale, begun: float, y: float, tall: int, *, timed: bool) -> Iterable[str]:
     middle, thick = y + tall / 2, tall - 6
     begins, ends = float(scale.at(begun)), float(scale.at(begun + (one.expected if timed else one.size)))
-    said = f"{amount(one.size)}, {one.senders} to {one.receivers} brokers"
+    said = f"{amount(one.size)}, {one.senders} to {counted(one.receivers, 'broker')}"
     time = f", {duration(one.expected)} ({duration(one.low)} to {duration(one.high)})" if timed else ""
     yield f'<text class="tick" x="{LEFT - 8}" y="{number(middle)}" dy="4" text-anchor="end">{escape(one.name)}</text>'
     yield (

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final, NamedTuple
 
+from controller.model.plural import counted
+
 ROWS_MAX: Final = 1000
 """The rows of a table on a page; a note gives the number of the others, which are in the tables written by `--out`."""
 
@@ -98,7 +100,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], 
     head = "".join(f"<th{_class(n)}>{escape(name)}</th>" for name, n in zip(columns, numeric, strict=True))
     body = "\n".join(_row(row, numeric) for row in rows[:ROWS_MAX])
     left = len(rows) - ROWS_MAX
-    more = f'<p class="note">{left} more rows are not shown here.</p>' if left > 0 else ""
+    more = f'<p class="note">{counted(left, "more row")} not shown here.</p>' if left > 0 else ""
     whole = f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>"
     return f'<h2>{escape(title)}</h2>\n<div class="wide" tabindex="0">{whole}</div>{more}'
 

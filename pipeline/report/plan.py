@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from controller.model.extras import missing
+from controller.model.plural import counted
 
 try:
     from pyarrow import compute as pc
@@ -56,10 +57,10 @@ def _verdict(said: dict[str, Any], tables: Mapping[str, Arrow]) -> tuple[str, st
     waves = tables[WAVE.name].to_pylist() if WAVE.name in tables else []
     kind = "" if said["complete"] and not said["copied_unsized"] and not too_long(waves) else "warn"
     quarantined = tables[QUARANTINE.name].num_rows if QUARANTINE.name in tables else 0
-    rows = "1 row of the snapshot is" if quarantined == 1 else f"{quarantined:,} rows of the snapshot are"
-    beside = f" {rows} in quarantine and left out." if quarantined else ""
-    mind = "".join(f" Note: {text}." for text in (*of_plan(said), *of_waves(waves)))
-    return f"This plan {does}: {_changes(said)}.{_waves(waves)}{_refused(said, tables)}{beside}{mind}", kind
+    rows = counted(quarantined, "row", ",")
+    beside = f" Left out: {rows} of the snapshot, in quarantine." if quarantined else ""
+    notes = "".join(f" Note: {text}." for text in (*of_plan(said), *of_waves(waves)))
+    return f"This plan {does}: {_changes(said)}.{_waves(waves)}{_refused(said, tables)}{beside}{notes}", kind
 
 
 def _brokers(listed: Sequence[Any]) -> str:
@@ -73,14 +74,15 @@ def _brokers(listed: Sequence[Any]) -> str:
 
 def _changes(said: dict[str, Any]) -> str:
     if said["kind"] == "reduce-partitions":
-        return f"{said['partitions_changed']:,} partitions could be removed"
+        return f"{of_partitions(said['partitions_changed'])} could be removed"
     if not said["partitions_changed"]:
         return "there is nothing to do" if said["complete"] else "the whole request was refused"
-    changed = f"{said['partitions_changed']:,} partitions change"
+    count = said["partitions_changed"]
+    changed = f"{of_partitions(count)} {'changes' if count == 1 else 'change'}"
     if not said["replicas_copied"]:
         return f"{changed}, and no data is copied"
     if said["bytes_copied"] is None:
-        return f"{changed}, {said['replicas_copied']:,} replicas of unknown size are copied"
+        return f"{changed}, {counted(said['replicas_copied'], 'copied replica', ',')} of unknown size"
     over = said["bytes_copied"] - said["bytes_bound"]
     worth = "the least possible" if not over else f"{amount(over)} more than the least possible"
     more = f" and {of_partitions(said['copied_unsized'])} of unknown size" if said["copied_unsized"] else ""
@@ -90,7 +92,7 @@ def _changes(said: dict[str, Any]) -> str:
 def _waves(waves: Sequence[dict[str, Any]]) -> str:
     if not waves:
         return ""
-    count = f" {len(waves)} wave{'' if len(waves) == 1 else 's'}"
+    count = f" {counted(len(waves), 'wave')}"
     if any(row["unsized"] for row in waves):
         return f"{count}."
     if any(row["eta_s"] is None for row in waves):
@@ -101,8 +103,8 @@ def _waves(waves: Sequence[dict[str, Any]]) -> str:
 
 def _refused(said: dict[str, Any], tables: Mapping[str, Arrow]) -> str:
     late = tables["wave_reason"].num_rows if "wave_reason" in tables else 0
-    found = f" {said['rejected']:,} refused moves have a reason each." if said["rejected"] else ""
-    return found + (f" {late:,} partitions fit into no wave." if late else "")
+    found = f" {counted(said['rejected'], 'refused move', ',')}, each with a reason." if said["rejected"] else ""
+    return found + (f" No wave has room for {of_partitions(late)}." if late else "")
 
 
 def _facts(said: dict[str, Any], tables: Mapping[str, Arrow]) -> str:
@@ -120,5 +122,5 @@ def _facts(said: dict[str, Any], tables: Mapping[str, Arrow]) -> str:
     reasons = tables[PLAN_REASON.name]
     if reasons.num_rows:
         kinds = len(pc.unique(reasons.column("reason")))
-        found.append((f"refused for {kinds} reason{'' if kinds == 1 else 's'}", f"{reasons.num_rows:,}"))
+        found.append((f"refused for {counted(kinds, 'reason')}", f"{reasons.num_rows:,}"))
     return facts(found)

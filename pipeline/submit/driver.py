@@ -15,6 +15,7 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
+from controller.model.plural import counted
 from pipeline.errors import BadInput, Refused, Stopped
 from pipeline.submit.checking import check
 from pipeline.submit.exported import Exported, Wave, read_export
@@ -186,7 +187,7 @@ def _run(follower: Follower, progress: Progress, jobs: list[Job]) -> Outcome:
         sent += follower.follow(attrs.evolve(job, is_begun=True))
         if why := follower.settle(job):
             told.append(why)
-            follower.tell(Event("told", job.wave.number, job.waves, text=why))
+            follower.tell(Event("note", job.wave.number, job.waves, text=why))
         progress.set(job.wave.number, None if job.undoes else "done")
         size, count, seconds = job.wave.bytes, len(job.wave.moves), follower.time.now_s() - began_s
         follower.tell(Event("wave", job.wave.number, job.waves, count, count, size, size or 0, seconds))
@@ -204,7 +205,9 @@ def _cancel(follower: Follower, job: Job) -> int:
         if not running and not (seen.key.names & {move.name for move in job.wave.moves}):
             return cancelled
         if follower.time.now_s() - began_s > CANCEL_S:
-            raise Stopped(f"{job.words}: {len(running)} moves still run {CANCEL_S:.0f} s after they were cancelled")
+            raise Stopped(
+                f"{job.words}: {counted(len(running), 'move')} still running {CANCEL_S:.0f} s after the cancellation"
+            )
         try:
             refused = follower.way.cancel(running) if running else {}
             cancelled += len(running) - len(refused)

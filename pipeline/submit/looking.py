@@ -28,7 +28,7 @@ T = TypeVar("T")
 @attrs.frozen
 class Event:
     """What happened: `kind` "sent" (moves were submitted), "following", "waiting" (`text` says for what), "wave" (all
-    its moves are complete), "told" (`text` is a note). `bytes`: None if unknown; `bytes_done` is an estimate: a replica
+    its moves are complete), "note" (`text`). `bytes`: None if unknown; `bytes_done` is an estimate: a replica
     counts once it is in sync."""
 
     kind: str

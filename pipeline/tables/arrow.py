@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
+from controller.model.plural import counted
 from pipeline.errors import BadInput
 from pipeline.tables.schema import Table
 
@@ -82,7 +83,9 @@ def conform(table: Table, found: Arrow, where: str) -> Arrow:
     found = found.select(schema.names)
     for field in schema:
         if not field.nullable and found.column(field.name).null_count:
-            raise BadInput(f"{where}: column {field.name} is null in {found.column(field.name).null_count} rows")
+            raise BadInput(
+                f"{where}: column {field.name} is null in {counted(found.column(field.name).null_count, 'row')}"
+            )
     if found.schema.equals(schema):
         return found
     try:

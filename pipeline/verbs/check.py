@@ -41,21 +41,21 @@ class Check:
         table = check(given, limits=self.limits, factor=self.factor, ignore_racks=self.ignore_racks)
         if not self.dry_run:
             place.write(VIOLATION, table)
-        found, minded = table.to_pylist(), _minded(given)
+        found, notes = table.to_pylist(), _notes(given)
         counts = dict(sorted(Counter(row["kind"] for row in found).items()))
         named = {"cluster": place.cluster, "snapshot": place.snapshot}
-        row = {**named, "counts": counts, "violations": found, "mind": minded}
-        return Said(row, _lines(found, counts, minded), 1 if found else 0)
+        row = {**named, "counts": counts, "violations": found, "notes": notes}
+        return Said(row, _lines(found, counts, notes), 1 if found else 0)
 
 
-def _lines(found: list[dict[str, Any]], counts: dict[str, int], minded: list[str]) -> list[tuple[str, str]]:
+def _lines(found: list[dict[str, Any]], counts: dict[str, int], notes: list[str]) -> list[tuple[str, str]]:
     shown = [(row["kind"], _words(row)) for row in found[:_SHOWN_MAX]]
     more = [("and", f"{len(found) - _SHOWN_MAX} more in table violation")] if len(found) > _SHOWN_MAX else []
     totals = ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "no rule is broken"
-    return [*shown, *more, *(("mind", text) for text in minded), ("found", totals)]
+    return [*shown, *more, *(("note", text) for text in notes), ("found", totals)]
 
 
-def _minded(given: Tables) -> list[str]:
+def _notes(given: Tables) -> list[str]:
     """Limits of the check: capacities that were checked without all values."""
     brokers, loads = given[BROKER.name], given.get(REPLICA_LOAD.name)
     count = given[PARTITION.name].num_rows

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import attrs
 
+from controller.model.plural import counted
 from pipeline.amounts import amount
 from pipeline.stages.export import export, files
 from pipeline.stages.snapshots import check_same
@@ -70,5 +71,6 @@ class Export:
         row = {"plan": self.name, **named, "folder": str(folder), "files": sizes, "written": not self.dry_run}
         waves = sum(path.startswith("waves/") for path in sizes)
         unwritten = ", not written" if self.dry_run else ""
-        line = f"{folder}: {len(sizes)} files, {waves} waves, {amount(sum(sizes.values()))}{unwritten}"
+        held = f"{counted(len(sizes), 'file')}, {counted(waves, 'wave')}, {amount(sum(sizes.values()))}"
+        line = f"{folder}: {held}{unwritten}"
         return Said(row, [("export", line)])

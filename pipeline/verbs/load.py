@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import attrs
 
+from controller.model.plural import counted
 from pipeline.amounts import amount
 from pipeline.stages.load import WINDOW_S, averaged, load
 from pipeline.stages.validate import AGE_MAX_S, validate
@@ -24,7 +25,7 @@ from pipeline.tables.declared import (
     TABLES,
 )
 from pipeline.tables.files import Place, Wanted
-from pipeline.verbs.saying import counted, reason_rows
+from pipeline.verbs.saying import reason_counts, reason_rows
 from pipeline.verbs.verb import Said, Tables, Told
 
 _KNOWN_BESIDE: Final = (REPLICA_LOG, REPLICA_SAMPLE, BROKER_SAMPLE, QUARANTINE)
@@ -55,7 +56,7 @@ class Load:
         found |= load(found, window_s=self.window_s)
         if not self.dry_run:
             _write(place, found)
-        reasons = counted(found[QUARANTINE.name].column("reason").to_pylist())
+        reasons = reason_counts(found[QUARANTINE.name].column("reason").to_pylist())
         said = {
             "cluster": place.cluster,
             "snapshot": place.snapshot,
@@ -95,7 +96,7 @@ def _bytes(found: Tables) -> int | None:
 
 def _known(loads: Arrow) -> dict[str, Any]:
     """The bases of the known rates, and the numbers of partitions without a rate or size."""
-    bases = counted(loads.filter(loads.column("write_bps").is_valid()).column("basis").to_pylist())
+    bases = reason_counts(loads.filter(loads.column("write_bps").is_valid()).column("basis").to_pylist())
     nulls = {name: loads.column(name).null_count for name in ("write_bps", "size_bytes")}
     return {"bases": bases, "unrated": nulls["write_bps"], "unsized": nulls["size_bytes"]}
 
@@ -112,7 +113,7 @@ def _lines(said: dict[str, Any]) -> list[tuple[str, str]]:
     moment = "" if said["consistent"] in {None, True} else ", read while the store changed"
     rows = [
         ("snapshot", f"{said['snapshot']} of {said['cluster']}{'' if said['written'] else ', not written'}{moment}"),
-        ("holds", f"{said['brokers']} brokers, {said['partitions']} partitions, {_size(said)}"),
+        ("holds", f"{counted(said['brokers'], 'broker')}, {counted(said['partitions'], 'partition')}, {_size(said)}"),
         ("rates", ", ".join(f"{basis} of {count}" for basis, count in rates.items() if count) or "none"),
     ]
     if said["request_p99_ms"]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 
+from controller.model.plural import counted
 from pipeline.cautions import copied_words, of_plan, ratio_words
 from pipeline.stages.arrays import Limits
 from pipeline.stages.export import plan_json
@@ -32,7 +33,7 @@ from pipeline.tables.declared import (
     WAVE_THROTTLE,
 )
 from pipeline.tables.files import Place, Wanted
-from pipeline.verbs.saying import counted, reason_rows
+from pipeline.verbs.saying import reason_counts, reason_rows
 from pipeline.verbs.verb import Output, Said, Tables, Told
 
 
@@ -79,21 +80,22 @@ class Plan:
 
     def _say(self, place: Place, found: Tables) -> Said:
         (row,) = found[PLAN.name].to_pylist()
-        reasons = counted(found[PLAN_REASON.name].column("reason").to_pylist())
+        reasons = reason_counts(found[PLAN_REASON.name].column("reason").to_pylist())
         reductions = found[REDUCTION.name].to_pylist() if REDUCTION.name in found else []
-        minded = of_plan(row)
-        more = {"settings": settings_of(row), "reasons": reasons, "reductions": reductions, "mind": minded}
+        notes = of_plan(row)
+        more = {"settings": settings_of(row), "reasons": reasons, "reductions": reductions, "notes": notes}
         written = {"cluster": place.cluster, "snapshot": place.snapshot, "written": not self.dry_run}
         lines = _rows(row, place, dry_run=self.dry_run) + _reductions(reductions) + reason_rows("refused", reasons)
-        lines += [("mind", text) for text in minded]
+        lines += [("note", text) for text in notes]
         return Said({**row, **more, **written}, lines, 0 if row["complete"] else 1)
 
 
 def _rows(row: dict[str, Any], place: Place, *, dry_run: bool) -> list[tuple[str, str]]:
     unwritten = ", not written" if dry_run else ""
+    replicas = counted(row["replicas_copied"], "replica")
     return [
         ("plan", f"{row['plan']} of {place.cluster}, snapshot {place.snapshot}{unwritten}"),
-        ("changes", f"{row['partitions_changed']} partitions, {row['replicas_copied']} replicas copied"),
+        ("changes", f"{counted(row['partitions_changed'], 'partition')}, {replicas} copied"),
         ("copies", copied_words(row)),
         *(
             (f"{what}, max/mean", ratio_words(*(row[f"{column}_max_mean_{when}"] for when in ("before", "after"))))
@@ -105,5 +107,5 @@ def _rows(row: dict[str, Any], place: Place, *, dry_run: bool) -> list[tuple[str
 def _reductions(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
     keyed = "records of a key may be in two partitions for a while, since the partition of a key changes"
     shown = [("shrinks", f"{row['topic']}: {row['partitions']} to {row['total_count']}") for row in rows[:50]]
-    more = [("shrinks", f"and {len(rows) - 50} more topics")] if len(rows) > 50 else []
-    return [*shown, *more, ("mind", keyed)] if rows else []
+    more = [("shrinks", f"and {counted(len(rows) - 50, 'more topic')}")] if len(rows) > 50 else []
+    return [*shown, *more, ("note", keyed)] if rows else []

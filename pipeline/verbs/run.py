@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import attrs
 
+from controller.model.plural import counted
 from pipeline.amounts import duration
 from pipeline.cautions import of_partitions, size_words
 from pipeline.errors import NothingAsked
@@ -102,6 +103,8 @@ class Run:
             return None
         (found,) = last.to_pylist()
         row = json.loads(found["row"])
+        if "mind" in row:  # as earlier versions recorded it
+            row["notes"] = row.pop("mind")
         is_there = row["step"] is None or (self.fleet.out / place.cluster / MANIFEST).is_file()
         if (found["policy_sha256"], found["snapshot_sha256"]) != digests or not is_there:
             return None
@@ -112,7 +115,7 @@ class Run:
         check = Check(policy.limits, policy.factor, policy.ignore_racks)
         checked = _run(check, kept, told)
         row = {**_named(kept), "violations": checked.row["counts"], "step": None, "plan": None}
-        row |= {"unchanged": False, "skipped": False, "mind": checked.row["mind"]}
+        row |= {"unchanged": False, "skipped": False, "notes": checked.row["notes"]}
         for step in policy.steps:
             trial = Kept.over(kept)
             try:
@@ -124,7 +127,7 @@ class Run:
                 trial.keep(kept)
                 cut = _run(Waves(step, policy.waves), kept, told)
                 row["plan"] |= {"waves": len(cut.row["waves"]), "eta_s": _time(cut.row["waves"])}
-                row["mind"] = [*row["mind"], *planned.row["mind"], *cut.row["mind"]]
+                row["notes"] = [*row["notes"], *planned.row["notes"], *cut.row["notes"]]
                 return row, max(checked.code, planned.code, cut.code), step
         return {**row, "step": None, "plan": None}, checked.code, None
 
@@ -175,6 +178,6 @@ def words(row: dict[str, Any]) -> str:
     time = "" if plan["eta_s"] is None else f", {duration(plan['eta_s'])}"
     if not plan["partitions_changed"]:
         return f"{unchanged}{broken}; {row['step']}: nothing to do{done}"
-    waves = f"{plan['waves']} wave{'' if plan['waves'] == 1 else 's'}"
-    copied = f"{of_partitions(plan['partitions_changed'])}, {size_words(plan['bytes_copied'])}, {waves}{time}"
+    size, waves = size_words(plan["bytes_copied"]), counted(plan["waves"], "wave")
+    copied = f"{of_partitions(plan['partitions_changed'])}, {size}, {waves}{time}"
     return f"{unchanged}{broken}; {row['step']}: {copied}{done}"

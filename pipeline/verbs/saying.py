@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from controller.model.plural import counted
+
 _LINES_MAX: Final = 20
 
 
-def counted(reasons: Iterable[str]) -> dict[str, int]:
+def reason_counts(reasons: Iterable[str]) -> dict[str, int]:
     """The number of each reason, the most frequent first."""
     return dict(sorted(Counter(reasons).items(), key=lambda item: (-item[1], item[0])))
 
@@ -18,4 +20,4 @@ def reason_rows(name: str, reasons: Mapping[str, int]) -> list[tuple[str, str]]:
     """A line per reason."""
     shown = [(name, f"{count} x {reason}") for reason, count in list(reasons.items())[:_LINES_MAX]]
     more = len(reasons) - len(shown)
-    return [*shown, (name, f"and {more} more reasons")] if more else shown
+    return [*shown, (name, f"and {counted(more, 'more reason')}")] if more else shown

@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from controller.model.plural import counted
 from pipeline.amounts import duration
 from pipeline.cautions import of_waves, size_words, too_long
 from pipeline.stages.waves import WaveSettings, waves
@@ -23,7 +24,7 @@ from pipeline.tables.declared import (
     WAVE_THROTTLE,
 )
 from pipeline.tables.files import Place, Wanted
-from pipeline.verbs.saying import counted, reason_rows
+from pipeline.verbs.saying import reason_counts, reason_rows
 from pipeline.verbs.verb import Said, Tables, Told
 
 
@@ -54,18 +55,19 @@ class Waves:
             for table in (WAVE_REASON, WAVE_MOVE, WAVE_THROTTLE, WAVE):
                 place.write(table, found[table.name], self.name)
         listed = found[WAVE.name].to_pylist()
-        reasons = counted(found[WAVE_REASON.name].column("reason").to_pylist())
+        reasons = reason_counts(found[WAVE_REASON.name].column("reason").to_pylist())
         named = {"cluster": place.cluster, "snapshot": place.snapshot} if self.named else {}
-        minded = of_waves(listed)
-        made = {"waves": listed, "reasons": reasons, "mind": minded, "written": not self.dry_run}
+        notes = of_waves(listed)
+        made = {"waves": listed, "reasons": reasons, "notes": notes, "written": not self.dry_run}
         shown = [(f"wave {row['wave']}", _words(row)) for row in listed]
-        lines = [*shown, *reason_rows("refused", reasons), *(("mind", text) for text in minded), _total(listed)]
+        lines = [*shown, *reason_rows("refused", reasons), *(("note", text) for text in notes), _total(listed)]
         return Said({"plan": self.name, **named, **made}, lines, 1 if reasons or too_long(listed) else 0)
 
 
 def _words(row: dict[str, Any]) -> str:
     peak = "" if row["peak_disk_share"] is None else f", fullest disk {row['peak_disk_share']:.1%}"
-    return f"{row['partitions']} partitions, {row['copies']} copies, {size_words(row['bytes'])}{peak}{_eta(row)}"
+    what = f"{counted(row['partitions'], 'partition')}, {counted(row['copies'], 'copy')}"
+    return f"{what}, {size_words(row['bytes'])}{peak}{_eta(row)}"
 
 
 def _eta(row: dict[str, Any]) -> str:
@@ -80,4 +82,4 @@ def _total(listed: list[dict[str, Any]]) -> tuple[str, str]:
     times = [row["eta_s"] for row in listed]
     whole = "" if None in times or not times else f", {duration(sum(times))} in all"
     known = [row["bytes"] for row in listed if row["bytes"] is not None]
-    return "in all", f"{len(listed)} waves, {size_words(sum(known) if known or not listed else None)}{whole}"
+    return "in all", f"{counted(len(listed), 'wave')}, {size_words(sum(known) if known or not listed else None)}{whole}"

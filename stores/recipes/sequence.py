@@ -23,7 +23,7 @@ _TRIES_MAX: Final = 100  # each fails because another client got a number
 
 def next_in_sequence(store: MetadataStore, parent: str, prefix: str, timeout_s: float) -> int:
     """The number of the next child of `parent` named `<prefix><ten digits>`: above that of all children. On ZooKeeper
-    it continues the server's own sequence, so that it never goes back, whoever puts such children.
+    it continues the server's own sequence, so that it never goes back, for any writer of such children.
 
     Put the key with ABSENT; after a Conflict that names it, another client was first: call again. If the backend does
     not count (`created_below`), numbers go back when the newest child is deleted; so do not delete that one. Raises the

@@ -226,7 +226,7 @@ class Watch:
         return enqueue
 
     def _failed(self, error: Exception | None) -> bool:
-        """Whether there was an error. Then everything is armed anew, soon or with the next connection."""
+        """Whether there was an error. Then everything is armed again, soon or with the next connection."""
         if error is not None:
             self.failed = True
         return error is not None

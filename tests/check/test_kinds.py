@@ -211,7 +211,7 @@ CASES: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
         [("note", "store-move", "/kedge/migration")],
     ),
     ({"/kedge/migration": {"side": "to", "phase": "moved"}}, [("error", "unreadable", "/kedge/migration")]),
-    (NO_BROKERS, [("note", "nobody-registered", "/brokers/ids")]),
+    (NO_BROKERS, [("note", "no-broker", "/brokers/ids")]),
     ({"/kedge/brokers/1": {"broker_epoch": 12}}, [("error", "admitted-ahead", "/kedge/brokers/1")]),
     ({"/kedge/brokers/1": {"broker_epoch": 10}}, [("warning", "not-admitted", "/kedge/brokers/1")]),
     ({"/kedge/brokers/3": GONE}, [("warning", "not-admitted", "/kedge/brokers/3")]),
@@ -243,7 +243,7 @@ def test_what_is_planted_is_found_and_nothing_else(keys: dict[str, Any], expecte
 
 @pytest.mark.parametrize("key,kind", [("/controller", "controller-stays"), ("/brokers/ids/1", "registration-stays")])
 def test_a_key_that_should_be_ephemeral_and_is_not_is_found(key: str, kind: str) -> None:
-    """Nobody's session ends it: nobody could be elected, a broker would never be seen to die."""
+    """It belongs to no session, so no controller could be elected, and no death of a broker be seen."""
     assert [(f.severity, f.kind, f.key) for f in planted({}, lasting=[key])] == [("warning", kind, key)]
 
 

@@ -33,7 +33,7 @@ def test_nothing_is_written() -> None:
     assert (held.table.rows, held.revision, held.sessions) == (before, revision, sessions)
 
 
-def test_what_a_store_shows_of_one_instant_is_told_at_once() -> None:
+def test_findings_of_an_atomic_snapshot_are_reported_at_once() -> None:
     report = check_store(MemoryStore(server(**{STATE: state(9, [1, 2])})), timeout_s=1)
     assert report.consistent
     assert [f.kind for f in report.at_least("error")] == ["leader-outside-isr"]
@@ -78,13 +78,13 @@ def test_a_commit_in_the_midst_of_a_snapshot_is_no_finding() -> None:
     assert (report.consistent, _warnings(report)) == (False, [])
 
 
-def test_what_is_found_twice_is_told_though_no_instant_was_seen() -> None:
+def test_what_is_found_twice_is_reported_without_an_atomic_snapshot() -> None:
     store, _ = torn(**{STATE: state(9, [1, 2])})
     report = check_store(store, timeout_s=1)
     assert (report.consistent, _warnings(report)) == (False, ["leader-outside-isr"])
 
 
-def test_what_is_gone_at_the_second_look_is_not_told() -> None:
+def test_what_is_gone_at_the_second_look_is_not_reported() -> None:
     """A finding of the first look alone may have been the tear."""
     store, other = torn(**{"/config/topics/u": {"config": {}}})
     looks = [lambda: None, lambda: _delete(other, "/config/topics/u")]

@@ -54,7 +54,7 @@ OF_OTHERS = (
     keys.BROKER_DEFAULTS,
     keys.DELETE_PARTITIONS,
 )
-"""Tools and old brokers write these, in a broken cluster also what nobody can read."""
+"""Tools and old brokers write these, in a broken cluster also unreadable ones."""
 
 
 @pytest.mark.parametrize("seed", [13, 23])

@@ -190,7 +190,7 @@ def test_a_snapshot_of_no_samples_is_exit_code_2(tmp_path: Path) -> None:
 
 
 def test_the_local_engine_loads_neither_spark_nor_arrow(tmp_path: Path) -> None:
-    """In a fresh interpreter, with a page: nobody pays for what he does not ask for."""
+    """In a fresh interpreter, with a page: modules that are not needed are not imported."""
     write(tmp_path, written())
     program = (
         "import sys; from controller.cli.root import kedge\n"

@@ -69,7 +69,7 @@ def test_findings_are_a_table_worst_first_and_exit_code_1(broken: Path) -> None:
     "arguments,code,kinds",
     [
         (["--severity", "error"], 1, ["leader-outside-isr"]),
-        (["--severity", "note"], 1, ["leader-outside-isr", "orphan-config", "nobody-registered", "no-controller"]),
+        (["--severity", "note"], 1, ["leader-outside-isr", "orphan-config", "no-broker", "no-controller"]),
         (["--key", T], 1, ["leader-outside-isr"]),
         (["--key", "/config/"], 1, ["orphan-config"]),
         (["--key", "/conf"], 0, []),

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.cli.demo.command import longest_plain_trace
-from controller.cli.demo.plan import plan_drain, racks_kept, widen
+from controller.cli.demo import longest_plain_trace
+from controller.cli.demo.drain import plan_drain, racks_kept, widen
 from controller.cli.demo.retire import Retirement
 from controller.cli.demo.screen import Silent
 from controller.cli.demo.takeover import difference, fields_lost, take_over

@@ -62,7 +62,7 @@ def test_keep_leaves_both_trees_and_the_next_run_is_refused(make: Make, tmp_path
     assert is_one_line(refused, 2)
     assert "kedge-demo is taken by a demo that runs, was kept or was killed; --clean removes" in refused.stderr
     assert content(url) == kept
-    with stage.stage(url, "another", keep=False) as free:
+    with stage.staged(url, "another", keep=False) as free:
         assert free.url.endswith("/another")
     assert content(url) == kept
     cleaned = demo("--store", url, "--clean")
@@ -79,7 +79,7 @@ def test_only_what_a_demo_left_is_cleaned(make: Make, tmp_path: Path) -> None:
         refused = demo("--store", url, "--clean", "--root", root)
         assert is_one_line(refused, 2)
         assert ": not a root of a demo; nothing was removed" in refused.stderr
-    with stage.stage(url, "kedge-demo", keep=False) as place, closing(open_store(str(place.opened))) as runs:
+    with stage.staged(url, "kedge-demo", keep=False) as place, closing(open_store(str(place.opened))) as runs:
         runs.commit([Put("/controller", b"{}", ABSENT, ephemeral=True)], timeout_s=10)
         refused = demo("--store", url, "--clean")
         assert is_one_line(refused, 2)
@@ -94,7 +94,7 @@ def test_in_this_process_there_is_nothing_to_clean() -> None:
 
 @on_servers
 @pytest.mark.parametrize("number,by,code", [(signal.SIGTERM, "SIGTERM", 143), (signal.SIGINT, "Ctrl-C", 130)])
-def test_a_demo_that_is_told_to_end_removes_what_it_made(
+def test_terminated_demo_removes_what_it_made(
     make: Make, tmp_path: Path, number: signal.Signals, by: str, code: int
 ) -> None:
     """And says so in one line."""
@@ -114,7 +114,7 @@ def test_a_demo_that_is_told_to_end_removes_what_it_made(
 def test_a_root_is_taken_by_one_demo_only(make: Make, tmp_path: Path) -> None:
     """Also before it has put anything below."""
     url = make(tmp_path)
-    with stage.stage(url, "kedge-demo", keep=False):
+    with stage.staged(url, "kedge-demo", keep=False):
         refused = demo("--plain", "--store", url)
     assert is_one_line(refused, 2)
     assert "is taken by a demo that runs, was kept or was killed" in refused.stderr
@@ -126,7 +126,7 @@ def test_what_breaks_off_is_one_line_and_cleans_up(make: Make, tmp_path: Path) -
     url = filled(make(tmp_path), MINE)
 
     def break_off() -> None:
-        with stage.stage(url, "kedge-demo", keep=False) as place, place.server("retirement") as server:
+        with stage.staged(url, "kedge-demo", keep=False) as place, place.server("retirement") as server:
             assert server is not None
             assert server.client().session.connected
             raise NotInTime("all agree\nand what stands")
@@ -141,7 +141,7 @@ def test_what_breaks_off_is_one_line_and_cleans_up(make: Make, tmp_path: Path) -
 def test_no_node_of_zookeeper_is_left(tmp_path: Path) -> None:
     """Not even one without data."""
     url = filled(zookeeper_url(tmp_path), MINE)
-    with stage.stage(url, "kedge-demo", keep=False) as place, place.server("takeover") as server:
+    with stage.staged(url, "kedge-demo", keep=False) as place, place.server("takeover") as server:
         assert server is not None
         with closing(open_store(stage.below(url, "kedge-demo"))) as store:
             assert store.session_timeout_s <= stage.SESSION_S

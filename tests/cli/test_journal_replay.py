@@ -90,7 +90,7 @@ def test_the_table_of_a_move_is_the_trace_of_the_proposal(folder: Path) -> None:
     assert [(cell[1], cell[3], cell[5]) for cell in cells] == AFTER
     assert [cell[0] + cell[2] + cell[4] for cell in cells] == ["RIT"] * len(AFTER)
     assert lines[len(AFTER) :] == ["  to delete: 1, 2, 3", ""]
-    assert result.stderr == "kedge: 15 rows of 1 term are legal\n"
+    assert result.stderr == "kedge: 15 legal rows of 1 term\n"
 
 
 @pytest.mark.parametrize("seq,length", [(42, 2), (43, 4), (44, 6), (45, 11), (46, 11), (1000, 11)])
@@ -120,11 +120,11 @@ def test_every_term_of_a_folder_is_replayed(folder: Path) -> None:
         "run-0  epoch 8  completed",
         "orders-0  epoch 8  running",
     ]
-    assert result.stderr.endswith("rows of 2 terms are legal\n")
+    assert result.stderr.endswith("legal rows of 2 terms\n")
 
 
 def test_json_has_the_same_rows_with_numbers(folder: Path) -> None:
-    """A line per move: its rows, whom it told to delete, how it ended."""
+    """A line per move: its rows, which brokers have to delete a replica, how it ended."""
     (move,) = moves(folder, "--epoch", "7", "--topic", "orders", "--partition", "0")
     assert (move["topic"], move["partition"], move["ended"], move["deletes"]) == ("orders", 0, "completed", [1, 2, 3])
     last = move["rows"][-1]
@@ -214,7 +214,7 @@ def test_a_gap_is_said_and_is_legal(tmp_path: Path) -> None:
     file = changed(tmp_path, lambda found: found.__setitem__(slice(1, 3), [gap]))
     result = replay(file)
     assert (result.exit_code, ": gap: lines are missing" in result.stderr) == (0, True)
-    assert "kedge: 48 rows of 1 term are legal\n" in result.stderr
+    assert "kedge: 48 legal rows of 1 term\n" in result.stderr
 
 
 def test_a_term_whose_first_file_is_gone_is_replayed_without_its_takeover(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_an_empty_folder_and_an_empty_file_are_exit_code_2(tmp_path: Path) -> No
 
 
 def test_what_strangers_wrote_is_escaped(tmp_path: Path) -> None:
-    """The name of a topic in a file that somebody sent cannot move the cursor."""
+    """The name of a topic in a file of unknown origin cannot move the cursor."""
     file = changed(tmp_path, lambda found: found[1].update(topic="a\x1b[31m"))
     result = replay(file)
     assert "\x1b" not in result.output

@@ -136,7 +136,7 @@ def test_a_torn_tail_is_reported_and_is_no_broken_chain(folder: Path) -> None:
     file.write_bytes(file.read_bytes()[:-1])
     result = show(folder, "--verify")
     assert result.exit_code == 0
-    assert f"kedge: {file}:2: torn tail: 1 lines after the last whole commit are left out\n" in result.stderr
+    assert f"kedge: {file}:2: torn tail: 1 line left out after the last whole commit\n" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_a_closed_stdout_is_no_crash(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (0, b"kedge: the chain of hashes is intact\n")
 
 
-def test_the_version_is_told() -> None:
+def test_version_is_printed() -> None:
     """`kedge --version` names the distribution's version, or says that there is none installed."""
     result = CliRunner().invoke(kedge, ["--version"])
     assert result.exit_code == 0

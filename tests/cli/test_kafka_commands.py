@@ -138,7 +138,7 @@ def test_options_that_do_not_fit_are_exit_code_2(arguments: list[str], problem: 
     ],
 )
 @pytest.mark.parametrize("as_json", [False, True])
-def test_nobody_there_is_a_line_and_exit_code_1(command: list[str], as_json: bool, tmp_path: Path) -> None:
+def test_unreachable_server_is_one_line_and_exit_code_1(command: list[str], as_json: bool, tmp_path: Path) -> None:
     config = tmp_path / "properties"
     config.write_text("socket.connection.setup.timeout.ms=200")
     named = "--admin.config" if command[0] == "leader-election" else "--command-config"
@@ -202,7 +202,7 @@ def test_whatever_is_given_is_settings_or_refused(text: str) -> None:
         (["a=1"], ["b,a"], "Config(s) given more than once: a"),
     ],
 )
-def test_bad_settings_are_a_line_and_nobody_is_asked(added: list[str], deleted: list[str], problem: str) -> None:
+def test_bad_settings_are_one_line_and_no_request(added: list[str], deleted: list[str], problem: str) -> None:
     options = [word for text in added for word in ("--add-config", text)]
     options += [word for text in deleted for word in ("--delete-config", text)]
     done = run("configs", *NOWHERE, "--alter", "--topic", "t", *options)

@@ -35,7 +35,7 @@ def ask(servers: str, folder: Path, *arguments: str, **properties: object) -> su
     return subprocess.run([*_KEDGE, *command], capture_output=True, text=True, check=False)
 
 
-def test_addresses_that_the_cluster_names_and_nobody_reaches_are_named(tmp_path: Path) -> None:
+def test_unreachable_addresses_that_the_cluster_names_are_named(tmp_path: Path) -> None:
     nowhere = {broker: Address("127.0.0.1", broker) for broker in RACKS}
     with Served(elsewhere=nowhere) as served:
         done = ask(served.bootstrap, tmp_path, request_timeout_ms=1000)
@@ -43,7 +43,7 @@ def test_addresses_that_the_cluster_names_and_nobody_reaches_are_named(tmp_path:
     assert any(f"{broker} at 127.0.0.1:{broker}" in done.stderr for broker in RACKS), done.stderr
 
 
-def test_a_broker_that_nobody_reaches_is_named_with_its_address(tmp_path: Path) -> None:
+def test_unreachable_broker_is_named_with_its_address(tmp_path: Path) -> None:
     with Served(elsewhere={2: Address("127.0.0.1", 2)}) as served:
         done = ask(served.bootstrap, tmp_path, "log-dirs", "--describe", "--broker-list", "2", request_timeout_ms=1000)
     assert done.returncode == 1
@@ -51,7 +51,7 @@ def test_a_broker_that_nobody_reaches_is_named_with_its_address(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("asks_for_certificates", [False, True])
-def test_who_speaks_plain_text_with_tls_is_told_so(tmp_path: Path, *, asks_for_certificates: bool) -> None:
+def test_plain_text_to_a_tls_server_gets_the_reason(tmp_path: Path, *, asks_for_certificates: bool) -> None:
     authority = Authority(tmp_path)
     ours = authority.sign("gateway")
     tls = Tls(ours.certificate, ours.key, authority.file if asks_for_certificates else None)
@@ -61,7 +61,7 @@ def test_who_speaks_plain_text_with_tls_is_told_so(tmp_path: Path, *, asks_for_c
     assert done.stderr.endswith("; the server speaks TLS: set security.protocol=SSL in --command-config\n")
 
 
-def test_who_shows_no_certificate_is_told_long_before_the_time_to_connect_is_over(tmp_path: Path) -> None:
+def test_missing_certificate_is_reported_long_before_the_timeout(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     ours = authority.sign("gateway")
     trust = {"ssl_truststore_type": "PEM", "ssl_truststore_location": authority.file}
@@ -85,7 +85,7 @@ def test_who_shows_no_certificate_is_told_long_before_the_time_to_connect_is_ove
         ("late", "the server rejects the certificate of ssl.keystore.location: certificate expired"),
     ],
 )
-def test_what_a_server_says_of_our_certificate_is_told(tmp_path: Path, who: str | None, said: str) -> None:
+def test_alert_of_a_server_about_our_certificate_is_printed(tmp_path: Path, who: str | None, said: str) -> None:
     authority = Authority(tmp_path)
     gateway, late = authority.sign("gateway"), authority.sign("late", days=-2)
     shown = {"late": late, "stranger": Authority(tmp_path, "other").sign("stranger")}
@@ -100,7 +100,7 @@ def test_what_a_server_says_of_our_certificate_is_told(tmp_path: Path, who: str 
         thread.join(_SETUP_S)
 
 
-def test_who_is_hung_up_on_without_a_word_is_told_what_may_be_wrong(tmp_path: Path) -> None:
+def test_connection_closed_without_a_reason_gets_a_hint(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     gateway = authority.sign("gateway")
     theirs = Tls(gateway.certificate, gateway.key).context()
@@ -122,7 +122,7 @@ def _shake_hands_once(listening: socket.socket, context: ssl.SSLContext) -> None
 
 
 @pytest.mark.parametrize("with_tls", [False, True])
-def test_who_does_not_log_in_is_told_how(tmp_path: Path, *, with_tls: bool) -> None:
+def test_client_without_login_gets_the_reason(tmp_path: Path, *, with_tls: bool) -> None:
     authority = Authority(tmp_path)
     ours = authority.sign("gateway")
     more: dict[str, object] = {}
@@ -138,7 +138,7 @@ def test_who_does_not_log_in_is_told_how(tmp_path: Path, *, with_tls: bool) -> N
     assert done.stderr.endswith(said), done.stderr
 
 
-def test_who_logs_in_where_nobody_does_is_told_so(tmp_path: Path) -> None:
+def test_login_where_none_is_required_gets_the_reason(tmp_path: Path) -> None:
     login = {
         "security_protocol": "SASL_PLAINTEXT",
         "sasl_mechanism": "PLAIN",
@@ -151,14 +151,14 @@ def test_who_logs_in_where_nobody_does_is_told_so(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"Error: {served.bootstrap}: {why}; {said}\n")
 
 
-def test_a_cluster_without_brokers_is_told_as_such(tmp_path: Path) -> None:
+def test_cluster_without_brokers_is_reported_as_such(tmp_path: Path) -> None:
     with Served(racks={}) as served:
         done = ask(served.bootstrap, tmp_path, socket_connection_setup_timeout_ms=1000)
     told = f"Error: {served.bootstrap}: the cluster has no live broker\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
 
 
-def test_a_server_that_takes_connections_and_never_answers_is_told_as_such(tmp_path: Path) -> None:
+def test_server_that_never_answers_is_reported_as_such(tmp_path: Path) -> None:
     """Not by what was left of the time when the last request was sent."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         servers = f"127.0.0.1:{listening.getsockname()[1]}"
@@ -168,7 +168,7 @@ def test_a_server_that_takes_connections_and_never_answers_is_told_as_such(tmp_p
 
 
 @pytest.mark.parametrize("words", ["--describe", "--alter --add-config retention.ms=1"])
-def test_who_may_not_is_told_so_in_kafkas_words(words: str) -> None:
+def test_client_without_rights_gets_kafkas_words(words: str) -> None:
     with Served(authorizer=lambda *_: False) as served:
         where = ["--bootstrap-server", served.bootstrap, "--topic", "orders"]
         done = CliRunner().invoke(kedge, ["configs", *where, *words.split()])

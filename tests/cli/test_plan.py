@@ -98,7 +98,7 @@ def test_a_plan_is_shown_as_a_page_before_it_is_cut_into_waves(made: Path, tmp_p
     assert not page.exists()
 
 
-def test_a_quarantined_row_is_told_and_is_exit_code_1(tmp_path: Path, inputs: dict[str, Path]) -> None:
+def test_quarantined_row_is_reported_with_exit_code_1(tmp_path: Path, inputs: dict[str, Path]) -> None:
     code, collected = collect(tmp_path, inputs, "bad")
     assert (code, collected["bytes"]) == (1, 1200)
     assert collected["quarantined"] == {"logDirs: expected a list, got None": 1}
@@ -118,8 +118,8 @@ def test_what_people_read_says_waves_files_rates_and_totals(tmp_path: Path, inpu
     lines = run("waves", tables, "--name", "drain", "--throttle", "1KiB").stdout.splitlines()
     assert lines == [
         "wave 1  4 partitions, 4 copies, 400 bytes, 0.4 s (0.4 s to 0.6 s)",
-        "mind    the write rate of 4 partitions to copy is not known: times are computed without it",
-        "in all  1 waves, 400 bytes, 0.4 s in all",
+        "note    the write rate of 4 partitions to copy is not known: times are computed without it",
+        "in all  1 wave, 400 bytes, 0.4 s in all",
     ]
     assert "not throttled" in run("waves", tables, "--name", "drain").stdout
     assert run("export", tables, tmp_path / "out", "--name", "drain").stdout.startswith(
@@ -174,7 +174,7 @@ def test_a_tree_of_real_kafka_is_planned(tmp_path: Path, shared_data: Path) -> N
     ],
     ids=lambda arguments: arguments[0],
 )
-def test_every_kind_is_told_written_and_the_same_when_made_again(made: Path, arguments: tuple[str, ...]) -> None:
+def test_every_kind_is_printed_written_and_the_same_when_repeated(made: Path, arguments: tuple[str, ...]) -> None:
     first = said(arguments[0], made, *arguments[1:])
     assert first[0] in {0, 1}
     assert first[1]["kind"] == arguments[0]
@@ -217,7 +217,7 @@ def test_what_is_refused_is_counted_by_reason_and_is_exit_code_1(made: Path) -> 
 
 
 def test_a_snapshot_that_breaks_rules_is_exit_code_1(made: Path) -> None:
-    clean = {"cluster": "east", "snapshot": "1", "counts": {}, "violations": [], "mind": []}
+    clean = {"cluster": "east", "snapshot": "1", "counts": {}, "violations": [], "notes": []}
     assert said("check", made) == (0, clean)
     code, found = said("check", made, "--factor", "4")
     assert (code, found["counts"]) == (1, {"RF": 24})

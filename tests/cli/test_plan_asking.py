@@ -28,7 +28,7 @@ COMPACTED = {"cleanup.policy": "compact", "retention.ms": "60000"}
 
 @pytest.fixture(scope="module")
 def denied() -> set[str]:
-    """The operations that nobody may do."""
+    """The operations that no client may do."""
     return set()
 
 
@@ -92,7 +92,7 @@ def test_sizes_come_with_it_where_brokers_know_them(collected: Any, tmp_path: Pa
     assert loads == {"bills": (None, None), "orders": (6000, 100.0)}
 
 
-def test_settings_that_are_not_told_are_in_the_quarantine_and_the_rest_is_taken_in(
+def test_unreported_settings_are_in_the_quarantine_and_the_rest_is_taken_in(
     collected: Any, denied: set[str], tmp_path: Path
 ) -> None:
     denied.add("DESCRIBE_CONFIGS")
@@ -131,7 +131,7 @@ def test_a_broker_that_does_not_answer_costs_its_sizes_alone(tmp_path: Path) -> 
     assert [row["size_bytes"] for row in rows(tmp_path / "t", REPLICA_LOAD)] == [6000]
 
 
-def test_a_drain_is_planned_of_what_a_cluster_told(collected: Any, tmp_path: Path) -> None:
+def test_drain_is_planned_from_the_answers_of_a_cluster(collected: Any, tmp_path: Path) -> None:
     assert collected().exit_code == 0
     done = CliRunner().invoke(kedge, ["plan", "drain", str(tmp_path), "--brokers", "1", "--json"])
     assert (done.exit_code, json.loads(done.stdout)["bytes_copied"]) == (0, 6000)

@@ -1,4 +1,4 @@
-"""What `kedge plan` does not know, or cannot mean, is told: sizes, rates, snapshots that changed, throttles, names."""
+"""What `kedge plan` does not know is reported: sizes, rates, snapshots that changed, throttles, names."""
 
 from __future__ import annotations
 
@@ -70,34 +70,34 @@ def with_sizes(tables: Path, **columns: Any) -> None:
 
 def test_a_check_says_what_no_capacity_was_held_against(collected: Path, tmp_path: Path) -> None:
     place = Place(collected, "east", "1")
-    assert said("check", collected)[1]["mind"] == []  # no capacity is known either
+    assert said("check", collected)[1]["notes"] == []  # no capacity is known either
     rows = [{**row, "disk_capacity_bytes": 10**12, "nw_in_capacity_bps": 1e9} for row in place.read(BROKER).to_pylist()]
     place.write(BROKER, from_rows(BROKER, [list(row.values()) for row in rows]))
-    minded = [
+    notes = [
         "the size of 6 partitions is not known: disks were checked without them",
         "the rate of 6 partitions is not known: networks were checked without them",
     ]
     code, found = said("check", collected)
-    assert (code, found["mind"]) == (0, minded)
-    assert [line.partition("  ")[2].strip() for line in run("check", collected).stdout.splitlines()][-3:-1] == minded
+    assert (code, found["notes"]) == (0, notes)
+    assert [line.partition("  ")[2].strip() for line in run("check", collected).stdout.splitlines()][-3:-1] == notes
     place.remove(REPLICA_LOAD)
-    assert said("check", collected)[1]["mind"] == minded
+    assert said("check", collected)[1]["notes"] == notes
     put(tmp_path / "known")
-    assert said("check", tmp_path / "known")[1]["mind"] == []
+    assert said("check", tmp_path / "known")[1]["notes"] == []
 
 
 def test_a_plan_without_sizes_says_so_and_tells_no_bytes(collected: Path, tmp_path: Path) -> None:
     lines = dict(line.split("  ", 1) for line in run("drain", collected, "--brokers", "1").stdout.splitlines())
     assert lines["copies"].strip() == "an unknown number of bytes"
     assert lines["bytes, max/mean"].strip() == "not known"
-    assert lines["mind"].strip() == UNKNOWN
+    assert lines["note"].strip() == UNKNOWN
     code, planned = said("drain", collected, "--brokers", "1")
-    assert (code, planned["mind"], planned["copied_unsized"]) == (0, [UNKNOWN], 4)
+    assert (code, planned["notes"], planned["copied_unsized"]) == (0, [UNKNOWN], 4)
     assert [planned[name] for name in ("bytes_copied", "bytes_bound", "size_max_mean_after")] == [None] * 3
     assert "0 bytes" not in run("waves", collected, "--name", "drain", "--throttle", "1MB").stdout
     code, cut = said("waves", collected, "--name", "drain", "--throttle", "1MB")
     assert [(wave["bytes"], wave["eta_s"], wave["unsized"]) for wave in cut["waves"]] == [(None, None, 4)]
-    assert cut["mind"] == ["the size of 4 partitions to copy is not known, and so is the time that they take"]
+    assert cut["notes"] == ["the size of 4 partitions to copy is not known, and so is the time that they take"]
     assert run("export", collected, tmp_path / "out", "--name", "drain").exit_code == 0
     page = (tmp_path / "out/report.html").read_text()
     assert f"Note: {UNKNOWN}." in page
@@ -108,30 +108,30 @@ def test_a_plan_without_sizes_says_so_and_tells_no_bytes(collected: Path, tmp_pa
 
 
 @pytest.mark.parametrize("line", [("rebalance",), ("add", "--brokers", "4")], ids=["rebalance", "add"])
-def test_bytes_that_nobody_knows_cannot_be_levelled(line: tuple[str, ...], collected: Path, tmp_path: Path) -> None:
+def test_unknown_bytes_cannot_be_levelled(line: tuple[str, ...], collected: Path, tmp_path: Path) -> None:
     verb, *more = line
-    mind = ["the size of 6 partitions is not known: the plan cannot level bytes"]
+    notes = ["the size of 6 partitions is not known: the plan cannot level bytes"]
     code, planned = said(verb, collected, *more, "--report", tmp_path / "page.html")
-    assert (code, planned["complete"], planned["mind"]) == (1, False, mind)
-    assert f"the whole request was refused. Note: {mind[0]}." in (tmp_path / "page.html").read_text()
+    assert (code, planned["complete"], planned["notes"]) == (1, False, notes)
+    assert f"the whole request was refused. Note: {notes[0]}." in (tmp_path / "page.html").read_text()
     with_sizes(collected, size_bytes=[1000, None, None, None, None, None])
-    assert said(verb, collected, *more)[1]["mind"][0].endswith("do not include them")
+    assert said(verb, collected, *more)[1]["notes"][0].endswith("do not include them")
 
 
-def test_a_budget_that_ends_before_the_level_is_told(made: Path) -> None:
+def test_budget_that_ends_before_the_level_is_reported(made: Path) -> None:
     code, planned = said("rebalance", made, "--max-bytes", "0")
     most = planned["size_max_mean_after"]
     what = f"the fullest broker stays at {most:.4f}, above the requested 1.01 times the mean"
-    assert planned["mind"] == [f"{what}: at most 0 bytes may be copied"]
+    assert planned["notes"] == [f"{what}: at most 0 bytes may be copied"]
     assert (code, planned["complete"], planned["rejected"], planned["replicas_copied"]) == (1, False, 0, 0)
     enough = said("rebalance", made, "--max-bytes", "0", "--tolerance", "0.9")
-    assert (enough[0], enough[1]["mind"]) == (0, [])
+    assert (enough[0], enough[1]["notes"]) == (0, [])
     code, planned = said("rebalance", made, "--max-bytes", "300MB")
-    assert (code, planned["mind"]) == (1, []), "each replica that stays has its reason"
+    assert (code, planned["notes"]) == (1, []), "each replica that stays has its reason"
     assert "the replica exceeds the bytes that may still be moved" in planned["reasons"]
 
 
-def test_plans_without_sizes_are_compared_and_no_bytes_are_told(collected: Path) -> None:
+def test_plans_without_sizes_are_compared_and_no_bytes_are_printed(collected: Path) -> None:
     assert run("drain", collected, "--brokers", "1").exit_code == 0
     assert run("drain", collected, "--brokers", "1,2", "--name", "both").exit_code == 0
     result = run("compare", collected, "--name", "drain", "--name", "both")
@@ -153,19 +153,19 @@ def test_where_some_sizes_are_known_the_sum_is_of_those_and_says_of_how_many_it_
     assert "time not known" in waves
 
 
-def test_unknown_writes_are_told_beside_times_that_take_them_for_none(collected: Path) -> None:
+def test_unknown_writes_are_reported_beside_times_that_take_them_for_none(collected: Path) -> None:
     with_sizes(collected, size_bytes=[2048] * 6)
     assert run("drain", collected, "--brokers", "1").exit_code == 0
     code, cut = said("waves", collected, "--name", "drain", "--throttle", "1KiB")
     what = "the write rate of 4 partitions to copy is not known: times are computed without it"
-    assert (code, cut["mind"]) == (0, [what])
+    assert (code, cut["notes"]) == (0, [what])
     with_sizes(collected, write_bps=[1.0] * 6, completeness=[1.0] * 6)
     assert run("drain", collected, "--brokers", "1").exit_code == 0
-    assert said("waves", collected, "--name", "drain", "--throttle", "1KiB")[1]["mind"] == []
+    assert said("waves", collected, "--name", "drain", "--throttle", "1KiB")[1]["notes"] == []
 
 
 @pytest.mark.parametrize("verb", ["waves", "export"])
-def test_a_plan_of_a_snapshot_that_was_collected_anew_is_refused_until_it_is_made_again(
+def test_plan_of_a_recollected_snapshot_is_refused_until_it_is_made_again(
     made: Path, tmp_path: Path, verb: str
 ) -> None:
     line = (verb, made, *([tmp_path / "out"] if verb == "export" else []), "--name", "drain")
@@ -184,7 +184,7 @@ def test_a_plan_of_a_snapshot_that_was_collected_anew_is_refused_until_it_is_mad
 
 
 @pytest.mark.parametrize("verb", ["waves", "export"])
-def test_in_a_fleet_only_the_cluster_that_was_collected_anew_is_left_out(made: Path, tmp_path: Path, verb: str) -> None:
+def test_only_the_recollected_cluster_of_a_fleet_is_left_out(made: Path, tmp_path: Path, verb: str) -> None:
     put(made, "west", seed=2)
     line = (verb, made, *([tmp_path / "out"] if verb == "export" else []), "--name", "leaders", "--all-clusters")
     assert run("leaders", made, "--all-clusters").exit_code == 0
@@ -209,17 +209,17 @@ def test_more_copies_than_a_number_of_kafka_holds_are_refused(made: Path) -> Non
     assert "is not in the range x<=2147483647" in result.stderr
 
 
-def test_waves_that_do_not_end_in_a_sane_time_are_told_in_years_and_are_exit_code_1(collected: Path) -> None:
+def test_waves_without_a_reasonable_end_are_printed_in_years_with_exit_code_1(collected: Path) -> None:
     with_sizes(collected, size_bytes=[10**14] * 6, write_bps=[0.0] * 6, completeness=[1.0] * 6)
     assert run("drain", collected, "--brokers", "1").exit_code == 0
     line = ("waves", collected, "--name", "drain", "--per-broker", 20, "--throttle", "1MB")
     result = run(*line)
-    (mind,) = [text for text in result.stdout.splitlines() if text.startswith("mind")]
+    (note,) = [text for text in result.stdout.splitlines() if text.startswith("note")]
     assert result.exit_code == 1
-    assert " years" in mind
-    assert "use a higher rate (--throttle" in mind
+    assert " years" in note
+    assert "use a higher rate (--throttle" in note
     code, cut = said(*line)
-    assert (code, len(cut["mind"])) == (1, 1)
+    assert (code, len(cut["notes"])) == (1, 1)
     assert cut["waves"][0]["eta_s"] > 2 * 365 * 86_400
     assert run(*line[:-1], "10GB").exit_code == 0
 
@@ -233,7 +233,7 @@ def test_times_are_read_in_hours_and_days_and_are_seconds_in_json(collected: Pat
     assert "11 h 6 min" in stdout
 
 
-def test_a_plan_that_is_not_there_is_told_by_name_with_those_that_are(made: Path) -> None:
+def test_missing_plan_is_reported_with_the_names_of_those_that_exist(made: Path) -> None:
     result = run("waves", made, "--name", "nope")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == "kedge: no plan nope of cluster east, snapshot 1: no plan was made of it\n"
@@ -259,7 +259,7 @@ def test_settings_are_json_values_where_they_are_written_as_json(made: Path, tmp
     assert said("rebalance", made)[1]["settings"]["bytes_max"] is None
 
 
-def test_a_leader_that_is_not_the_first_of_its_row_is_told_in_words(made: Path) -> None:
+def test_leader_that_is_not_the_preferred_one_is_reported_in_words(made: Path) -> None:
     place = Place(made, "east", "1")
     partition = place.read(TABLES["partition"])
     rows = partition.to_pylist()

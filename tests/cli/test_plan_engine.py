@@ -51,7 +51,7 @@ def test_a_fleet_is_done_without_spark_where_there_is_none_and_that_is_said(
 
 
 def test_a_master_or_a_server_that_is_named_is_spark(fleet: Path) -> None:
-    """Nobody listens there, which Spark alone would notice."""
+    """No server listens there, which Spark alone would notice."""
     for option, value in (("--remote", "sc://127.0.0.1:1"), ("--master", "spark://127.0.0.1:1")):
         line = ["plan", "check", str(fleet), "--cluster", "east", "--engine", "auto", option, value]
         done = CliRunner().invoke(kedge, [*line, *(["--remote-timeout", "1"] if option == "--remote" else [])])

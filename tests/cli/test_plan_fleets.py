@@ -61,7 +61,7 @@ def test_what_is_said_of_a_fleet_names_each_cluster(fleet: Path, tmp_path: Path)
 
 
 @pytest.mark.checklist(239)
-def test_a_cluster_that_cannot_be_planned_is_told_and_the_others_are_done(fleet: Path) -> None:
+def test_cluster_that_cannot_be_planned_is_reported_and_the_others_are_done(fleet: Path) -> None:
     put(fleet, "west", rack=None, state="draining")
     put(fleet, "wester", rack=None)
     result = run("drain", fleet, "--all-clusters", "--json")
@@ -72,7 +72,7 @@ def test_a_cluster_that_cannot_be_planned_is_told_and_the_others_are_done(fleet:
     assert Place(fleet, "north", "1").has(TABLES["plan"], "drain")
 
 
-def test_a_cluster_of_which_nothing_is_asked_is_told_and_is_no_failure(fleet: Path) -> None:
+def test_cluster_without_a_request_is_reported_and_is_no_failure(fleet: Path) -> None:
     put(fleet, "south")
     result = run("drain", fleet, "--all-clusters")
     assert result.exit_code == 0

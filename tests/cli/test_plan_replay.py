@@ -104,7 +104,7 @@ def test_waves_and_checks_are_made_of_every_snapshot(past: Path) -> None:
     assert lines == [line for day in DAYS for line in (f"snapshot  {day}", "found     no rule is broken")]
 
 
-def test_a_snapshot_that_cannot_be_planned_is_told_and_the_others_are(past: Path) -> None:
+def test_snapshot_that_cannot_be_planned_is_reported_and_the_others_are_planned(past: Path) -> None:
     """A broker that came later is not in the past."""
     row = generate(brokers=7, topics=30, partitions=20, seed=9)
     for name, table in row.items():
@@ -169,7 +169,7 @@ def test_plans_are_compared_snapshot_by_snapshot_with_their_totals(past: Path) -
 
 
 def test_plans_of_every_cluster_are_compared(past: Path) -> None:
-    """Each row names its cluster; a snapshot whose plan cannot be read is told, the others are compared."""
+    """Each row names its cluster; a snapshot whose plan cannot be read is reported, the others are compared."""
     for cluster in ("west", "north"):
         shutil.copytree(past / "plan" / "cluster=east", past / "plan" / f"cluster={cluster}")
         shutil.copytree(past / "partition" / "cluster=east", past / "partition" / f"cluster={cluster}")

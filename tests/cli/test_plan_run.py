@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from controller.cli.root import kedge
 from pipeline.generate import generate
 from pipeline.tables.arrow import from_rows
-from pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOAD, REPLICA_SAMPLE, TABLES
+from pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOAD, REPLICA_SAMPLE, RUN, TABLES
 from pipeline.tables.files import Place
 from tests.pipeline.pages import Words
 
@@ -95,6 +95,17 @@ def test_each_cluster_gets_the_first_step_that_changes_something(policy: Path) -
 
 
 @pytest.mark.checklist(241)
+def test_result_with_the_former_name_of_notes_is_read(policy: Path) -> None:
+    """Runs that earlier versions recorded have `mind` where `notes` is today."""
+    first = said(policy)[1]
+    place = Place(policy.parent / "tables", "drained", "1")
+    (row,) = place.read(RUN).to_pylist()
+    recorded = json.loads(row["row"])
+    recorded["mind"] = recorded.pop("notes")
+    place.write(RUN, from_rows(RUN, [tuple((row | {"row": json.dumps(recorded)}).values())]))
+    assert said(policy)[1]["drained"] == first["drained"] | {"unchanged": True}
+
+
 def test_what_did_not_change_is_not_done_again(policy: Path) -> None:
     code, first = said(policy)
     before = files(policy.parent)
@@ -152,7 +163,7 @@ def rate_of_first(policy: Path, cluster: str) -> float | None:
 
 @pytest.mark.checklist(240)
 @pytest.mark.parametrize("lost", ["tables/run", "tables/plan", "tables/wave_move", "plans/drained"])
-def test_a_run_that_ended_anywhere_is_done_anew_to_the_same(policy: Path, lost: str) -> None:
+def test_run_that_ended_anywhere_is_repeated_to_the_same(policy: Path, lost: str) -> None:
     """The table `run` is written last, so what ended before lacks it, and whatever else was not written yet."""
     said(policy)
     whole = contents(policy.parent)

@@ -50,7 +50,7 @@ def refused(tmp_path: Path, done: Result) -> str:
     return line
 
 
-def test_a_list_without_one_good_row_makes_nobody_dead(tmp_path: Path) -> None:
+def test_list_without_one_good_row_makes_no_broker_dead(tmp_path: Path) -> None:
     done = collect(tmp_path, map=MAP, broker_list={"1": {"state": "sick"}, "2": {"rack": 7}})
     assert done.exit_code == 1
     assert brokers(tmp_path) == dict.fromkeys((1, 2, 3), (None, "alive"))
@@ -62,7 +62,7 @@ def test_who_is_not_on_a_list_with_a_good_row_is_dead_and_whose_row_is_bad_is_no
     assert brokers(tmp_path) == {1: ("a", "alive"), 2: (None, "alive"), 3: (None, "dead")}
 
 
-def test_sizes_that_are_the_mean_of_their_topic_are_told(tmp_path: Path) -> None:
+def test_sizes_that_are_the_mean_of_their_topic_are_reported(tmp_path: Path) -> None:
     more = {**MAP, "partitions": [*ENTRIES, {"topic": "u", "partition": 0, "replicas": [1]}]}
     done = collect(tmp_path, map=more, partition_meta={"t": {"0": {"Size": 1024.0}, "2": {"Size": 3072.0}}})
     holds = (

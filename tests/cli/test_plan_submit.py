@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from controller.admin import Admin
-from controller.cli.plan.submit import Duration
+from controller.cli.printing import Duration
 from controller.cli.root import kedge
 from pipeline.stages.export import export
 from pipeline.tables.arrow import from_rows
@@ -26,7 +26,7 @@ HERE: list[Running] = []
 
 
 def leader() -> Admin:
-    """What `--admin` names: the admin API of whoever leads in the rig that runs."""
+    """What `--admin` names: the admin API of the active controller in the running rig."""
     with HERE[-1].stepping:
         active = HERE[-1].made.rig.active
         assert active is not None
@@ -35,7 +35,7 @@ def leader() -> Admin:
 
 
 def live() -> tuple[int, ...]:
-    """The brokers that whoever leads holds to be alive."""
+    """The live brokers, as the active controller knows them."""
     with HERE[-1].stepping:
         active = HERE[-1].made.rig.active
         return () if active is None or active.controller is None else active.controller.describe().live_brokers
@@ -113,7 +113,7 @@ def test_a_plan_with_throttles_is_one_line_and_exit_code_2_where_none_pass(runni
     assert done.stderr == f"kedge: {running.folder}: {why}\n"
 
 
-def test_waves_of_unknown_size_are_handed_over_and_no_bytes_are_told(running: Made) -> None:
+def test_waves_of_unknown_size_are_submitted_and_no_bytes_are_printed(running: Made) -> None:
     unknown = {"bytes": None, "eta_s": None, "eta_low_s": None, "eta_high_s": None}
     rows = [{**row, **unknown, "unsized": row["partitions"]} for row in running.tables["wave"].to_pylist()]
     tables = {**running.tables, "wave": from_rows(WAVE, [list(row.values()) for row in rows])}
@@ -136,7 +136,7 @@ def test_a_dry_run_says_what_would_be_handed_over(running: Made) -> None:
     assert done.exit_code == 0
     first, *_, last = done.stdout.splitlines()
     assert first.endswith(": to be submitted")
-    assert last.endswith("8 moves would be submitted through the legacy key, without throttles")
+    assert last.endswith("8 moves to be submitted through the legacy key, without throttles")
     assert not list(running.folder.parent.glob("*.progress.json"))
 
 
@@ -176,7 +176,7 @@ def test_ctrl_c_leaves_the_wave_running_and_says_how_to_go_on(running: Made, mon
     monkeypatch.undo()
 
 
-def test_a_memory_store_is_refused_since_nobody_would_see_the_key(still: Made) -> None:
+def test_memory_store_is_refused_since_no_controller_would_see_the_key(still: Made) -> None:
     done = run(still, store=("--store", "memory:file"))
     assert done.exit_code == 2
     assert done.stderr.startswith("kedge: memory:file: expected a store that other processes see")
@@ -223,7 +223,7 @@ def test_a_module_that_cannot_be_imported_is_one_line(
     assert (done.exit_code, done.stderr) == (2, "kedge: --admin 'our_host:leader': it needs its settings\n")
 
 
-def test_a_folder_that_is_no_export_is_told_before_a_store_is_asked(tmp_path: Path) -> None:
+def test_folder_that_is_no_export_is_reported_before_a_store_is_read(tmp_path: Path) -> None:
     done = CliRunner().invoke(kedge, ["plan", "submit", str(tmp_path), *STORE])
     assert (done.exit_code, "expected an export with manifest.json: No such file or directory\n" in done.stderr) == (
         2,

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.cli.kafka.errors import Failed, dumped
-from controller.cli.kafka.json_files import parse_brokers
+from controller.cli.kafka.options import parse_brokers
 from controller.cli.kafka.values import Move
 from controller.cli.reassign.plan import document, parse_plan, read_topics
 from controller.cli.reassign.progress import Row, table
@@ -107,7 +107,7 @@ def test_zookeeper_needs_nothing_of_kafkas_protocol(plan: Path) -> None:
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_nobody_there_is_a_line_and_exit_code_1(as_json: bool, tmp_path: Path) -> None:
+def test_unreachable_server_is_one_line_and_exit_code_1(as_json: bool, tmp_path: Path) -> None:
     config = tmp_path / "properties"
     config.write_text("socket.connection.setup.timeout.ms=200")
     done = run(*NOWHERE, "--cancel-all", "--command-config", config, *(["--json"] if as_json else []))
@@ -141,8 +141,8 @@ def test_nobody_there_is_a_line_and_exit_code_1(as_json: bool, tmp_path: Path) -
         ),
     ],
 )
-def test_a_bad_plan_is_a_line_and_nobody_is_asked(text: str, problem: str, tmp_path: Path) -> None:
-    """Nobody listens at the address: a plan that was read would end in that."""
+def test_bad_plan_is_one_line_and_no_request(text: str, problem: str, tmp_path: Path) -> None:
+    """No server listens at the address: a plan that was accepted would end with that error."""
     file = tmp_path / "plan.json"
     file.write_text(text)
     for action in ("--execute", "--verify", "--progress", "--cancel"):
@@ -225,7 +225,7 @@ def test_a_throttle_names_where_data_come_from_and_where_they_go() -> None:
     )
 
 
-def test_one_and_several_are_told_apart() -> None:
+def test_singular_and_plural_are_distinguished() -> None:
     assert (
         cleared_text([1], ["t"])
         == "Clearing broker-level throttles on broker 1\nClearing topic-level throttles on topic t"

@@ -24,7 +24,7 @@ def loaded_by(*arguments: str) -> set[str]:
     return set(done.stdout.partition("loaded:\n")[2].split())
 
 
-def test_the_list_of_commands_is_told_without_loading_one() -> None:
+def test_list_of_commands_is_printed_without_loading_one() -> None:
     loaded = loaded_by("--help")
     assert {name for name in loaded if name.startswith(("pipeline", "controller.rig", "stores", "rich"))} == set()
     assert {name for name in loaded if name.startswith("controller.cli")} == {

@@ -38,7 +38,7 @@ def new(tmp_path: Path) -> str:
 
 
 def migrate(*arguments: str) -> Result:
-    """In a file nobody is registered."""
+    """A file has no registered broker."""
     return asked(*arguments, "--without-brokers")
 
 
@@ -52,7 +52,7 @@ def held(url: str) -> dict[str, bytes]:
 
 
 def write(url: str, key: str, value: bytes) -> None:
-    """Somebody else writes a key."""
+    """Another client writes a key."""
     store = MemoryStore(file=url.removeprefix("memory:"))
     entry = store.get(key, timeout_s=1)
     store.commit([Put(key, value, ABSENT if entry is None else entry.version)], timeout_s=1)
@@ -63,7 +63,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_a_cluster_in_a_file_is_moved_to_another_file_and_told_to_be(old: str, new: str) -> None:
+def test_cluster_in_a_file_is_moved_to_another_file_with_a_confirmation(old: str, new: str) -> None:
     """Progress on stderr, the end on stdout; run again it is done already; verified it is the same."""
     before = held(old)
     result = migrate(old, new)
@@ -97,7 +97,7 @@ def test_a_dry_run_says_what_it_would_do_and_writes_nothing(old: str, new: str, 
     assert files(tmp_path) == before
 
 
-def test_a_foreign_write_after_the_fence_is_told_and_exit_code_1(old: str, new: str) -> None:
+def test_foreign_write_after_the_fence_is_reported_with_exit_code_1(old: str, new: str) -> None:
     migrate(old, new)
     write(old, "/config/users/x", b"{}")
     for arguments in ([old, new, "--verify"], [old, new]):
@@ -107,7 +107,7 @@ def test_a_foreign_write_after_the_fence_is_told_and_exit_code_1(old: str, new: 
         assert "  /config/users/x: created" in result.stdout
 
 
-def test_stores_that_differ_are_told_key_by_key_and_exit_code_1(old: str, new: str) -> None:
+def test_differing_stores_are_reported_key_by_key_with_exit_code_1(old: str, new: str) -> None:
     migrate(old, new)
     for number in range(25):
         write(new, f"/config/users/u{number:02}", b"{}")
@@ -151,7 +151,7 @@ def test_a_store_that_it_did_not_go_to_is_refused_after_the_end(
 
 
 @pytest.mark.parametrize("option", [None, "--dry-run"])
-def test_a_store_in_which_nobody_is_registered_is_moved_only_where_somebody_says_so(
+def test_store_without_registrations_is_moved_only_with_the_option(
     old: str, new: str, tmp_path: Path, option: str | None
 ) -> None:
     before = files(tmp_path)

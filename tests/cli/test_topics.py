@@ -1,4 +1,4 @@
-"""`kedge topics` without a server: options that do not fit are exit code 2 and nobody is asked."""
+"""`kedge topics` without a server: options that do not fit are exit code 2 and no request is sent."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_options_that_do_not_fit_are_exit_code_2(arguments: list[str], problem: 
     assert problem in done.stderr
 
 
-def test_somebody_has_to_be_asked() -> None:
+def test_deleting_requires_a_confirmation() -> None:
     done = CliRunner().invoke(kedge, ["topics", "--list"])
     assert (done.exit_code, "--bootstrap-server must be specified" in done.stderr) == (2, True)
 

@@ -1,4 +1,4 @@
-"""A cluster behind a gateway whose moves wait to be told that the copies are there, so that they are seen running."""
+"""A cluster behind a gateway whose moves wait until the test reports the copies, so that they are seen running."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ANSWER_S: Final = 30
 
 
 class Withheld(Served):
-    """Brokers agree to all that they are told, and copy nothing: `catch_up` says that they did. `tap` sees requests."""
+    """Brokers accept all requests, and copy nothing: `catch_up` reports that they did. `tap` sees requests."""
 
     def __init__(self) -> None:
         self.tap: Final = Tap()

@@ -2,7 +2,7 @@
 
 Rules
 * What is had is what is named in `js/package-lock.json` and `go/go.sum`, by the tools of each language, which check it.
-  It is made anew when one of those files changes. The jars of Kafka are those of `tests.kafka_jars`.
+  It is made again when one of those files changes. The jars of Kafka are those of `tests.kafka_jars`.
 * Where a tool is missing, `NoServer` names it, and the tests of that language fail with that, unless scripts/test left
   the language out (`tests/left_out.py`).
 * The cache is that of `servers` (KEDGE_SERVERS names another); processes that look at once wait for each other.

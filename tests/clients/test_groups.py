@@ -105,7 +105,7 @@ def test_kafka_python_static_member_comes_back_without_rebalance(living: Living)
 def described(living: Living, group: str) -> list[Any]:
     """Instance and generation of a group, as its coordinator has them."""
     with living.cluster.lock:
-        leds = living.cluster.groups._led.values()  # noqa: SLF001 - no client is told of a generation
+        leds = living.cluster.groups._led.values()  # noqa: SLF001 - no answer to a client has a generation
         found = [led.coordinator.groups[group] for led in leds if group in led.coordinator.groups]
         return [(each.generation, [*each.static]) for each in found]
 

@@ -27,7 +27,7 @@ def named(cluster: Withheld, topic: str) -> str:
 
 
 def refused(said: Said, why: str) -> None:
-    """The tool ended with 1, and told why in the first lines of its complaint."""
+    """The tool ended with 1, and printed the reason in its first lines."""
     assert said.code == 1, said
     assert why in "\n".join(said.err.splitlines()[:3])
 
@@ -106,7 +106,7 @@ def test_settings_of_all_brokers(java: JavaTools) -> None:
     assert java("configs", "--describe", *ALL_BROKERS).done == "Default configs for brokers in the cluster are:\n"
 
 
-def test_directories_are_told_broker_by_broker(java: JavaTools, cluster: Withheld, named: str) -> None:
+def test_directories_are_described_broker_by_broker(java: JavaTools, cluster: Withheld, named: str) -> None:
     first, second = cluster.replicas(named)
     cluster.controller.report_log(
         [LogReport(named, 0, first, 0, 0, 100, 90, 5000), LogReport(named, 0, second, 0, 0, 60, 50, 3000)]
@@ -131,7 +131,7 @@ def test_directories_are_told_broker_by_broker(java: JavaTools, cluster: Withhel
     assert set(found.values()) == {(-1, -1)}
 
 
-def test_versions_are_told_by_every_broker_at_its_own_address(java: JavaTools) -> None:
+def test_versions_are_listed_by_every_broker_at_its_own_address(java: JavaTools) -> None:
     said = java("broker-api-versions").done
     fenced = "" if java.version == "3.9.1" else " isFenced: false"
     brokers = re.findall(r"^127\.0\.0\.1:(\d+) \((id: .*)\) -> \($", said, re.MULTILINE)

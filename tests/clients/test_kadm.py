@@ -92,7 +92,7 @@ def test_leaders_are_elected(kadm: Driven, cluster: Withheld, topic: str) -> Non
     assert cluster.leader(topic) == 1
 
 
-def test_directories_are_told_broker_by_broker(kadm: Driven, cluster: Withheld, topic: str) -> None:
+def test_directories_are_described_broker_by_broker(kadm: Driven, cluster: Withheld, topic: str) -> None:
     cluster.controller.admin.create_topics({topic: NewTopic(replica_assignments={0: (1, 2)})}).all().result(30)
     cluster.controller.report_log(LogReport(topic, 0, 1, 0, 0, 100, 90, 5000))
     told = kadm("DescribeAllLogDirs", only(topic, 0))

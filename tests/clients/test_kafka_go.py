@@ -37,7 +37,7 @@ def test_brokers_and_topics_are_seen(kafka_go: Driven, cluster: Withheld, topic:
     def seen() -> Any:
         return kafka_go("Metadata", {"Topics": [topic]})
 
-    until(lambda: len(seen()["Topics"][0]["Partitions"]) == 3)  # it keeps for a while what it was told
+    until(lambda: len(seen()["Topics"][0]["Partitions"]) == 3)  # it caches answers for a while
     assert seen()["ClusterID"] == "kedge-under-test"
     assert {broker["ID"]: broker["Rack"] for broker in seen()["Brokers"]} == {1: "a", 2: "b", 3: "c"}
     assert [tuple(broker["ID"] for broker in each["Replicas"]) for each in seen()["Topics"][0]["Partitions"]] == [

@@ -58,7 +58,7 @@ def test_brokers_and_topics_are_seen(client: Any, cluster: Withheld, topic: str)
 
 @pytest.mark.parametrize("incremental", [True, False])
 def test_settings_are_altered_and_reset(client: Any, named: str, incremental: bool) -> None:
-    """It refuses to alter what is not listed: so throttles are, where nobody set them."""
+    """It refuses to alter what is not listed: so throttles are listed also where none is set."""
 
     def own(kind: Any, name: str) -> dict[str, str]:
         found = client.describe_configs([ConfigResource(kind, name)])[kind.name.lower()][name]
@@ -111,7 +111,9 @@ def test_leaders_are_elected(client: Any, cluster: Withheld, named: str) -> None
         client.elect_leaders(0, {"no-such": [0]})
 
 
-def test_directories_are_told_and_no_replica_moves_into_another(client: Any, cluster: Withheld, named: str) -> None:
+def test_directories_are_described_and_no_replica_moves_into_another(
+    client: Any, cluster: Withheld, named: str
+) -> None:
     cluster.controller.report_log(LogReport(named, 0, 1, 0, 0, 100, 90, 5000))
     (told,) = client.describe_log_dirs({named: [0]}, [1])
     (directory,) = told["log_dirs"]

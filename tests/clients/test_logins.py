@@ -1,4 +1,4 @@
-"""Stock clients log in by a password over TLS, do what they may, and are told what they may not."""
+"""Stock clients log in by a password over TLS, do what they may, and get errors for what they may not."""
 
 from __future__ import annotations
 

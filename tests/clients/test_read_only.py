@@ -29,7 +29,7 @@ def living() -> Iterator[Living]:
 
 
 def shrink(living: Living, topic: str, *, immediate: bool = False) -> None:
-    """The topic loses partition 3, and whoever asks hears it."""
+    """The topic loses partition 3, and every client sees it."""
     asked = {topic: DeletePartitions(LAST, immediate)}
     living.cluster.controller.admin.delete_partitions(asked).all().result(DEADLINE_S)
     tp = TopicPartition(topic, LAST)

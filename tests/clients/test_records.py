@@ -52,7 +52,7 @@ def sizes(java: JavaTools, living: Living, topic: str) -> dict[int, tuple[int, i
     }
 
 
-def test_offsets_are_told_to_kafkas_tool(java: JavaTools, living: Living) -> None:
+def test_offsets_are_given_to_kafkas_tool(java: JavaTools, living: Living) -> None:
     def offsets(*more: str) -> str:
         return java("get-offsets", "--topic", "orders", *more, at=living.bootstrap).done
 
@@ -61,7 +61,7 @@ def test_offsets_are_told_to_kafkas_tool(java: JavaTools, living: Living) -> Non
     assert offsets("--partitions", "0", "--time", "0") == "orders:0:0\n"
 
 
-def test_offsets_are_told_to_other_clients(living: Living) -> None:
+def test_offsets_are_given_to_other_clients(living: Living) -> None:
     opened = kafka.KafkaAdminClient(bootstrap_servers=living.bootstrap)
     first = kafka.TopicPartition("orders", 0)
     found = opened.list_partition_offsets({first: OffsetSpec.LATEST})

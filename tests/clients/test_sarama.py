@@ -75,7 +75,7 @@ def test_leaders_are_elected(sarama: Driven, cluster: Withheld, topic: str) -> N
     assert cluster.leader(topic) == 1
 
 
-def test_directories_are_told_broker_by_broker(sarama: Driven, cluster: Withheld, topic: str) -> None:
+def test_directories_are_described_broker_by_broker(sarama: Driven, cluster: Withheld, topic: str) -> None:
     cluster.controller.admin.create_topics({topic: NewTopic(replica_assignments={0: (1, 2)})}).all().result(30)
     cluster.controller.report_log(LogReport(topic, 0, 1, 0, 0, 100, 90, 5000))
     (told,) = sarama("DescribeLogDirs", [1])["1"]

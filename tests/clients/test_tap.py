@@ -13,7 +13,7 @@ FRAME = b"\x00\x12\x00\x00\x00\x00\x00\x07\x00\x01c"  # ApiVersions of version 0
 
 
 @pytest.mark.parametrize("rest, misread", [(b"", 0), (b"\x00", 1)])
-def test_bytes_that_are_not_understood_are_told(rest: bytes, misread: int) -> None:
+def test_bytes_that_are_not_understood_are_reported(rest: bytes, misread: int) -> None:
     tap = Tap()
     tap.apis[API_VERSIONS].messages.request.decode(FRAME + rest, version=0, header=True)
     assert len(tap.misread) == misread

@@ -73,7 +73,7 @@ def test_state_keys_are_written_byte_for_byte(tree: dict[str, bytes]) -> None:
 
 
 def test_configs_and_the_controller_are_read(tree: dict[str, bytes]) -> None:
-    """Every config key is a map of texts, and somebody is controller."""
+    """Every config key is a map of texts, and a controller is elected."""
     for path, value in tree.items():
         if path.startswith(keys.CONFIG_TOPICS + "/"):
             assert json.loads(small.encode_config(small.decode_config(value))) == json.loads(value)
@@ -100,7 +100,7 @@ def test_kafkas_running_moves_go_on_to_their_end(shared_data: Path) -> None:
 
 
 def finish(world: World, found: topic.TopicKey, number: int) -> None:
-    """Take one of Kafka's moves over and let everybody catch up."""
+    """Take one of Kafka's moves over and let all replicas catch up."""
     name, listed = found.topic.name, found.assignments[number]
     adding, removing = found.adding.get(number, ()), found.removing.get(number, ())
     world.run(e.KafkaMoveFound(0, name, number, listed, adding, removing))
@@ -111,13 +111,13 @@ def finish(world: World, found: topic.TopicKey, number: int) -> None:
         if member not in world.state.brokers:
             world.come(member)
     before = world.partition(name, number)
-    world.run(_everybody(world, before))
+    world.run(_catch_up_all(world, before))
     after = world.partition(name, number)
     assert (after.replicas, after.move) == (target, None)
     assert {b for b in removing if world.state.open_intents(b)} == set(removing)
 
 
-def _everybody(world: World, p: Partition) -> e.AlterIsr:
+def _catch_up_all(world: World, p: Partition) -> e.AlterIsr:
     epoch = world.state.partition_epoch(p)
     leader = world.state.brokers[p.leader]
     return e.AlterIsr(0, p.topic, p.partition, p.leader, p.leader_epoch, epoch, p.members, leader.epoch)

@@ -1,4 +1,4 @@
-"""What is written is read back as it was, with the fields that nobody here knows, and never longer than foretold."""
+"""What is written is read back as it was, with the fields that are unknown here, and never longer than foretold."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_intents_are_read_back_and_no_longer_than_foretold(intents: list[DeleteI
 @pytest.mark.checklist(34)
 @given(LEGACY_KEYS)
 def test_a_legacy_key_is_read_back_as_it_was_written(key: LegacyKey) -> None:
-    """Entries in their order, whatever they ask for, with the fields that nobody knows; no longer than foretold."""
+    """Entries in their order, whatever they ask for, with the fields that are unknown; no longer than foretold."""
     value = legacy.encode(key.entries, key.extra, key.format)
     assert legacy.decode(value, 7) == key
     assert len(value) <= legacy.bytes_max(key.entries, key.extra)

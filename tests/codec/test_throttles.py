@@ -1,4 +1,4 @@
-"""The marks of throttles as JSON: what is written is read again, what nobody here knows survives, broken is said so."""
+"""The marks of throttles as JSON: what is written is read again, unknown fields survive, broken is said so."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_unknown_fields_and_the_version_survive_a_rewrite() -> None:
     assert json.loads(throttles.encode("brokers", mark)) == said
 
 
-def test_a_mark_of_somebody_who_knows_no_previous_is_read() -> None:
+def test_mark_without_previous_values_is_read() -> None:
     mark = throttles.decode("topics", b'{"version":1,"topics":["a","b","a"]}')
     assert (mark.owners, mark.previous) == (("a", "b"), {})
 

@@ -17,7 +17,7 @@ from tests.conformance.zookeeper import OldZooKeeperBackend, ZooKeeperBackend
 
 
 class Clock:
-    """A clock that goes only when it is told to."""
+    """A clock that advances only by a call."""
 
     def __init__(self) -> None:
         self.now_s = 1000.0
@@ -117,7 +117,7 @@ SERVERS: Final = (
     Binding("etcd", EtcdBackend, _ALL, server=True, fixture="etcd_server"),
 )
 
-# What three servers do otherwise than one: who answers after another one was told.
+# What three servers do otherwise than one: a server that is behind may answer.
 ENSEMBLES: Final = tuple(
     Binding(f"{kind}-ensemble", EnsembleBackend, ("linearizability",), server=True, fixture=f"{kind}_ensemble")
     for kind in ("zookeeper", "etcd")

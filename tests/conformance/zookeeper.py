@@ -78,7 +78,7 @@ class ZooKeeperBackend(Backend):
         self._proxies[store].mend()
 
     def outlive(self, store: MetadataStore) -> None:
-        """The server is told to end it, which the client, cut off, cannot know."""
+        """The server ends it on request, which the client, cut off, cannot know."""
         self.expire(store)
 
     @contextlib.contextmanager

@@ -1,4 +1,5 @@
-"""Sentences of pages in Markdown: how long they are, and which words a reader from outside stumbles over.
+"""Sentences of pages in Markdown: how long they are, and which words a reader from outside stumbles over. Also the
+names of tests, docstrings and comments with such words.
 
 `python tests/docs/prose.py PAGE...` prints what to rewrite; without a page, of all of them. `--ledger` lowers the
 counts in tests/docs/prose.toml, which tests/docs/test_prose.py holds the pages to; it raises none.
@@ -6,8 +7,11 @@ counts in tests/docs/prose.toml, which tests/docs/test_prose.py holds the pages 
 
 from __future__ import annotations
 
+import ast
+import io
 import re
 import sys
+import tokenize
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -27,6 +31,7 @@ LEDGER: Final = CHECKOUT / "tests" / "docs" / "prose.toml"
 _END: Final = re.compile(r"(?<=[.!?])[)\"']*\s+")
 _NO_END: Final = re.compile(r"(?:e\.g|i\.e|vs|cf|etc|approx)\.$")
 _WORD: Final = re.compile(r"[^\W_]")
+_CODE: Final = re.compile(r"`[^`]*`|\b[A-Z][A-Z_]+\b")
 STUMBLED: Final = re.compile(
     r"\b(told|whoever|whom|himself|he|his|anew|everybody|nobody|somebody|thrice|of its own accord)\b", re.IGNORECASE
 )
@@ -54,6 +59,20 @@ def too_long(page: Path) -> list[tuple[int, str]]:
 def stumbled(page: Path) -> list[tuple[int, str]]:
     """The sentences with a word of STUMBLED."""
     return [found for found in sentences(page.read_text(encoding="utf-8")) if STUMBLED.search(found[1])]
+
+
+def remarks(file: Path) -> Iterator[tuple[int, str]]:
+    """Each name of a test, docstring and comment of a Python file with its line, without code in backticks and names of
+    constants."""
+    text = file.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+            yield node.lineno, node.name.replace("_", " ")
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.lineno, _CODE.sub("CODE", node.value.value)
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], _CODE.sub("CODE", token.string)
 
 
 def counts(page: Path) -> dict[str, int]:

@@ -9,6 +9,9 @@ import pytest
 
 from tests.docs import prose
 
+ROOMS = ("benchmarks", "controller", "examples", "kedge", "pipeline", "scripts", "servers", "stores", "tests")
+NOT_YET = ("controller/migration/", "controller/rig/host_suite/", "controller/server/", "tests/groups/", "tests/kafka_")
+"""Where such words are left."""
 LEDGER = tomllib.loads(prose.LEDGER.read_text(encoding="utf-8"))
 
 
@@ -21,6 +24,25 @@ def test_a_page_has_what_the_ledger_allows(page: Path) -> None:
 
 def test_the_ledger_names_pages_that_are_there() -> None:
     assert LEDGER.keys() <= {str(page.relative_to(prose.CHECKOUT)) for page in prose.PAGES}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_remark_has_an_odd_word(room: str) -> None:
+    """Names of tests, docstrings and comments name the thing: the request, the broker, the client."""
+    found = [
+        f"{file.relative_to(prose.CHECKOUT)}:{line}: {match[0]}"
+        for file in sorted((prose.CHECKOUT / room).rglob("*.py"))
+        for line, text in prose.remarks(file)
+        for match in prose.STUMBLED.finditer(text)
+    ]
+    assert [each for each in found if not each.startswith(NOT_YET)] == []
+
+
+def test_remarks_are_names_of_tests_docstrings_and_comments(tmp_path: Path) -> None:
+    file = tmp_path / "test_it.py"
+    file.write_text('def test_nobody() -> None:\n    """Of `told`, somebody."""\n    told = 1  # whoever\n')
+    found = [text for _, text in prose.remarks(file)]
+    assert found == ["test nobody", "Of CODE, somebody.", "# whoever"]
 
 
 def test_long_sentences_and_odd_words_are_counted(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.real.served import url
 from tests.serve.processes import Running, running
 
 RACKS: Final = "a,b,c"
-SESSION_S: Final = 8.0  # of the one that is killed: so long nobody leads
+SESSION_S: Final = 8.0  # of the one that is killed: so long there is no controller
 BROKERS_SESSION_S: Final = 30.0
 
 

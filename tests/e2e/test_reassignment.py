@@ -178,7 +178,7 @@ def test_nothing_is_lost_and_no_throttle_is_left_when_the_active_controller_is_k
 def test_a_throttle_of_kedges_own_command_goes_with_the_last_move(
     two: TwoControllers, admin: kafka.KafkaAdminClient, plans: Plans
 ) -> None:
-    """--generate by racks, --execute --throttle, --progress; nobody verifies, though another controller ends it."""
+    """--generate by racks, --execute --throttle, --progress; without --verify, though another controller ends it."""
     topic_on_1_and_2(admin, "bills", 3)
     writer = Writer(two.bootstrap, "bills", 3)
     writer.fill(RECORDS, RECORD_BYTES)

@@ -277,8 +277,8 @@ def test_the_event_loop_goes_on_while_the_store_is_waited_for() -> None:
     run(ask())
 
 
-def test_an_answer_that_comes_after_the_loop_was_closed_hurts_nobody(caplog: pytest.LogCaptureFixture) -> None:
-    """The controller outlives the loop: it answers nobody, calls nobody, and is closed without waiting."""
+def test_answer_after_the_loop_was_closed_is_harmless(caplog: pytest.LogCaptureFixture) -> None:
+    """The controller outlives the loop: it answers no caller, calls no host, and is closed without waiting."""
     store, left = Gate(MemoryServer()), []
 
     async def leave() -> None:

@@ -102,7 +102,7 @@ def writes(draw: st.DrawFn) -> list[tuple[str, bytes]]:
 
 
 def lead(cluster: Cluster) -> None:
-    """Whoever has to look at the keys of the election looks, and the controller leads."""
+    """Once the keys of the election are mended, the controller leads."""
     cluster.wait(200, 100)
     if cluster.controller.is_active:
         return

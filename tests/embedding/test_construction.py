@@ -24,7 +24,7 @@ from tests.runtime.world import Brokers, cluster_of_three
 
 
 class LateBrokers(Brokers):
-    """Nobody would await what this returns."""
+    """The coroutine that this returns would never be awaited."""
 
     async def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:  # type: ignore[override]
         raise NotImplementedError

@@ -95,7 +95,7 @@ def named(kind: type[Any]) -> str:
     return kind.__name__
 
 
-def test_the_walk_finds_what_everybody_knows() -> None:
+def test_walk_finds_the_known_modules() -> None:
     names = {kind.__name__ for kind in VALUES}
     assert {"TopicPartition", "LeaderAndIsrPartition", "UpdateMetadataRequest", "HostResponse", "WaitingOn"} <= names
     assert {"PartitionReassignment", "Description", "Snapshot", "LogReport", "NewTopic", "ConfigSynonym"} <= names
@@ -195,7 +195,7 @@ CHANGES: list[Callable[[Any], object]] = [
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_frozen_dict_refuses_every_change(change: Callable[[Any], object]) -> None:
-    """And is a dict to whoever reads, writes JSON, copies or pickles it."""
+    """It behaves as a dict in reads, JSON, copies and pickles."""
     frozen = FrozenDict(a=1)
     with pytest.raises(TypeError, match="frozen value"):
         change(frozen)

@@ -18,7 +18,7 @@ async def _coroutine(*_: object) -> bool:
 @pytest.mark.parametrize("wrong", ["allow", 5, True, _coroutine])
 @pytest.mark.parametrize("name", [field.name for field in attrs.fields(Hooks)])
 def test_a_hook_is_a_plain_function(name: str, wrong: object) -> None:
-    """TypeError, with its name: a coroutine that nobody awaits would allow everything."""
+    """TypeError, with its name: a coroutine that is never awaited would allow everything."""
     with pytest.raises(TypeError, match=name):
         Hooks(**{name: wrong})  # type: ignore[arg-type]
 

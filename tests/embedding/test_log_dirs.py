@@ -34,7 +34,7 @@ def described(cluster: Cluster, *replicas: TopicPartitionReplica) -> list[object
 
 
 def test_size_and_lag_are_those_that_were_reported() -> None:
-    """The lag is what lacks of the leader's high watermark, also on a target; a size that nobody named is None."""
+    """The lag is what lacks of the leader's high watermark, also on a target; an unreported size is None."""
     cluster = cluster_of_three()
     cluster.done(cluster.move([4, 5, 6]))
     cluster.controller.report_log(
@@ -59,7 +59,7 @@ def test_without_a_report_of_the_leader_the_lag_is_behind_the_replicas_own_high_
 
 
 def test_what_was_not_reported_and_what_is_no_replica_are_errors_by_class() -> None:
-    """Also where somebody reported a log of a broker that has no replica."""
+    """Also where a broker reported a log of a broker that has no replica."""
     cluster = cluster_of_three()
     cluster.controller.report_log([LogReport("t", 0, broker, 0, 0, 1, 1, 1) for broker in (1, 6)])
     found = described(cluster, on(2), on(6), on(1, partition=9), on(1, topic="no"), on(1))

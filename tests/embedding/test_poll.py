@@ -153,7 +153,7 @@ def test_a_principal_needs_what_kafka_asks_for() -> None:
 
 
 def test_a_policy_says_no_with_its_message() -> None:
-    """44; a cancel asks nobody."""
+    """44; a cancel does not call the policy."""
     cluster = cluster_of_three(
         hooks=Hooks(
             alter_policy=lambda _, target: "not there" if 6 in target else None,
@@ -228,7 +228,7 @@ def test_reports_of_logs_are_kept_in_memory_only() -> None:
     assert cluster.keys() == before
 
 
-def test_what_a_query_raises_belongs_to_whoever_asked() -> None:
+def test_error_of_a_query_is_raised_to_its_caller() -> None:
     """The controller goes on."""
     cluster = cluster_of_three()
     assert isinstance(cluster.error(cluster.controller.query(lambda view: view.controller_id // 0)), ZeroDivisionError)
@@ -250,8 +250,8 @@ def test_a_controller_is_made_of_the_right_things(node_id: Any, host: Any, error
         Controller(MemoryStore(), node_id, host)
 
 
-def test_who_polls_is_told_that_waiting_would_never_end() -> None:
-    """Nobody else drives; asking without waiting is allowed, and another thread may wait."""
+def test_polling_caller_learns_that_waiting_would_never_end() -> None:
+    """No other thread drives it; asking without waiting is allowed, and another thread may wait."""
     cluster = cluster_of_three()
     future = cluster.controller.admin.create_topics({"w": NewTopic(1, 1)})["w"]
     with pytest.raises(WouldDeadlock, match="poll_once"):
@@ -263,7 +263,7 @@ def test_who_polls_is_told_that_waiting_would_never_end() -> None:
 
 
 def test_a_controller_that_only_stands_by_never_leads() -> None:
-    """Its brokers are admitted by the active one, and nobody leads once that is gone."""
+    """Its brokers are admitted by the active one, and there is no controller once that is gone."""
     cluster = Cluster(stand_by_only=True)
     broker = cluster.controller
     broker.register_broker(BrokerRegistration(7))

@@ -1,4 +1,4 @@
-"""A started controller: threads of its own, callbacks that hurt nobody, futures that are always answered."""
+"""A started controller: threads of its own, callbacks that cannot break it, futures that are always answered."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def started() -> Iterator[Started]:
 
 
 def test_it_runs_by_itself_and_leaves_no_thread_behind(started: Started) -> None:
-    """Active, told, moved, closed; close may be repeated."""
+    """It leads, calls the host, moves, closes; close may be repeated."""
     controller = started.with_topic()
     answer = controller.admin.alter_partition_reassignments({T0: [3, 4]}).all().result(WAIT_S)
     assert answer[T0].target_replicas == (3, 4)
@@ -179,7 +179,7 @@ def _told(host: Brokers, broker: int) -> tuple[int, ...] | None:
     return partitions[-1].target_replicas if partitions else None
 
 
-def test_a_raising_host_is_tried_again_and_hurts_nobody_else(started: Started) -> None:
+def test_raising_host_is_tried_again_and_affects_no_other(started: Started) -> None:
     """Also one that says exit()."""
     failing = threading.Event()
 
@@ -231,7 +231,7 @@ def test_waiting_in_a_done_callback_on_the_loop_is_an_error(started: Started) ->
 
 
 def test_pending_futures_fail_at_once_when_the_session_is_lost_inside_a_commit(started: Started) -> None:
-    """From a thread of the runtime: the loop hangs in the store, and whoever waits is answered all the same."""
+    """From a thread of the runtime: the loop hangs in the store, and callers that wait are answered all the same."""
     store = Gate(started.server)
     controller = started.with_topic(store=store)
     store.open.clear()
@@ -251,8 +251,8 @@ def test_pending_futures_fail_at_once_when_the_session_is_lost_inside_a_commit(s
     assert controller.admin.list_partition_reassignments().result(WAIT_S) is not None
 
 
-def test_a_caller_hears_that_his_deadline_is_over_while_the_loop_is_inside_the_store(started: Started) -> None:
-    """He does not wait for the store, whatever he asked for; what is not decided by then is not decided any more, and
+def test_deadline_ends_a_call_while_the_loop_is_inside_the_store(started: Started) -> None:
+    """A caller does not wait for the store with any request; what is not decided by then is not decided any more, and
     the controller leads on."""
     store = Gate(started.server)
     controller = started.with_topic(store=store)
@@ -301,7 +301,7 @@ def test_moves_are_listed_as_committed_while_the_loop_is_inside_the_store(starte
 
 
 def test_while_a_disk_is_gone_moves_are_listed_by_the_loop(started: Started) -> None:
-    """Which replicas are down with a disk nobody else may look at."""
+    """Which replicas are down with a disk that no other may see."""
     controller = started.with_topic()
     failed = HostResponse(errors={T0: ErrorCode.KAFKA_STORAGE_ERROR})
     started.host.answer = lambda told: failed if told.broker_id == 3 else HostResponse()

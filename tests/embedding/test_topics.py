@@ -61,7 +61,7 @@ def test_a_partition_without_leader_and_one_that_is_read_only_say_so() -> None:
 
 
 def test_a_stand_by_describes_nothing_and_names_nothing() -> None:
-    """41 for each topic; 7 where nobody looked in time."""
+    """41 for each topic; 7 where no controller looked in time."""
     cluster = cluster_of_three()
     late = cluster.controller.admin.describe_topics(["t"], timeout_s=0.05)["t"]
     cluster.clock.advance(51)

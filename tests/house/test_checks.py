@@ -78,7 +78,7 @@ def test_a_part_that_left_no_report_has_none(tmp_path: Path, content: str | None
 
 
 def test_every_test_file_is_in_a_part() -> None:
-    """A test file that lies in no folder of tests/ would be run by nobody."""
+    """A test file that lies in no folder of tests/ would never run."""
     files = {str(file.relative_to(CHECKOUT)) for file in (CHECKOUT / "tests").rglob("test_*.py")}
     assert {file for file in files if not file.startswith(tuple(f"{part}/" for part in checks.parts()))} == set()
 
@@ -108,7 +108,7 @@ def test_places_that_cannot_be_had_are_named_as_not_run_with_the_reason(
 def test_a_server_that_is_missing_fails_by_name_and_says_how_to_go_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run without servers that nobody asked for is not green, whatever the tests say that can be run."""
+    """A run without servers that was not requested is not green, whatever the tests say that can be run."""
     monkeypatch.setattr(checks, "SERVERS", {"one": ["this"], "none": ["no_such_module"]})
     run = checks.Run(Path(sys.executable), tmp_path)
     assert not checks.find_servers(run)

@@ -137,7 +137,7 @@ def test_every_row_gives_a_reason() -> None:
 
 
 def test_rooms_name_only_rooms() -> None:
-    """A row that allows a room which nobody has spelled that way allows nothing, or too much."""
+    """A row that allows a room which does not exist under that name allows nothing, or too much."""
     named = {name for room in ROOMS for name in room.ours}
     assert {name for name in named if room_of(name, ROOMS) is None} == set()
     assert not named & set(OTHER_TOPS)

@@ -11,7 +11,7 @@ from tests.rules.world import World
 
 
 class FollowedWorld(World):
-    """`plant...` is seen by nobody but a takeover: after it the next term begins. `rows`: how many were checked."""
+    """`plant...` is seen only by a takeover: after it the next term begins. `rows`: how many were checked."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A legal journal with one thing changed in it: the rule that is broken is told, at the row that breaks it."""
+"""A legal journal with one thing changed in it: the broken rule is reported, at the row that breaks it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ CASES = [
     Case("an override does not raise the epoch", "TargetReplaced", 0, _each_after("leader_epoch", -1), "leader epoch"),
     Case("a cancel does not raise the epoch", CLEARED, 1, _each_after("leader_epoch", -1), "leader epoch"),
     Case("a cancel raises the epoch by two", CLEARED, 1, _each_after("leader_epoch", 1), "leader epoch"),
-    Case("shrinking raises the epoch", SHRUNK, 0, _each_after("leader_epoch", 1), "leader epoch"),
+    Case("a smaller isr raises the epoch", SHRUNK, 0, _each_after("leader_epoch", 1), "leader epoch"),
     Case("a dead follower leaves without another epoch", ISR, 3, _each_after("leader_epoch", -1), "leader epoch"),
     Case("an election does not raise the epoch", ELECTED, 0, _each_after("leader_epoch", -1), "leader epoch"),
     Case("a new partition begins at 1", ELECTED, 1, _each_after("leader_epoch", 1), "leader epoch"),
@@ -157,7 +157,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.what for case in CASES])
-def test_a_row_that_breaks_a_rule_is_told_where_it_stands(case: Case) -> None:
+def test_row_that_breaks_a_rule_is_reported_with_its_place(case: Case) -> None:
     """The first illegal row is the one that was changed (or that shows what is missing), and the rule is named."""
     found = rows()
     at = find(found, case.event, case.nth)
@@ -196,7 +196,7 @@ def test_an_illegal_row_is_taken_in_so_that_an_audit_can_go_on() -> None:
     assert [illegal.rule for row in found if (illegal := trace.feed(row)) is not None] == ["leader epoch"]
 
 
-# --- rows that nobody writes
+# --- rows that no controller writes
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 50) | st.sampled_from(["", "orders", "completed", "TargetSet", "Gap"]),
@@ -208,7 +208,7 @@ JSON = st.recursive(
 @settings(max_examples=300, deadline=None)
 @given(data=st.data())
 def test_whatever_stands_in_a_row_is_answered_and_never_raises(data: st.DataObject) -> None:
-    """A file that somebody edited gives illegal rows, not a traceback; and the rows after it are taken in."""
+    """An edited file gives illegal rows, not a traceback; and the rows after it are taken in."""
     found, trace = rows(), Trace()
     for _ in range(data.draw(st.integers(1, 4))):
         row = found[data.draw(st.integers(0, len(found) - 1))]

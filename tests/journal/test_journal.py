@@ -47,7 +47,7 @@ def test_each_line_carries_the_hash_of_the_one_before() -> None:
     check_chain(told.memory.lines)
 
 
-def test_the_chain_begins_anew_with_each_takeover() -> None:
+def test_chain_restarts_with_each_takeover() -> None:
     """A term stands alone: its first line refers to nothing that another controller wrote."""
     told = Told()
     told.take_over()
@@ -111,7 +111,7 @@ def test_a_commit_in_which_nothing_happened_has_no_row() -> None:
 
 
 def test_conflicts_stand_before_the_commit_that_they_held_up() -> None:
-    """A conflict is told with the commit that got through at last: the key, and how often somebody else was faster."""
+    """A conflict is reported with the commit that succeeded at last: the key, and how often it happened."""
     told = Told()
     told.take_over()
     told.journal.conflict("/brokers/topics/orders", 1)
@@ -125,7 +125,7 @@ def test_conflicts_stand_before_the_commit_that_they_held_up() -> None:
     ]
 
 
-def test_conflicts_that_no_commit_followed_are_told_at_the_end_of_the_term() -> None:
+def test_conflicts_without_a_later_commit_are_reported_at_the_end_of_the_term() -> None:
     """A term that ends in a conflict says so, and the next one does not hear of it."""
     told = Told()
     told.take_over()
@@ -207,7 +207,7 @@ def test_a_term_whose_takeover_was_lost_begins_with_the_gap() -> None:
     assert [(row["event"], "prev" in row) for row in disk.rows] == [("Gap", False), ("KeysRewritten", True)]
 
 
-def test_a_gap_that_outlives_its_term_is_told_after_the_next_takeover() -> None:
+def test_gap_that_outlives_its_term_is_reported_after_the_next_takeover() -> None:
     """The Takeover stays the first line of its term."""
     disk = Disk()
     told = Told(CallableSink(disk.take))
@@ -236,7 +236,7 @@ def test_whatever_a_callable_raises_stays_inside() -> None:
 
 
 def test_a_record_that_no_table_knows_does_not_stop_the_controller() -> None:
-    """A record that was added without its row is passed over; the others of its commit are told."""
+    """A record that was added without its row is passed over; the others of its commit are written."""
 
     class Unheard(r.Record):
         pass

@@ -271,7 +271,7 @@ def test_every_record_of_the_table_has_a_case_below() -> None:
 
 
 @pytest.mark.parametrize("record,expected", CASES, ids=lambda value: type(value).__name__)
-def test_a_record_is_told_with_the_values_after_it(record: r.Record, expected: dict[str, Any]) -> None:
+def test_record_is_published_with_the_values_after_it(record: r.Record, expected: dict[str, Any]) -> None:
     """A row has the fields that apply to its record, and no others."""
     told = Told()
     told.take_over()
@@ -283,7 +283,7 @@ def test_a_record_is_told_with_the_values_after_it(record: r.Record, expected: d
     assert row == {**frame, **expected}
 
 
-def test_a_partition_nobody_ever_led_is_told_without_isr_leader_and_epochs() -> None:
+def test_partition_that_never_had_a_leader_is_described_without_isr_and_epochs() -> None:
     """Fields that do not apply are left out, they are not filled with -1."""
     told = Told()
     told.take_over()

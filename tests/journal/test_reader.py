@@ -39,7 +39,7 @@ def test_rows_come_back_as_they_were_written(tmp_path: Path) -> None:
 
 
 def test_the_file_and_the_line_of_each_row_are_known(tmp_path: Path) -> None:
-    """Whoever finds something wrong with a row can say where it stands, from file to file."""
+    """A reader that finds a wrong row can name its place, from file to file."""
     journal_of_a_move(tmp_path, file_bytes_max=1000)
     reading, lines = Reading([tmp_path]), dict[Path, list[str]]()
     for row in reading:
@@ -166,7 +166,7 @@ def test_a_gap_of_the_writers_own_is_found(tmp_path: Path) -> None:
 
 
 def test_a_file_under_another_name_is_read_after_the_others(tmp_path: Path) -> None:
-    """A copy that somebody saved is a journal, too."""
+    """A saved copy is a journal, too."""
     journal_of_a_move(tmp_path, 7)
     journal_of_a_move(tmp_path, 8)
     saved = (tmp_path / "kedge-8-0.jsonl").rename(tmp_path / "saved.txt")

@@ -93,7 +93,7 @@ def test_rows_of_topics_brokers_and_the_legacy_key_that_may_not_come(what: str) 
 
 
 def test_events_without_a_rule_are_counted() -> None:
-    """They are not illegal, and whoever replays can say that they were not checked."""
+    """They are not illegal, and a replay can report that they were not checked."""
     trace, found = Trace(), rows()
     put(found, *LEGAL_ENDS["an event without a rule"][0])
     assert not any(trace.feed(row) for row in found)

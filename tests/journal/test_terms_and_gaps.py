@@ -24,12 +24,12 @@ def _with_gap(epoch: int) -> list[Row]:
 
 
 def test_after_a_gap_partitions_are_taken_as_their_next_rows_say() -> None:
-    """A move whose beginning was lost goes on; intents that nobody saw open are closed."""
+    """A move whose beginning was lost goes on; intents whose opening was lost are closed."""
     assert first_illegal(_with_gap(7)) is None
 
 
 def test_a_gap_of_a_former_term_hides_nothing_of_this_one() -> None:
-    """It is told after the Takeover, which lists all that is in flight."""
+    """It is reported after the Takeover, which lists all that is in flight."""
     told = first_illegal(_with_gap(6))
     assert told is not None
     assert (told[0], told[1].rule) == (2, "target")

@@ -62,7 +62,7 @@ def brokers(cluster: Cluster) -> Iterator[list[Resource]]:
             assert cluster.alter_configs({resource: left}) == {}
 
 
-def test_a_topic_is_altered_and_told_with_the_words_of_kafkas_tool(
+def test_topic_is_altered_and_described_in_the_words_of_kafkas_tool(
     *, run: Kedge, java: Java, cluster: Cluster, topic: Topics, tmp_path: Path
 ) -> None:
     """On twins, with lists in brackets, from a file, all settings or its own; and taken back."""
@@ -93,7 +93,7 @@ def test_a_topic_is_altered_and_told_with_the_words_of_kafkas_tool(
     }
 
 
-def test_brokers_are_altered_and_told_each_and_all(
+def test_brokers_are_altered_and_described_each_and_all(
     *, run: Kedge, java: Java, cluster: Cluster, brokers: list[Resource]
 ) -> None:
     """What holds for all comes under its own heading, and last."""
@@ -131,7 +131,7 @@ def test_a_change_of_a_broker_leaves_what_others_set(*, run: Kedge, cluster: Clu
     assert f"  {KEY}=null sensitive=true " in told
 
 
-def test_loggers_of_a_broker_are_told_and_set(*, run: Kedge, java: Java) -> None:
+def test_loggers_of_a_broker_are_described_and_set(*, run: Kedge, java: Java) -> None:
     where, logger = ("--entity-type", "broker-loggers", "--entity-name", 1), "kafka.server.KafkaApis"
     for words in (("--add-config", f"{logger}=ERROR"), ("--delete-config", logger)):
         done, said = run(COMMAND, "--alter", *where, *words), java("--alter", *where, *words)

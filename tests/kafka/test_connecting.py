@@ -1,4 +1,4 @@
-"""--command-config on a real Kafka cluster: TLS, SASL, wrong passwords, what somebody without rights is told."""
+"""--command-config on a real Kafka cluster: TLS, SASL, wrong passwords, what a client without rights gets."""
 
 from __future__ import annotations
 
@@ -60,9 +60,7 @@ def test_a_mechanism_that_the_server_does_not_have_is_said(kafka_cluster: KafkaC
     assert done.stderr.endswith("; sasl.mechanism: expected one of PLAIN, SCRAM-SHA-256, got SCRAM-SHA-512\n")
 
 
-def test_a_listener_that_asks_for_a_login_and_one_that_does_not_are_told(
-    kafka_cluster: KafkaCluster, tmp_path: Path
-) -> None:
+def test_listeners_with_and_without_login_get_requests(kafka_cluster: KafkaCluster, tmp_path: Path) -> None:
     done = ask(kafka_cluster.listener("SASL"), {}, tmp_path)
     assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
     assert (

@@ -33,7 +33,7 @@ def place(zookeeper_server: LocalZooKeeper) -> str:
 
 @pytest.fixture
 def store(place: str) -> Iterator[MetadataStore]:
-    """Somebody who looks."""
+    """A client that only reads."""
     with contextlib.closing(open_store(f"zookeeper://{place}")) as found:
         yield found
 
@@ -54,7 +54,7 @@ def kedge(place: str, **settings: bool) -> Iterator[Controller]:
 
 @contextlib.contextmanager
 def kafka(place: str, folder: Path) -> Iterator[None]:
-    """Broker 1 runs, and is the controller if nobody is."""
+    """Broker 1 runs, and is the controller if there is none."""
     port = free_port()
     settings = {
         "broker.id": "1",

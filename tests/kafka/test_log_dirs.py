@@ -38,7 +38,7 @@ def sorted_(said: str) -> Any:
     return found
 
 
-def test_directories_are_told_as_kafkas_tool_tells_them(
+def test_directories_are_described_as_by_kafkas_tool(
     *, run: Kedge, java: Java, kafka_cluster: KafkaCluster, topic: Topics
 ) -> None:
     """Of all brokers and topics, or of some; --json is the object alone."""

@@ -45,7 +45,7 @@ def name(kafka_cluster: KafkaCluster, cluster: Cluster, topic: Topics) -> str:
 
 @pytest.fixture
 def own(cluster: Cluster, name: str) -> dict[Resource, dict[str, str | None]]:
-    """What an operator throttles himself, and his list on the topic."""
+    """The throttles that an operator set, and the list on the topic."""
     settings = {
         Resource(ResourceType.BROKER, "2"): {RATE: "777000"},
         Resource(ResourceType.TOPIC, name): {LIST: "2:3"},
@@ -86,7 +86,7 @@ def begin(cluster: Cluster, servers: str, plan: Path) -> subprocess.Popen[str]:
 def test_a_plan_is_handed_over_by_one_who_is_killed_and_one_who_ends_it_and_undone(
     *, kafka_cluster: KafkaCluster, run: Kedge, cluster: Cluster, name: str, own: object, tmp_path: Path
 ) -> None:
-    """Under the rates of its waves, which the killed one leaves; in the end the operator has his own again."""
+    """Under the rates of its waves, which the killed one leaves; in the end those of the operator are back."""
     servers = kafka_cluster.servers
     plan = exported(tmp_path, servers, "--throttle", "30000")
     before = replicas(cluster, name)
@@ -124,7 +124,7 @@ def test_a_wave_that_runs_is_cancelled_with_its_throttles(
     process.send_signal(signal.SIGINT)
     assert "wave 1 continues in the cluster" in process.communicate()[1]
     done = submit(servers, plan, "--cancel")
-    said = "cancelled: 1 waves, 1 moves cancelled through the brokers\n"
+    said = "cancelled: 1 wave, 1 move cancelled through the brokers\n"
     assert (done.exit_code, done.stdout) == (0, said), done.output
     assert cluster.reassignments() == {}
     until(lambda: throttles(cluster, BROKERS, name) == own)

@@ -70,7 +70,7 @@ def submit(servers: str, plan: Path, *more: object) -> Result:
 
 
 def have(cluster: Cluster, servers: str, own: Mapping[Resource, Mapping[str, str]]) -> None:
-    """A topic with records, and throttles that an operator set himself."""
+    """A topic with records, and throttles that an operator set."""
     cluster.create_topic(TOPIC, None, None, dict(enumerate(LAYOUT)))
     fill(servers, TOPIC, len(LAYOUT), 10)
     changes = {at: [Change(key, Op.SET, value) for key, value in of.items()] for at, of in own.items()}
@@ -89,7 +89,7 @@ def is_as(cluster: Cluster, where: Mapping[TopicPartition, object], set_: object
 def test_a_plan_is_handed_over_under_rates_and_undone(
     servers: str, own: Mapping[Resource, Mapping[str, str]], tmp_path: Path
 ) -> None:
-    """What an operator had set himself is there again after each of the two."""
+    """What an operator had set is restored after each of the two."""
     with connected(Endpoint(servers)) as cluster:
         have(cluster, servers, own)
         plan = exported(tmp_path, servers, "--throttle", "100000")

@@ -156,7 +156,7 @@ def test_topics_are_deleted_by_their_names_and_by_a_pattern(run: Kedge, cluster:
         ("--describe", "--topic", "no-such"),
     ],
 )
-def test_what_a_server_refuses_is_told_in_its_words_and_nothing_changes(
+def test_refusal_of_a_server_is_printed_in_its_words_and_changes_nothing(
     run: Kedge, java: Java, cluster: Cluster, topic: Topics, arguments: tuple[str, ...]
 ) -> None:
     """Only Java's way to print what may be missing (`Optional[no-such]`) is not ours."""

@@ -79,7 +79,7 @@ def test_a_partition_whose_replicas_all_died_is_offline_until_one_is_back() -> N
     for broker in (1, 2, 3):
         rig.mishaps.kill_broker(broker)
     until(rig, OFFLINE, 1)
-    assert metrics(rig)[UNDER_REPLICATED] == 0  # nobody leads it who could miss anybody
+    assert metrics(rig)[UNDER_REPLICATED] == 0  # no leader reports missing replicas
     for broker in (1, 2, 3):
         rig.mishaps.restart_broker(broker)
     until(rig, OFFLINE, 0)
@@ -116,8 +116,8 @@ def test_topics_partitions_and_brokers_are_counted() -> None:
     assert [metrics(rig)[KAFKA + name] for name in names] == [2, 6, 6]
 
 
-def test_the_next_controller_tells_what_the_former_one_told() -> None:
-    """Gauges are counted anew at a takeover; the former one counts as none, and leaves out what it does not know."""
+def test_next_controller_publishes_what_the_former_one_did() -> None:
+    """Gauges are counted again at a takeover; the former one counts as none, and leaves out what it does not know."""
     rig = orders(copy_rate_bytes_s=50_000)
     rig.reassign({ORDERS: AFTER})
     former = rig.active

@@ -60,7 +60,7 @@ def witnessed() -> tuple[Cluster, Witness]:
 
 
 def test_an_event_waits_from_the_call_until_it_is_decided() -> None:
-    """Also while nobody drives the loop."""
+    """Also while the loop does not run."""
     cluster = cluster_of_three()
     future = cluster.move([4, 5, 6])
     cluster.clock.advance(30)
@@ -84,7 +84,7 @@ def test_every_event_that_was_decided_is_counted_under_its_kind() -> None:
     assert waited(cluster.controller.metrics(), "BrokerCame").count == 2
 
 
-def test_an_event_that_is_decided_anew_after_a_conflict_counts_again_and_the_conflict_too() -> None:
+def test_event_decided_again_after_a_conflict_counts_again_and_the_conflict_too() -> None:
     """It took that time."""
     cluster, _ = meddled(STATE, 1)
     cluster.done(cluster.move([4, 5, 6]))
@@ -127,7 +127,7 @@ def test_each_commit_counts_with_its_keys_and_bytes() -> None:
 
 
 def test_what_is_not_committed_yet_is_not_seen_and_the_time_of_the_commit_is() -> None:
-    """While the store answers nothing, nobody hears of a move; then it took as long as that."""
+    """While the store answers nothing, no broker hears of a move; then it took as long as that."""
     cluster, store = witnessed()
     before = histogram(cluster.controller.metrics()[f"{COMMITS}TimeMs"]).total
     store.play([Rule(FailBefore(), nth=1)])
@@ -157,7 +157,7 @@ def test_rounds_count_by_broker_and_those_that_were_not_delivered() -> None:
         assert histogram(now[key]).count > histogram(before[key]).count
 
 
-def test_a_journal_that_takes_nothing_is_told_of_until_it_goes_on() -> None:
+def test_journal_that_fails_is_reported_until_it_continues() -> None:
     is_full = False
 
     def take(lines: Sequence[str]) -> None:
@@ -181,7 +181,7 @@ def test_a_journal_that_takes_nothing_is_told_of_until_it_goes_on() -> None:
 # --- who tells
 
 
-def test_a_stand_by_and_one_that_nobody_drives_are_none_that_is_active() -> None:
+def test_stand_by_and_one_without_a_loop_are_not_active() -> None:
     cluster = cluster_of_three()
     first = cluster.controller
     second = cluster.another(2)
@@ -195,7 +195,7 @@ def test_a_stand_by_and_one_that_nobody_drives_are_none_that_is_active() -> None
 
 
 def test_a_lost_session_ends_it_before_the_loop_knows() -> None:
-    """Whoever looks then sees no gauge of a cluster that another may lead."""
+    """Then there is no gauge of a cluster that another may lead."""
     cluster = cluster_of_three()
     cluster.controller._loop.lose("the session was lost")  # noqa: SLF001 - as the thread that watches sessions does
     now = cluster.controller.metrics()

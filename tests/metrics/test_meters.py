@@ -41,7 +41,7 @@ def test_the_meters_of_reassignments_grow_with_nothing_else() -> None:
 
 
 @pytest.mark.checklist(181)
-def test_the_throttled_rate_is_told_by_side_and_family() -> None:
+def test_throttled_rate_is_published_by_side_and_family() -> None:
     """1,000 bytes a second that flow under a throttle are 1,000 bytes a second; under both they count in both."""
     clock = Hand()
     meters = BrokerMeters(3, clock)

@@ -91,7 +91,7 @@ def test_by_broker_is_a_family_of_its_own_so_that_a_sum_counts_once() -> None:
 
 
 def test_a_second_collector_in_a_registry_is_refused() -> None:
-    """It would say every name twice. To register one asks nobody for values."""
+    """It would say every name twice. Registering one reads no values."""
     registry = CollectorRegistry()
     registry.register(ControllerCollector(lambda: pytest.fail("nobody scrapes")))
     with pytest.raises(ValueError, match="Duplicated"):

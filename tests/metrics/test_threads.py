@@ -91,7 +91,7 @@ def moved(controller: Controller) -> None:
         assert time.monotonic() < deadline_s
 
 
-def test_whoever_is_answered_sees_what_became_of_it() -> None:
+def test_answered_caller_sees_the_result() -> None:
     """At the moment of the answer: state and events are seen first."""
     cluster = cluster_of_three()
     seen: list[Snapshot] = []

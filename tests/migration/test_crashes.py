@@ -112,7 +112,7 @@ def test_a_commit_whose_reply_is_lost_is_found_out_by_the_same_run(fault: Fault)
 
 
 def test_a_move_that_dies_between_deposing_and_holding_is_no_more_than_a_failover() -> None:
-    """The old store is led again, under a higher epoch, until somebody runs it again."""
+    """The old store is led again, under a higher epoch, until it is run again."""
     moved = Moved()
     before, epoch = cluster_of(moved.server), moved.controllers[0].controller_epoch
     died: list[bool] = []
@@ -151,7 +151,7 @@ def test_a_deposed_controller_commits_nothing_after_the_fence() -> None:
 
 @ENDS
 def test_a_controller_that_dies_while_it_raises_the_epochs_leaves_the_rest_to_the_next(fault: Fault) -> None:
-    """At each of its commits: the next raises all, nobody was told anything before that, and the marker goes last."""
+    """At each of its commits: the next raises all, no request was sent before that, and the marker goes last."""
     at = 0
     while True:
         at += 1
@@ -191,7 +191,7 @@ def expire(moved: Moved) -> None:
 
 
 def test_requests_wait_until_the_epochs_are_raised_and_are_answered_then() -> None:
-    """A leader's word goes by epochs of the old store until it was told of the new ones."""
+    """Requests of a leader have epochs of the old store until it has heard of the new ones."""
     moved = Moved(settings=Settings(commit_decisions_max=1))
     moved.migration().run(0)
     while not moved.next.is_active:
@@ -210,7 +210,7 @@ def test_requests_wait_until_the_epochs_are_raised_and_are_answered_then() -> No
     assert moved.done(request).name == "new"
 
 
-def test_a_marker_of_the_new_store_that_somebody_writes_again_meanwhile_goes_all_the_same() -> None:
+def test_marker_of_the_new_store_written_again_meanwhile_is_removed() -> None:
     moved = Moved()
     moved.migration().run(0)
     moved.next.poll_once()

@@ -108,7 +108,7 @@ def test_a_state_key_that_comes_to_be_after_the_last_scan_is_seen_by_its_topic()
 
 
 def test_a_store_that_is_walked_is_moved_as_any_other() -> None:
-    """What nobody but a stranger writes below a known topic, just before the fence, is told as a foreign write."""
+    """What only another client writes below a known topic, just before the fence, is reported as a foreign write."""
     moved = Moved()
     stray = f"{keys.topic('t')}/stray"
 

@@ -61,7 +61,7 @@ def settles(rig: Rig) -> None:
 
 
 def test_a_cluster_that_works_is_moved_and_loses_nothing() -> None:
-    """Moves that ran go on from where they were, under leader epochs above all that were told before."""
+    """Moves that ran go on from where they were, under leader epochs above all that were sent before."""
     rig = live()
     rig.add_store()
     rig.run(200)

@@ -38,7 +38,7 @@ def test_a_cluster_is_moved_whole_and_goes_on_under_a_higher_epoch() -> None:
     assert moved.told(TOKEN_KEY)["seq"] > moved.get(TOKEN_KEY)["seq"]
 
 
-def test_nobody_is_elected_over_the_old_store_again_and_it_says_why() -> None:
+def test_old_store_elects_no_controller_again_and_gives_the_reason() -> None:
     """Its /controller belongs to no session and names no broker; the deposed controller says where the cluster went."""
     moved = Moved()
     moved.migration().run(0)
@@ -54,7 +54,7 @@ def test_nobody_is_elected_over_the_old_store_again_and_it_says_why() -> None:
     assert "moved to memory:to" in first.findings[keys.MIGRATION]
 
 
-def test_every_broker_is_told_of_raised_epochs_first() -> None:
+def test_raised_epochs_are_sent_to_every_broker_first() -> None:
     """Not one request under the new term carries a leader epoch that the old one knew."""
     moved = Moved()
     epochs = moved.leader_epochs(moved.server)
@@ -69,8 +69,8 @@ def test_every_broker_is_told_of_raised_epochs_first() -> None:
     assert all(epoch > epochs[key] for key, epoch in told)
 
 
-def test_a_partition_that_its_brokers_may_never_have_heard_of_is_told_as_new() -> None:
-    """It was created just before the fence: its epoch rose, and still whoever has no log of it may make one."""
+def test_partition_that_was_possibly_never_sent_is_sent_as_new() -> None:
+    """It was created just before the fence: its epoch rose, and a broker without its log may still make one."""
     moved = Moved()
     moved.migration().run(0)
     moved.take_over()
@@ -80,7 +80,7 @@ def test_a_partition_that_its_brokers_may_never_have_heard_of_is_told_as_new() -
 
 
 def test_a_tree_that_kafka_left_is_moved_and_its_moves_are_taken_over_there() -> None:
-    """No controller of Kedge has led over it: there is no token, and nobody was admitted."""
+    """No controller of Kedge has led over it: there is no token, and no broker was admitted."""
     old, moved = MemoryServer("per_key"), Moved()
     old.plant(read_tree(TREE))
     assert moved.migration(source=MemoryStore(old)).run(0, without_brokers=True) == ()
@@ -90,7 +90,7 @@ def test_a_tree_that_kafka_left_is_moved_and_its_moves_are_taken_over_there() ->
 
 
 def test_a_live_broker_does_not_die_by_the_move() -> None:
-    """It counts as admitted under its registration in the new store: no election, nobody leaves an isr."""
+    """It counts as admitted under its registration in the new store: no election, no replica leaves an isr."""
     moved = Moved()
     before = {key: json.loads(value) for key, value in moved.values(moved.server).items() if key.endswith("/state")}
     moved.migration().run(0)

@@ -1,4 +1,4 @@
-"""What stops a move between two stores before its fence, and whom it keeps from leading meanwhile."""
+"""What stops a move between two stores before its fence, and which controller cannot lead meanwhile."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_an_old_store_without_a_cluster_is_refused() -> None:
     assert moved.values(moved.to) == {}
 
 
-def test_a_value_over_the_new_stores_limit_is_told_before_anything_is_written() -> None:
+def test_value_over_the_new_stores_limit_is_reported_before_anything_is_written() -> None:
     to = MemoryServer(value_bytes_max=2_000)
     moved = Moved(to=to)
     moved.put("/config/users/big", {"version": 1, "config": {"x": "y" * 3_000}})
@@ -54,7 +54,7 @@ def test_a_value_over_the_new_stores_limit_is_told_before_anything_is_written() 
     assert keys.MIGRATION not in moved.values(moved.server)
 
 
-def test_a_state_key_that_cannot_be_read_is_told_before_anything_is_written() -> None:
+def test_unreadable_state_key_is_reported_before_anything_is_written() -> None:
     """Its leader epoch could not be raised, and its brokers would obey none of the new store's."""
     moved = Moved()
     moved.put(STATE, b"{broken")
@@ -64,7 +64,7 @@ def test_a_state_key_that_cannot_be_read_is_told_before_anything_is_written() ->
 
 
 @pytest.mark.parametrize("value", [b"not json", b"{}", b'{"version":2,"side":"to","phase":"moved"}'])
-def test_a_broken_marker_is_refused_on_both_sides_and_nobody_leads_over_it(value: bytes) -> None:
+def test_broken_marker_is_refused_on_both_sides_without_a_leader(value: bytes) -> None:
     moved = Moved()
     moved.put(keys.MIGRATION, value)
     with pytest.raises(MigrationRefused, match=f"{keys.MIGRATION} of FROM cannot be read"):
@@ -100,7 +100,7 @@ def other_cluster() -> MemoryStore:
     return store
 
 
-def test_a_copy_that_nobody_took_over_yet_is_not_moved_on() -> None:
+def test_unfinished_copy_is_not_moved_on() -> None:
     """Its leader epochs are not raised: the next store would not know that they must be."""
     moved = Moved()
     moved.migration().run(0)
@@ -108,7 +108,7 @@ def test_a_copy_that_nobody_took_over_yet_is_not_moved_on() -> None:
         moved.migration(source=moved.there, target=MemoryStore(MemoryServer())).run(0)
 
 
-def test_nobody_leads_over_a_half_done_copy() -> None:
+def test_half_done_copy_has_no_leader() -> None:
     """Also not a controller that awaits nothing: /controller of the new store is held from the first write on."""
     moved = Moved(brokers=())
     with pytest.raises(TimedOut):
@@ -129,8 +129,8 @@ def test_a_controller_that_awaits_a_cluster_begins_none() -> None:
     assert "awaits" in moved.next.describe().findings[EPOCH_KEY]
 
 
-def test_somebody_who_writes_to_the_new_store_stops_it_before_the_fence() -> None:
-    """What is copied over somebody else's write is never known; it is told, and nothing is fenced."""
+def test_write_to_the_new_store_stops_the_migration_before_the_fence() -> None:
+    """What a copy overwrote of another client is never known; it is reported, and nothing is fenced."""
     moved = Moved()
     with pytest.raises(Conflict):
         moved.migration(target=Spoiled(moved.to)).run(0)
@@ -138,7 +138,7 @@ def test_somebody_who_writes_to_the_new_store_stops_it_before_the_fence() -> Non
 
 
 class Spoiled(MemoryStore):
-    """A store in which somebody writes a key just before each commit."""
+    """A store in which another client writes a key just before each commit."""
 
     written = 0
 

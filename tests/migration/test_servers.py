@@ -32,7 +32,7 @@ _numbers = itertools.count()
 
 
 class Site:
-    """A store, and a controller over it, driven by whoever waits."""
+    """A store, and a controller over it, driven by the thread that waits."""
 
     def __init__(self, opening: Callable[[], MetadataStore], host: Brokers, stack: ExitStack, *, awaits: bool) -> None:
         self.open = opening

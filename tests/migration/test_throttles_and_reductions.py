@@ -28,7 +28,7 @@ def busy() -> Moved:
 
 
 def test_marks_and_reductions_arrive_as_they_were_and_are_ended_there() -> None:
-    """What an operator had set comes back, and the time of what is read-only does not begin anew."""
+    """What an operator had set comes back, and the time of what is read-only does not restart."""
     moved = busy()
     before = moved.values(moved.server)
     moved.migration().run(0)

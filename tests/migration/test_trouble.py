@@ -42,7 +42,7 @@ def once(deed: Callable[[], object]) -> Callable[[], None]:
 
 
 def test_a_run_whose_move_is_aborted_while_it_waits_for_brokers_ends_and_fences_nothing() -> None:
-    """It does not begin the move anew that somebody just took back."""
+    """It does not restart the migration that was just aborted."""
     moved = Moved(brokers=(1, 2))
 
     def abort() -> None:
@@ -57,7 +57,7 @@ def test_a_run_whose_move_is_aborted_while_it_waits_for_brokers_ends_and_fences_
     assert moved.controllers[0].is_active
 
 
-def test_a_run_whose_move_was_aborted_and_begun_anew_by_another_one_ends_too() -> None:
+def test_run_whose_move_was_aborted_and_begun_again_ends_too() -> None:
     """The other one is not disturbed."""
     moved = Moved(brokers=(1, 2))
 
@@ -112,7 +112,7 @@ def test_an_abort_that_ends_just_before_the_fence_is_not_fenced_over() -> None:
 
 
 def test_a_run_asks_once_more_before_the_fence_whether_it_is_still_the_one_that_copies() -> None:
-    """It has nothing to write there, so nothing else would tell it; nobody is deposed."""
+    """It has nothing to write there, so nothing else would show it; no controller is deposed."""
     moved = Moved()
     epoch = moved.get(EPOCH_KEY)
     store = BeforeTheGuard(moved.to)
@@ -227,7 +227,7 @@ def test_a_store_that_stands_below_the_old_one_under_another_name_is_found_out()
 # --- who is there, and who is not
 
 
-def test_a_cluster_without_any_broker_is_not_fenced_unless_somebody_says_so() -> None:
+def test_cluster_without_brokers_is_fenced_only_with_the_option() -> None:
     """Hosts that are registered elsewhere, or not yet, would be left behind."""
     moved = Moved()
     for broker in range(1, 6):
@@ -276,7 +276,7 @@ def test_registrations_are_read_from_a_server_that_is_not_behind() -> None:
 
 
 def test_where_others_win_every_election_it_gives_up_after_three() -> None:
-    """The old store is led by whoever won last, and nothing is fenced."""
+    """The old store is led by the last winner, and nothing is fenced."""
     moved = Moved()
     rivals: list[MemoryStore] = []
 
@@ -326,10 +326,10 @@ def test_a_cluster_of_a_later_version_is_not_moved(value: object, said: str) -> 
     assert moved.values(moved.to) == {}
 
 
-def test_a_leader_epoch_that_cannot_be_raised_keeps_the_marker_and_nobody_is_told_anything(
+def test_leader_epoch_that_cannot_be_raised_keeps_the_marker_and_sends_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It is tried again; what brokers know would count for more than what they are told."""
+    """It is tried again; what brokers know would count for more than what they are sent."""
     moved = Moved()
     moved.migration().run(0)
     moved.host.told.clear()

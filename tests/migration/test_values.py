@@ -87,7 +87,7 @@ def test_the_differences_make_one_scan_out_of_the_other(source: dict[str, bytes]
     assert made == source
 
 
-def test_what_stands_otherwise_than_under_the_seal_was_written_by_somebody_else() -> None:
+def test_value_other_than_under_the_seal_was_written_by_another_client() -> None:
     seal = seal_of(scan([entry("/a"), entry("/b"), entry("/c"), entry("/d")]))
     now = scan([entry("/a"), entry("/b", version=2), entry("/c", created=9), entry("/new")])
     assert list(foreign(now, seal)) == [("/b", "written"), ("/c", "written"), ("/d", "deleted"), ("/new", "created")]
@@ -200,7 +200,7 @@ def test_only_a_store_that_is_whole_and_not_given_away_may_be_led() -> None:
     assert [m for m in (FROM, fenced, moved, TO, whole) if m.may_lead] == [FROM, whole]
 
 
-def test_who_holds_a_store_that_nobody_may_lead_is_in_kafkas_json_and_no_broker() -> None:
+def test_holder_of_a_fenced_store_is_kafkas_json_and_no_broker() -> None:
     value = encode_holder("5f", 1_700)
     assert decode_holder(value) == "5f"
     assert decode_controller(value) == 2**31 - 1

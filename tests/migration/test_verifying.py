@@ -26,7 +26,7 @@ def test_a_plan_says_what_there_is_to_do_and_writes_nothing() -> None:
 # --- what others write after the fence
 
 
-def test_what_others_write_to_the_old_store_after_its_fence_is_told_by_key_and_not_copied() -> None:
+def test_late_writes_to_the_old_store_are_reported_by_key_and_not_copied() -> None:
     moved = Moved()
     moved.migration().run(0)
     moved.put("/config/topics/t", {"version": 1, "config": {"retention.ms": "10"}})
@@ -40,8 +40,8 @@ def test_what_others_write_to_the_old_store_after_its_fence_is_told_by_key_and_n
     assert moved.told("/config/topics/t")["config"] == {"retention.ms": "9"}
 
 
-def test_a_write_of_the_same_bytes_and_a_key_made_anew_are_foreign_writes_too() -> None:
-    """On ZooKeeper a key that is made anew has its versions again: when it was created tells."""
+def test_write_of_the_same_bytes_and_a_recreated_key_are_foreign_writes() -> None:
+    """On ZooKeeper a recreated key repeats its versions: the time of creation distinguishes them."""
     moved = Moved(options={"versioning": "per_key"})
     moved.migration().run(0)
     entry = moved.other.get("/config/topics/u", timeout_s=1)
@@ -52,7 +52,7 @@ def test_a_write_of_the_same_bytes_and_a_key_made_anew_are_foreign_writes_too() 
     assert moved.migration().verify().foreign == (("/config/topics/t", "written"), ("/config/topics/u", "written"))
 
 
-def test_a_seal_that_somebody_removed_is_told() -> None:
+def test_removed_seal_is_reported() -> None:
     moved = Moved()
     moved.migration().run(0)
     moved.delete(keys.migration_seal(1))
@@ -60,7 +60,7 @@ def test_a_seal_that_somebody_removed_is_told() -> None:
         moved.migration().verify()
 
 
-def test_what_somebody_changes_in_the_new_store_before_it_is_led_is_told_key_by_key() -> None:
+def test_early_changes_in_the_new_store_are_reported_key_by_key() -> None:
     moved = Moved()
     moved.migration().run(0)
     entry = moved.there.get("/config/topics/t", timeout_s=1)

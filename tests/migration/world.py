@@ -150,7 +150,7 @@ class Death:
 
 
 class Late(MemoryStore):
-    """A store in which somebody writes a key just before it is held for good."""
+    """A store in which another client writes a key just before it is held for good."""
 
     late: tuple[str, bytes] | None = None
 

@@ -18,7 +18,7 @@ def test_an_error_is_retriable_where_a_stock_client_asks_again(code: ErrorCode) 
     assert kind("why").retriable == for_code(code.value).retriable
 
 
-def test_who_is_told_to_try_again_later_may() -> None:
+def test_refused_sender_may_try_again_later() -> None:
     """Of an error without a number of its own the class says it."""
     assert Overloaded("full").code is ApiError("a defect").code
     assert [error.retriable for error in (Overloaded("full"), NotController("no"))] == [True, True]

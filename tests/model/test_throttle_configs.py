@@ -17,7 +17,7 @@ NAMES = [name for names in RATES.values() for name in names]
 @example("0:12345678901")
 @example("\u00a00:1")
 def test_a_list_that_may_be_asked_for_is_one_that_brokers_read(value: str) -> None:
-    """Else it would be kept, told to every broker, and passed over by each."""
+    """Else it would be kept, sent to every broker, and ignored by each."""
     for name in LISTS:
         if TOPIC_CONFIGS[name].check(value) is None:
             assert parse_throttled_replicas(value) is not None

@@ -50,7 +50,7 @@ def test_no_value_can_be_changed() -> None:
 
 @pytest.mark.slow
 def test_nothing_writes_to_a_value() -> None:
-    """What runs where nobody looks runs where writing to a value fails."""
+    """Threads in the background run where writing to a value fails."""
     explored = _under_development_mode("-m", "tests.verify", "explore", "--seeds", "1..4", "--steps", "150")
     assert "4 seeds, 0 failed" in explored.stdout
 
@@ -67,7 +67,7 @@ def test_a_partition_is_named_by_a_text_and_a_number(topic: Any, partition: Any)
         TopicPartition(topic, partition)
 
 
-def test_partitions_are_ordered_and_told_as_kafka_does() -> None:
+def test_partitions_are_ordered_and_printed_as_by_kafka() -> None:
     """By topic, then by number; `topic-number`."""
     named = [TopicPartition("b", 1), TopicPartition("a", 10), TopicPartition("a", 2)]
     assert [str(tp) for tp in sorted(named)] == ["a-2", "a-10", "b-1"]

@@ -41,7 +41,7 @@ def loads(sizes: Mapping[tuple[str, int], int | None], write_bps: float = 0.0) -
 @st.composite
 def clusters(draw: st.DrawFn, *, tight: bool = False, sound: bool = False, networks: bool = False) -> dict[str, Arrow]:
     """Validated tables of a cluster: 1-4 racks or none, some brokers dead, factors 1-4, equal sizes among them.
-    `tight`: with disks that are nearly full. `networks`: with networks that have little to spare. `sound`: nobody is
+    `tight`: with disks that are nearly full. `networks`: with networks that have little left. `sound`: no replica is
     dead, nothing moves, and a broker is to spare."""
     racks = draw(st.integers(0, 4))
     ids = sorted(draw(st.sets(st.integers(0, 99), min_size=5 if sound else 3, max_size=9)))

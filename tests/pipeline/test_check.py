@@ -37,7 +37,7 @@ def found(brokers: list[Any], partitions: list[Any], **more: Any) -> list[tuple[
         (partition("t", 0, [1, 2], leader=2), ("LEADER_ORDER", "t", 0, None, 1.0, 0.0, "now")),
     ],
 )
-def test_a_partition_that_breaks_a_rule_is_told(partition_: Any, violation: Any) -> None:
+def test_partition_that_breaks_a_rule_is_reported(partition_: Any, violation: Any) -> None:
     assert found(BROKERS, [partition_]) == [violation]
 
 
@@ -50,14 +50,14 @@ def test_what_breaks_no_rule_is_not(partition_: Any) -> None:
     assert found(BROKERS, [partition_]) == []
 
 
-def test_a_factor_below_that_of_its_topic_or_below_the_wanted_one_is_told() -> None:
+def test_factor_below_that_of_its_topic_or_the_wanted_one_is_reported() -> None:
     partitions = [partition("t", 0, [1, 2]), partition("t", 1, [1])]
     assert found(BROKERS, partitions) == [("RF", "t", 1, None, 1.0, 2.0, "now")]
     assert [row[2] for row in found(BROKERS, partitions, factor=3)] == [0, 1]
 
 
 def test_what_a_move_adds_for_its_time_is_no_factor_and_asks_for_no_racks() -> None:
-    """Of two replicas that move, three or four stand in the row meanwhile; nobody else lacks one for that."""
+    """Of two replicas that move, three or four stand in the row meanwhile; no other partition counts as lacking one."""
     four = [broker(1, "a"), broker(2, "b"), broker(3, "a"), broker(4, "b"), broker(5, "c")]
     moving = partition("t", 0, [3, 4, 1, 2], isr=[1, 2], leader=1, target=[3, 4])
     grows = partition("t", 1, [1, 2], target=[1, 2, 5])
@@ -74,12 +74,12 @@ def test_a_recorded_move_makes_no_other_partition_short_of_replicas(shared_data:
     assert set(check({**given, **load(given)}).column("kind").to_pylist()) == {"LEADER_ORDER"}
 
 
-def test_a_replica_on_a_dead_broker_is_told() -> None:
+def test_replica_on_a_dead_broker_is_reported() -> None:
     kinds = found([*BROKERS[:2], broker(3, "b", "dead")], [partition("t", 0, [1, 3])])
     assert kinds == [("DEAD", "t", 0, 3, 1.0, 0.0, "now")]
 
 
-def test_replicas_that_stand_twice_are_told_though_their_row_is_in_the_quarantine() -> None:
+def test_duplicate_replicas_are_reported_though_their_row_is_in_the_quarantine() -> None:
     assert found(BROKERS, [partition("t", 0, [1, 1, 2])]) == [("DUP", "t", 0, None, 3.0, 2.0, "now")]
 
 

@@ -1,4 +1,4 @@
-"""Inputs that nobody would write: whatever stands in a file is taken, quarantined or refused, and nothing breaks."""
+"""Inputs that no tool writes: whatever stands in a file is taken, quarantined or refused, and nothing breaks."""
 
 from __future__ import annotations
 

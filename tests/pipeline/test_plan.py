@@ -209,7 +209,7 @@ def test_a_drain_where_capacity_allows_moves_what_lies_there_and_no_more(given: 
 
 @pytest.mark.slow
 @given(clusters())
-def test_levelling_never_raises_the_fullest_and_nobody_gives_and_takes(given: Tables) -> None:
+def test_levelling_never_raises_the_fullest_and_no_broker_gives_and_takes(given: Tables) -> None:
     found = made(given, Rebalance())
     after = {row["broker_id"]: row for row in rows(found, "plan_load")}
     assert max(r["size_bytes_after"] for r in after.values()) <= max(r["size_bytes_before"] for r in after.values())

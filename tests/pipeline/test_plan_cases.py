@@ -105,7 +105,7 @@ def test_what_cannot_be_asked_is_a_clear_error(request_: Callable[[], Request], 
         ({"replica_load": loads({("t", 0): 1}, float("nan"))}, "table replica_load"),
     ],
 )
-def test_tables_that_nobody_validated_are_refused(spoilt: Tables, message: str) -> None:
+def test_unvalidated_tables_are_refused(spoilt: Tables, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         made({**SMALL, **spoilt}, Drain((1,)))
 
@@ -121,7 +121,7 @@ def test_what_has_a_replica_on_a_dead_broker_is_not_levelled_and_has_that_reason
     }
 
 
-def test_a_drain_that_names_nobody_empties_who_is_draining() -> None:
+def test_drain_without_brokers_empties_those_in_state_draining() -> None:
     found = made(SMALL, Drain())
     assert [(move["topic"], move["target_replicas"]) for move in rows(found, "plan_move")] == [("u", [1])]
     with pytest.raises(BadInput, match="none has the state draining"):
@@ -222,7 +222,7 @@ def test_a_topic_of_which_a_rate_or_a_size_is_not_known_is_not_shrunk() -> None:
     assert rows(found, "plan")[0]["complete"] is False
 
 
-def test_balance_is_told_over_the_same_brokers_before_and_after() -> None:
+def test_balance_is_reported_over_the_same_brokers_before_and_after() -> None:
     """Who stays is level before and after: that the one to be emptied holds three times as much is no imbalance."""
     parts = [partition("t", p, [1]) for p in range(6)] + [partition("u", p, [2 + p % 2]) for p in range(4)]
     given = {

@@ -71,7 +71,7 @@ def test_every_kind_of_plan_has_a_sentence(request_: Request, words: str) -> Non
     assert words in "".join(Words(page_of(GIVEN, request_)).words)
 
 
-def test_a_broker_that_is_added_has_the_rack_that_was_told() -> None:
+def test_added_broker_has_the_rack_of_the_request() -> None:
     given = {
         **tables([broker(1, "a"), broker(2, "a")], [partition("t", p, [1 + p % 2]) for p in range(6)]),
         "replica_load": loads({("t", p): 10 for p in range(6)}),
@@ -114,7 +114,7 @@ def test_refused_moves_violations_and_quarantine_are_counted_by_kind_with_the_fi
     assert "Rows in quarantine, by reason: 2 in all" in words
     assert "line 7: {bad" in words
     assert "<td>DEAD</td><td>now</td>" in page
-    assert "2 rows of the snapshot are in quarantine" in "".join(words)
+    assert "Left out: 2 rows of the snapshot, in quarantine" in "".join(words)
 
 
 def test_waves_without_rates_are_drawn_by_bytes_and_say_so() -> None:
@@ -151,7 +151,7 @@ def test_a_browser_shows_every_plot_without_overflow_and_with_contrast(
 @pytest.mark.server
 @pytest.mark.slow
 def test_the_browser_would_see_overflow_and_faint_words(tmp_path: Path) -> None:
-    """What measures can fail: a page that is too wide, with words that nobody can read, one over the other."""
+    """What measures can fail: a page that is too wide, with words that are unreadable, one over the other."""
     page = (
         '<body><p style="width:2000px;color:#ccc">faint</p><svg aria-label="x" viewBox="0 0 960 40" width="960">'
         '<text x="5" y="20">one</text><text x="8" y="20">two</text><text x="950" y="20">outside</text></svg>'

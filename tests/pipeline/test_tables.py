@@ -79,7 +79,7 @@ def test_a_column_that_is_missing_or_null_or_of_another_type_is_named() -> None:
     with pytest.raises(BadInput, match=r"here: no column broker_id, state; table broker needs broker_id, host"):
         conform(BROKER, BROKERS.drop_columns(["broker_id", "state"]), "here")
     nulls = BROKERS.set_column(0, "broker_id", pa.array([None, 1], pa.int32()))
-    with pytest.raises(BadInput, match="column broker_id is null in 1 rows"):
+    with pytest.raises(BadInput, match="column broker_id is null in 1 row"):
         conform(BROKER, nulls, "here")
     words = BROKERS.set_column(0, "broker_id", pa.array(["one", "two"]))
     with pytest.raises(BadInput, match="here: the types differ from those of table broker"):

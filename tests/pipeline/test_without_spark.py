@@ -61,7 +61,7 @@ def test_the_local_engine_works_where_nothing_of_spark_is_installed(tmp_path: Pa
     assert done.returncode == 0, done.stderr
     results, imported = done.stdout.splitlines()
     *here, first, second, third = json.loads(results)
-    assert max(code for code, _ in here) < 2, here  # 1: violations are told
+    assert max(code for code, _ in here) < 2, here  # 1: violations are printed
     assert (tmp_path / "out" / "plan.json").is_file()
     sentence = "pandas and pyspark are not installed; run: pip install 'kedge[spark]'"
     assert first == second == third == [2, f"kedge: {sentence}\n"]

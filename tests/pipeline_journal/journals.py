@@ -17,7 +17,7 @@ from typing import Any
 from controller.model.throttles import CONFIGS
 from controller.model.values import TopicPartition
 from controller.rig import Rig
-from controller.rig.throttle_marks import set_by_hand
+from controller.rig.outside import set_by_hand
 from controller.runtime.journal import FolderSink, Journal, MemorySink
 from kedge import ReassignPartitionsOptions, ThrottledRate
 from tests.verify.explore import run_seed
@@ -143,7 +143,7 @@ def number(commit: list[Row]) -> None:
 
 
 def lines_of(rows: Iterable[Row]) -> Iterator[bytes]:
-    """Rows as lines, chained anew."""
+    """Rows as lines, with a new chain of hashes."""
     prev: dict[int, str] = {}
     for row in rows:
         epoch = row["epoch"]
@@ -230,7 +230,7 @@ def leader_epoch_back(rows: list[Row]) -> int:
     return i
 
 
-def told_a_member_to_delete(rows: list[Row]) -> int:
+def ordered_a_member_to_delete(rows: list[Row]) -> int:
     i = find(rows, "DeleteIntended", topic="orders", partition=0)
     rows[i]["broker"] = 4
     return i
@@ -326,7 +326,7 @@ PLANTED: dict[Callable[[list[Row]], int], str] = {
     member_removed: "growth",
     target_touched: "target",
     leader_epoch_back: "leader epoch",
-    told_a_member_to_delete: "intent",
+    ordered_a_member_to_delete: "intent",
     intent_forgotten: "owed intent",
     written_by_a_zombie: "superseded epoch",
     row_missing: "numbering",

@@ -131,7 +131,7 @@ def test_a_throttle_that_only_takeovers_list_is_a_violation_when_the_next_one_li
     assert place(found, rows) == second
 
 
-def test_time_in_which_nobody_led_is_not_held_against_a_throttle(tmp_path: Path) -> None:
+def test_time_without_a_leader_is_not_held_against_a_throttle(tmp_path: Path) -> None:
     """The controller died with its last move's end, and hours passed until another one led and gave it back."""
     rows = throttled()
     back = find(rows, "ThrottleRemoved", cause="throttle removal")
@@ -149,7 +149,7 @@ def test_time_in_which_nobody_led_is_not_held_against_a_throttle(tmp_path: Path)
 
 
 def test_a_throttle_that_may_still_be_removed_is_said_and_is_no_violation(tmp_path: Path) -> None:
-    """The journal ends seconds after the last move: nobody can say yet."""
+    """The journal ends seconds after the last move: no verdict is possible yet."""
     rows = written()
     insert(rows, find(rows, "TargetSet"), throttle("ThrottleSet", "brokers/5", {RATE: "1000"}))
     found = audited(tmp_path, rows)
@@ -157,7 +157,7 @@ def test_a_throttle_that_may_still_be_removed_is_said_and_is_no_violation(tmp_pa
     assert [gap.kind for gap in found.gaps] == ["open throttle"]
 
 
-def test_a_status_that_is_wrong_is_told_once(tmp_path: Path) -> None:
+def test_wrong_status_is_reported_once(tmp_path: Path) -> None:
     """A legal trace and the statuses over all terms both see it."""
     rows = written()
     at = status_back(rows)

@@ -16,7 +16,7 @@ import pytest
 from controller.machine import RULES
 from controller.model.events import Decision, ThrottleBackDue
 from controller.model.requests import NewTopic
-from controller.rig.throttle_marks import configs, is_marked
+from controller.rig.outside import configs, is_marked
 from controller.rules import completion, reassignment
 from controller.rules.throttling import removal
 from controller.runtime.journal import FolderSink
@@ -94,7 +94,7 @@ def test_a_plan_that_is_followed_to_its_end_is_audited_without_a_finding(tmp_pat
 
 
 def a_zombie_writes(folder: Path) -> list[Path]:
-    """No commit asks whether somebody else was elected; one that slept wakes in the middle of a wave, and goes on."""
+    """No commit asks whether another controller was elected; one that slept wakes in a wave, and continues."""
 
     def ops(self: Fence, nonce: str) -> tuple[Check, Put]:
         token = Token(self.term.controller_epoch, self.next_seq, nonce)
@@ -122,7 +122,7 @@ def a_zombie_writes(folder: Path) -> list[Path]:
 
 
 def deleted_too_early(folder: Path) -> list[Path]:
-    """Who is to leave is told to delete when the move is accepted: who is to come has nothing yet."""
+    """A leaving replica is ordered to delete when the move is accepted: the joining one has nothing yet."""
     right = reassignment._accept  # noqa: SLF001
 
     def accept(view: Any, partition: Any, target: Any, event: Any) -> Any:
@@ -185,7 +185,7 @@ def a_file_is_lost(folder: Path) -> list[Path]:
 
 
 def changed(folder: Path) -> list[Path]:
-    """Somebody made an isr look better in a file that was rotated; the next line knows the hash of what stood there."""
+    """An isr was made to look better in a file that was rotated; the next line knows the hash of what stood there."""
     files = honest(folder)
     lines = files[0].read_bytes().splitlines(keepends=True)
     at = next(i for i, line in enumerate(lines) if b'"BrokerRegistered"' in line)
@@ -250,7 +250,7 @@ def test_a_throttle_that_was_not_removed_is_found_where_it_was_set(tmp_path: Pat
     ],
     ids=lambda made: getattr(made, "__name__", made),
 )
-def test_lines_that_are_missing_are_told_and_held_against_nobody(
+def test_missing_lines_are_reported_and_are_no_violation(
     made: Callable[[Path], list[Path]], kind: str, tmp_path: Path
 ) -> None:
     found = audit(made(tmp_path))

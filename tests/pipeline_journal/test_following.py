@@ -205,7 +205,7 @@ def test_rows_of_a_term_that_reach_the_file_after_the_next_takeover_are_a_gap(tm
 
 
 def test_a_file_that_went_before_it_was_read_to_its_end_is_a_gap(tmp_path: Path) -> None:
-    """The next one follows on lines that nobody can read any more."""
+    """The next one follows on lines that cannot be read any more."""
     files = write(tmp_path, written(), lines_max=12)
     first, *others = (rows_of([file]) for file in files)
     whole = max(i for i, event in enumerate(first[:-1]) if event.row is not None and "rows" in event.row) + 1
@@ -215,8 +215,8 @@ def test_a_file_that_went_before_it_was_read_to_its_end_is_a_gap(tmp_path: Path)
     assert [kind for kind, _ in kinds(stream.take([event for part in others for event in part]))] == ["file gone"]
 
 
-def test_a_file_of_a_superseded_controller_that_is_gone_is_told_once(tmp_path: Path) -> None:
-    """The Takeover shows that something in it was written late, and nobody can say what."""
+def test_lost_file_of_a_superseded_controller_is_reported_once(tmp_path: Path) -> None:
+    """The Takeover shows that something in it was written late, and does not show what."""
     rows = written()
     written_by_a_zombie(rows)
     first, second = write(tmp_path, rows)

@@ -104,7 +104,7 @@ def test_what_rows_before_a_break_show_is_found_alike_in_any_number_of_groups(
     assert in_groups(files, 1) == in_groups(files, 16) == by_topic(files) == found
 
 
-def test_of_a_broken_chain_the_first_place_of_a_term_is_told(tmp_path: Path) -> None:
+def test_first_place_of_a_broken_chain_in_a_term_is_reported(tmp_path: Path) -> None:
     """Between two files before one that is within a later file."""
     files = chain_broken_twice(tmp_path)
     (first,) = [v for v in audit(files).violations if v.kind == "chain" and v.controller_epoch == 1]
@@ -112,13 +112,13 @@ def test_of_a_broken_chain_the_first_place_of_a_term_is_told(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("seed", [201, 202, 203])
-def test_a_broken_cluster_is_told_alike_in_any_number_of_groups(seed: int, tmp_path: Path) -> None:
+def test_broken_cluster_is_reported_alike_in_any_number_of_groups(seed: int, tmp_path: Path) -> None:
     seeded(tmp_path, seed, 300)
     files = journal_files([tmp_path])
     assert in_groups(files, 5) == by_topic(files) == audit(files)
 
 
-def test_throttles_and_reductions_are_told_alike_in_any_number_of_groups(tmp_path: Path) -> None:
+def test_throttles_and_reductions_are_reported_alike_in_any_number_of_groups(tmp_path: Path) -> None:
     files = write(tmp_path, throttled(), lines_max=12)
     assert in_groups(files, 4) == by_topic(files) == audit(files)
 
@@ -190,7 +190,7 @@ def test_a_name_that_stands_twice_or_is_spelled_otherwise_is_of_the_topic_that_i
     assert in_groups(files, 3) == by_topic(files) == audit(files)
 
 
-def test_each_move_is_told_by_one_group_though_a_takeover_lists_all(tmp_path: Path) -> None:
+def test_each_move_is_reported_by_one_group_though_a_takeover_lists_all(tmp_path: Path) -> None:
     """The second term finds a move that runs; groups that have other topics say nothing of it."""
     events = [event for file in write(tmp_path, written()) for event in read_part(whole_part(file))]
     assert any(row["detail"]["moves"] for row in written() if row["event"] == "Takeover")
@@ -208,7 +208,7 @@ def test_each_move_is_told_by_one_group_though_a_takeover_lists_all(tmp_path: Pa
 
 @settings(max_examples=60)
 @given(data=st.data())
-def test_whatever_befalls_the_files_is_told_alike_in_any_number_of_groups(
+def test_damaged_files_are_reported_alike_in_any_number_of_groups(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Lines that are lost, doubled, swapped or broken; files that are gone; tails that are torn."""

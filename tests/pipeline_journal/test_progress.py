@@ -47,7 +47,7 @@ def move(**changes: object) -> Move:
     return made._replace(**changes)  # type: ignore[arg-type]
 
 
-def test_moves_are_told_from_their_request_to_their_end_over_a_failover(tmp_path: Path) -> None:
+def test_moves_are_shown_from_their_request_to_their_end_over_a_failover(tmp_path: Path) -> None:
     """The second move of orders-0 begins in one term and ends in the next: it is one move."""
     moves = told(tmp_path, written()).moves
     assert [(m.topic, m.partition, m.ended, m.target) for m in moves] == [
@@ -69,7 +69,7 @@ def test_of_a_move_that_runs_it_is_said_who_joined_and_who_is_waited_for(tmp_pat
     assert len(running.waiting_on) == 2
 
 
-def test_a_move_that_a_takeover_does_not_list_has_ended_where_nobody_told(tmp_path: Path) -> None:
+def test_move_that_a_takeover_does_not_list_ended_without_a_record(tmp_path: Path) -> None:
     rows = written()
     second = rows[find(rows, "Takeover", 1)]
     assert second["detail"]["moves"]
@@ -100,11 +100,13 @@ def test_a_move_without_a_step_forward_is_stuck_and_says_why(tmp_path: Path) -> 
         (LED, Samples(disk_bytes={3: 100}, used_bytes={3: 96}), {}, "disk full"),
     ],
 )
-def test_each_cause_is_told_where_it_shows(world: World, samples: Samples, changes: dict[str, int], cause: str) -> None:
+def test_each_cause_is_reported_where_it_shows(
+    world: World, samples: Samples, changes: dict[str, int], cause: str
+) -> None:
     assert list(causes_of(move(**changes), world, samples)) == [cause]
 
 
-def test_the_rates_of_brokers_are_those_that_stand_whoever_set_them(tmp_path: Path) -> None:
+def test_rates_of_brokers_are_the_present_ones_of_any_writer(tmp_path: Path) -> None:
     """In the end what an operator set, and a throttle that is to stay; in the middle the throttle of the moves."""
     rows = throttled()
     events = [event for file in write(tmp_path, rows) for event in read_part(whole_part(file))]
@@ -119,7 +121,7 @@ def test_where_no_cause_shows_it_is_unknown() -> None:
 
 
 def test_the_series_counts_a_partition_at_its_leader_and_spreads_all_bytes() -> None:
-    """KIP-352: after the leader changed it counts there; what was copied in is the sum, and came from somebody."""
+    """KIP-352: after the leader changed it counts there; what was copied in is the sum, and came from some broker."""
     ended = move(ended="completed", ended_ms=10_000, bytes_copied=1_001, adding=(3, 4))
     found = conclude([Told(ended, ((0, 1), (5_500, 2)))], LED, Samples())
     counted = {(one.ts_ms // found.step_ms, one.broker_id) for one in found.series if one.reassigning_partitions}

@@ -89,7 +89,7 @@ def test_spark_finds_nothing_in_the_journal_of_a_broken_cluster(spark: SparkSess
 
 
 def test_progress_of_a_topic_that_only_a_takeover_names(spark: SparkSession, tmp_path: Path) -> None:
-    """The files of the first term are gone, and in the second nothing else is told of the move."""
+    """The files of the first term are gone, and in the second nothing else shows the move."""
     rows = [row for row in written() if row["epoch"] == 2 and row.get("topic") != "orders"]
     files = write(tmp_path, rows)
     here = progress(files)

@@ -10,7 +10,7 @@ import pytest
 from controller.model.throttle_configs import RATES
 from controller.model.values import TopicPartition
 from controller.rig import Rig
-from controller.rig.throttle_marks import set_by_hand
+from controller.rig.outside import set_by_hand
 from controller.runtime.journal import FolderSink, Journal
 from kedge import ReassignPartitionsOptions, ThrottledRate
 from pipeline.audit import audit
@@ -20,14 +20,14 @@ BOTH = RATES["replication"]
 TP = TopicPartition("orders", 0)
 
 
-def set_while_nobody_leads(rig: Rig) -> None:
-    """An operator sets his own rate over the throttle: nobody leads who could write that down."""
+def set_without_controller(rig: Rig) -> None:
+    """An operator sets another rate over the throttle: no controller leads that could record it."""
     assert rig.active is not None
     rig.mishaps.kill_controller(rig.active.node_id)
     set_by_hand(rig, "brokers", "2", dict.fromkeys(BOTH, "555000"))
 
 
-def removed_while_nobody_leads(rig: Rig) -> None:
+def removed_without_controller(rig: Rig) -> None:
     assert rig.active is not None
     rig.mishaps.kill_controller(rig.active.node_id)
     set_by_hand(rig, "brokers", "2", dict.fromkeys(BOTH))
@@ -40,9 +40,9 @@ def made_to_stay_as_it_is(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize(
-    "ends", [set_while_nobody_leads, removed_while_nobody_leads, made_to_stay_as_it_is], ids=lambda ends: ends.__name__
+    "ends", [set_without_controller, removed_without_controller, made_to_stay_as_it_is], ids=lambda ends: ends.__name__
 )
-def test_a_throttle_whose_configs_somebody_else_changed_ends_with_a_row(
+def test_throttle_whose_configs_another_client_changed_ends_with_a_row(
     ends: Callable[[Rig], None], tmp_path: Path
 ) -> None:
     sinks: list[FolderSink] = []

@@ -30,7 +30,7 @@ def waves_of(made: Made, *arguments: object) -> list[dict[str, Any]]:
     return waves
 
 
-def test_each_wave_is_told_with_what_was_expected_and_what_it_took(tmp_path: Path) -> None:
+def test_each_wave_is_shown_with_its_expected_and_real_time(tmp_path: Path) -> None:
     made = make(tmp_path)
     made.submit()
     expected = made.tables["wave"].to_pylist()
@@ -80,7 +80,7 @@ def test_waves_that_were_not_begun_or_are_not_over_have_no_ratio(tmp_path: Path)
     assert all((wave["real_s"], wave["ratio"]) == (None, None) for wave in found)
 
 
-def test_without_rates_no_time_was_expected_and_the_real_one_is_told(tmp_path: Path) -> None:
+def test_real_time_is_shown_where_no_rates_gave_an_expected_one(tmp_path: Path) -> None:
     made = make(tmp_path, throttle_bps=None, networks=False, per_broker=9)
     made.submit()
     (wave,) = waves_of(made)
@@ -88,7 +88,7 @@ def test_without_rates_no_time_was_expected_and_the_real_one_is_told(tmp_path: P
     assert wave["real_s"] > 0
 
 
-def test_what_was_undone_and_done_again_is_told_by_its_last_time(tmp_path: Path) -> None:
+def test_repeated_wave_is_shown_with_its_last_time(tmp_path: Path) -> None:
     from pipeline.submit import roll_back  # noqa: PLC0415 - of this test
 
     made = make(tmp_path)

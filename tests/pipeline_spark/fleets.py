@@ -74,7 +74,7 @@ def _broker(random: Random, broker: int, racks: int, tight: int | None) -> tuple
 
 
 def _partition(random: Random, ids: list[int], topic: str, number: int, factor: int) -> tuple[Any, ...]:
-    """Often sound; some with another factor, moving, behind, led by whoever, or with a stranger in sync."""
+    """Often sound; some with another factor, moving, behind, with any leader, or with a stranger in sync."""
     replicas = random.sample(ids, factor if random.random() < 0.9 else 1)
     target = random.sample(ids, factor) if random.random() < 0.1 else None
     isr = [b for b in replicas if random.random() < 0.9]

@@ -186,7 +186,7 @@ def test_plans_in_a_catalog_are_compared_as_those_in_files(
 def test_files_of_a_fleet_are_collected_into_a_catalog_as_into_a_folder(
     spark: SparkSession, schema: str, tmp_path: Path
 ) -> None:
-    """By workers, each snapshot once; one whose files cannot be used is told, and --new skips what is there."""
+    """By workers, each snapshot once; one whose files cannot be used is reported, and --new skips what is there."""
     for cluster, snapshot in (("east", "1"), ("east", "2"), ("west", "2"), ("bad", "1")):
         (folder := tmp_path / "in" / cluster / snapshot).mkdir(parents=True)
         rows = [{"topic": "t", "partition": i, "replicas": [1, 2 + i % 2]} for i in range(3 + len(cluster))]
@@ -231,7 +231,7 @@ def test_a_second_check_that_finds_nothing_empties_what_the_first_found(spark: S
 
 
 def test_rows_that_cannot_be_used_are_of_their_cluster_alone(spark: SparkSession, schema: str) -> None:
-    """A null where none may be; a cluster without brokers: told, and the others are planned."""
+    """A null where none may be; a cluster without brokers: reported, and the others are planned."""
     fleet = fleets.generated(3)
     del fleet["g1"][BROKER.name]
     schemas.fill(spark, schema, fleet)

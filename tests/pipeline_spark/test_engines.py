@@ -69,7 +69,7 @@ def collected() -> dict[str, dict[str, Arrow]]:
 
 @pytest.fixture(scope="module")
 def fleet(collected: dict[str, Any], shared_data: Path) -> dict[str, dict[str, Arrow]]:
-    """Loaded clusters; of the strange ones some have brokers with a rack and some without, or nobody to drain."""
+    """Loaded clusters; of the strange ones some have brokers with a rack and some without, or none to drain."""
     strange = {cluster: fleets.silver(tables) for cluster, tables in collected.items()}
     return {**strange, **fleets.published(shared_data), **fleets.generated(4)}
 
@@ -212,7 +212,7 @@ def test_files_of_many_clusters_are_collected_to_the_same(both: Callable[[Any], 
 
 def test_a_file_that_is_no_such_table_is_of_its_cluster_alone(both: Callable[[Any], Both]) -> None:
     """No file, a column missing, one of another type, a null where none may be, no Parquet, one that breaks off within:
-    told of each, and the sound one is planned."""
+    each is reported, and the sound one is planned."""
     fleet = both({f"c{i}": fleets.generated(1)["g0"] for i in range(7)})
     for side in (fleet.there, fleet.here):
         paths = [Place(side / "tables", cluster, SNAPSHOT).path(PARTITION) for cluster in fleet.clusters]
@@ -232,7 +232,7 @@ def test_a_file_that_is_no_such_table_is_of_its_cluster_alone(both: Callable[[An
     assert said["c2"][1:] == said["c6"][1:] or "c2" in said["c2"][0], "numbers as text are taken"
 
 
-def test_what_cannot_be_written_is_told_with_its_file(both: Callable[[Any], Both]) -> None:
+def test_unwritable_file_is_reported_with_its_name(both: Callable[[Any], Both]) -> None:
     """On Spark it is one cluster's, since the others may lie elsewhere."""
     fleet = both({cluster: fleets.generated(1)["g0"] for cluster in ("bad", "good")})
     (fleet.there / "tables/plan_move/cluster=bad").mkdir(parents=True)

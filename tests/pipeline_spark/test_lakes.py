@@ -36,7 +36,7 @@ WRITTEN = ("broker", "broker_load", "partition", "plan", "plan_load", "plan_move
 
 
 def lines(tables: str, kind: str, folder: Path, out: str) -> list[list[str]]:
-    """From maps to an export; a plan made anew, whose waves are gone; a check that finds nothing of what was found
+    """From maps to an export; a repeated plan, whose waves are gone; a check that finds nothing of what was found
     before."""
     options = ("--format", kind)
     given = ("--broker-list", f"{folder}/brokers.json", "--snapshot", "1", *options)

@@ -81,7 +81,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
-    """Tables of a fleet: two clusters to drain, one with nobody to drain, one where a broker has no rack."""
+    """Tables of a fleet: two clusters to drain, one with none to drain, one where a broker has no rack."""
     fleet = fleets.generated(4)
     for cluster in ("g0", "g2", "g3"):
         fleets.change(fleet[cluster], 0, state="draining")
@@ -263,7 +263,7 @@ def silent() -> socket.socket:
 
 @pytest.mark.parametrize("line", [("plan", "check", "{}"), ("audit", "{}/journal"), ("progress", "{}/journal")])
 def test_a_server_that_does_not_answer_is_one_line_after_the_deadline(line: tuple[str, ...], tmp_path: Path) -> None:
-    """Nobody listens, or somebody who says nothing: PySpark itself would ask for ten minutes, or wait for ever."""
+    """No server listens, or one that never answers: PySpark itself would ask for ten minutes, or wait for ever."""
     fleets.write(tmp_path, {"g0": fleets.generated(1)["g0"]})
     write_journal(tmp_path / "journal", written())
     with silent() as server:
@@ -291,7 +291,7 @@ def test_what_is_no_address_of_a_server_is_one_line(remote: str, said: str, made
     assert said in err
 
 
-def test_a_master_that_nobody_is_is_told_before_a_jvm_is_started(made: Path) -> None:
+def test_unreachable_master_is_reported_before_a_jvm_is_started(made: Path) -> None:
     """Spark itself would ask for more than a minute. A second address is tried."""
     ports = free_port(), free_port()
     master = "spark://" + ",".join(f"127.0.0.1:{port}" for port in ports)

@@ -72,7 +72,7 @@ class Made:
         return client
 
     def options(self, **given: Any) -> Options:
-        """By the admin API of whoever leads, in the rig's time."""
+        """By the admin API of the active controller, in the rig's time."""
         wanted = {"admin": lambda: self.rig.admin, "time": RigTime(self.rig), "tell": self.events.append, "poll_s": 0.2}
         return Options(**{**wanted, **given})
 
@@ -107,7 +107,7 @@ class Running(threading.Thread):
         self._has_begun = threading.Event()
 
     def start(self) -> None:
-        """Whoever made the rig drove it before, and could wait for no answer: this thread drives it from now on."""
+        """The thread that made the rig drove it before: this thread drives it from now on."""
         super().start()
         assert self._has_begun.wait(20)
 
@@ -128,7 +128,7 @@ class Running(threading.Thread):
 
 
 class Beside(MemoryStore):
-    """A client that commits between two steps of the rig, which else takes it for whoever speaks in a step."""
+    """A client that commits between two steps of the rig, which else takes it for the process whose turn a step is."""
 
     def __init__(self, running: Running) -> None:
         super().__init__(running.made.rig.server)

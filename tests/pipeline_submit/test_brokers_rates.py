@@ -1,5 +1,5 @@
 """Throttles of waves on a server that does not record who set them: what operators do meanwhile is kept, brokers that
-are down are told of, and what a broker shows late is not taken for the work of somebody else."""
+are down are reported, and what a broker shows late is not taken for a change of another client."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from controller.cli.kafka.cluster import Cluster
 from controller.cli.kafka.errors import Refused
 from controller.cli.kafka.values import Change, Op, Resource, ResourceType, Source, TopicState
 from controller.cli.plan import rates
-from controller.cli.plan.by_brokers import by_brokers
+from controller.cli.plan.brokers import by_brokers
 from pipeline.errors import Stopped
 from pipeline.submit import Event, Options, Outcome, cancel, submit
 from tests.kit.waiting import until
@@ -83,7 +83,7 @@ class Once:
 
 
 def test_what_an_operator_changes_during_a_wave_is_kept(cluster: Cluster, plan: Path) -> None:
-    """A rate as he left it; of a list, what he added; one that names all replicas as it is."""
+    """A rate as the operator left it; of a list, what the operator added; one that names all replicas as it is."""
     put(cluster, broker(2), **{LEADERS: "1000000", FOLLOWERS: "2000000"})
     put(cluster, TOPIC, **{FOLLOWED: "*"})
 
@@ -100,7 +100,7 @@ def test_what_an_operator_changes_during_a_wave_is_kept(cluster: Cluster, plan: 
     assert replicas(cluster, NAME) == wanted(LAYOUT, plan, NAME)
 
 
-def test_a_broker_that_is_down_at_the_end_is_told_and_cleared_by_the_next_call(
+def test_broker_down_at_the_end_is_reported_and_cleared_by_the_next_call(
     living: Living, cluster: Cluster, plan: Path
 ) -> None:
     """As one that dies while it is drained."""
@@ -158,7 +158,7 @@ class Late(Cluster):
         return late
 
 
-def test_brokers_that_hear_late_are_not_taken_for_somebody_elses_work(cluster: Cluster, plan: Path) -> None:
+def test_brokers_that_hear_late_are_no_change_by_another_client(cluster: Cluster, plan: Path) -> None:
     """Neither where replicas are, nor what was set for the wave before."""
     done = submit(plan, by_brokers(Late(cluster, 2)), Options(poll_s=0.1, timeout_s=50))
     assert (done.end, done.told) == ("done", ())

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from controller.rig.throttle_marks import is_marked
+from controller.rig.outside import is_marked
 from pipeline.audit import audit
 from pipeline.journal.files import journal_files
 from pipeline.submit import roll_back
@@ -39,7 +39,7 @@ class Steps:
 
 
 class Dying:
-    """The admin API of whoever leads; the caller may die before a request, and right after it went out, unanswered."""
+    """The admin API of the active controller; the caller may die before a request, and right after it was sent."""
 
     def __init__(self, made: Made, step: Steps) -> None:
         self._made, self._step = made, step
@@ -100,7 +100,7 @@ def small(making: Making) -> Made:
 
 
 @pytest.mark.slow
-def test_whoever_dies_at_any_step_is_followed_by_one_who_ends_it(making: Making) -> None:
+def test_submission_that_dies_at_any_step_is_completed_by_the_next(making: Making) -> None:
     whole = steps_of(small(making), 0)
     assert whole > 30
     for at in range(1, whole + 1):
@@ -114,7 +114,7 @@ def test_whoever_dies_at_any_step_is_followed_by_one_who_ends_it(making: Making)
 
 
 @pytest.mark.slow
-def test_whoever_dies_at_any_step_can_be_followed_by_a_rollback(making: Making) -> None:
+def test_submission_that_dies_at_any_step_can_be_rolled_back(making: Making) -> None:
     whole = steps_of(small(making), 0)
     for at in range(1, whole + 1, 3):
         made = small(making)

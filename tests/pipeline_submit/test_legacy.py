@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from controller.model.values import TopicPartition
-from controller.rig.legacy import is_key_there, submit_by_key
+from controller.rig.outside import is_key_there, submit_by_key
 from pipeline.audit import audit
 from pipeline.errors import BadInput, Refused, Stopped
 from pipeline.journal.files import journal_files
@@ -70,7 +70,7 @@ def test_nothing_can_be_cancelled_and_a_rollback_waits_for_what_runs(made: Made)
     assert made.replicas() == made.before
 
 
-def test_the_plan_of_somebody_else_in_the_key_is_waited_for(made: Made) -> None:
+def test_foreign_plan_in_the_key_is_waited_for(made: Made) -> None:
     other = TopicPartition("orders", 3)
     made.rig.mishaps.pause_broker(2)
     submit_by_key(made.rig, {other: [4, 5, 2]})

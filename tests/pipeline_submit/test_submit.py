@@ -10,7 +10,7 @@ import pytest
 
 from controller.model.throttle_configs import RATES
 from controller.model.values import TopicPartition
-from controller.rig.throttle_marks import configs, is_marked
+from controller.rig.outside import configs, is_marked
 from pipeline.audit import audit
 from pipeline.errors import BadInput, Refused, Stopped
 from pipeline.journal.files import journal_files
@@ -63,7 +63,7 @@ def test_rates_stand_while_a_wave_runs_and_are_gone_at_its_end(made: Made) -> No
 
 
 def test_each_broker_has_its_own_rates(making: Making) -> None:
-    """The wave begins under the lowest; who has none of his own may come to lead, and has the highest."""
+    """The wave begins under the lowest; a broker without one may come to lead, and has the highest."""
     made = making(throttle_bps=None, per_broker=9)
     (file,) = (made.folder / "throttles").iterdir()
     asked = {int(broker): rates for broker, rates in json.loads(file.read_bytes())["brokers"].items()}
@@ -83,7 +83,7 @@ def test_each_broker_has_its_own_rates(making: Making) -> None:
 
 
 def test_throttles_that_came_after_the_last_move_ended_are_given_back(making: Making) -> None:
-    """The wave was complete when its rates were set: nobody would remove them before the next move."""
+    """The wave was complete when its rates were set: they would not be removed before the next move."""
     made = making(throttle_bps=None, per_broker=9, copy_rate_bytes_s=None)
     late = LateRates(made)
     made.submit(admin=lambda: late)
@@ -108,7 +108,7 @@ class LateRates:
 
 
 def test_a_plan_that_is_done_is_done(made: Made) -> None:
-    """Also where nobody knows that it was handed over: what is at its target is not asked for again."""
+    """Also where the submission is not recorded: what is at its target is not asked for again."""
     made.submit()
     assert made.submit().sent == 0
     progress_file(made.folder).unlink()
@@ -209,7 +209,7 @@ def test_two_at_once_are_refused(made: Made) -> None:
     assert made.submit().end == "done"
 
 
-def test_a_progress_that_cannot_be_read_is_told_and_not_guessed(made: Made) -> None:
+def test_unreadable_progress_is_reported_and_not_guessed(made: Made) -> None:
     progress_file(made.folder).write_text("{")
     with pytest.raises(BadInput, match="no progress of a plan"):
         made.submit()
@@ -228,7 +228,7 @@ def test_a_wave_that_takes_too_long_names_its_moves_and_the_causes_and_runs_on(m
     assert made.replicas() == wanted(made)
 
 
-def test_what_somebody_else_cancels_is_not_begun_anew_behind_his_back(made: Made) -> None:
+def test_move_that_another_client_cancels_is_not_started_again(made: Made) -> None:
     def give_up() -> None:
         moving = {tp: None for tp, found in made.rig.committed.partitions.items() if found.move}
         if moving:
@@ -316,7 +316,7 @@ def test_a_dry_run_checks_tells_and_writes_nothing(made: Made) -> None:
 
 
 class Crash:
-    """Who is told ends his thread at an event of a wave."""
+    """The callback ends its thread at an event of a wave."""
 
     def __init__(self, kind: str, wave: int) -> None:
         self.at = (kind, wave)

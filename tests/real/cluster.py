@@ -4,7 +4,7 @@ One thread drives it all, in real time: `step` takes what the processes said, le
 after 10 ms at the latest, so `until` is the one way to wait. The brokers are those of `controller.rig`, so they drop
 what is old, hold logs, and know what was acknowledged; each has a session of its own with the store.
 
-`hold_back`: followers of a partition that moves fetch nothing before `let_go` is told so. So a test decides how many of
+`hold_back`: followers of a partition that moves fetch nothing before `let_go` names it. So a test decides how many of
 its moves can end, on machines of any speed.
 """
 
@@ -245,7 +245,7 @@ class Cluster(Parts):
         return controller.ask(method, *arguments, **options)
 
     def ask(self, method: str, *arguments: object, **options: object) -> Any:
-        """What the active controller answers; whoever died or was deposed before it answered is followed by the next
+        """What the active controller answers; one that died or was deposed before it answered is followed by the next
         one, as a client does."""
         while True:
             future = self.send(method, *arguments, **options)
@@ -272,7 +272,7 @@ class Cluster(Parts):
         return tps
 
     def reassign(self, targets: Mapping[TopicPartition, Sequence[int]]) -> None:
-        """All targets are accepted, by whoever leads."""
+        """All targets are accepted, by the active controller."""
         self.note(targets)
         answers = self.ask("alter_partition_reassignments", dict(targets))
         refused = {tp: answer for tp, answer in answers.items() if isinstance(answer, ApiError)}
@@ -290,7 +290,7 @@ class Cluster(Parts):
         self._copying.held -= set(tps)
 
     def deleted(self) -> int:
-        """How many replicas brokers deleted so far, as they were told."""
+        """How many replicas brokers deleted so far, as they were ordered."""
         return sum(len(broker.deleted) for broker in self.brokers.values())
 
     # --- what stands

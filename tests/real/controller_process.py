@@ -38,7 +38,7 @@ SLOW_S = 0.05
 
 
 class WiredHost:
-    """Brokers at the other end of the wire. What is said waits in a queue for a thread of its own: whoever reads never
+    """Brokers at the other end of the wire. What is said waits in a queue for a thread of its own: the reader never
     waits for the other end to read, or both would wait for ever once the wire is full."""
 
     def __init__(self, wire: Connection) -> None:
@@ -52,7 +52,7 @@ class WiredHost:
         self._said.put(bytes(ForkingPickler.dumps(message)))
 
     def _send(self) -> None:
-        """Whoever reads finds out by himself that the other end is gone."""
+        """The reader finds out that the other end is gone."""
         with suppress(ConnectionError):
             while True:
                 self._wire.send_bytes(self._said.get())
@@ -119,7 +119,7 @@ def slow() -> Callable[[FaultCall, Random], list[Fault]]:
 
 
 def opened(url: str) -> MetadataStore:
-    """Asked for again while nothing answers, as whoever supervises a process would start it again."""
+    """Asked for again while nothing answers, as a supervisor of processes would start it again."""
     deadline_s = time.monotonic() + OPEN_S
     while True:
         try:

@@ -1,6 +1,6 @@
 """What an etcd server keeps of its past: every change of every key, as commits in order, by its JSON gateway.
 
-Etcd forgets nothing until it is told to, so a watch from an old revision gives all that was written since, each version
+Etcd forgets nothing until it is compacted, so a watch from an old revision gives all writes since, each version
 of each key. Neither gRPC nor anything of `stores.etcd` is used.
 
 Of a cluster that past is one: a member tells only what was committed, under the same revisions as every other, and
@@ -40,13 +40,13 @@ class EtcdLog:
         failures: list[Exception] = []
         for url in list(self._urls):
             try:
-                return self._told_by(url)
+                return self._deleted_replicas(url)
             except (OSError, HTTPException, ValueError) as failure:  # of a node that is down, cut off, or dies now
                 failures.append(failure)
                 self._urls.append(self._urls.pop(0))
         raise failures[-1]
 
-    def _told_by(self, url: str) -> list[Transaction]:
+    def _deleted_replicas(self, url: str) -> list[Transaction]:
         """Every revision wrote some key, so the watch ends at the present one."""
         asked = {"key": _ALL, "range_end": _ALL, "keys_only": True, "limit": 1}
         header: Any = ask(url, "kv/range", asked, _ASK_S)["header"]

@@ -33,7 +33,7 @@ class Call:
 
 @attrs.frozen
 class Notice:
-    """From the process: a notice, which nobody answers."""
+    """From the process: a notice, without an answer."""
 
     name: str
     arguments: tuple[Any, ...]

@@ -30,7 +30,7 @@ def asked_for(cluster: Cluster, count: int) -> dict[TopicPartition, tuple[int, i
 
 
 def is_of_a_move(call: object) -> bool:
-    """Whether a broker was told of a move."""
+    """Whether a broker has heard of a move."""
     return isinstance(call, LeaderAndIsrRequest) and any(p.target_replicas for p in call.partitions)
 
 

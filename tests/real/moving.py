@@ -30,7 +30,7 @@ COMMAND: Final = (sys.executable, "-c", "from controller.cli.root import kedge; 
 
 
 class MovedShadow(Shadow):
-    """It knows whoever moves a cluster for no controller of it."""
+    """The clients that move a cluster are not its controllers."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -52,7 +52,7 @@ class RemoteController:
         number = next(self._numbers)
         future: Future[Any] = Future()
         self._asked[number] = (method, future)
-        with contextlib.suppress(ConnectionError):  # it ended: said by whoever hears of it next
+        with contextlib.suppress(ConnectionError):  # it ended, which the next call reports
             self._wire.send(Ask(number, method, arguments, options))
         return future
 
@@ -100,7 +100,7 @@ class RemoteNode:
         return self.is_up and self.controller is not None and self.controller.is_active
 
     def speaking(self) -> AbstractContextManager[None]:
-        """Commits are witnessed at the server, and nobody asks who sent them."""
+        """Commits are witnessed at the server, and their sender does not matter."""
         return nullcontext()
 
     @property
@@ -147,7 +147,7 @@ class RemoteNode:
         self.state = State.DOWN
 
     def stop(self) -> None:
-        """SIGSTOP: it does nothing, and nobody tells it anything, until `go_on`."""
+        """SIGSTOP: it does nothing, and gets no message, until `go_on`."""
         self.state = State.PAUSED
         os.kill(self.pid, signal.SIGSTOP)
         os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)

@@ -57,7 +57,7 @@ class Served(Witnessed):
 
     server: Server
     put: Callable[[str, bytes], None]
-    """Somebody else makes a key below ROOT hold a value, whatever stood there, past all that `stores` would refuse."""
+    """Another client makes a key below ROOT hold a value, whatever stood there, past all that `stores` would refuse."""
 
 
 def url(place: str, session_s: float) -> str:

@@ -1,4 +1,4 @@
-"""Keys on real stores that nobody can read: broken, too large, forbidden."""
+"""Keys on real stores that cannot be read: broken, too large, forbidden."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def stands(cluster: Cluster) -> dict[str, bytes]:
 
 @contextlib.contextmanager
 def begun(served: Served, folder: Path) -> Iterator[tuple[Cluster, list[TopicPartition]]]:
-    """A cluster with three topics, and the partitions that nobody does anything to."""
+    """A cluster with three topics, and the partitions that stay untouched."""
     with Cluster(served, folder, controllers=1, brokers=3, session_s=SESSION_S) as cluster:
         t = cluster.create_topic("t", [[1, 2], [2, 1]], records=1)
         cluster.create_topic("u", [[1, 2]], records=1)
@@ -81,7 +81,7 @@ def is_bad(cluster: Cluster, key: str) -> bool:
 
 
 @pytest.mark.parametrize("bad", [no_json, huge])
-def test_keys_that_somebody_breaks_under_a_controller_hurt_nothing_else(
+def test_keys_broken_under_a_controller_affect_nothing_else(
     served: Served, tmp_path: Path, bad: Callable[[str], bytes]
 ) -> None:
     """Each that is looked at is reported, or written again as it should be; the controller leads on. A state key is
@@ -132,7 +132,7 @@ def zookeeper() -> Iterator[Served]:
 def test_keys_that_the_controller_may_not_read_are_reported_and_hurt_nothing_else(
     zookeeper: Served, tmp_path: Path
 ) -> None:
-    """By ZooKeeper's ACLs, which stand at each key: while it runs, and by whoever takes over."""
+    """By ZooKeeper's ACLs, which stand at each key: while it runs, and by the next controller."""
     with begun(zookeeper, tmp_path) as (cluster, others):
         forbid(zookeeper, MAY_BE_FORBIDDEN, FORBIDDEN)
         moved(cluster, others, (3, 1))
@@ -148,7 +148,7 @@ def test_keys_that_the_controller_may_not_read_are_reported_and_hurt_nothing_els
 
 
 def test_a_controller_that_may_not_read_a_registration_stands_by(zookeeper: Served, tmp_path: Path) -> None:
-    """It says so, changes nothing, and leads once it may; nobody died meanwhile."""
+    """It says so, changes nothing, and leads once it may; no broker died meanwhile."""
     registration = "/brokers/ids/1"
     with Cluster(zookeeper, tmp_path, controllers=1, brokers=3, session_s=SESSION_S) as cluster:
         cluster.create_topic("t", [[1, 2], [2, 1]], records=1)

@@ -6,7 +6,7 @@ Rules
 * A commit takes ten keys, so that a request takes several, and each step has a commit of its own to die at.
 * Commits are counted as they come, up to the first that the scenario does not reach: what a real server answers late
   may let two of them be one.
-* Sessions are ended by the harness, at once: nobody waits for their time. One server of each kind, a root per case.
+* Sessions are ended by the harness, at once: no test waits for their time. One server of each kind, a root per case.
 """
 
 from __future__ import annotations

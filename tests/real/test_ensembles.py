@@ -36,7 +36,7 @@ LONG_S = 20.0  # a session that outlives an election of servers, also on a busy 
 SHORT_S = 4.0
 CUT_S = 8.0  # a session in which a silent server is found out, and another one is found
 PATIENCE_S = 40.0
-OVERTAKEN = (FencedLeaderEpoch, InvalidUpdateVersion)  # by a change of the controller's: an isr is asked for anew
+OVERTAKEN = (FencedLeaderEpoch, InvalidUpdateVersion)  # by a change of the controller's: an isr is requested again
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -86,7 +86,7 @@ class Load:
         self.asked.append(self.cluster.send("list_partition_reassignments", timeout_s=PATIENCE_S))
 
     def answered(self) -> None:
-        """All were answered, by no error; brokers that asked for an isr were told at most that it changed."""
+        """All were answered, by no error; brokers that asked for an isr got at most the error that it changed."""
         self.cluster.until(lambda: all(future.done() for future in self.asked), "all are answered")
         answers = [future.result() for future in self.asked]
         errors = [e for answer in answers if isinstance(answer, dict) for e in answer.values()]
@@ -101,7 +101,7 @@ class Load:
 @WHICH
 def test_a_node_that_is_killed_costs_no_caller_an_error_and_no_term(three: Three, tmp_path: Path, which: Which) -> None:
     """Kill -9 in the middle of moves, of the node that the controller is connected to or of the leader: who asked is
-    answered within his deadline, and the same controller leads on."""
+    answered within the deadline, and the same controller leads on."""
     with Cluster(three, tmp_path, controllers=2, session_s=LONG_S) as cluster:
         targets = asked_for(cluster, MOVES)
         cluster.reassign(targets)
@@ -214,7 +214,7 @@ def stored(store: MetadataStore, number: int) -> None:
 
 
 def test_every_version_of_a_key_is_in_the_past_of_three_of_which_each_was_away(three: Three) -> None:
-    """In order and once, whoever missed it, and with the leader among those that died."""
+    """In order and once, whichever node missed it, and with the leader among those that died."""
     with closing(open_store(three.url(LONG_S))) as store:
         told: list[bytes | None] = []
         for turn, node in enumerate((*three.ensemble.nodes, three.leader())):

@@ -194,6 +194,6 @@ def test_what_kafkas_writers_write_is_worked_off(
 
 
 def shrunk(cluster: Cluster, tp: TopicPartition) -> bool:
-    """Whether some broker was told of an isr of the leader alone."""
+    """Whether some broker has heard of an isr of the leader alone."""
     told = (p for call in cluster.calls for p in getattr(call, "partitions", ()) if hasattr(p, "isr"))
     return any(p.topic == tp.topic and p.partition == tp.partition and p.isr == (2,) for p in told)

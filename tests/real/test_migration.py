@@ -81,7 +81,7 @@ def test_the_command_is_killed_at_every_stage_and_then_the_first_controller_over
 def test_servers_that_stand_still_and_are_killed_while_it_is_moved_lose_nothing(
     stores: tuple[Served, Served], tmp_path: Path
 ) -> None:
-    """Both are paused and started anew while a broker is waited for, and started anew once more under the fence; the
+    """Both are paused and started again while a broker is waited for, and once more under the fence; the
     command waits or is run again."""
     with MovedCluster(*stores, tmp_path, session_s=LONG_S, late=[LATE]) as cluster:
         targets = asked_for(cluster, MOVES)

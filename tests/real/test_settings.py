@@ -1,4 +1,4 @@
-"""Settings altered on real stores: with the notification, told to the next controller."""
+"""Settings altered on real stores: with the notification, known to the next controller."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHANGES = "/config/changes"
 
 
 class Host:
-    """A host without brokers, which remembers the settings that it was told."""
+    """A host without brokers, which remembers the settings that it heard of."""
 
     def __init__(self) -> None:
         self.told: dict[tuple[str, str], dict[str, str]] = {}

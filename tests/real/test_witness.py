@@ -76,7 +76,7 @@ NEXT_EPOCH = 1 << 32
 
 
 def test_what_a_majority_of_servers_wrote_down_is_the_past(tmp_path: Path) -> None:
-    """Whatever one of them has of its own, and whoever was sent a snapshot instead of what he missed."""
+    """Whatever one of them has of its own, and for a node that got a snapshot instead of what it missed."""
     one, other = (1, 2, 3, NEXT_EPOCH + 1, NEXT_EPOCH + 2), (1, 2, 3, NEXT_EPOCH + 1, NEXT_EPOCH + 2)
     log = logs(tmp_path, one, other, (1, 2, 3, 4, NEXT_EPOCH + 2))
     assert [each.revision for each in log.new()] == [1, 2, 3, NEXT_EPOCH + 1, NEXT_EPOCH + 2]
@@ -137,7 +137,7 @@ BROKEN: dict[str, tuple[int, tuple[tuple[int | None, tuple[Write, ...]], ...]]] 
 class Past(Witnessed):
     """No server, but a past that was made up."""
 
-    def url(self, session_s: float) -> str:  # noqa: ARG002 - nobody connects
+    def url(self, session_s: float) -> str:  # noqa: ARG002 - no client connects
         return "memory:"
 
 

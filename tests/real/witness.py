@@ -61,7 +61,7 @@ class Shadow(RecordingServer):
         if isinstance(write, Deleted) or (write.value is None and not is_empty_key):
             return Delete(key, PRESENT) if is_there else None
         if key.startswith(f"{keys.CONFIG_TOPICS}/") and not _is_config(write.value or b""):
-            return Delete(key, PRESENT) if is_there else None  # nobody reads settings there
+            return Delete(key, PRESENT) if is_there else None  # no program reads settings there
         is_ephemeral = self.table.rows[key][4] is not None if is_there else write.owner is not None
         return Put(key, write.value or b"", PRESENT if is_there else ABSENT, is_ephemeral)
 

@@ -5,9 +5,9 @@ writes. The format is ZooKeeper's `FileTxnLog`: a header of 16 bytes, then recor
 and so many bytes: a transaction in Jute's encoding. Zeros follow what was written; a record cut off by a kill ends a
 file.
 
-Of an ensemble, no log alone is the past. A leader that was cut off has written down what nobody else has, and cuts it
+Of an ensemble, no log alone is the past. A leader that was cut off has written down what no other has, and cuts it
 away when it follows again (TRUNC); a node that was away is sent what it missed (DIFF), or, where that is long, a
-snapshot instead (SNAP), which leaves a hole in its log. So what counts is what a majority wrote down: whoever is
+snapshot instead (SNAP), which leaves a hole in its log. So what counts is what a majority wrote down: a node that is
 elected next has it. That nothing is missing shows in the numbers: those of one epoch of the ensemble have no hole."""
 
 from __future__ import annotations

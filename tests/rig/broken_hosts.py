@@ -23,7 +23,7 @@ from controller.simulated.replica import Replica, Role
 
 
 class IgnoresControllerEpoch(Broker):
-    """Whoever speaks is the controller."""
+    """Every sender counts as the controller."""
 
     def _stale(self, request: Any) -> HostResponse | None:
         self.controller_epoch = 0
@@ -128,7 +128,7 @@ class ObeysLateDeletions(Broker):
 
 
 class ForgetsDeletions(Broker):
-    """Makes anew what it deleted, whatever the leader epoch is."""
+    """Makes again what it deleted, whatever the leader epoch is."""
 
     def _obey(self, said: LeaderAndIsrPartition) -> ErrorCode:
         self.deleted_at = {}
@@ -144,7 +144,7 @@ class RefusesToDeleteTwice(Broker):
         return super()._stop(said)
 
 
-class BeginsAnewWhenToldAgain(Broker):
+class StartsOverWhenSentAgain(Broker):
     """`is_new` empties a log that is there."""
 
     def _obey(self, said: LeaderAndIsrPartition) -> ErrorCode:

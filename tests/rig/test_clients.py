@@ -51,7 +51,7 @@ def test_a_producer_that_knows_no_such_topic_or_partition_says_so(rig: Rig) -> N
         producer.send("t", partition=4)
 
 
-def test_records_wait_while_nobody_leads_and_are_sent_then(rig: Rig) -> None:
+def test_records_wait_without_a_leader_and_are_sent_then(rig: Rig) -> None:
     only = rig.create_topic("u", replicas=[[1]])[0]
     rig.wait.until_converged()
     producer = rig.clients.producer()
@@ -91,7 +91,7 @@ def test_a_group_rebalances_when_a_member_goes_and_reads_on_from_what_it_committ
     assert group.consumed == producer.sent_to
 
 
-def test_a_consumer_of_a_partition_that_is_gone_is_told_and_reads_the_others(rig: Rig) -> None:
+def test_consumer_of_a_deleted_partition_gets_an_error_and_reads_the_others(rig: Rig) -> None:
     rig.fill([tp(0)], 10)
     consumer = rig.clients.consumer()
     consumer.assign([tp(0), tp(9)])

@@ -34,7 +34,7 @@ def rig() -> Rig:
 
 
 def shrink(rig: Rig, *, immediate: bool = False) -> None:
-    """To two partitions; what brokers know of it is told when this returns."""
+    """To two partitions; what brokers know of it is reported when this returns."""
     rig.result(rig.admin.delete_partitions({"t": DeletePartitions(2, immediate)}).all())
     rig.until(lambda: all(status(rig, at) != ONLINE for at in GONE), what="brokers know")
 
@@ -99,7 +99,7 @@ def test_a_read_only_partition_is_read_to_its_end_and_stays_with_its_group(rig: 
 
 
 @pytest.mark.checklist(196)
-def test_an_offline_partition_is_assigned_to_nobody_and_cannot_be_read(rig: Rig) -> None:
+def test_offline_partition_is_assigned_to_no_member_and_cannot_be_read(rig: Rig) -> None:
     group, alone = rig.clients.group("g", ["t"], members=2), rig.clients.consumer()
     alone.assign([tp(0), tp(3)])
     assert len(alone.poll()) == 2
@@ -153,7 +153,7 @@ def test_the_records_of_a_key_go_on_in_one_partition_and_older_ones_stay_readabl
 
 
 @pytest.mark.checklist(218, 219)
-def test_what_was_committed_of_a_purged_partition_goes_and_one_made_anew_is_read_from_its_beginning(rig: Rig) -> None:
+def test_committed_offsets_of_a_purged_partition_are_deleted_and_a_new_one_read_from_its_start(rig: Rig) -> None:
     group = rig.clients.group("g", ["t"])
     rig.run(500)
     assert group.committed(tp(3)) == 100

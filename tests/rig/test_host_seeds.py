@@ -93,7 +93,7 @@ CARELESS = [
     (broken.BeginsEmptyLogs, 1, {"empty"}),
     (broken.AcknowledgesAtOnce, 1, {"deletions"}),
     (broken.HidesLostDisks, 16, {"ends", "acknowledged", "empty"}),
-    (broken.BeginsAnewWhenToldAgain, 1, {"ends", "acknowledged", "joins"}),
+    (broken.StartsOverWhenSentAgain, 1, {"ends", "acknowledged", "joins"}),
     (broken.AnswersForOthers, 1, {"answers"}),
 ]
 

@@ -85,7 +85,7 @@ BROKEN_BROKERS: list[tuple[type[Broker], str]] = [
     (broken.ForgetsDeletions, "disorder.a_late_leader_and_isr_brings_no_deleted_replica_back"),
     (broken.ForgetsDeletions, "disorder.a_deletion_that_overtook_what_it_deletes_counts"),
     (broken.RefusesToDeleteTwice, "logs.what_is_gone_is_acknowledged_again"),
-    (broken.BeginsAnewWhenToldAgain, "disorder.repeated_requests_keep_the_records"),
+    (broken.StartsOverWhenSentAgain, "disorder.repeated_requests_keep_the_records"),
     (broken.KeepsLeading, "roles.a_follower_becomes_leader_and_a_leader_follower"),
     (broken.KeepsLeading, "roles.without_a_leader_nobody_leads"),
     (broken.IgnoresTargets, "roles.a_target_follows_though_it_is_no_replica"),

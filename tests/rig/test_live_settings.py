@@ -59,11 +59,11 @@ def told(store: MemoryStore) -> Iterator[Told]:
     reading.close()
 
 
-def test_what_is_set_at_the_beginning_is_told_before_anything_else(told: Told) -> None:
+def test_first_settings_are_published_before_anything_else(told: Told) -> None:
     assert told == [("topics", "orders", {"a": "1"})]
 
 
-def test_each_change_is_told_and_what_goes_is_told_as_nothing(store: MemoryStore, told: Told) -> None:
+def test_each_change_is_published_and_a_deleted_one_as_none(store: MemoryStore, told: Told) -> None:
     """Also where a key comes again that has the same version as the one that went."""
     put(store, "/config/brokers/<default>", config(b="2"))
     until(lambda: told[-1] == ("brokers", "<default>", {"b": "2"}))
@@ -89,8 +89,8 @@ def order(*, isr: tuple[int, ...], target: tuple[int, ...]) -> LeaderAndIsrReque
     return LeaderAndIsrRequest(3, 0, 101, 1, False, (said,), ())
 
 
-def test_what_binds_a_copying_is_told_before_it_begins(store: MemoryStore) -> None:
-    """And nothing is read for an order by which nobody copies. Hints are of no use here: nobody listens to them."""
+def test_limit_of_a_copy_is_known_before_it_begins(store: MemoryStore) -> None:
+    """And nothing is read for an order without copies. Hints are of no use here, as none is read."""
     found: Told = []
     reading = StoredSettings(store, lambda kind, name, configs: found.append((kind, name, dict(configs))))
     for key in (TOPIC, "/config/topics/bills", "/config/brokers/3", "/config/brokers/2"):

@@ -71,7 +71,7 @@ def test_a_batch_that_is_sent_again_is_found_and_one_that_is_out_of_order_is_ref
 
 
 def test_the_sequences_of_a_new_epoch_are_not_those_of_an_older_one() -> None:
-    """A producer that begins anew after an error: what it sends then was not sent before."""
+    """A producer that starts over after an error: what it sends then was not sent before."""
     older, newer = (
         [batch(producer_id=7, producer_epoch=epoch, base_sequence=sequence) for sequence in (0, 3)] for epoch in (0, 1)
     )
@@ -135,7 +135,7 @@ def test_the_first_record_of_a_time_and_the_newest_are_found_among_what_is_commi
 
 def test_batches_that_were_truncated_do_not_count_for_retention() -> None:
     shelf, leader = filled(batch(ms=100))
-    shelf.put(batch(ms=1), leader.end_offset, 0)  # of a former leader, and copied by nobody
+    shelf.put(batch(ms=1), leader.end_offset, 0)  # of a former leader, and never copied
     leader.append(shelf.put(batch(ms=100), leader.end_offset, 1))
     leader.high_watermark = leader.end_offset
     assert shelf.begins_by(50, leader) == 0

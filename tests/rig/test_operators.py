@@ -14,8 +14,8 @@ from controller.model.throttle_configs import LISTS, RATES
 from controller.model.throttles import MarkKind
 from controller.rig import Rig
 from controller.rig.operators import MARKS, Operators
+from controller.rig.outside import configs
 from controller.rig.server import FOREIGN, Committed, RecordingServer, write
-from controller.rig.throttle_marks import configs
 from stores.base import ABSENT, Delete, Put, Version
 
 RATE, LIST = RATES["replication"][0], LISTS[0]
@@ -33,7 +33,7 @@ def text(**configs: str | None) -> bytes:
 
 
 class Told:
-    """Operators, and what they are told."""
+    """Operators, and the answers that they get."""
 
     def __init__(self) -> None:
         self.operators = Operators()
@@ -61,7 +61,7 @@ def told() -> Told:
     return Told()
 
 
-def test_what_somebody_else_writes_is_an_operators_and_has_to_be_there_again(told: Told) -> None:
+def test_value_written_by_another_client_is_an_operators_and_is_restored(told: Told) -> None:
     told.commit(FOREIGN, THEIRS)
     assert not told.wrong()
     told.commit(CONTROLLER, OURS)
@@ -72,7 +72,7 @@ def test_what_somebody_else_writes_is_an_operators_and_has_to_be_there_again(tol
     assert not told.wrong()
 
 
-def test_what_somebody_else_leaves_as_it_was_is_nobodys(told: Told) -> None:
+def test_unchanged_value_of_another_client_is_no_operators(told: Told) -> None:
     """Another setting of the same key is written, beside a throttle."""
     told.commit(CONTROLLER, OURS)
     told.operators.follow(Committed(2, FOREIGN, (Put(key_of("brokers"), text(**{RATE: OURS, "other": "1"}), ABSENT),)))
@@ -81,7 +81,7 @@ def test_what_somebody_else_leaves_as_it_was_is_nobodys(told: Told) -> None:
     assert not told.wrong()
 
 
-def test_what_was_asked_for_and_is_hidden_by_a_throttle_in_its_commit_is_his_once_it_is_answered(told: Told) -> None:
+def test_operators_rate_hidden_by_a_throttle_in_its_commit_counts_once_answered(told: Told) -> None:
     answer = told.ask(OpType.SET, THEIRS)
     told.commit(CONTROLLER, OURS)
     answer.set_result(None)
@@ -102,7 +102,7 @@ def test_what_is_shown_tells_whether_what_was_asked_for_without_an_answer_is_don
     assert told.wrong()
 
 
-def test_what_nobody_did_before_the_term_was_over_is_not_done_later(told: Told) -> None:
+def test_what_was_not_done_in_the_term_is_not_done_later(told: Told) -> None:
     answer = told.ask(OpType.SET, THEIRS)
     told.operators.settle(2)
     answer.set_exception(TimeoutError())
@@ -125,9 +125,7 @@ def test_what_was_answered_and_is_not_done_is_reported(told: Told) -> None:
 
 
 @pytest.mark.parametrize("writes_first", [True, False])
-def test_what_somebody_else_writes_while_a_request_is_answered_may_come_before_or_after_it(
-    told: Told, writes_first: bool
-) -> None:
+def test_foreign_write_during_a_request_may_come_before_or_after_it(told: Told, writes_first: bool) -> None:
     """The answer alone does not say."""
     answer = told.ask(OpType.SET, THEIRS)
     sides = [(FOREIGN, "7700000"), (CONTROLLER, THEIRS)]

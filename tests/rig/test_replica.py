@@ -72,7 +72,7 @@ def test_a_target_joins_once_it_reached_the_high_watermark() -> None:
     assert leader.wanted_isr(1_030, 500) == (1, 2, 3, 4)
 
 
-def test_nobody_joins_before_it_reached_where_this_epoch_began() -> None:
+def test_replica_joins_only_where_this_epoch_began() -> None:
     leader = _leader()
     leader.append(10, 0, 100)
     leader.told(attrs.evolve(TOLD, leader_epoch=4, partition_epoch=6, isr=(1,)), 2_000)

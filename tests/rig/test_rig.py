@@ -15,7 +15,7 @@ from tests.verify.__main__ import main
 from tests.verify.explore import run_seed
 
 
-def test_time_moves_only_when_it_is_told_to() -> None:
+def test_time_moves_only_by_a_call() -> None:
     clock = VirtualClock()
     assert (clock.elapsed_ms, clock.monotonic_s()) == (0, 0.0)
     clock.advance(1_500)
@@ -75,7 +75,7 @@ def test_a_writer_writes_at_its_rate_and_is_acknowledged() -> None:
     assert sum(rig.producers.acknowledged(tp) for tp in tps) == rig.producers.sent
 
 
-def test_nothing_is_taken_where_nobody_leads() -> None:
+def test_nothing_is_taken_without_a_leader() -> None:
     rig = Rig()
     (tp,) = rig.create_topic("t", replicas=[[1]])
     rig.mishaps.kill_broker(1)
@@ -115,7 +115,7 @@ def test_a_killed_broker_lets_its_session_run_out_and_one_that_stops_ends_it() -
     assert rig.brokers[2].life is Life.DOWN
 
 
-def test_a_broken_key_holds_again_what_stood_there_unless_somebody_wrote_it_since() -> None:
+def test_broken_key_is_restored_unless_another_client_wrote_it() -> None:
     """The controller writes over a topic key that it knows."""
     rig = Rig(controllers=1)
     rig.create_topic("t", 1, 2)

@@ -62,7 +62,7 @@ def test_a_planted_tree_stands_in_the_store(store: MemoryServer, served: StoreSe
 
 @pytest.mark.parametrize("fault,applied", [(LoseReply(), True), (LoseRequest(), False)], ids=["applied", "not"])
 def test_a_commit_of_unknown_outcome_is_found_out(store: MemoryServer, fault: LoseReply, *, applied: bool) -> None:
-    """Whoever sent it stays in doubt; the rig remembers it only if it was applied."""
+    """The sender stays in doubt; the rig remembers it only if it was applied."""
     clients = iter([MemoryStore(store), FaultStore(MemoryStore(store), [Rule(fault)])])
     with closing(StoreServer(lambda: next(clients))) as served:
         client = served.client()
@@ -73,7 +73,7 @@ def test_a_commit_of_unknown_outcome_is_found_out(store: MemoryServer, fault: Lo
 
 
 def test_a_client_that_died_does_not_come_back(served: StoreServer) -> None:
-    """A real server cannot be told to end a session either."""
+    """A real server cannot end a session on request either."""
     client = served.client()
     client.commit([Put(LEADER_KEY, b"{}", ABSENT, ephemeral=True)], timeout_s=1)
     client.disconnect()
@@ -83,8 +83,8 @@ def test_a_client_that_died_does_not_come_back(served: StoreServer) -> None:
         served.expire(client.session.session_id)
 
 
-def test_a_session_ends_at_once_where_the_rig_was_told_how() -> None:
-    """Nobody waits for its time; what it never heard of it cannot end."""
+def test_session_ends_at_once_where_the_rig_can_end_it() -> None:
+    """Its time is not waited for; what it never heard of it cannot end."""
     store = MemoryServer(session_timeout_s=3_600)
     with closing(StoreServer(lambda: MemoryStore(store), ends=lambda one: cast(MemoryStore, one).expire())) as served:
         client = served.client()
@@ -97,7 +97,7 @@ def test_a_session_ends_at_once_where_the_rig_was_told_how() -> None:
 
 
 def test_keys_of_the_dead_are_gone_when_the_server_says_so(store: MemoryServer, served: StoreServer) -> None:
-    """Not before; and a key that is nobody's session's stays."""
+    """Not before; and a key of no session stays."""
     client = served.client()
     client.commit([Put(LEADER_KEY, b"{}", ABSENT, ephemeral=True), Put(EPOCH_KEY, b"1", ABSENT)], timeout_s=1)
     client.disconnect()

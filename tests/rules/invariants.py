@@ -52,7 +52,7 @@ def _check_replicas(record: r.PartitionRecord) -> None:
 
 
 def check_state(state: ClusterState) -> None:
-    """Between two Decisions: every row is legal, indexes agree with the rows, no member is told to delete."""
+    """Between two Decisions: every row is legal, indexes agree with the rows, no member is ordered to delete."""
     for row in state.partitions():
         _check_row(row, is_deleting=state.is_deleting(row.topic))
         for broker in row.members if not row.is_offline and not state.is_deleting(row.topic) else ():

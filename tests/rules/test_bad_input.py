@@ -138,7 +138,7 @@ def test_counts_that_no_cluster_can_hold_are_refused(partitions: int, factor: in
 
 @pytest.mark.checklist(157)
 def test_a_manual_assignment_may_break_the_rules_of_racks() -> None:
-    """Two replicas in one rack are accepted when somebody asks for them."""
+    """Two replicas in one rack are accepted when they are requested."""
     made = World()
     for broker, rack in ((1, "a"), (2, "a"), (3, "b")):
         made.plant_broker(broker, rack)

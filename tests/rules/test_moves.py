@@ -202,7 +202,7 @@ def test_a_leader_that_dies_is_followed_from_i_and_the_move_goes_on() -> None:
 
 @pytest.mark.checklist(114)
 def test_a_move_left_between_its_last_steps_is_finished_cleanly() -> None:
-    """R = T with T still set: T is cleared, I shrinks to it, and whoever is outside is to be deleted."""
+    """R = T with T still set: T is cleared, I shrinks to it, and replicas outside are to be deleted."""
     world = cluster()
     world.plant(Partition("seed", 0, (4, 5), (1, 2, 4, 5), 4, 9, Move((4, 5), (4, 5), 0)))
     world.decide(e.StrayIsrFound(0, "seed", 0))

@@ -58,7 +58,7 @@ def test_a_topic_on_a_production_layout_keeps_the_rules(shared_data: Path, clust
 
 @pytest.mark.parametrize("cluster", CLUSTERS)
 def test_a_drain_of_every_broker_keeps_the_rack_rule(shared_data: Path, cluster: str) -> None:
-    """Whoever leaves, no list names it afterwards, none names a broker twice, and no rack rule breaks that can hold."""
+    """No list names a broker that left, none names a broker twice, and no rack rule breaks that can hold."""
     racks = racks_of(shared_data, cluster)
     factor = min(3, len(racks) - 1)
     before = dict(enumerate(assign_replicas(racks, 20, factor, start=0, shift=0)))

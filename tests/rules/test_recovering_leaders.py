@@ -1,4 +1,4 @@
-"""A leader that was elected outside the isr recovers alone: it may say so of itself, and of nobody beside it.
+"""A leader that was elected outside the isr recovers alone: it may say so of itself, and of no other beside it.
 
 A leader of an older kind, which writes the state key itself, may have taken in followers before it had recovered. The
 way back is to be alone again.

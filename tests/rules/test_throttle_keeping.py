@@ -72,7 +72,7 @@ class Rates(RuleBasedStateMachine):
 
 
 class Lists(RuleBasedStateMachine):
-    """One list of replicas. An operator adds to what is there, takes some of his own, or writes it anew."""
+    """One list of replicas. An operator adds to what is there, removes some of them, or replaces it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class Lists(RuleBasedStateMachine):
 
     @rule(theirs=THEIR_ELEMENTS, blank=st.booleans())
     def operate(self, theirs: tuple[str, ...], blank: bool) -> None:
-        """All of it anew, ours included."""
+        """All of it is replaced, ours included."""
         self.theirs = theirs
         self.present = (", " if blank else ",").join(theirs) if theirs else None
 
@@ -122,7 +122,7 @@ TestLists.settings = settings(max_examples=60, stateful_step_count=25, deadline=
 
 
 @pytest.mark.parametrize("value", ["0:1, 0:2", "0:1,0:2", ""])
-def test_an_operators_list_comes_back_as_he_spelled_it(value: str) -> None:
+def test_list_of_an_operator_is_restored_as_it_was_spelled(value: str) -> None:
     """Blanks and an empty text included."""
     kept = joined(LIST, None, value, ("3:3",))
     present = written(LIST, kept, value, ("3:3",), replaces=False)

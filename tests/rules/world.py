@@ -181,7 +181,7 @@ class World:
         self.state.throttles.stands(slot, mark.version + 1 if mark.owners else 0)
 
     def _deletion_key(self, name: str) -> None:
-        """It was written, or held to be absent, or it went with its topic, or as nobody's."""
+        """It was written, or held to be absent, or it went with its topic, or as one without an owner."""
         if name in self.state.deletions and name in self.state.topics:
             self.state.deletions[name].version = self._seq
         elif name not in self.state.topics:

@@ -57,14 +57,14 @@ class GuardedCluster(Cluster):
         super().succeed(store=self.guarded, **more)
 
     def join_broken(self, broker_id: int, *, run: bool = True) -> None:
-        """A broker registers itself with what nobody can read."""
+        """A broker registers itself with an unreadable value."""
         store = self.sessions[broker_id] = MemoryStore(self.server)
         store.commit([Put(keys.broker(broker_id), b"{broken", ABSENT, ephemeral=True)], timeout_s=1)
         if run:
             self.run()
 
     def rewrite(self, key: str, value: bytes) -> None:
-        """Somebody writes the key in the session that it is of, so that its `created` stays."""
+        """Another client writes the key in the session that it is of, so that its `created` stays."""
         entry = self.other.get(key, timeout_s=1)
         owners = [store for store in self.sessions.values() if entry and store.session.session_id == entry.owner]
         store, expect = (owners or [self.other])[0], ABSENT if entry is None else entry.version
@@ -84,5 +84,5 @@ class GuardedCluster(Cluster):
 
 
 def broken(cluster: GuardedCluster, key: str) -> None:
-    """Somebody writes what is not of its kind, in the session that the key is of."""
+    """Another client writes what is not of its kind, in the session that the key is of."""
     cluster.rewrite(key, b"{broken")

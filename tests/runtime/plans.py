@@ -1,4 +1,4 @@
-"""The legacy key in tests: plans as somebody else writes them, and what the journal says of them."""
+"""The legacy key in tests: plans as other tools write them, and what the journal says of them."""
 
 from __future__ import annotations
 

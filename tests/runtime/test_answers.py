@@ -116,7 +116,7 @@ def test_a_disk_that_is_gone_makes_the_replica_offline_until_the_broker_says_oth
     assert cluster.host.to(2, UpdateMetadataRequest)[-1].partitions[0].offline_replicas == ()
 
 
-def test_a_broker_that_comes_anew_has_its_disks_back_until_it_says_otherwise() -> None:
+def test_broker_that_registers_again_has_its_disks_back() -> None:
     """What its former registration reported is void."""
     cluster = cluster_of_three()
     gone = HostResponse(errors={T0: ErrorCode.KAFKA_STORAGE_ERROR})
@@ -130,7 +130,7 @@ def test_a_broker_that_comes_anew_has_its_disks_back_until_it_says_otherwise() -
 
 
 def test_a_deletion_that_is_refused_stays_open_backs_off_and_holds_up_nothing_else() -> None:
-    """56 for a StopReplica: the intent is told again, the word of a new leader is not kept waiting for it."""
+    """56 for a StopReplica: the intent is sent again, and the news of a new leader does not wait for it."""
     cluster = cluster_of_three()
     refused = HostResponse(errors={T0: ErrorCode.KAFKA_STORAGE_ERROR})
     cluster.host.answer = lambda r: refused if isinstance(r, StopReplicaRequest) else HostResponse()
@@ -146,7 +146,7 @@ def test_a_deletion_that_is_refused_stays_open_backs_off_and_holds_up_nothing_el
     assert cluster.controller.describe().replicas_to_delete == 0
 
 
-def test_a_broker_that_returns_with_an_open_intent_is_told_again() -> None:
+def test_returning_broker_gets_its_open_intent_again() -> None:
     """The intent is durable until it is acknowledged."""
     cluster = cluster_of_three()
     cluster.host.answer = failing(3, StopReplicaRequest)

@@ -6,7 +6,7 @@ from controller.runtime.batch_size import DECISIONS_FEW, DECISIONS_MANY, BatchSi
 
 
 class Watch:
-    """A clock that goes when it is told to."""
+    """A clock that advances by a call."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -52,7 +52,7 @@ def test_a_clock_that_stands_still_changes_nothing() -> None:
     assert paced(batch_size, watch, 0.0, 5.0) == DECISIONS_FEW
 
 
-def test_while_nobody_is_answered_there_are_many_until_somebody_may_be_again() -> None:
+def test_there_are_many_clients_until_one_may_be_answered_again() -> None:
     """Whatever the store's latency; and no more than the setting says."""
     for most, many, few in ((2_000, DECISIONS_MANY, DECISIONS_FEW), (7, 7, 7)):
         batch_size = BatchSize(Watch(), most)
@@ -84,8 +84,8 @@ def test_a_batch_is_full_with_ten_records_for_each_decision_that_it_may_take() -
     assert (batch_size.decisions, batch_size.records) == (1, 10)  # one is decided in any case
 
 
-def test_deciding_takes_no_longer_than_somebody_may_wait() -> None:
-    """However long a commit takes: 30 ms of deciding, unless nobody is answered meanwhile."""
+def test_deciding_takes_no_longer_than_a_caller_may_wait() -> None:
+    """However long a commit takes: 30 ms of deciding, unless no caller is answered meanwhile."""
     watch = Watch()
     batch_size = BatchSize(watch, 2000)
     for _ in range(5):

@@ -153,7 +153,7 @@ def test_a_controller_gives_way_to_kraft(server: MemoryServer, make: Make) -> No
 
 
 def test_a_controller_gives_way_when_the_key_was_taken(server: MemoryServer, make: Make) -> None:
-    """Somebody deletes `/controller`, and a broker is faster."""
+    """Another client deletes `/controller`, and a broker is faster."""
     controller = make()
     poll(controller)
     other = MemoryStore(server)

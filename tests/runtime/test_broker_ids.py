@@ -64,15 +64,15 @@ def test_the_counter_goes_on_where_kafka_left_it(server: MemoryServer) -> None:
     assert controller(server).generate_broker_id() == 1008
 
 
-def test_a_counter_that_was_copied_to_another_store_does_not_begin_anew(server: MemoryServer) -> None:
-    """Generations begin anew there, the value does not."""
+def test_copied_counter_continues_in_another_store(server: MemoryServer) -> None:
+    """Generations restart there, the value does not."""
     MemoryStore(server).commit([Put(SEQUENCE, b"41", ABSENT)], timeout_s=1)
     assert controller(server).generate_broker_id() == 1042
 
 
 @pytest.mark.parametrize("value", [b"", b"x", b"-5", b"[1]", b"\xff", b"9" * 30])
 def test_a_counter_that_holds_nonsense_counts_its_writes(server: MemoryServer, value: bytes) -> None:
-    """Nobody else reads the value."""
+    """No other program reads the value."""
     MemoryStore(server).commit([Put(SEQUENCE, value, ABSENT)], timeout_s=1)
     assert controller(server).generate_broker_id() == 1001
 
@@ -91,7 +91,7 @@ def test_no_number_is_left_above_the_largest() -> None:
         near.generate_id()
 
 
-def test_an_id_that_somebody_has_or_had_is_passed_over(server: MemoryServer) -> None:
+def test_id_that_is_or_was_in_use_is_passed_over(server: MemoryServer) -> None:
     """One is registered under 1001, one was admitted as 1002 and is down."""
     own = controller(server)
     own.register_broker(BrokerRegistration(1001, host="there", port=9))

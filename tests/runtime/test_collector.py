@@ -13,7 +13,7 @@ from controller.runtime.collector import YOUNG, collector_off, many_stay, tuned
 
 
 def test_it_rests_until_the_last_is_through() -> None:
-    """Whoever ends first leaves it off for the others."""
+    """The first to end leaves it off for the others."""
     assert gc.isenabled()
     first, second = ExitStack(), ExitStack()
     with tuned():
@@ -25,7 +25,7 @@ def test_it_rests_until_the_last_is_through() -> None:
     assert gc.isenabled()
 
 
-def test_nothing_is_done_to_it_where_nobody_has_said_so() -> None:
+def test_nothing_is_done_to_it_without_a_request() -> None:
     """It is the host's."""
     before = gc.get_freeze_count(), gc.get_threshold()
     with collector_off():

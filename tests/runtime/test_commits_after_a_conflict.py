@@ -15,7 +15,7 @@ NEXT = "/next"
 
 
 def sent_twice() -> Bench:
-    """The first sending was lost, somebody else wrote the key, and the second sending met that: it is not known yet
+    """The first sending was lost, another client wrote the key, and the second sending met that: it is not known yet
     whether this is true."""
     bench = Bench()
     bench.store.play([Rule(LoseRequest(), key=KEY, nth=1)])

@@ -62,7 +62,7 @@ def test_a_commit_that_is_answered_is_applied_and_gives_the_versions_of_its_own_
 
 
 def test_a_conflict_names_the_op_of_the_caller() -> None:
-    """Somebody else's key stands in the way: nothing is applied, and the fence stays where it is."""
+    """Another client's key is in the way: nothing is applied, and the fence stays where it is."""
     bench = Bench()
     bench.server.plant([])
     MemoryStore(bench.server).commit([Put(KEY, b"theirs", ABSENT)], timeout_s=1)
@@ -76,7 +76,7 @@ def test_a_conflict_names_the_op_of_the_caller() -> None:
 
 @pytest.mark.parametrize("key", [TOKEN_KEY, EPOCH_KEY])
 def test_a_conflict_at_the_fence_is_looked_up_and_ends_the_term(key: str) -> None:
-    """It is never adopted: somebody else commits."""
+    """It is never adopted: another controller commits."""
     bench = Bench()
     bench.begin()
     assert bench.end() is End.APPLIED
@@ -140,7 +140,7 @@ def test_a_sending_that_arrives_after_the_next_commit_changes_nothing() -> None:
 
 
 def test_a_conflict_of_a_commit_that_was_sent_twice_is_believed_only_with_the_token_before_it() -> None:
-    """Somebody wrote the key between the two sendings, and neither was applied: a conflict like any other."""
+    """Another client wrote the key between the two sendings, and neither was applied: a conflict like any other."""
     bench = Bench()
     bench.store.play([Rule(LoseRequest(), key=KEY, nth=1)])
     bench.begin()
@@ -171,7 +171,7 @@ def test_a_commit_over_the_limits_is_too_large_and_the_term_goes_on() -> None:
     assert bench.end() is End.APPLIED
 
 
-def test_an_expired_session_of_which_nobody_took_the_lead_does_not_fence_but_a_successor_does() -> None:
+def test_expired_session_without_a_successor_does_not_fence_but_a_successor_does() -> None:
     """The fence is the epoch and the token, not the session: with a successor the commit ends the term."""
     bench = Bench()
     bench.store.play([Rule(ExpireSession(), key=KEY, nth=1)])

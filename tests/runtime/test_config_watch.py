@@ -75,7 +75,7 @@ def test_the_notification_of_kafkas_tools_is_heard(change: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("key", [CONFIG, DEFAULTS])
-def test_settings_that_were_changed_while_nobody_led_are_those_of_the_takeover(key: str) -> None:
+def test_settings_changed_without_a_leader_are_those_of_the_takeover(key: str) -> None:
     """Loaded, of the topic and of all brokers, and leaderless partitions are tried."""
     cluster = leaderless()
     cluster.controllers.pop().close()
@@ -256,7 +256,7 @@ def test_a_broken_default_is_a_finding_until_it_is_mended(taken_over: bool) -> N
     assert (cluster.findings(), cluster.state()["leader"]) == ({}, 2)
 
 
-def test_a_default_is_journalled_and_told_to_a_host_that_asks() -> None:
+def test_default_is_journalled_and_given_to_a_host_that_asks() -> None:
     """Once per change."""
     told: list[tuple[str, str, dict[str, str]]] = []
 

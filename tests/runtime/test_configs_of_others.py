@@ -15,7 +15,7 @@ from tests.runtime.world import cluster_of_three
 
 
 @pytest.mark.parametrize("resource, key, name", [(TOPIC, KEY, "retention.ms"), (BROKER, BROKER_KEY, RATE)])
-def test_what_somebody_else_set_meanwhile_is_not_lost(resource: ConfigResource, key: str, name: str) -> None:
+def test_value_set_by_another_client_meanwhile_is_not_lost(resource: ConfigResource, key: str, name: str) -> None:
     """The commit is a conflict: the key is read, and the change is made to what stands there."""
     cluster = cluster_of_three()
     cluster.store.play([Rule(DropEvent(), "event")])
@@ -27,8 +27,8 @@ def test_what_somebody_else_set_meanwhile_is_not_lost(resource: ConfigResource, 
     assert cluster.get(key)["config"] == {"other": "1", name: "6"}
 
 
-def test_a_number_that_somebody_else_took_is_passed_over() -> None:
-    """The change is told under the next one."""
+def test_number_that_is_taken_is_passed_over() -> None:
+    """The change is published under the next one."""
     cluster = cluster_of_three()
     cluster.store.play([Rule(DropEvent(), "event")])
     cluster.put(f"{keys.CONFIG_CHANGES}/config_change_0000000000", {"version": 2, "entity_path": "users/me"})
@@ -52,7 +52,7 @@ def test_a_commit_of_settings_whose_outcome_is_unknown_is_made_once(fault: Any) 
     assert changes(cluster) == {0: "topics/t", 1: "brokers/1", 2: "topics/t"}
 
 
-def test_settings_that_somebody_wrote_before_a_lost_reply_was_looked_up_are_taken_in() -> None:
+def test_settings_written_before_a_lost_reply_was_resolved_are_taken_in() -> None:
     """They came after ours, and hold."""
     cluster = cluster_of_three()
 
@@ -87,7 +87,7 @@ def test_the_next_controller_goes_on_with_the_numbers() -> None:
 
 
 def test_notifications_go_after_a_quarter_of_an_hour_but_for_the_newest() -> None:
-    """When something is told of the next time, whoever wrote them; those that somebody else removed are no trouble."""
+    """With the next notification of any writer; those that another client removed are no trouble."""
     cluster = cluster_of_three()
     for value in "1234":
         cluster.done(alter(cluster, TOPIC, change("retention.ms", value)))

@@ -1,4 +1,4 @@
-"""Somebody else writes our keys: the batch is undone, what is there is adopted, everything is decided anew."""
+"""Another client writes our keys: the batch is undone, what is there is adopted, everything is decided again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOPIC = "/brokers/topics/t"
 
 
 class Meddling(Counting):
-    """A store on which somebody else writes one key just before each of our commits that touch it."""
+    """A store on which another client writes one key just before each of our commits that touch it."""
 
     key = ""
     times = 0
@@ -73,7 +73,7 @@ def test_of_a_foreign_state_key_isr_and_unknown_fields_are_adopted_and_the_rest_
     assert state["leader_epoch"] == epoch + 1
 
 
-def test_a_batch_in_conflict_is_decided_anew_as_a_whole() -> None:
+def test_batch_in_conflict_is_decided_again_as_a_whole() -> None:
     """Requests for other partitions of the same batch are answered as if nothing had been."""
     cluster = cluster_of_three()
     cluster.create("u", (2, 3, 1))
@@ -85,7 +85,7 @@ def test_a_batch_in_conflict_is_decided_anew_as_a_whole() -> None:
 
 
 def test_a_deleted_state_key_is_written_again() -> None:
-    """Its generation begins anew with the key."""
+    """Its generation restarts with the key."""
     cluster = cluster_of_three()
     cluster.delete(STATE)
     cluster.done(cluster.move([4, 5, 6]))
@@ -103,7 +103,7 @@ def test_a_state_key_that_became_unreadable_is_written_over() -> None:
 
 @pytest.mark.parametrize("by_hand", [b"{broken", None])
 def test_the_leader_hears_of_the_partition_epoch_of_a_key_that_was_written_again(by_hand: bytes | None) -> None:
-    """Else nobody may change the isr until something else happens to the partition. What a leader says of it is where
+    """Else no leader may change the isr until another change of the partition. What a leader says of it is where
     such a key is noticed."""
     cluster = cluster_of_three()
     state = cluster.state()
@@ -124,7 +124,7 @@ def test_the_leader_hears_of_the_partition_epoch_of_a_key_that_was_written_again
     assert cluster.host.to(6, UpdateMetadataRequest)[-1].partitions[0].partition_epoch == known
 
 
-def test_replicas_changed_by_somebody_else_in_a_topic_key_are_overwritten() -> None:
+def test_replicas_changed_by_another_client_in_a_topic_key_are_overwritten() -> None:
     """New partitions and unknown fields of the same write are kept."""
     cluster = cluster_of_three()
     key = cluster.get(TOPIC)
@@ -159,7 +159,7 @@ def test_a_deleted_topic_key_is_written_again() -> None:
     assert cluster.get(TOPIC)["partitions"] == {"0": [1, 2, 3]}
 
 
-def test_a_topic_that_somebody_else_created_first_is_found_and_the_request_refused() -> None:
+def test_topic_that_another_client_created_first_is_found_and_the_request_refused() -> None:
     """The conflict is on the topic key, which we thought absent."""
     cluster = cluster_of_three()
     future = cluster.controller.admin.create_partitions({"t": NewPartitions(2)})["t"]
@@ -173,7 +173,7 @@ def test_a_topic_that_somebody_else_created_first_is_found_and_the_request_refus
 
 
 def test_small_keys_are_written_over_at_the_version_that_they_have() -> None:
-    """The admission of a broker, written and deleted by somebody else."""
+    """The admission of a broker, written and deleted by another client."""
     cluster = cluster_of_three()
     cluster.put("/kedge/brokers/4", b"nonsense")
     cluster.delete("/kedge/brokers/5")
@@ -183,7 +183,7 @@ def test_small_keys_are_written_over_at_the_version_that_they_have() -> None:
     assert cluster.get("/kedge/brokers/5") == {"broker_epoch": cluster.epoch(5)}
 
 
-def test_a_key_of_intents_that_somebody_removed_is_no_obstacle() -> None:
+def test_removed_key_of_intents_is_no_obstacle() -> None:
     """The acknowledgement finds it gone; the next commit goes through."""
     cluster = cluster_of_three()
     cluster.host.answer = lambda request: 1 / 0 if type(request).__name__ == "StopReplicaRequest" else _fine()
@@ -203,7 +203,7 @@ def _fine() -> HostResponse:
 
 
 def test_a_reply_lost_with_a_foreign_write_behind_it_is_applied_and_the_write_adopted() -> None:
-    """The keys are read again for their versions; what is not ours is a change of somebody else's."""
+    """The keys are read again for their versions; what is not ours is a foreign change."""
     cluster = cluster_of_three()
     cluster.store.play([Rule(LoseReply(), key=STATE, nth=1)])
     future = cluster.move([4, 5, 6])
@@ -216,7 +216,7 @@ def test_a_reply_lost_with_a_foreign_write_behind_it_is_applied_and_the_write_ad
     assert cluster.done(cluster.isr([1, 2, 4])).partition_epoch == entry.generation + 1
 
 
-def test_the_same_bytes_behind_the_lost_reply_of_a_new_key_are_a_write_of_somebody_elses() -> None:
+def test_same_bytes_behind_the_lost_reply_of_a_new_key_are_a_foreign_write() -> None:
     """The key was there just once when it was made: another write counts for the partition epoch."""
     cluster = cluster_of_three()
     state = "/brokers/topics/u/partitions/0/state"
@@ -248,7 +248,7 @@ def test_what_a_commit_with_a_lost_reply_left_is_read_once_there_is_contact_agai
 
 
 def test_a_foreign_write_behind_a_lost_reply_that_cannot_be_read_ends_the_term_and_nothing_else() -> None:
-    """The commit is applied; whoever leads next finds both it and the foreign write."""
+    """The commit is applied; the next controller finds both it and the foreign write."""
     cluster = cluster_of_three()
     seen: Counter[str] = Counter()
 

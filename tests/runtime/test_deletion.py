@@ -1,4 +1,4 @@
-"""Deletion at the keys: what somebody else writes meanwhile, what cannot be read, parents, topics removed by hand."""
+"""Deletion at the keys: what another client writes meanwhile, what cannot be read, parents, topics removed by hand."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def refusing(*brokers: int) -> Cluster:
 
 
 @pytest.mark.parametrize("key", [STATE, TOPIC, CONFIG, ASKED])
-def test_a_key_that_somebody_else_writes_before_it_goes_goes_all_the_same(key: str) -> None:
+def test_key_that_another_client_writes_before_its_removal_is_removed(key: str) -> None:
     """At the version that it has then; however often they write it."""
     cluster, store = meddled(key, 0)
     cluster.host.answer = failing(3, StopReplicaRequest)
@@ -67,7 +67,7 @@ def test_a_key_that_somebody_else_writes_before_it_goes_goes_all_the_same(key: s
 
 
 @pytest.mark.parametrize("key", [STATE, TOPIC, CONFIG])
-def test_a_key_that_somebody_else_removes_first_is_no_obstacle(key: str) -> None:
+def test_key_that_another_client_removes_first_is_no_obstacle(key: str) -> None:
     cluster = refusing(3)
     delete(cluster)
     cluster.delete(key)
@@ -77,7 +77,7 @@ def test_a_key_that_somebody_else_removes_first_is_no_obstacle(key: str) -> None
     assert cluster.findings() == {}
 
 
-def test_settings_that_nobody_told_us_of_go_with_the_topic() -> None:
+def test_unreported_settings_are_deleted_with_the_topic() -> None:
     """The next topic of the name begins with its own."""
     cluster = cluster_of_three()
     cluster.delete(CONFIG)
@@ -92,7 +92,7 @@ def test_settings_that_nobody_told_us_of_go_with_the_topic() -> None:
 
 
 def test_a_topic_whose_state_key_cannot_be_read_is_deleted() -> None:
-    """Whoever lives is asked: the key may have named anybody. The finding goes with it."""
+    """Every live broker gets the request: the key may have named any. The finding goes with it."""
     cluster = cluster_of_three()
     cluster.create("other", (4, 5))
     cluster.controllers.pop().close()
@@ -172,7 +172,7 @@ def test_a_stand_by_takes_up_a_deletion_where_it_was_left() -> None:
     assert left(cluster) == []
 
 
-def test_a_deletion_whose_key_is_removed_while_nobody_leads_ends_there() -> None:
+def test_deletion_whose_key_was_removed_without_a_leader_ends_there() -> None:
     """What is left of the topic is led again, under a higher epoch."""
     cluster = refusing(1, 2, 3)
     delete(cluster)
@@ -219,8 +219,8 @@ def test_where_the_store_has_parents_they_go_right_after_what_stood_below_them()
     assert paths.index(keys.partitions("t")) < paths.index(TOPIC) < paths.index(CONFIG) < paths.index(ASKED)
 
 
-def test_a_stand_by_and_a_late_request_are_told_so() -> None:
-    """41 where nobody leads here; 7 after the deadline: nothing is written by either."""
+def test_stand_by_and_a_late_request_get_errors() -> None:
+    """41 where this controller does not lead; 7 after the deadline: nothing is written by either."""
     cluster = cluster_of_three()
     late = cluster.controller.admin.delete_topics(["t"], timeout_s=0.0)["t"]
     forgotten = cluster.controller.admin.forget_broker(9, timeout_s=0.0)
@@ -235,7 +235,7 @@ def test_a_stand_by_and_a_late_request_are_told_so() -> None:
 # --- by hand
 
 
-def test_a_topic_that_somebody_removed_by_hand_is_written_again_with_its_state_keys() -> None:
+def test_topic_removed_by_hand_is_written_again_with_its_state_keys() -> None:
     """Removing keys is not how a topic is deleted: brokers hold its logs, and lead it."""
     cluster = cluster_of_three()
     before = cluster.keys("/brokers/topics")
@@ -248,7 +248,7 @@ def test_a_topic_that_somebody_removed_by_hand_is_written_again_with_its_state_k
 
 
 def test_what_a_former_topic_left_is_no_state_of_a_new_one() -> None:
-    """Its key was removed by hand while nobody led, its state keys were not."""
+    """Its key was removed by hand without a leader, its state keys were not."""
     cluster = cluster_of_three()
     cluster.done(cluster.move([3, 2, 1]))
     cluster.controllers.pop().close()

@@ -1,4 +1,4 @@
-"""What becomes of a request to delete: one that waits, one that nobody saw, one that may not be obeyed any more, one of
+"""A request to delete: one that waits, one that was never seen, one that may not be obeyed any more, one of
 which a small commit takes only a part."""
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def test_who_comes_back_while_the_topic_is_mended_deletes_its_log() -> None:
     assert left(cluster) == []
 
 
-def test_whoever_is_away_may_hold_what_a_key_that_nobody_can_read_named_as_a_target() -> None:
+def test_absent_broker_may_hold_what_an_unreadable_key_named_as_a_target() -> None:
     """Its deletion waits for that broker, until it is there, or forgotten."""
     cluster = cluster_of_three()
     cluster.done(cluster.move([1, 2, 6]))
@@ -113,7 +113,7 @@ def test_a_topic_made_right_after_one_that_could_not_be_read_went_stays() -> Non
     assert cluster.partition().replicas == (1, 2)
 
 
-def test_a_request_that_nobody_saw_is_no_request_for_the_topic_made_since() -> None:
+def test_unseen_request_is_no_request_for_the_topic_made_since() -> None:
     """Its hint was lost: the commit of the new topic meets the key, which is refused and goes with that commit."""
     cluster = Cluster()
     cluster.join(1, 2, 3)
@@ -139,7 +139,7 @@ def forbidden(cluster: Cluster) -> None:
 
 
 def test_what_was_begun_is_finished_also_where_topics_may_not_be_deleted_any_more() -> None:
-    """Logs are gone already: nobody leads what is left of them."""
+    """Logs are gone already: what is left of them has no leader."""
     cluster = refusing(3)
     delete(cluster)
     cluster.host.told.clear()
@@ -211,7 +211,7 @@ def test_a_partition_of_more_replicas_than_a_commit_takes_keys_is_deleted() -> N
 
 
 @pytest.mark.parametrize("seen", [8, 4])
-def test_a_takeover_tells_the_holders_that_were_not_told(seen: int) -> None:
+def test_takeover_sends_to_holders_that_heard_nothing(seen: int) -> None:
     """The state key names them until their intents are written; nothing else goes before."""
     cluster = wide()
     cluster.controller.admin.delete_topics(["t"])
@@ -230,7 +230,7 @@ def test_a_takeover_tells_the_holders_that_were_not_told(seen: int) -> None:
 # --- what it costs, what it leaves
 
 
-def test_a_broker_that_was_slow_is_told_of_what_is_gone_and_of_nothing_else() -> None:
+def test_slow_broker_gets_only_what_is_deleted() -> None:
     """No list of all partitions, however late it is."""
     cluster, executor = with_hand()
     cluster.create("u", (1, 2))  # the call to 6 does not return
@@ -251,7 +251,7 @@ def test_a_broker_that_was_slow_is_told_of_what_is_gone_and_of_nothing_else() ->
     assert not any(r.full for r in cluster.host.told if isinstance(r, UpdateMetadataRequest))
 
 
-def test_a_partition_that_nobody_ever_heard_of_goes_without_a_word() -> None:
+def test_partition_that_was_never_sent_is_deleted_without_a_request() -> None:
     """It had no state: there is nothing to take back."""
     cluster = cluster_of_three()
     cluster.put(keys.topic("odd"), {"version": 1, "partitions": {"0": [77]}})
@@ -263,8 +263,8 @@ def test_a_partition_that_nobody_ever_heard_of_goes_without_a_word() -> None:
     assert not any(r.full or r.partitions for r in cluster.host.told if isinstance(r, UpdateMetadataRequest))
 
 
-def test_keys_of_a_topic_whose_own_key_went_by_hand_while_nobody_led_are_found_by_check() -> None:
-    """Nobody knows its partitions any more: the request is removed, the rest is for a person to look at."""
+def test_keys_of_a_topic_removed_without_a_leader_are_found_by_check() -> None:
+    """Its partitions are unknown: the request is removed, the rest is for a person to look at."""
     cluster = refusing(3)
     delete(cluster)
     cluster.controllers.pop().close()

@@ -63,7 +63,7 @@ def test_a_topic_is_described_along_the_chain_that_it_falls_back() -> None:
     assert set(TOPIC_CONFIGS) == set(described(cluster))
 
 
-def test_names_that_nobody_knows_are_described_kept_and_may_be_deleted() -> None:
+def test_unknown_names_are_described_kept_and_can_be_deleted() -> None:
     """What others wrote, and fields beside the settings, survive."""
     cluster = cluster_of_three()
     cluster.put(KEY, {"version": 1, "config": {"some.plugin": "on"}, "note": ["kept"]})

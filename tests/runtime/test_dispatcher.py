@@ -66,8 +66,8 @@ def test_one_round_is_leader_and_isr_then_metadata_then_stop_replica() -> None:
     assert kinds == [LeaderAndIsrRequest, UpdateMetadataRequest]
 
 
-def test_a_broker_that_registers_is_told_everything_it_holds() -> None:
-    """`full`: what is not named stops serving. `is_new` where nobody relies on its log: it left the isr."""
+def test_registering_broker_gets_everything_it_holds() -> None:
+    """`full`: what is not named stops serving. `is_new` where its log is not needed: it left the isr."""
     cluster = cluster_of_three()
     (first, *_) = cluster.host.to(4, LeaderAndIsrRequest)
     assert first.full
@@ -83,7 +83,7 @@ def test_a_broker_that_registers_is_told_everything_it_holds() -> None:
 
 
 @pytest.mark.checklist(98)
-def test_targets_are_told_to_those_who_know_them_and_new_replicas_are_new() -> None:
+def test_targets_are_sent_to_brokers_that_know_them_and_new_replicas_are_new() -> None:
     """LeaderAndIsr v3 carries target_replicas; a peer of v2 gets none."""
     cluster = Cluster()
     cluster.join(1, 2, 3, 4)
@@ -99,7 +99,7 @@ def test_targets_are_told_to_those_who_know_them_and_new_replicas_are_new() -> N
 
 
 def test_growth_is_metadata_only() -> None:
-    """Nobody has to obey it: the leader said it itself."""
+    """No broker has to hear of it: the leader requested it itself."""
     cluster = cluster_of_three()
     cluster.done(cluster.move([4, 5, 6]))
     cluster.host.told.clear()
@@ -121,7 +121,7 @@ def test_what_changes_while_a_call_is_under_way_goes_out_once_in_its_latest_stat
 
 
 def test_a_deletion_that_did_not_arrive_does_not_take_the_place_of_a_later_one() -> None:
-    """The replica came back while the broker was told to delete it, and went again: the later leader epoch counts."""
+    """The replica returned while the broker had the order to delete it, and left: the later leader epoch counts."""
     cluster, executor = with_hand()
     cluster.host.answer = failing(3, StopReplicaRequest)
     for target in ([1, 2], [1, 2, 3], [1, 2]):
@@ -142,7 +142,7 @@ def test_a_deletion_that_did_not_arrive_does_not_take_the_place_of_a_later_one()
     assert refused < later
 
 
-def test_a_broker_that_is_stuck_holds_up_nobody_and_is_reported_until_it_answers() -> None:
+def test_stuck_broker_holds_up_no_other_and_is_reported() -> None:
     """The next call to it waits until the first has returned, and the late answer counts."""
     cluster, executor = with_hand()
     cluster.done(cluster.move([4, 5, 6]))
@@ -171,7 +171,7 @@ def test_a_stuck_call_of_a_broker_that_left_is_forgotten_when_it_returns() -> No
 
 
 def test_a_send_that_failed_is_repeated_after_100_ms_doubling_to_10_s() -> None:
-    """It stays dirty; nobody else is touched; a wall clock that is set back changes nothing."""
+    """It stays dirty; no other is touched; a wall clock that is set back changes nothing."""
     cluster = cluster_of_three()
     cluster.host.answer = failing(4)
     cluster.clock.wall_ms -= 3_600_000
@@ -194,7 +194,7 @@ def test_a_send_that_failed_is_repeated_after_100_ms_doubling_to_10_s() -> None:
     assert cluster.findings() == {}
 
 
-def test_the_back_off_begins_anew_when_the_broker_registers() -> None:
+def test_back_off_restarts_when_the_broker_registers() -> None:
     """A broker that was restarted is not kept waiting for what its former self did."""
     cluster = cluster_of_three()
     cluster.host.answer = failing(4)
@@ -206,7 +206,7 @@ def test_the_back_off_begins_anew_when_the_broker_registers() -> None:
     assert cluster.host.to(4, LeaderAndIsrRequest)[-1].full
 
 
-def test_a_broker_that_falls_far_behind_is_told_all_metadata_instead_of_a_log_without_end() -> None:
+def test_broker_far_behind_gets_all_metadata_instead_of_a_log() -> None:
     """Memory for it is bounded by the size of the cluster."""
     cluster, executor = with_hand()
     tps = [TopicPartition("m", p) for p in range(300)]
@@ -221,7 +221,7 @@ def test_a_broker_that_falls_far_behind_is_told_all_metadata_instead_of_a_log_wi
     assert {p.leader_epoch for p in told[-1].partitions if p.topic == "m"} == {9}
 
 
-def test_an_interrupt_in_a_callback_reaches_the_caller_and_the_broker_is_told_again() -> None:
+def test_interrupt_in_a_callback_reaches_the_caller_and_the_request_is_repeated() -> None:
     """A KeyboardInterrupt is not the host's error; the round counts as not delivered."""
     cluster = cluster_of_three()
 
@@ -251,7 +251,7 @@ def test_a_host_of_its_own_for_each_controller() -> None:
 
 
 def test_who_has_not_heard_of_a_new_partition_may_make_its_log_under_a_later_leader_epoch_too() -> None:
-    """A request that follows the creation raises the epoch before anybody was told; who has answered knows its log."""
+    """A request after the creation raises the epoch before it was sent; a broker that has answered knows its log."""
     cluster = Cluster()
     cluster.join(1, 2, 3, 4)
     new = {"n": NewTopic(replica_assignments=[(1, 2)])}

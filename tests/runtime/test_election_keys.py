@@ -23,7 +23,7 @@ def test_an_election_or_a_claim_whose_reply_is_lost_ends_with_one_leader(fault: 
     cluster.create("t", (1,))
 
 
-def test_a_claim_that_somebody_else_wins_is_no_crash() -> None:
+def test_lost_claim_is_no_crash() -> None:
     """The token moved between the election and the claim: stand again."""
     cluster = Cluster()
     token = b'{"controller_epoch":1,"seq":5,"nonce":"x"}'
@@ -42,7 +42,7 @@ def test_a_claim_that_somebody_else_wins_is_no_crash() -> None:
 
 
 @pytest.mark.parametrize("key", [LEADER_KEY, EPOCH_KEY, TOKEN_KEY])
-def test_broken_keys_of_the_election_are_reported_and_nobody_leads_until_they_are_mended(key: str) -> None:
+def test_broken_keys_of_the_election_are_reported_and_prevent_a_leader(key: str) -> None:
     """A human has to look; the epoch never goes back."""
     cluster = Cluster()
     cluster.join(1)

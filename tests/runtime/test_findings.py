@@ -1,4 +1,4 @@
-"""A finding about a key goes with its cause, whoever made it: mended, deleted, or written by the controller."""
+"""A finding about a key goes with its cause, for every cause: mended, deleted, or written by the controller."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_broken_config_of_a_topic_that_others_wrote_is_mended_or_removed(after
 @pytest.mark.parametrize("resync", [False, True])
 @pytest.mark.parametrize("found", ["by a takeover", "while it runs"])
 def test_a_key_whose_name_is_no_topics_is_a_finding_as_long_as_it_is_there(found: str, resync: bool) -> None:
-    """Also where its removal is told by a resync only."""
+    """Also where its removal is seen by a resync only."""
     key = keys.topic("no<topic")
     if found == "by a takeover":
         cluster = taken_over(key)
@@ -77,7 +77,7 @@ def test_an_admission_that_could_not_be_read_goes_with_the_birth_that_writes_it(
 
 
 @pytest.mark.parametrize("key", ["/kedge/brokers/x", "/admin/replica_deletions/1/x"])
-def test_a_key_that_nobody_watches_is_no_finding_once_somebody_removed_it(key: str) -> None:
+def test_unwatched_key_is_no_finding_once_it_was_removed(key: str) -> None:
     """Looked at again every five seconds, as long as there is such a finding."""
     cluster = taken_over(key)
     cluster.wait(6_000, 500)
@@ -99,7 +99,7 @@ def test_a_legacy_key_that_others_remove_is_no_finding() -> None:
 
 
 def test_notifications_that_cannot_be_read_are_findings_until_they_are_gone_in_a_resync() -> None:
-    """Whoever writes them purges them; the controller hears of it late."""
+    """Their writers purge them; the controller hears of it late."""
     cluster = cluster_of_three()
     key = f"{keys.CONFIG_CHANGES}/config_change_0000000001"
     cluster.put(key, b"{")

@@ -1,4 +1,4 @@
-"""A state key that somebody else wrote is the word of the leader under our leader epoch, or of nobody."""
+"""A state key that another client wrote counts as the leader's under our leader epoch, else as no one's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STATE = keys.state("t", 0)
 
 
 def written(cluster: Cluster, **fields: Any) -> None:
-    """Somebody else writes the state key and names it in a notification."""
+    """Another client writes the state key and names it in a notification."""
     cluster.put(STATE, {**cluster.state(), **fields})
     named = {"version": 1, "partitions": [{"topic": "t", "partition": 0}]}
     cluster.put(f"{keys.ISR_CHANGES}/isr_change_0000000001", named)
@@ -22,7 +22,7 @@ def written(cluster: Cluster, **fields: Any) -> None:
 @pytest.mark.parametrize("above", [1, 100])
 @pytest.mark.parametrize("controller_epoch", [1, 100])
 def test_an_isr_of_a_higher_leader_epoch_than_ours_is_not_taken_over(above: int, controller_epoch: int) -> None:
-    """Nobody but a controller raises leader epochs, and we lead: no leader of ours has that epoch, so what stands there
+    """Only a controller raises leader epochs, and we lead: no leader of ours has that epoch, so what stands there
     says nothing of who follows ours."""
     cluster = cluster_of_three()
     ours = cluster.state()

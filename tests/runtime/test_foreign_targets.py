@@ -17,7 +17,7 @@ from tests.runtime.world import Cluster
 
 def left_alone(wrote: str | None = "u") -> Cluster:
     """`t-0` and `t-1` move to 3 and 4; then Kedge's epoch is over, and three others go by. `wrote`: the topic of
-    which somebody wrote a state key under one of them."""
+    which another client wrote a state key under one of them."""
     cluster = Cluster()
     cluster.join(1, 2, 3, 4)
     cluster.create("t", (1, 2), (1, 2))
@@ -48,7 +48,7 @@ def test_a_move_from_before_a_foreign_controller_is_dropped_and_reported() -> No
     assert cluster.findings() == {}
 
 
-def test_epochs_in_which_nobody_wrote_drop_nothing() -> None:
+def test_epochs_without_records_drop_nothing() -> None:
     """Elections that came to nothing."""
     cluster = left_alone(wrote=None)
     cluster.another(2)
@@ -92,7 +92,7 @@ MARKER = encode_marker(Marker("m", "to", "complete", "memory:from", 1))
 @pytest.mark.parametrize("wrote", ["t", "u"])
 @pytest.mark.parametrize("is_migrated", [False, True], ids=["as it was", "migrated"])
 def test_a_takeover_dying_at_any_commit_resumes_nothing(fault: Fault, wrote: str, *, is_migrated: bool) -> None:
-    """Its claim overwrites the token that told of the gap, and its other commits the state keys that prove it: by a
+    """Its claim overwrites the token that showed the gap, and its other commits the state keys that prove it: by a
     drop, a raised leader epoch, a request."""
     for at in count(1):
         cluster, death = left_alone(wrote), Death(at, fault)
@@ -121,7 +121,7 @@ def expire(cluster: Cluster) -> None:
         cluster.server.expire(entry.owner)
 
 
-def test_a_request_right_after_the_takeover_begins_anew() -> None:
+def test_request_right_after_the_takeover_starts_from_the_beginning() -> None:
     cluster = left_alone()
     cluster.another(2).poll_once()
     cluster.done(cluster.move([3, 4]))

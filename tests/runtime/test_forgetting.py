@@ -1,4 +1,4 @@
-"""forget_broker at the keys: once it succeeded nobody waits for that broker, whoever leads, and it was not alive."""
+"""forget_broker at the keys: once it succeeded no controller waits for that broker, and it was not alive."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_broker_forgotten_while_a_topic_is_just_being_deleted_is_not_waited_fo
 
 
 def test_a_broker_forgotten_right_after_a_takeover_is_not_waited_for() -> None:
-    """The key that asks for the deletion was put while nobody led, and no partition was stopped yet."""
+    """The key that asks for the deletion was put without a leader, and no partition was stopped yet."""
     cluster = cluster_of_three()
     cluster.leave(3)
     cluster.controllers.pop().close()
@@ -67,7 +67,7 @@ def test_a_broker_forgotten_right_after_a_takeover_is_not_waited_for() -> None:
 
 
 def test_that_a_broker_was_forgotten_outlives_the_controller() -> None:
-    """The next one finds partitions that were stopped, no intent, no admission: it asks nobody again."""
+    """The next one finds partitions that were stopped, no intent, no admission: it sends no request again."""
     cluster = cluster_of_three()
     cluster.host.answer = failing(2, StopReplicaRequest)
     cluster.leave(3)
@@ -102,7 +102,7 @@ def test_the_answer_waits_for_what_a_key_in_conflict_holds_up() -> None:
 
 
 def test_a_broker_that_is_registered_and_not_seen_yet_is_alive() -> None:
-    """It came back just now: what it has to delete stays, and is told to it."""
+    """It came back just now: what it has to delete stays, and is sent to it."""
     cluster = owing()
     cluster.host.told.clear()
     cluster.sessions[3] = MemoryStore(cluster.server)
@@ -130,7 +130,7 @@ def test_all_that_is_dropped_is_in_the_journal_under_the_request() -> None:
 
 
 @pytest.mark.parametrize("is_forgotten", [True, False])
-def test_reports_of_logs_that_nobody_asks_for_any_more_are_forgotten(is_forgotten: bool) -> None:
+def test_reports_of_logs_that_are_not_needed_any_more_are_forgotten(is_forgotten: bool) -> None:
     """Of a broker that is forgotten, and of a topic that is deleted, also where they came after its log was gone."""
     cluster = owing()
     progress = cluster.controller._services.log_reports  # noqa: SLF001 - nothing public shows a single report

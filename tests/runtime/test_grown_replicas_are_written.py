@@ -68,7 +68,7 @@ def test_a_controller_that_sleeps_until_something_is_due_wakes_for_the_write() -
     """One with threads of its own does nothing in between."""
     cluster = moving()
     grow(cluster, 1, 2, 3, 4)
-    term = cluster.controller._loop.term  # noqa: SLF001 - how long it would sleep is not told otherwise
+    term = cluster.controller._loop.term  # noqa: SLF001 - how long it would sleep is not public
     assert term is not None
     due_ms = term.next_due_ms()
     assert due_ms is not None

@@ -33,7 +33,7 @@ def test_fresh_and_expanded_jobs_take_turns() -> None:
     assert not queue.is_ready()
 
 
-def test_what_is_decided_anew_comes_first_and_in_its_order() -> None:
+def test_events_decided_again_come_first_and_in_their_order() -> None:
     """Otherwise the end of a death could overtake a part of it."""
     queue = WorkQueue()
     queue.fresh.append(job("f"))
@@ -43,8 +43,8 @@ def test_what_is_decided_anew_comes_first_and_in_its_order() -> None:
     assert names(queue, 5) == ["0", "a", "b", "f", "e"]
 
 
-def test_what_keys_hold_comes_before_what_is_decided_anew_and_after_what_was_read_before_it() -> None:
-    """Decided anew, a request raises a leader epoch, and what a leader wrote under the former one would be lost."""
+def test_values_of_keys_come_before_events_decided_again_and_after_earlier_reads() -> None:
+    """Decided again, a request raises a leader epoch, and what a leader wrote under the former one would be lost."""
     queue = WorkQueue()
     first, second = (Job(DeletionKeyRead(0, name, 1)) for name in "rs")
     queue.put_back([job("a"), job("b")])
@@ -77,7 +77,7 @@ def test_a_full_inbox_refuses_requests_and_takes_what_may_not_be_lost() -> None:
     assert inbox.offer(job("e"))
 
 
-def test_whoever_waits_for_an_item_is_woken() -> None:
+def test_waiter_for_an_item_is_woken() -> None:
     """By an item, or by `wake`."""
     inbox = Inbox(2)
     for wake in (inbox.wake, lambda: inbox.put(job("a"))):
@@ -95,7 +95,7 @@ def test_a_controller_with_a_full_inbox_says_so() -> None:
     assert cluster.done(first).target_replicas == (4, 5, 6)
 
 
-def test_a_future_is_completed_once_whoever_comes_second() -> None:
+def test_future_is_completed_once_by_the_first() -> None:
     """Success after demotion, demotion after success, either after a cancel of the caller's."""
     outstanding = Outstanding()
     for first, second in ((1, 2), (ValueError("a"), 2), (1, ValueError("b"))):
@@ -112,7 +112,7 @@ def test_a_future_is_completed_once_whoever_comes_second() -> None:
 
 
 def test_many_threads_complete_one_future_once() -> None:
-    """The one who is first is heard, nobody raises."""
+    """The first one counts, and no call raises."""
     outstanding = Outstanding()
     for _ in range(50):
         reply: Reply[object] = Reply(_elsewhere)

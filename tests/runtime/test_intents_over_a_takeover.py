@@ -21,13 +21,13 @@ def intents(cluster: Cluster, broker: int) -> dict[int, list[tuple[str, int]]]:
 
 
 def stopped(cluster: Cluster, broker: int) -> list[TopicPartition]:
-    """What the broker was told to delete."""
+    """What the broker was ordered to delete."""
     told = cluster.host.to(broker, StopReplicaRequest)
     return [TopicPartition(p.topic, p.partition) for request in told for p in request.partitions]
 
 
 def without_token(cluster: Cluster) -> None:
-    """Somebody removes the commit token while nobody leads; numbers of commits begin anew."""
+    """The commit token is removed without a leader; numbers of commits restart."""
     while cluster.controllers:
         cluster.controllers.pop().close()
     cluster.delete(TOKEN_KEY)
@@ -89,7 +89,7 @@ def two_in_one_key() -> Cluster:
     return cluster
 
 
-def test_of_two_intents_in_a_key_the_one_of_a_target_is_not_told_after_a_takeover() -> None:
+def test_of_two_intents_in_a_key_that_of_a_target_is_not_sent_after_a_takeover() -> None:
     """Broker 3 becomes a target of u-0 again. The key stays for u-1, so a takeover finds both intents in it."""
     cluster = two_in_one_key()
     cluster.done(cluster.move([1, 2, 3], "u", 0))

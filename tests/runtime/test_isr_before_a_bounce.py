@@ -13,7 +13,7 @@ T0 = TopicPartition("t", 0)
 
 
 def test_an_isr_change_asked_for_under_the_registration_before_a_bounce_is_refused() -> None:
-    """The leader was restarted, and leads again since nobody else is in sync. What it asked for before it died is
+    """The leader was restarted, and leads again since no other is in sync. What it asked for before it died is
     refused for its older broker epoch alone: the other epochs are those that stand."""
     cluster = cluster_of_three()
     cluster.done(cluster.isr([1]))

@@ -1,4 +1,4 @@
-"""One leads, the others stand by; whoever lost is fenced, and whoever waited for an answer gets one."""
+"""One leads, the others stand by; the loser is fenced, and each waiting caller gets an answer."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_a_controller_that_is_cut_off_while_it_stands_by_rests_until_it_is_back(
     assert cluster.controller.is_active
 
 
-def test_the_wall_clock_set_back_holds_up_nobody() -> None:
+def test_wall_clock_that_is_set_back_holds_up_nothing() -> None:
     """Elections and deadlines are reckoned in time that never goes back."""
     cluster = three()
     cluster.clock.wall_ms -= 3_600_000
@@ -177,7 +177,7 @@ def test_word_of_the_end_of_an_older_session_does_not_end_the_term_of_a_later_on
 
 
 def test_a_defect_ends_the_term_and_not_the_controller() -> None:
-    """What a pass left half done is loaded anew; whoever waited hears NOT_CONTROLLER."""
+    """What a pass left half done is loaded again; waiting callers get NOT_CONTROLLER."""
     cluster = cluster_of_three()
     future = cluster.move([4, 5, 6])
 
@@ -211,7 +211,7 @@ class LosesWhileLoading(FaultStore):
 
 
 def test_a_session_that_is_lost_while_a_term_is_loaded_begins_none() -> None:
-    """Nobody is told, and nothing is answered, under an election that counts no more; the next one is won anew."""
+    """Nothing is sent or answered under an election that counts no more; the next one is won again."""
     cluster = Cluster(start=False)
     store = LosesWhileLoading(MemoryStore(cluster.server))
     controller = cluster.another(1, store)

@@ -1,4 +1,4 @@
-"""The legacy key while a controller leads: somebody else writes a plan, the controller owns it from then on."""
+"""The legacy key while a controller leads: another tool writes a plan, the controller owns it from then on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_plan_is_obeyed_its_entries_vanish_as_they_end_and_the_key_goes_with_t
 
 
 def test_entries_that_end_within_a_second_go_in_one_rewrite() -> None:
-    """A plan of many is not written anew for each of them."""
+    """A plan of many is not rewritten for each of them."""
     told = Told(partitions=5)
     told.submit({("t", p): [1, 2, 4] for p in range(5)})
     for p in range(4):
@@ -76,7 +76,7 @@ def test_what_others_do_to_the_key_while_moves_run_is_reported_and_overwritten(t
 
 @pytest.mark.checklist(116)
 def test_a_plan_that_replaces_ours_at_the_same_version_is_noticed_as_well() -> None:
-    """Versions that count per key begin anew with a key that was deleted and written again."""
+    """Versions that count per key restart with a key that was deleted and written again."""
     told = Told(options={"versioning": "per_key"})
     told.submit({("t", 0): [4, 5, 6]})
     told.cluster.delete(KEY)
@@ -87,7 +87,7 @@ def test_a_plan_that_replaces_ours_at_the_same_version_is_noticed_as_well() -> N
 
 
 def test_a_foreign_write_that_a_commit_of_ours_meets_is_read_and_overwritten() -> None:
-    """No hint came before it: the conflict makes us look, and the batch is decided anew."""
+    """No hint came before it: the conflict makes us look, and the batch is decided again."""
     told = Told()
     told.submit({("t", 0): [4, 5, 6], ("t", 1): [4, 5, 6]})
     told.cluster.store.play([Rule(DropEvent(), "event", KEY)])
@@ -99,7 +99,7 @@ def test_a_foreign_write_that_a_commit_of_ours_meets_is_read_and_overwritten() -
 
 @pytest.mark.parametrize("after", ["nothing", "written", "deleted"])
 def test_a_rewrite_whose_reply_is_lost_is_found_out_whatever_came_behind_it(after: str) -> None:
-    """Applied, and perhaps already changed by somebody else."""
+    """Applied, and perhaps already changed by another client."""
     told = Told()
     told.submit({("t", 0): [4, 5, 6], ("t", 1): [4, 5, 6]})
     told.cluster.store.play([Rule(LoseReply(), key=KEY, nth=1)])
@@ -148,7 +148,7 @@ def test_bad_entries_are_dropped_with_their_reason_and_the_others_go_on() -> Non
 
 @pytest.mark.checklist(118)
 def test_a_dropped_entry_is_not_obeyed_later() -> None:
-    """Its broker comes, its topic is created: nobody remembers it."""
+    """Its broker comes, its topic is created: it is forgotten."""
     told = Told()
     told.cluster.leave(6)
     told.submit({("t", 0): [4, 5], ("t", 1): [6], ("later", 0): [4]})
@@ -161,7 +161,7 @@ def test_a_dropped_entry_is_not_obeyed_later() -> None:
 
 
 def test_a_plan_of_nothing_good_goes_at_once() -> None:
-    """Nobody has to wait for it."""
+    """No caller has to wait for it."""
     told = Told()
     told.submit({("t", 9): [1], ("t", 0): []})
     assert told.named() is None
@@ -204,7 +204,7 @@ def test_a_key_that_is_no_plan_is_reported_and_removed(value: Any) -> None:
     told.cluster.wait(1_100)
     assert told.named() is None
     assert [row["event"] for row in told.rows("BadKey", "LegacyKeyRemoved")] == ["BadKey", "LegacyKeyRemoved"]
-    assert told.cluster.findings() == {}  # whoever wrote it finds out by the journal and the log
+    assert told.cluster.findings() == {}  # its writer finds it in the journal and the log
     told.submit({("t", 0): [4]})
     assert told.target(0) == [4]
     assert told.cluster.findings() == {}
@@ -226,7 +226,7 @@ def test_a_key_that_is_no_plan_stays_while_something_moves_and_may_be_mended() -
     assert not told.cluster.has(KEY)
 
 
-def test_fields_that_nobody_knows_survive_a_rewrite() -> None:
+def test_unknown_fields_survive_a_rewrite() -> None:
     """Of the plan and of its entries."""
     told = Told()
     value = plan({("t", 0): [4], ("t", 1): [4]}, theirs={"a": [1]}, version=2)

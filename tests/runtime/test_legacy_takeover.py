@@ -1,4 +1,4 @@
-"""The legacy key that a takeover finds: begun, not begun, done, or written while nobody led."""
+"""The legacy key that a takeover finds: begun, not begun, done, or written without a leader."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from kedge import Settings
 from tests.runtime.plans import KEY, Told, plan
 
 
-def _nobody_leads(told: Told) -> None:
+def _no_leader_left(told: Told) -> None:
     for controller in told.cluster.controllers:
         controller.close()
     told.cluster.controllers.clear()
 
 
 @pytest.mark.checklist(119, 120)
-def test_a_key_that_was_written_while_nobody_led_wins_over_t_and_what_it_does_not_name_goes_on() -> None:
+def test_key_written_without_a_leader_wins_over_t_and_the_rest_continues() -> None:
     """The seed's edge case."""
     told = Told()
     told.cluster.done(told.cluster.move([4, 5], "t", 0))
     told.cluster.done(told.cluster.move([4, 5], "t", 1))
-    _nobody_leads(told)
+    _no_leader_left(told)
     told.submit({("t", 0): [5, 6]}, run=False)
     told.cluster.another(2)
     told.cluster.run()
@@ -45,9 +45,9 @@ def test_a_takeover_restarts_nothing_that_runs_and_moves_nothing_that_is_done() 
 
 
 def test_a_cluster_that_starts_as_a_whole_finds_none_of_its_brokers_dead() -> None:
-    """Every broker registered while nobody led: the entries wait until all of them are live."""
+    """Every broker registered without a leader: the entries wait until all of them are live."""
     told = Told()
-    _nobody_leads(told)
+    _no_leader_left(told)
     told.cluster.leave(1, 2, 3, 4, 5, 6, run=False)
     told.submit({("t", 0): [4, 5, 6]}, run=False)
     told.cluster.join(1, 2, 3, 4, 5, 6)
@@ -57,11 +57,11 @@ def test_a_cluster_that_starts_as_a_whole_finds_none_of_its_brokers_dead() -> No
     assert told.named() == {("t", 0): [4, 5, 6]}
 
 
-def test_a_target_that_died_while_nobody_led_is_dropped_or_waited_for() -> None:
+def test_target_that_died_without_a_leader_is_dropped_or_waited_for() -> None:
     """To be added by an entry that had not begun: dropped. In the T that runs: the move waits for it."""
     told = Told()
     told.submit({("t", 0): [4, 6]})
-    _nobody_leads(told)
+    _no_leader_left(told)
     told.cluster.leave(6, run=False)
     told.cluster.put(KEY, plan({("t", 0): [4, 6], ("t", 1): [5, 6]}))
     told.cluster.another(2)
@@ -73,7 +73,7 @@ def test_a_target_that_died_while_nobody_led_is_dropped_or_waited_for() -> None:
 def test_a_request_that_is_decided_before_the_entries_that_a_takeover_found_is_later() -> None:
     """The key was there before it."""
     told = Told(partitions=10, settings=Settings(commit_decisions_max=1))
-    _nobody_leads(told)
+    _no_leader_left(told)
     told.submit({("t", p): [4, 5] for p in range(10)}, run=False)
     controller = told.cluster.another(2)
     while not controller.is_active:
@@ -88,7 +88,7 @@ def test_a_request_that_is_decided_before_the_entries_that_a_takeover_found_is_l
 def test_a_key_that_a_takeover_finds_and_that_asks_for_nothing_is_removed(value: object) -> None:
     """Broken, empty, or wrong as a whole."""
     told = Told()
-    _nobody_leads(told)
+    _no_leader_left(told)
     told.cluster.put(KEY, value)
     told.cluster.another(2)
     told.cluster.run()
@@ -108,7 +108,7 @@ def test_the_journal_says_with_how_many_entries_a_term_begins() -> None:
 
 @pytest.mark.parametrize("commits", range(1, 12))
 def test_a_crash_in_the_middle_of_a_plan_loses_none_of_it(commits: int) -> None:
-    """One Decision per commit; whoever comes next goes on from the key."""
+    """One Decision per commit; the next controller continues from the key."""
     told = Told(partitions=8, settings=Settings(commit_decisions_max=1))
     told.submit({("t", p): [4, 5] if p % 2 else [2, 1, 3] for p in range(8)}, run=False)
     for _ in range(commits):

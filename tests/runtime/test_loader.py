@@ -90,7 +90,7 @@ def test_kafkas_move_of_a_partition_that_cannot_be_read_waits_for_it(shared_data
     assert cluster.get("/brokers/topics/orders")["adding_replicas"] == {}
 
 
-def test_a_move_is_taken_up_with_what_it_must_remember_and_everybody_is_told() -> None:
+def test_move_is_taken_up_with_its_state_and_all_brokers_hear_of_it() -> None:
     """R grows by T and I, whatever the topic key says; origin, start and deadline are the state key's."""
     memory = {"origin": [1, 2], "started_ms": 5, "deadline_ms": 2**50}
     key = {"version": 1, "partitions": {"0": [1, 2]}}
@@ -127,12 +127,12 @@ def test_a_topic_without_state_keys_is_finished() -> None:
 
 
 def test_members_of_the_isr_outside_r_join_r() -> None:
-    """Somebody else's writer left them there."""
+    """Another program left them there."""
     cluster = planted({TOPIC: {"version": 1, "partitions": {"0": [1, 2]}}, STATE: state(1, [1, 2, 3])})
     assert cluster.get(TOPIC)["partitions"] == {"0": [1, 2, 3]}
 
 
-def test_brokers_that_died_while_nobody_looked_are_dead_and_those_that_bounced_died_first() -> None:
+def test_brokers_that_died_unseen_are_dead_and_those_that_bounced_died_first() -> None:
     """The last admitted epoch stands in /kedge/brokers; one that cannot be read counts as another one."""
     for admitted in (b'{"broker_epoch":77}', b"{broken"):
         key = {"version": 1, "partitions": {"0": [1, 2, 9]}}
@@ -143,7 +143,7 @@ def test_brokers_that_died_while_nobody_looked_are_dead_and_those_that_bounced_d
         assert cluster.get("/kedge/brokers/1") == {"broker_epoch": cluster.epoch(1)}
 
 
-def test_intents_of_a_former_term_are_told_again_and_void_ones_dropped() -> None:
+def test_intents_of_a_former_term_are_sent_again_and_void_ones_dropped() -> None:
     """Void: its broker is a member of the partition again."""
     cluster = Cluster()
     cluster.join(1, 2, 3)

@@ -55,7 +55,7 @@ BROKEN_STATES: list[object] = [
 
 @pytest.mark.parametrize("value", BROKEN_STATES)
 def test_a_broken_state_key_stops_its_partition_only_until_it_is_mended(value: object) -> None:
-    """Nobody may lead what cannot be read: an election would lose what the isr said."""
+    """No leader may be elected for what cannot be read: an election would lose what the isr said."""
     key = {"version": 1, "partitions": {"0": [1, 2], "1": [1, 2]}}
     cluster = planted({TOPIC: key, STATE: value, f"{TOPIC}/partitions/1/state": state(1, [1, 2])})
     assert STATE in cluster.findings()["t-0"]

@@ -1,4 +1,4 @@
-"""Optional methods of a host: told when something happens, missed by nobody who has none."""
+"""Optional methods of a host: called when something happens, and not required."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def cluster_with(host: Brokers) -> Cluster:
     return cluster
 
 
-def test_changed_settings_are_told_with_all_that_the_topic_has() -> None:
+def test_changed_settings_are_published_with_all_that_the_topic_has() -> None:
     """Once, and not where the key was written with what it held."""
     cluster = cluster_with(Told())
     told(cluster)
@@ -62,8 +62,8 @@ def test_changed_settings_are_told_with_all_that_the_topic_has() -> None:
     assert told(cluster) == [("topics", "t", {})]
 
 
-def test_the_settings_that_a_topic_begins_with_are_told_and_that_it_has_none_once_it_is_gone() -> None:
-    """Also where somebody else put the topic; a topic without any, too: a former one of its name may have had some."""
+def test_first_settings_of_a_topic_are_published_and_their_end_with_it() -> None:
+    """Also where another client put the topic; a topic without any, too: a former one of its name may have had some."""
     cluster = cluster_with(Told())
     told(cluster)
     cluster.create("u", (1, 2), **{"retention.ms": "5"})
@@ -95,7 +95,7 @@ def test_the_quotas_of_a_broker_forget_the_lists_of_a_topic_that_is_deleted() ->
     assert [*seen, quotas.names_replicas] == [True, False]
 
 
-def test_who_is_active_is_told_to_the_active_one_and_to_stand_bys() -> None:
+def test_active_controller_is_known_to_itself_and_to_stand_bys() -> None:
     """With the epoch, once per change."""
     cluster = cluster_with(Told())
     assert leaders(told(cluster)) == [(1, 1)]
@@ -135,7 +135,7 @@ def test_a_term_begins_with_all_settings() -> None:
     ]
 
 
-def test_settings_of_a_broker_that_others_change_are_told() -> None:
+def test_settings_of_a_broker_that_others_change_are_published() -> None:
     """Once per change, and gone when the key is."""
     cluster = cluster_with(Told())
     told(cluster)
@@ -146,7 +146,7 @@ def test_settings_of_a_broker_that_others_change_are_told() -> None:
     assert told(cluster) == [("brokers", "2", {"a": "b"}), ("brokers", "2", {})]
 
 
-def test_a_notice_that_raises_hurts_nobody_and_the_next_one_comes() -> None:
+def test_raising_notice_affects_no_other_and_the_next_one_comes() -> None:
     """The topic's settings are taken in all the same."""
 
     class Raising(Told):
@@ -241,7 +241,7 @@ async def _coroutine(*_: object) -> None:
 @pytest.mark.parametrize("method", [5, _coroutine])
 @pytest.mark.parametrize("name", ["config_changed", "controller_changed", "partition_purged"])
 def test_a_method_that_cannot_be_called_is_refused_when_the_controller_is_made(name: str, method: object) -> None:
-    """TypeError, with its name; nobody would await a coroutine."""
+    """TypeError, with its name; a coroutine would never be awaited."""
     host = Brokers()
     setattr(host, name, method)
     with pytest.raises(TypeError, match=name):

@@ -51,7 +51,7 @@ def test_the_preferred_key_elects_and_goes() -> None:
 
 
 def test_the_preferred_key_is_read_at_takeover() -> None:
-    """It may have been put while nobody led."""
+    """It may have been put without a leader."""
     cluster = led_by_another()
     cluster.controllers.pop().close()
     cluster.put(PREFERRED, named(("t", 0)))
@@ -131,8 +131,8 @@ def test_an_empty_key_asks_for_nothing_and_goes() -> None:
     assert (cluster.has(PREFERRED), cluster.state()["leader"], cluster.findings()) == (False, 2, {})
 
 
-def test_a_key_that_is_put_anew_meanwhile_is_worked_off_for_what_it_says_then() -> None:
-    """The commit that would have removed it is in conflict; nothing that somebody asked for is lost."""
+def test_key_that_is_put_again_meanwhile_is_processed_with_its_new_value() -> None:
+    """The commit that would have removed it is in conflict; no request is lost."""
     cluster = led_by_another(settings=ONE_BY_ONE)
     cluster.create("u", (4, 5))
     cluster.leave(4)
@@ -147,7 +147,7 @@ def test_a_key_that_is_put_anew_meanwhile_is_worked_off_for_what_it_says_then() 
     assert (cluster.state("u")["leader"], cluster.has(PREFERRED)) == (4, False)
 
 
-def test_a_key_that_somebody_else_removed_meanwhile_is_done_with() -> None:
+def test_key_that_another_client_removed_meanwhile_is_done() -> None:
     """An old controller deletes it itself."""
     cluster = led_by_another(settings=ONE_BY_ONE)
     cluster.put(PREFERRED, named(("t", 0)))
@@ -221,8 +221,8 @@ def test_many_notifications_are_worked_off_by_few_commits() -> None:
     assert cluster.get(TOKEN_KEY)["seq"] - seq <= 5
 
 
-def test_notifications_that_were_put_while_nobody_led_are_read_at_takeover() -> None:
-    """They stand there until somebody deletes them."""
+def test_notifications_put_without_a_leader_are_read_at_takeover() -> None:
+    """They stand there until they are deleted."""
     cluster = cluster_of_three()
     cluster.controllers.pop().close()
     cluster.put(STATE, {**cluster.state(), "isr": [1, 3]})
@@ -236,7 +236,7 @@ def test_notifications_that_were_put_while_nobody_led_are_read_at_takeover() -> 
 
 
 def test_a_failed_log_directory_is_asked_about_and_its_replicas_count_as_offline() -> None:
-    """The broker is told all its partitions again, answers 56 for what is gone, and another one leads."""
+    """The broker gets all its partitions again, answers 56 for what is gone, and another one leads."""
     cluster = cluster_of_three()
     cluster.create("u", (1, 2))
     cluster.host.told.clear()
@@ -285,7 +285,7 @@ def test_what_is_worked_off_is_not_read_twice_for_a_second_hint() -> None:
 
 
 def test_a_key_below_a_notification_is_left_alone() -> None:
-    """It is nobody's notification, and has no number."""
+    """It is no notification, and has no number."""
     cluster = cluster_of_three()
     cluster.other.commit([Put(f"{keys.ISR_CHANGES}/x/y", b"{", ABSENT)], timeout_s=1)
     cluster.store.force_resync()

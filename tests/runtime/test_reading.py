@@ -10,7 +10,7 @@ _READS = ("get", "get_many", "get_columns", "children")
 
 
 @pytest.mark.parametrize("partitions", [1, 300])
-def test_a_topic_of_somebody_else_is_read_at_once_however_many_partitions_it_has(partitions: int) -> None:
+def test_foreign_topic_is_read_at_once_however_many_partitions_it_has(partitions: int) -> None:
     """One read for all its states, where there was one for each."""
     cluster = cluster_of_three()
     cluster.store.forget_calls()

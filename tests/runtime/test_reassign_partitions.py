@@ -75,7 +75,7 @@ def test_without_a_throttle_nothing_is_set_and_nothing_marked(throttle: int | No
 
 @pytest.mark.checklist(12, 13, 14, 31, 32, 34)
 def test_a_throttle_is_set_on_every_broker_involved_and_names_the_replicas_of_both_sides() -> None:
-    """Present replicas as leaders, added ones as followers; the marks name just whom the request does."""
+    """Present replicas as leaders, added ones as followers; the marks name the same as the request."""
     cluster = cluster_with({"t": [[1, 2]], "u": [[5]]})
     assert reassign(cluster, {T: [2, 3]}) == {T: None}
     assert topic_config(cluster) == {LEADER_LIST: "0:1,0:2", FOLLOWER_LIST: "0:3"}
@@ -364,7 +364,7 @@ def test_arguments_of_another_kind_raise_at_once(asked: Any) -> None:
 
 
 def test_a_topic_whose_settings_cannot_be_read_is_not_throttled() -> None:
-    """Nothing can be put beside what nobody can read; without a throttle it is moved."""
+    """Nothing can be put beside an unreadable value; without a throttle it is moved."""
     cluster = cluster_with()
     cluster.put(keys.topic_config("t"), b"{")
     cluster.run()
@@ -413,7 +413,7 @@ def test_a_request_of_many_steps_counts_as_running_until_its_last_one() -> None:
     assert marked(cluster) == (["t"], [1, 2, 3, 4, 5, 6])
 
 
-def test_whoever_waits_no_longer_does_not_stop_what_was_begun() -> None:
+def test_ended_wait_does_not_stop_what_was_started() -> None:
     """The request is answered with 7 and its move started all the same, throttle and all."""
     cluster = cluster_with({"t": [[1, 2, 3]]}, options={"commit_ops_max": 6})
     options = ReassignPartitionsOptions(throttle=RATE, timeout_s=0.5)
@@ -427,7 +427,7 @@ def test_whoever_waits_no_longer_does_not_stop_what_was_begun() -> None:
     assert broker_config(cluster, 6) == both(RATE)
 
 
-def test_somebody_elses_plan_that_comes_first_ends_the_request_and_leaves_no_throttle() -> None:
+def test_foreign_plan_that_comes_first_ends_the_request_and_leaves_no_throttle() -> None:
     """The legacy key is theirs; what was set already goes with their moves."""
     cluster = cluster_with({"t": [[1, 2, 3]], "u": [[1]]}, options={"commit_ops_max": 6})
     options = ReassignPartitionsOptions(throttle=RATE)

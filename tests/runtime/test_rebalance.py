@@ -88,7 +88,7 @@ def test_partitions_are_walked_over_once_per_interval_only(monkeypatch: pytest.M
 
 
 def test_a_loop_that_has_nothing_to_do_wakes_for_it() -> None:
-    """Whoever drives the loop is told when it is due."""
+    """The driver of the loop learns when it is due."""
     cluster = unbalanced(leader_imbalance_check_interval_seconds=1)
     term = cluster.controller._loop.term  # noqa: SLF001
     assert term is not None

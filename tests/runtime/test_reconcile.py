@@ -35,7 +35,7 @@ def test_the_death_of_many_partitions_is_worked_off_before_the_birth() -> None:
     assert cluster.get("/kedge/brokers/1") == {"broker_epoch": cluster.epoch(1)}
 
 
-def test_other_endpoints_of_a_living_broker_are_told_and_nobody_is_elected() -> None:
+def test_other_endpoints_of_a_live_broker_are_sent_without_an_election() -> None:
     """The same registration, rewritten by its own session."""
     cluster = cluster_of_three()
     before = cluster.state()
@@ -53,7 +53,7 @@ def test_other_endpoints_of_a_living_broker_are_told_and_nobody_is_elected() -> 
 
 
 def test_a_registration_that_becomes_unreadable_is_a_finding_and_its_broker_is_gone() -> None:
-    """What cannot be read cannot be told to anybody."""
+    """What cannot be read cannot be sent to a broker."""
     cluster = cluster_of_three()
     cluster.put("/brokers/ids/9", b"{")
     cluster.run()
@@ -63,7 +63,7 @@ def test_a_registration_that_becomes_unreadable_is_a_finding_and_its_broker_is_g
     assert cluster.findings() == {}
 
 
-def test_a_topic_that_somebody_else_creates_is_taken_over_whole() -> None:
+def test_topic_that_another_client_creates_is_taken_over_whole() -> None:
     """With its config, its state keys, and a topic id if it has none."""
     cluster = cluster_of_three()
     cluster.put("/config/topics/n", {"version": 1, "config": {"unclean.leader.election.enable": "true"}})

@@ -207,8 +207,8 @@ def test_a_key_that_was_there_before_its_topic_is_no_request_for_it() -> None:
     assert sorted(json.loads(made.keys()["/brokers/topics/new"])["partitions"]) == ["0", "1"]
 
 
-def test_a_key_that_somebody_writes_at_the_same_time_is_taken_in() -> None:
-    """Our commit meets it, and is decided anew after what it says: the earlier time counts."""
+def test_key_written_at_the_same_time_is_taken_in() -> None:
+    """Our commit meets it, and is decided again after what it says: the earlier time counts."""
     made = cluster()
     made.put(KEY, {"version": 1, "partitions": {"2": {"timestamp": 5, "immediate": False}}, "mine": 7})
     asked = ask(made, 1)
@@ -248,8 +248,8 @@ class Told(Brokers):
 
 
 @pytest.mark.checklist(219)
-def test_the_host_is_told_of_each_partition_that_is_gone() -> None:
-    """Once it is, and again by a controller that finds the key unfinished: it may be that nobody heard."""
+def test_host_hears_of_each_deleted_partition() -> None:
+    """Once it is, and again by a controller that finds the key unfinished: perhaps no broker heard of it."""
     made = Cluster(start=False)
     made.host = host = Told()
     made.another(1)

@@ -108,7 +108,7 @@ def test_a_broker_whose_session_was_lost_is_registered_again_under_a_new_epoch()
 
 
 def test_what_cannot_be_registered_again_is_a_finding_and_tried_on() -> None:
-    """Somebody else took the id meanwhile."""
+    """Another client took the id meanwhile."""
     cluster = Cluster()
     cluster.controller.register_broker(NINE)
     owner = cluster.other.get("/brokers/ids/9", timeout_s=1).owner  # type: ignore[union-attr]
@@ -158,7 +158,7 @@ def test_a_store_that_cannot_be_reached_registers_nothing() -> None:
         ({"leader_and_isr_version": "3"}, ValueError),
     ],
 )
-def test_a_registration_that_nobody_could_read_is_refused_at_once(said: dict[str, object], error: type) -> None:
+def test_unreadable_registration_is_refused_at_once(said: dict[str, object], error: type) -> None:
     """It would be a broker that never comes."""
     cluster = Cluster()
     before = cluster.keys()
@@ -209,7 +209,7 @@ def test_racks_count_once_every_broker_of_a_rolling_upgrade_tells_its_own() -> N
     assert [{racks[broker] for broker in replicas} for replicas in placed("whole")] == [{"a", "b", "c"}] * 6
 
 
-def test_after_close_nobody_is_registered() -> None:
+def test_no_broker_is_registered_after_close() -> None:
     """Neither through the controller nor through what is left of it."""
     own = registrar(MemoryServer())
     own.close()

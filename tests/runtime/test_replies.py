@@ -22,7 +22,7 @@ def _reply() -> Reply[int]:
     return Reply(_elsewhere)
 
 
-def test_whoever_waits_before_the_answer_gets_it() -> None:
+def test_waiter_from_before_the_answer_gets_it() -> None:
     """From threads that came before it was there, each its own copy of the one answer."""
     reply, heard, begun = _reply(), [], threading.Barrier(4)
     future = reply.future()
@@ -72,7 +72,7 @@ def test_wait_and_as_completed_take_them_together_with_others() -> None:
 
 
 def test_a_cancelled_one_stays_cancelled() -> None:
-    """The answer that comes too late is dropped, whoever gives it; whoever waits hears of the end at once."""
+    """The answer that comes too late of any thread is dropped; waiting callers learn of the end at once."""
     reply = _reply()
     future = reply.future()
     assert (future.cancel(), future.cancel()) == (True, True)
@@ -94,7 +94,7 @@ def test_an_answered_one_cannot_be_cancelled() -> None:
     assert future.result() == reply.outcome == 7
 
 
-def test_a_caller_that_sets_the_result_itself_hurts_nobody_else() -> None:
+def test_caller_that_sets_the_result_itself_affects_no_other() -> None:
     reply, others = _reply(), _reply()
     future, other = reply.future(), others.future()
     future.set_result(1)

@@ -1,4 +1,4 @@
-"""Who is told what of a partition, whatever stands of it: the ways that are written out for plain partitions say as the
+"""What each broker hears of a partition, in any state: the ways that are written out for plain partitions say as the
 rule does."""
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def told(builder: Builder, broker: Broker) -> tuple[LeaderAndIsrPartition, ...]:
 
 @settings(max_examples=400, deadline=None)
 @given(partitions(), st.sets(st.sampled_from(BROKERS)), st.none() | st.sets(st.sampled_from(BROKERS)))
-def test_who_is_told_of_a_partition_and_whether_its_log_is_new(
+def test_brokers_that_hear_of_a_partition_and_whether_its_log_is_new(
     p: Partition, intents: set[int], unheard: set[int] | None
 ) -> None:
-    """Each live member once; anew, who is not in I, or has heard nothing yet, and all of one that was just created."""
+    """Each live member once; again, one outside I or that heard nothing yet; all of a new one."""
     world = World()
     for broker_id in BROKERS[:-1]:
         world.plant_broker(broker_id)

@@ -74,13 +74,13 @@ def test_a_broker_that_came() -> None:
     hold(lambda c: c.join(7), lambda c: 7 in c.controller.describe().live_brokers, cluster)
 
 
-def test_a_topic_that_somebody_else_created() -> None:
+def test_topic_that_another_client_created() -> None:
     cluster = cluster_of_three()
     new = {"version": 1, "partitions": {"0": [2, 3]}}
     hold(lambda c: c.put(keys.topic("n"), new), lambda c: c.has(keys.state("n", 0)), cluster)
 
 
-def test_a_topic_key_that_somebody_else_removed() -> None:
+def test_topic_key_that_another_client_removed() -> None:
     """With its state key: it is not among the children any more, so it is found by what is known."""
     cluster = cluster_of_three()
 
@@ -91,7 +91,7 @@ def test_a_topic_key_that_somebody_else_removed() -> None:
     hold(change, lambda c: c.has(keys.topic("t")) and c.has(keys.state("t", 0)), cluster)
 
 
-def test_partitions_that_somebody_else_added() -> None:
+def test_partitions_that_another_client_added() -> None:
     cluster = cluster_of_three()
     more = {**cluster.get(keys.topic("t")), "partitions": {"0": [1, 2, 3], "1": [2, 3]}}
     hold(lambda c: c.put(keys.topic("t"), more), lambda c: c.has(keys.state("t", 1)), cluster)
@@ -165,12 +165,12 @@ def test_a_notification_of_a_lost_disk() -> None:
     hold(lambda c: c.put(path, event), lambda c: bool(c.host.to(3, LeaderAndIsrRequest)) and not c.has(path), cluster)
 
 
-def test_a_topic_that_somebody_wants_deleted() -> None:
+def test_topic_whose_deletion_is_requested() -> None:
     cluster = cluster_of_three()
     hold(lambda c: c.put(keys.delete_topic("t"), b""), lambda c: not c.has(keys.topic("t")), cluster)
 
 
-def test_partitions_that_somebody_wants_deleted() -> None:
+def test_partitions_whose_deletion_is_requested() -> None:
     cluster = cluster_of_three()
     cluster.create("u", (1, 2), (2, 3))
     path = keys.delete_partitions("u")
@@ -178,7 +178,7 @@ def test_partitions_that_somebody_wants_deleted() -> None:
     hold(lambda c: c.put(path, asked), lambda c: c.state("u", 1).get("status_code", 0) != 0, cluster)
 
 
-def test_a_leader_key_that_somebody_else_removed() -> None:
+def test_leader_key_that_another_client_removed() -> None:
     """Nothing is committed meanwhile, by which the loss would be learned: the controller stands for election again."""
     cluster = cluster_of_three()
     assert actives(cluster) == [1]
@@ -204,7 +204,7 @@ def test_a_leader_that_went_while_another_controller_stands_by() -> None:
 
 
 def test_every_prefix_that_a_controller_watches_is_among_these() -> None:
-    """A prefix that is watched anew needs a test of its own here."""
+    """A prefix that is watched again needs a test of its own here."""
     cluster = Cluster()
     cluster.run()
     cluster.store.force_resync()

@@ -31,7 +31,7 @@ from tests.runtime.test_notices import Told, told
 from tests.runtime.world import Cluster, cluster_of_three
 
 
-def test_all_settings_of_a_topic_are_replaced_and_the_change_is_told_in_the_same_commit() -> None:
+def test_all_settings_of_a_topic_are_replaced_and_published_in_the_same_commit() -> None:
     """Under the next number, as Kafka's brokers read it; settings that become none stay as an empty map."""
     cluster = cluster_of_three()
     commits = cluster.store.commits
@@ -44,7 +44,7 @@ def test_all_settings_of_a_topic_are_replaced_and_the_change_is_told_in_the_same
     assert changes(cluster) == {0: "topics/t", 1: "topics/t"}
 
 
-def test_the_host_is_told_of_what_was_altered() -> None:
+def test_host_hears_of_altered_configs() -> None:
     """Once per commit, with all that there is."""
     cluster = Cluster(start=False)
     cluster.host = Told()
@@ -58,7 +58,7 @@ def test_the_host_is_told_of_what_was_altered() -> None:
 
 
 def test_resources_of_one_request_share_a_commit_and_a_bad_one_hurts_no_other() -> None:
-    """Each is told under a number of its own."""
+    """Each is published under a number of its own."""
     cluster = cluster_of_three()
     commits = cluster.store.commits
     result = cluster.controller.admin.incremental_alter_configs(
@@ -91,7 +91,7 @@ def test_what_changes_nothing_or_is_only_checked_writes_nothing() -> None:
 
 @pytest.mark.checklist(163)
 def test_a_rate_that_is_deleted_is_unlimited_again() -> None:
-    """At once, by its default, and the host is told."""
+    """At once, by its default, and the host hears of it."""
     cluster = cluster_of_three()
     cluster.done(alter(cluster, BROKER, change(RATE, "1000")))
     cluster.done(alter(cluster, BROKER, change(RATE, op=OpType.DELETE)))
@@ -117,7 +117,7 @@ def test_settings_of_a_broker_outlive_it_and_the_controller() -> None:
 
 
 def test_appending_to_a_list_and_subtracting_from_it() -> None:
-    """In order, nothing twice; of a setting that nobody set the default is what is there."""
+    """In order, nothing twice; of an unset setting the default is what is there."""
     cluster = cluster_of_three()
     cluster.done(alter(cluster, TOPIC, change("cleanup.policy", "compact", OpType.APPEND)))
     cluster.done(alter(cluster, TOPIC, change(LIST, "0:1,0:2", OpType.APPEND)))

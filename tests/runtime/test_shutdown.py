@@ -24,7 +24,7 @@ T = TopicPartition("t", 0)
 
 
 def test_leaders_go_and_the_answer_names_what_is_still_led() -> None:
-    """Others lead what they can, and whoever is alone keeps its partition."""
+    """Others lead what they can, and an only replica keeps its partition."""
     cluster = cluster_of_three()
     cluster.create("alone", (1,))
     answer = cluster.done(cluster.controller.controlled_shutdown(1, cluster.epoch(1)))
@@ -50,7 +50,7 @@ def test_many_partitions_are_given_away_in_many_commits_before_the_answer() -> N
 
 
 def test_the_death_that_follows_writes_nothing_but_the_token() -> None:
-    """Nobody has to be elected any more."""
+    """No leader has to be elected any more."""
     cluster = cluster_of_three()
     cluster.done(cluster.controller.controlled_shutdown(1, cluster.epoch(1)))
     before = cluster.state()
@@ -59,7 +59,7 @@ def test_the_death_that_follows_writes_nothing_but_the_token() -> None:
 
 
 def test_a_partition_that_waits_for_its_key_is_waited_for() -> None:
-    """Somebody keeps writing the state key: the answer comes after the partition was decided."""
+    """Another client keeps writing the state key: the answer comes after the partition was decided."""
     cluster = cluster_of_three()
     future = cluster.controller.controlled_shutdown(1, cluster.epoch(1))
     for _ in range(6):
@@ -167,7 +167,7 @@ def test_arguments_that_are_no_ints_are_refused_in_the_caller(arguments: tuple[o
         cluster.controller.controlled_shutdown(*arguments)  # type: ignore[arg-type]
 
 
-def test_a_broker_that_is_described_anew_under_its_epoch_shuts_down_all_the_same() -> None:
+def test_broker_described_again_under_its_epoch_still_shuts_down() -> None:
     """Only a new epoch takes the call back."""
     cluster = Cluster()
     for broker_id in (1, 2, 3):

@@ -1,4 +1,4 @@
-"""A takeover that finds brokers registered anew: each bounce is a death, then a birth, and a partition that lost
+"""A takeover that finds brokers registered again: each bounce is a death, then a birth, and a partition that lost
 several brokers at once is decided once for all of them."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TOPICS = {"a": (1, 2, 3), "b": (2, 3, 1), "c": (3, 1)}
 
 
 def all_bounced(**more: object) -> Cluster:
-    """Nobody leads, and every broker registered anew since."""
+    """There is no controller, and every broker registered again since."""
     cluster = Cluster(**more)  # type: ignore[arg-type]
     cluster.join(*BROKERS)
     for topic, replicas in TOPICS.items():
@@ -38,14 +38,14 @@ def generation(cluster: Cluster, topic: str) -> int:
 
 
 def is_whole(cluster: Cluster) -> bool:
-    """Everybody is admitted as registered, and every partition is led by a live broker in sync."""
+    """Every broker is admitted as registered, and every partition is led by a live broker in sync."""
     admitted = all(cluster.get(keys.admitted(b)) == {"broker_epoch": cluster.epoch(b)} for b in cluster.sessions)
     states = [cluster.state(topic) for topic in TOPICS]
     return admitted and all(s["leader"] in cluster.sessions and s["leader"] in s["isr"] for s in states)
 
 
 def test_a_partition_changes_twice_where_all_its_brokers_bounced() -> None:
-    """Once for all the deaths, and once for the births: the first replica in sync leads, and nobody leaves the ISR."""
+    """Once for all deaths, once for the births: the first replica in sync leads, and no replica leaves the ISR."""
     cluster = all_bounced()
     before = {topic: (generation(cluster, topic), cluster.state(topic)["leader_epoch"]) for topic in TOPICS}
     cluster.another(2)
@@ -99,7 +99,7 @@ def test_a_live_follower_that_lags_hears_of_a_leader_that_bounced() -> None:
 
 
 class Contended(Counting):
-    """Somebody writes a key whenever this store is to commit it."""
+    """Another client writes a key whenever this store is to commit it."""
 
     def __init__(self, cluster: Cluster, key: str) -> None:
         super().__init__(MemoryStore(cluster.server), sleep=lambda s: cluster.clock.advance(s * 1000))
@@ -111,7 +111,7 @@ class Contended(Counting):
         return super().commit(ops, timeout_s=timeout_s)
 
 
-def test_a_key_that_somebody_rewrites_holds_up_the_births_of_its_own_brokers_only() -> None:
+def test_rewritten_key_holds_up_the_births_of_its_own_brokers_only() -> None:
     cluster = Cluster()
     cluster.join(1, 2, 3, 4)
     cluster.create("a", (1, 2))
@@ -154,7 +154,7 @@ def test_a_live_broker_in_sync_leads_before_those_that_bounced() -> None:
 
 
 def test_a_broker_that_goes_while_its_bounce_is_worked_off_dies_again() -> None:
-    """Whenever it goes: nobody who is gone leads in the end."""
+    """Whenever it goes: no lost broker leads in the end."""
     for polls in range(1, 12):
         cluster = all_bounced(settings=Settings(commit_decisions_max=1))
         taking_over = cluster.another(2)
@@ -165,7 +165,7 @@ def test_a_broker_that_goes_while_its_bounce_is_worked_off_dies_again() -> None:
         assert is_whole(cluster), polls
 
 
-def test_a_takeover_that_ends_midway_is_begun_anew() -> None:
+def test_takeover_that_ends_midway_is_started_again() -> None:
     """Wherever it ends, the next controller works the same deaths off, and no leader epoch goes back."""
     for polls in range(1, 12):
         cluster = all_bounced(settings=Settings(commit_decisions_max=1))

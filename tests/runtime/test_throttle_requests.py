@@ -220,7 +220,7 @@ def test_bad_partitions_and_brokers_have_errors_and_the_good_ones_are_set() -> N
     assert topic_config(cluster, "t") == {}
 
 
-# --- what an operator had, and what he does meanwhile
+# --- what an operator had, and what the operator does meanwhile
 
 
 @SMALL
@@ -244,7 +244,7 @@ def test_what_an_operator_had_set_is_given_back_and_what_is_not_listed_is_not_to
 
 
 def test_what_an_operator_changes_meanwhile_is_left_alone() -> None:
-    """A rate that he sets or deletes; of a list only our elements go."""
+    """A rate that the operator sets or deletes; of a list only our elements go."""
     cluster = small(10_000)
     assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
     set_by_hand(cluster, keys.broker_config("1"), leader_replication_throttled_rate="777")
@@ -283,7 +283,7 @@ def test_what_an_operator_sets_after_it_was_marked_and_before_it_is_set_comes_ba
 
 
 @pytest.mark.checklist(57)
-def test_throttles_are_settings_that_others_read_and_are_told_of() -> None:
+def test_throttles_are_settings_that_others_read_and_hear_of() -> None:
     """Each with a notification below /config/changes, set and removed."""
     cluster = small(10_000)
     assert alter_rates(cluster, {1: 5_000}) == {1: None}
@@ -294,7 +294,7 @@ def test_throttles_are_settings_that_others_read_and_are_told_of() -> None:
 
 
 def test_settings_that_cannot_be_read_stay_marked_until_they_can() -> None:
-    """Nobody knows what would be given back; the rest goes."""
+    """What would be restored is unknown; the rest is removed."""
     cluster = small(10_000)
     assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
     cluster.put(keys.broker_config("4"), b"{")

@@ -1,4 +1,4 @@
-"""Marks of throttles that a takeover finds: by whom they were written, and what can be read of them."""
+"""Marks of throttles that a takeover finds: which version wrote them, and what can be read of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.runtime.world import Cluster
 
 @pytest.mark.checklist(43)
 def test_while_a_move_runs_a_takeover_touches_no_throttle() -> None:
-    """It is told of in the first line of the term, and goes when the move has ended."""
+    """It is reported in the first line of the term, and goes when the move has ended."""
     cluster = cluster_with()
     assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
     before = cluster.keys("/config")
@@ -51,7 +51,7 @@ def test_where_nothing_runs_a_takeover_takes_back_what_is_marked() -> None:
 
 @pytest.mark.parametrize("is_running", [True, False])
 def test_the_other_names_of_the_keys_are_honoured_and_cleaned(is_running: bool) -> None:
-    """Of somebody who knows no `previous`: all throttles of who is listed go, of both families, and no other."""
+    """From a version without `previous`: all throttles of the listed ones go, of both families, and no other."""
     cluster = cluster_with({"t": [[1, 2, 3]], "u": [[1]]})
     cluster.put(keys.OLD_REPLICAS_REMOVAL, {"version": 1, "topics": ["t", "gone"]})
     cluster.put(keys.OLD_RATES_REMOVAL, {"version": 1, "brokers": [1]})
@@ -75,7 +75,7 @@ def test_the_other_names_of_the_keys_are_honoured_and_cleaned(is_running: bool) 
 
 
 def test_the_first_mark_of_ours_takes_in_what_the_other_name_says() -> None:
-    """What an operator sets from then on is his."""
+    """What an operator sets from then on is the operator's."""
     cluster = cluster_with()
     cluster.done(cluster.move([4, 5, 6]))
     cluster.put(keys.OLD_RATES_REMOVAL, {"version": 1, "brokers": [1, 2]})
@@ -136,7 +136,7 @@ def test_unknown_fields_of_a_mark_survive() -> None:
     assert (mark["version"], mark["why"], mark["previous"]["1"][LEADER_RATE]["by"]) == (2, 1, "x")
 
 
-def test_a_mark_that_somebody_else_wrote_or_removed_meanwhile_is_written_over() -> None:
+def test_mark_that_another_client_wrote_or_removed_is_written_over() -> None:
     """What is known of it is what we wrote; the throttles go all the same."""
     cluster = cluster_with()
     assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
@@ -178,7 +178,7 @@ def test_a_move_that_begins_in_the_middle_of_a_removal_keeps_what_is_left_until_
 
 
 def test_a_topic_that_a_takeover_cannot_read_stays_marked_until_it_can() -> None:
-    """Its settings are there, and nobody knows of them."""
+    """Its settings are there, and no broker has heard of them."""
     cluster = cluster_with({"t": [[1, 2, 3]], "u": [[1]]})
     assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
     cluster.controllers.pop().close()

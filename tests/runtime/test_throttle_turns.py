@@ -39,7 +39,7 @@ U = TopicPartition("u", 0)
 
 
 def removing() -> tuple[Cluster, Meddling]:
-    """A removal that waits for the settings of topic t, which somebody else keeps writing."""
+    """A removal that waits for the settings of topic t, which another client keeps writing."""
     cluster, store = meddled(keys.topic_config("t"), 0, settings=Settings(commit_decisions_max=1))
     lists = cluster.controller.admin.alter_interbroker_throttled_replicas({T: ThrottledReplicas([1], [2])})
     assert cluster.error(lists[T]) is None
@@ -65,7 +65,7 @@ def test_a_move_that_begins_and_ends_while_throttles_are_removed_loses_none_of_t
     nothing_left(cluster)
 
 
-def test_a_topic_that_is_deleted_while_a_request_is_carried_out_ends_nobody_elses_move() -> None:
+def test_topic_deleted_during_a_request_ends_no_other_move() -> None:
     """Its move is passed over with it; what was marked of it goes."""
     cluster, store = meddled(keys.topic_config("t"), 3, options={"commit_ops_max": 10})
     options = ReassignPartitionsOptions(throttle=5_000)
@@ -83,7 +83,7 @@ def test_a_topic_that_is_deleted_while_a_request_is_carried_out_ends_nobody_else
     nothing_left(cluster)
 
 
-def test_settings_that_somebody_breaks_while_a_request_is_carried_out_are_not_written_over() -> None:
+def test_settings_broken_during_a_request_are_not_written_over() -> None:
     """The request is given up, and nothing moves; what it marked goes once they can be read."""
     cluster = cluster_with(options={"commit_ops_max": 10}, settings=Settings(commit_decisions_max=1))
     asked = cluster.controller.admin.reassign_partitions({T: [4, 5, 6]}, ReassignPartitionsOptions(throttle=5_000))

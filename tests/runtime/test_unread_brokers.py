@@ -64,7 +64,7 @@ def test_a_broker_that_cannot_be_called_is_not_elected_and_stays_in_the_isr() ->
     assert (cluster.state("t", 1)["leader"], cluster.state("t", 1)["isr"]) == (2, [2, 3])
 
 
-def test_nobody_outside_the_isr_is_elected_while_such_a_broker_is_in_it() -> None:
+def test_only_isr_members_are_elected_while_such_a_broker_is_in_the_isr() -> None:
     """Though unclean election is allowed: it has all records, and is there."""
     cluster = GuardedCluster(1, 2, 3)
     cluster.create("t", (1, 3, 2), **UNCLEAN)
@@ -87,7 +87,7 @@ def test_its_death_is_worked_off_once_its_name_is_gone() -> None:
 
 
 def test_it_is_live_again_once_its_registration_can_be_read() -> None:
-    """Under the epoch that was admitted it never died: its leader epoch is the same, and it is told all."""
+    """Under the epoch that was admitted it never died: its leader epoch is the same, and it gets all."""
     cluster = taken_over()
     before = cluster.state()
     cluster.host.told.clear()

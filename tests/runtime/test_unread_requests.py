@@ -73,7 +73,7 @@ def test_what_is_known_stays_in_force_when_its_key_may_not_be_read_any_more(key:
     assert cluster.controller.describe().controller_epoch == epoch
 
 
-def test_a_state_that_somebody_wrote_and_forbade_holds_up_its_own_partition_alone() -> None:
+def test_rewritten_and_forbidden_state_holds_up_its_own_partition_alone() -> None:
     """Where it stands is not known: it is not written before it can be read."""
     cluster = with_topic()
     theirs = cluster.value(STATE).replace(b'"isr":[3,1,2]', b'"isr":[3,1]')
@@ -144,7 +144,7 @@ def conflicts(sink: MemorySink) -> list[str]:
     return [row["detail"]["key"] for row in rows if row["event"] == "Conflict"]
 
 
-def test_a_topic_that_somebody_wrote_and_forbade_is_not_written() -> None:
+def test_topic_written_and_forbidden_by_another_client_is_not_written() -> None:
     """Its partitions go on; what stands there is looked at once it can be read."""
     sink = MemorySink()
     cluster = with_topic(journal=Journal(sink))

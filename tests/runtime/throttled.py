@@ -75,7 +75,7 @@ def nobody(cluster: Cluster) -> Admin:
 
 
 def set_by_hand(cluster: Cluster, key: str, **configs: str) -> None:
-    """Somebody else sets all that is set at `key`."""
+    """Another client sets all that is set at `key`."""
     cluster.put(key, {"version": 1, "config": {name.replace("_", "."): value for name, value in configs.items()}})
     cluster.run()
 

@@ -1,5 +1,5 @@
 """A cluster for tests: the real controller over the real memory store, a clock moved by hand, a host that does what it
-is told."""
+is sent."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class HandClock:
 
 
 class Brokers:
-    """A host that remembers what it was told. `answer` may be replaced by what it is to say, or raise."""
+    """A host that records its calls. `answer` may be replaced by what it is to return, or raise."""
 
     def __init__(self) -> None:
         self.told: list[Request] = []
@@ -88,7 +88,7 @@ class Cluster:
     def __init__(self, *, options: Mapping[str, Any] | None = None, start: bool = True, **controller: Any) -> None:
         self.clock = HandClock()
         self.server = MemoryServer(clock=self.clock.monotonic_s, **(options or {}))
-        self.other = MemoryStore(self.server)  # somebody else
+        self.other = MemoryStore(self.server)  # another client
         self.sessions: dict[int, MemoryStore] = {}
         self.host = Brokers()
         self.store = Counting(MemoryStore(self.server), sleep=lambda s: self.clock.advance(s * 1000))
@@ -161,7 +161,7 @@ class Cluster:
     # --- the store
 
     def put(self, key: str, value: object) -> None:
-        """Somebody else writes a key, whatever stands there; a living session's own goes first."""
+        """Another client writes a key, whatever stands there; a living session's own goes first."""
         entry = self.other.get(key, timeout_s=1)
         if entry is not None and entry.owner is not None:
             self.delete(key)

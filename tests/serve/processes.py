@@ -66,7 +66,7 @@ class Running:
 
 @contextmanager
 def running(*arguments: str, may_say: str = NOTHING) -> Iterator[Running]:
-    """At the end it is told to end, and has to, where nobody killed it; each line that it said matches `may_say`."""
+    """At the end it gets SIGTERM, and has to end, unless it was killed; each line that it said matches `may_say`."""
     process = begun("--json", "--listen", "127.0.0.1:0", "--status", "127.0.0.1:0", *arguments)
     assert process.stdout is not None
     assert process.stderr is not None
@@ -97,7 +97,7 @@ def serving(*arguments: str, may_say: str = NOTHING) -> Iterator[dict[str, Any]]
 
 
 def refuses_orders(place: str) -> None:
-    """Whoever is no gateway, and tells the broker there of a partition, is hung up on, and was offered nothing else."""
+    """A client that is no gateway and sends the broker a partition is disconnected, and was offered nothing else."""
     host, _, port = place.rpartition(":")
     state = {"partition_index": -5, "leader": 1, "leader_epoch": 0, "isr": [1], "partition_epoch": 0, "replicas": [1]}
     topic = {"topic_name": "t", "topic_id": UUID(int=5), "partition_states": [{**state, "is_new": True}]}

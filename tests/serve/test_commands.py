@@ -97,7 +97,7 @@ def throttles(servers: str, topic: str) -> dict[str, dict[str, str | None]]:
 def test_a_throttle_is_set_by_new_configs_changed_and_gone_at_the_end(
     run: Callable[..., Result], servers: str, tmp_path: Path
 ) -> None:
-    """Nobody has to verify, so nobody is told to. The lag of a replica that is being added shrinks while it copies."""
+    """No --verify is needed, so none is suggested. The lag of a replica that is being added shrinks while it copies."""
     name = filled(run, servers, "throttled", "1:2")
     file = plan(tmp_path, name, [2, 3])
     done = run("reassign-partitions", "--execute", FILE, file, "--throttle", 5000)
@@ -141,7 +141,7 @@ def test_all_moves_are_cancelled_and_their_throttles_go(
 
 @pytest.mark.checklist(221, 222, 223, 224)
 def test_a_topic_gets_fewer_partitions_later_or_at_once(run: Callable[..., Result]) -> None:
-    """What is done at once is asked for first, and nobody answers here."""
+    """What is done at once is requested first, and no server answers here."""
     name = created(run, "shrunk", "1:2,2:3,3:1")
     fewer = ("topics", "--alter", "--topic", name, "--partitions", 2)
     done = run(*fewer)
@@ -250,7 +250,7 @@ def test_a_setting_that_is_described_and_cannot_be_changed_is_said_to_be_read_on
     ids=" ".join,
 )
 def test_a_stdout_that_cannot_be_written_is_one_line(servers: str, arguments: tuple[str, ...]) -> None:
-    """As of every other command; where nobody reads any more, there is nothing to say."""
+    """As of every other command; where the reader is gone, there is nothing to say."""
 
     def ended(stdout: Any, name: str) -> tuple[int, str]:
         words = [argument.format(name=name) for argument in arguments]

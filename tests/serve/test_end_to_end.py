@@ -21,7 +21,7 @@ MOVES: tuple[Sequence[int], ...] = ((4, 5, 1), (2, 3, 4), (5, 1, 2), (3, 4, 5), 
 
 @attrs.define
 class Writer:
-    """Writes numbers into each partition with acks=all, without a pause, until it is told to stop."""
+    """Writes numbers into each partition with acks=all, without a pause, until it is stopped."""
 
     producer: kafka.KafkaProducer
     partitions: int

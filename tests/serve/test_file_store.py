@@ -1,4 +1,4 @@
-"""`kedge serve` on a file: nobody else writes it meanwhile, and what it holds outlives signals."""
+"""`kedge serve` on a file: no other program writes it meanwhile, and what it holds outlives signals."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_a_page_is_given_to_who_names_no_host_or_this_machine(pages: Pages) -> N
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:8480", "localhost.evil.example", "", "[::1", "127.0.0.1.x"]
 )
-def test_a_page_is_not_given_under_the_name_of_somebody_else(pages: Pages, host: str) -> None:
+def test_page_is_not_served_under_a_foreign_host_name(pages: Pages, host: str) -> None:
     """Whose page in the same browser could read it, when the name leads here from then on."""
     status, body = asked(pages, host)
     assert status == 421

@@ -32,7 +32,7 @@ def get(url: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.timing("kafka-python and brokers in other processes give up by timeouts of their own.")
-def test_it_says_where_what_listens_and_ends_when_it_is_told(number: signal.Signals) -> None:
+def test_it_prints_what_listens_where_and_ends_by_a_signal(number: signal.Signals) -> None:
     process = begun("--listen", "127.0.0.1:0", "--status", "127.0.0.1:0", "--racks", "a,b", "--brokers", "2")
     assert process.stdout is not None
     lines: list[str] = []
@@ -92,7 +92,7 @@ def test_who_listens_at_every_address_tells_clients_the_host_that_they_call() ->
 
 
 @pytest.mark.slow
-def test_nobody_may_order_brokers_of_a_process_that_shares_no_store() -> None:
+def test_brokers_of_a_process_without_the_store_take_no_orders() -> None:
     """What cannot be a partition comes nowhere near a broker, and producers go on."""
     with serving("--topic", "orders") as at:
         refuses_orders(at["brokers"]["1"])
@@ -122,7 +122,7 @@ def test_clients_log_in_and_do_what_they_may(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_wrong_login_is_told_on_the_status_page_and_on_stderr(tmp_path: Path) -> None:
+def test_wrong_login_is_reported_on_the_status_page_and_on_stderr(tmp_path: Path) -> None:
     users = tmp_path / "users.json"
     users.write_text(json.dumps({"version": 1, "users": {"root": salted("secret")}}))
     with serving("--users", str(users), may_say="a login as 'root' from 127.0.0.1 is refused: .*") as at:

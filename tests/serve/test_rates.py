@@ -79,7 +79,7 @@ def test_a_larger_copy_than_the_leaders_counts_as_complete() -> None:
     assert (rates.copy("a", SIZE).copied, rates.copy("a", SIZE).left) == (SIZE, 0)
 
 
-def test_shrinking_is_no_negative_growth() -> None:
+def test_smaller_log_is_no_negative_growth() -> None:
     """A truncated copy begins to grow from its new size."""
     rates: Rates[str] = Rates()
     read(rates, (0, 100_000), (1_000, 0), (2_000, 10_000))

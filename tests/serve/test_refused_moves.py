@@ -1,4 +1,4 @@
-"""What a server refuses of a plan is told partition by partition, and the rest is done."""
+"""What a server refuses of a plan is printed partition by partition, and the rest is done."""
 
 from __future__ import annotations
 

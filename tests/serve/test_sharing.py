@@ -33,7 +33,7 @@ RACKS: Final = ("--racks", "a,b,c")
 
 @pytest.fixture
 def store(tmp_path: Path) -> tuple[str, str]:
-    """The option that names it. So long nobody leads when the active one was killed."""
+    """The option that names it. So long there is no controller when the active one was killed."""
     return "--store", f"{etcd_url(tmp_path)}&session_timeout=5"
 
 
@@ -85,7 +85,7 @@ def test_clients_may_begin_at_either(leading: Running, standing_by: Running) -> 
         assert controller_id in ours
         assert sorted(leaders.values()) == [1, 2, 3]
     assert [produced(leading, "orders"), produced(standing_by, "orders")] == [0, 1]
-    refuses_orders(ours[1])  # of whoever is no controller on this store
+    refuses_orders(ours[1])  # of a client that is no controller on this store
     with closing(kafka.KafkaAdminClient(bootstrap_servers=standing_by.at["bootstrap"])) as admin:
         admin.create_topics([NewTopic("bills", 2, 2)], timeout_ms=30_000)
         assert "bills" in admin.list_topics()
@@ -170,7 +170,7 @@ def test_who_stands_by_takes_over_and_producers_go_on(leading: Running, standing
 
 
 def test_with_the_process_of_the_brokers_they_go_and_come_back(store: tuple[str, str]) -> None:
-    """It led; the other one leads from then on, also when it is back. It may tell whom it does not reach meanwhile."""
+    """It led; the other one leads from then on. It may report the brokers that it does not reach."""
     victim = running(*store, "--node-id", "102", "--topic", "orders:1:3")
     with victim as killed, running(*store, *NONE, may_say=NOT_REACHED) as survivor:
         assert [killed.is_active, survivor.is_active] == [True, False]

@@ -57,7 +57,7 @@ def orders(records: int = 1_000, **options: Any) -> Rig:
 
 
 def by_another(rig: Rig, write: Callable[[], object], *, is_led: bool) -> None:
-    """Somebody else writes: while a controller leads, or while none runs, so that a takeover finds it."""
+    """Another client writes: while a controller leads, or while none runs, so that a takeover finds it."""
     if not is_led:
         for node in rig.nodes:
             rig.mishaps.kill_controller(node)

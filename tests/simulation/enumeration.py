@@ -24,7 +24,7 @@ LOSSES: Final[dict[str, tuple[Fault, ...]]] = {
 BATCHES: Final = (Settings(), Settings(commit_decisions_max=1))
 """Decisions in one commit as they come, and each in a commit of its own: there are more points to crash at then."""
 SESSION_MS: Final = 200
-"""Of controllers that die again and again: whoever takes over waits for it each time, and nothing else happens then."""
+"""Of controllers that die again and again: each next one waits for it each time, and nothing else happens then."""
 CRASHES: Final = ("before it is sent", "applied, reply lost", "acknowledged, nothing sent", "half of the sends")
 
 
@@ -94,7 +94,7 @@ def crash_at(rig: Rig, node: Node, nth: int, crash: str, *, expires: bool = Fals
 
 
 def until_so(rig: Rig, is_so: Callable[[], bool], ask: Callable[[], object]) -> None:
-    """Ask, and ask again, until it is so: whoever is asked may die before the answer."""
+    """Ask, and ask again, until it is so: the active controller may die before the answer."""
     for _ in range(40):
         if is_so():
             return

@@ -42,13 +42,13 @@ def big(**options: Any) -> Rig:
 
 
 def moving(rig: Rig, *target: int) -> None:
-    """`orders-0` moves, and somebody of the target has begun to copy."""
+    """`orders-0` moves, and a target has begun to copy."""
     rig.reassign({ORDERS: target})
     rig.until(lambda: any(rig.brokers[b].log(ORDERS) for b in target if b not in BEFORE), what="copying has begun")
 
 
 def written(rig: Rig, records_per_s: int) -> None:
-    """Somebody writes for 5 s, and stops."""
+    """A producer writes for 5 s, and stops."""
     writer = rig.write([ORDERS], records_per_s)
     rig.run(5_000)
     writer.stop()

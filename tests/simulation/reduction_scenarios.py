@@ -99,7 +99,7 @@ def deletion_during_a_reduction(rig: Rig) -> None:
 
 
 def _ask(rig: Rig, total: int, *, immediate: bool) -> None:
-    """Ask until it is written down: whoever is asked may die before the answer."""
+    """Ask until it is written down: the active controller may die before the answer."""
 
     def is_so() -> bool:
         return "orders" in rig.committed.reducing or count(rig) == total

@@ -1,4 +1,4 @@
-"""A throttled request whose controller dies, and which nobody asks again: it ended, or it never was."""
+"""A throttled request whose controller dies, and which is not repeated: it ended, or it never was."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from controller.model.values import Settings
 from controller.rig import Rig
-from controller.rig.throttle_marks import configs, is_marked, set_by_hand
+from controller.rig.outside import configs, is_marked, set_by_hand
 from tests.simulation.clusters import AFTER, BEFORE, ORDERS, leading, orders, running, settle
 from tests.simulation.enumeration import CRASHES, SESSION_MS, crash_at
 from tests.simulation.throttle_scenarios import LEADER_LIST, LEADER_RATE, OPTIONS
@@ -52,8 +52,8 @@ def _outcome(nth: int, crash: str) -> str:
 @pytest.mark.slow
 @pytest.mark.checklist(36, 37, 38, 39)
 @pytest.mark.parametrize("crash", CRASHES[:3])
-def test_a_request_that_nobody_asks_again_is_undone_before_the_move_began_and_ends_after(crash: str) -> None:
-    """No move starts by itself, no mark stays, and what the operator had is his again."""
+def test_request_that_is_not_repeated_is_undone_before_the_move_and_ends_after(crash: str) -> None:
+    """No move starts by itself, no mark stays, and the values of the operator are back."""
     outcomes: list[str] = []
     while not outcomes or outcomes[-1] != "not reached":
         outcomes.append(_outcome(len(outcomes) + 1, crash))

@@ -26,7 +26,7 @@ from tests.simulation.enumeration import CRASHES, LOSSES, Scenario, crashed, los
 
 
 def ask_for_deletion(rig: Rig, name: str = "orders") -> None:
-    """Somebody else writes the key."""
+    """Another client writes the key."""
     other = MemoryStore(rig.server)
     other.commit([Put(keys.delete_topic(name), b"", ABSENT)], timeout_s=1)
     other.close()
@@ -56,8 +56,8 @@ def test_a_deleted_topic_leaves_nothing_and_its_name_is_free_again_with_a_new_id
     assert rig.partition(ORDERS).leader_epoch == 0
 
 
-def test_metadata_says_that_nobody_leads_before_any_log_is_deleted() -> None:
-    """Clients turn away first: leader -2 reaches every broker, and each that deletes before it is told to."""
+def test_metadata_without_leader_is_sent_before_any_log_is_deleted() -> None:
+    """Clients turn away first: leader -2 reaches every broker, and each that deletes before it has the order."""
     rig = orders()
     rig.delete_topic("orders")
     leaderless = {
@@ -73,7 +73,7 @@ def test_metadata_says_that_nobody_leads_before_any_log_is_deleted() -> None:
 
 
 def test_what_others_write_to_the_state_of_a_stopped_partition_is_left_there() -> None:
-    """It is broken and mended by hand while a broker is waited for; whoever comes meanwhile is told what is decided."""
+    """Broken and mended by hand while a broker is waited for; a broker that joins meanwhile gets what is decided."""
     rig = orders()
     rig.mishaps.kill_broker(3)
     rig.delete_topic("orders", wait=False)
@@ -92,7 +92,7 @@ def test_what_others_write_to_the_state_of_a_stopped_partition_is_left_there() -
 
 @pytest.mark.checklist(122)
 def test_a_move_is_cancelled_before_any_of_its_replicas_is_deleted() -> None:
-    """In the journal, and in what brokers are told; the listing shows nothing of it once it is cancelled."""
+    """In the journal, and in requests to brokers; the listing shows nothing of it once it is cancelled."""
     told = Told()
     rig = told.rig
     rig.create_topic("orders", replicas=[list(BEFORE)], records=100)
@@ -177,7 +177,7 @@ def test_forgetting_a_broker_ends_the_wait_for_it() -> None:
 
 
 def test_a_broker_whose_disk_is_gone_is_waited_for() -> None:
-    """Nobody knows what is on it; once it was replaced and the broker restarted, the deletion goes on."""
+    """Its content is unknown; once it was replaced and the broker restarted, the deletion goes on."""
     rig = orders()
     rig.mishaps.lose_disk(3, ORDERS)
     rig.run(200)
@@ -227,7 +227,7 @@ def test_with_deletion_disabled_a_request_is_refused_and_the_key_of_others_remov
     assert rig.partition(ORDERS).leader in BEFORE
 
 
-def test_a_key_that_somebody_removes_meanwhile_is_written_again() -> None:
+def test_key_that_another_client_removes_meanwhile_is_written_again() -> None:
     """What was begun cannot be undone: half of the logs may be gone."""
     rig = orders()
     rig.mishaps.kill_broker(3)
@@ -244,7 +244,7 @@ def test_a_key_that_somebody_removes_meanwhile_is_written_again() -> None:
 
 
 def test_two_requests_at_once_and_a_tool_beside_them_are_one_deletion() -> None:
-    """The key is written once; whoever comes second finds it."""
+    """The key is written once; the second controller finds it."""
     rig = orders()
     admin = rig.admin
     futures = [admin.delete_topics(["orders"]).all() for _ in range(2)]
@@ -268,7 +268,7 @@ def test_many_partitions_go_in_chunks_that_fit_the_store() -> None:
 
 
 def _ask(rig: Rig) -> None:
-    """Ask until it is written down: whoever is asked may die before the answer."""
+    """Ask until it is written down: the active controller may die before the answer."""
 
     def is_so() -> bool:
         return "orders" not in rig.committed.topics or "orders" in rig.committed.deleting

@@ -59,7 +59,7 @@ def broker_death(rig: Rig) -> None:
     rig.mishaps.restart_broker(1)
 
 
-def _led_anew(rig: Rig) -> None:
+def _led_again(rig: Rig) -> None:
     """Under a later epoch than that of the creation, by a member of the isr, with all of them in it."""
     partition = rig.partition(ORDERS)
     assert partition.leader_epoch > 0
@@ -70,8 +70,8 @@ def _led_anew(rig: Rig) -> None:
 SCENARIOS: tuple[tuple[Scenario, Scenario], ...] = (
     (topic_creation, _created),
     (expansion, _expanded),
-    (broker_bounce, _led_anew),
-    (broker_death, _led_anew),
+    (broker_bounce, _led_again),
+    (broker_death, _led_again),
 )
 
 

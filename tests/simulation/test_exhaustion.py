@@ -90,7 +90,7 @@ BROKEN: tuple[Broken, ...] = (
     (mutants.completes_early, ["move"], [], "invariant [34]"),
     (mutants.forgets_intents, ["move"], [], "invariant 7"),
     (mutants.keeps_the_leader_epoch, [], ["die"], "invariant 5"),
-    (mutants.tells_nobody_after_a_takeover, ["move"], ["kill"], "when healed: .*not within"),
+    (mutants.sends_nothing_after_a_takeover, ["move"], ["kill"], "when healed: .*not within"),
     (mutants.forgets_what_failed, ["move"], ["callback-lost"], "when healed: .*not within"),
     (believes_in_lost_commits, ["move"], ["commit-lost"], "invariant 7"),
 )
@@ -114,7 +114,7 @@ def test_a_broken_controller_is_found_with_a_path_that_replays(
     assert "BROKEN" in capsys.readouterr().out
 
 
-def test_a_path_that_holds_is_told_as_a_timeline(capsys: pytest.CaptureFixture[str]) -> None:
+def test_path_that_holds_is_printed_as_a_timeline(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["exhaust", "--path", ",".join(MOVED)]) == 0
     told = capsys.readouterr().out
     assert "happens        fetch-3" in told
@@ -192,7 +192,7 @@ def _with_another_isr_in_the_cache(world: SmallWorld) -> None:
     state.put_row(0, state.rows[0], state.rows[0].but(isr=(1,)))
 
 
-def _with_a_key_that_nobody_knows(world: SmallWorld) -> None:
+def _with_an_unknown_key(world: SmallWorld) -> None:
     world.rig.server.table.rows["/somewhere"] = (b"{}", 99, 0, 99, None)
 
 
@@ -239,7 +239,7 @@ def _with_less_to_go_wrong(world: SmallWorld) -> None:
     [
         _with_another_leader,
         _with_another_isr_in_the_cache,
-        _with_a_key_that_nobody_knows,
+        _with_an_unknown_key,
         _with_a_write_that_was_not_heard_of,
         _with_a_request_that_waits,
         _with_a_record_more,

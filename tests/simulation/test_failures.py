@@ -154,7 +154,7 @@ def test_an_intent_is_void_when_its_broker_is_a_target_again() -> None:
     rig.mishaps.kill_broker(3, at_once=False)
     rig.wait.until_replicas({ORDERS: [1, 2, 4]})
     rig.mishaps.restart_broker(3)
-    rig.network.slow(3, 20)  # registered, and not told to delete so far
+    rig.network.slow(3, 20)  # registered, and without an order to delete so far
     rig.reassign({ORDERS: [1, 2, 3]})
     rig.wait.until_replicas({ORDERS: [1, 2, 3]})
     settle(rig)
@@ -170,7 +170,7 @@ def test_a_bounce_hides_nothing() -> None:
     assert rig.brokers[1].epoch == rig.requests(LeaderAndIsrRequest, broker=1)[-1].request.broker_epoch
 
 
-def test_a_bounce_while_nobody_leads_hides_nothing() -> None:
+def test_bounce_without_controller_hides_nothing() -> None:
     rig = orders()
     for node in rig.nodes:
         rig.mishaps.kill_controller(node)
@@ -193,7 +193,7 @@ def test_a_lost_disk_is_an_offline_replica_and_not_an_empty_one() -> None:
     rig.check_end()
 
 
-def test_a_slow_broker_holds_up_nobody_else() -> None:
+def test_slow_broker_holds_up_no_other() -> None:
     rig = orders()
     rig.network.slow(3, 400)
     rig.reassign({ORDERS: [1, 2, 4]})
@@ -204,7 +204,7 @@ def test_a_slow_broker_holds_up_nobody_else() -> None:
     settle(rig)
 
 
-def test_a_broker_that_cannot_be_reached_holds_up_nobody_else() -> None:
+def test_unreachable_broker_holds_up_no_other() -> None:
     rig = orders()
     active = leading(rig)
     rig.mishaps.cut_off(active.node_id, from_=3)
@@ -335,7 +335,7 @@ def test_listing_reads_no_store() -> None:
     assert [call.name for call in calls_of(active)[calls:] if call.name != "event"] == []
 
 
-def test_an_error_of_a_request_is_an_answer_and_stops_nobody() -> None:
+def test_error_of_a_request_is_an_answer_and_stops_no_other() -> None:
     rig = orders()
     with pytest.raises(ApiError):
         rig.reassign({TopicPartition("nowhere", 0): [1]})

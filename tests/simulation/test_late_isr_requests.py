@@ -11,7 +11,7 @@ from tests.simulation.clusters import ORDERS, leading, orders, running, settle
 
 
 def test_the_broker_epoch_alone_refuses_a_leader_before_a_hidden_restart() -> None:
-    """A leader asks to remove 2 from the ISR while no controller reaches the store, and is restarted. Somebody removes
+    """A leader asks to remove 2 from the ISR while no controller reaches the store, and is restarted. A client removes
     `/kedge/brokers/1`, so the next controller does not know that the broker was restarted: the leader, its leader
     epoch and the partition epoch stay as they were. Then the request arrives, and 2 is in sync again."""
     rig = orders()

@@ -24,7 +24,7 @@ NAMED: Mapping[str, object] = {"version": 1, "partitions": [{"topic": "orders", 
 
 
 def put(rig: Rig, key: str, value: object) -> None:
-    """Somebody else writes a key."""
+    """Another client writes a key."""
     row = rig.server.table.rows.get(key)
     other = MemoryStore(rig.server)
     other.commit([Put(key, json.dumps(value).encode(), ABSENT if row is None else Version(row[1]))], timeout_s=1)
@@ -43,7 +43,7 @@ def led_by_another(**options: Any) -> Rig:
 # --- a broker that is shut down
 
 
-def test_a_broker_that_is_shut_down_leads_nothing_when_it_goes_and_its_end_elects_nobody() -> None:
+def test_broker_that_was_shut_down_leads_nothing_and_its_end_elects_none() -> None:
     """Under load; nothing acknowledged is lost."""
     rig = orders()
     writer = rig.write([ORDERS], 500)
@@ -60,7 +60,7 @@ def test_a_broker_that_is_shut_down_leads_nothing_when_it_goes_and_its_end_elect
 
 
 def test_the_last_of_the_isr_leads_until_it_goes() -> None:
-    """It is told so, asks again, and goes when its patience is over; then the partition waits for it."""
+    """It gets that answer, asks again, and leaves when its patience is over; then the partition waits for it."""
     rig = orders()
     for broker in (2, 3):
         rig.mishaps.kill_broker(broker)
@@ -78,7 +78,7 @@ def test_the_last_of_the_isr_leads_until_it_goes() -> None:
 
 
 def test_the_last_of_the_isr_gives_way_as_soon_as_another_is_in_sync() -> None:
-    """Nobody has to ask for it."""
+    """No request is needed."""
     rig = orders()
     for broker in (2, 3):
         rig.mishaps.kill_broker(broker)
@@ -123,7 +123,7 @@ def test_all_brokers_are_shut_down_one_after_another_and_nothing_is_lost() -> No
 
 
 @pytest.mark.checklist(159)
-def test_a_broker_that_comes_back_with_another_rack_is_told_to_all() -> None:
+def test_new_rack_of_a_returning_broker_is_sent_to_all() -> None:
     """Metadata names the new rack after the restart."""
     rig = orders()
     rig.mishaps.shut_down_broker(2)
@@ -210,7 +210,7 @@ def test_unclean_election_that_is_switched_on_by_a_tool_elects() -> None:
 
 
 def by_request(rig: Rig) -> None:
-    """Asked until it is so: whoever is asked may die before the answer."""
+    """Asked until it is so: the active controller may die before the answer."""
     while rig.partition(ORDERS).leader != 1:
         future = running(leading(rig)).admin.elect_leaders(ElectionType.PREFERRED, [ORDERS])
         for _ in range(300):
@@ -225,7 +225,7 @@ def by_key(rig: Rig) -> None:
 
 
 def by_time(rig: Rig) -> None:
-    """Each takeover begins to count anew."""
+    """Each takeover restarts the count."""
     rig.until(lambda: rig.partition(ORDERS).leader == 1, what="1 leads")
 
 
@@ -296,7 +296,7 @@ def test_no_crash_changes_who_leads(scenario: Scenario, ended: Scenario, crash: 
     crashed(_rig, scenario, _end(ended), crash)
 
 
-def test_a_partition_that_nobody_prefers_differently_is_left_alone() -> None:
+def test_partition_with_its_preferred_leader_is_left_alone() -> None:
     """An hour of checks on a balanced cluster commits nothing."""
     rig = orders()
     settle(rig)

@@ -6,7 +6,7 @@ import pytest
 
 from controller.model.values import TopicPartition
 from controller.rig import Rig
-from controller.rig.legacy import is_key_there, submit_by_key
+from controller.rig.outside import is_key_there, submit_by_key
 from tests.simulation.clusters import AFTER, BEFORE, ORDERS, Told, leading, orders, settle
 
 

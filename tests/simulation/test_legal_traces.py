@@ -18,7 +18,7 @@ LONG = range(5_001, 5_004)
 
 def _legal(folder: Path, seed: int, steps: int) -> Counter[str]:
     """Events of the run by number. Each node writes into the folder; each term has files of its own."""
-    sinks: list[FolderSink] = []  # of a controller that was killed, nobody closes it
+    sinks: list[FolderSink] = []  # of a controller that was killed, it stays open
 
     def journal(_: int) -> Journal:
         sinks.append(FolderSink(folder))

@@ -20,7 +20,7 @@ STATE = keys.state("orders", 0)
 
 
 def _told(rig: Rig, broker: int, first: int = 0) -> list[LeaderAndIsrPartition]:
-    """What a broker was told, from the `first` callback of the rig on."""
+    """What a broker was sent, from the `first` callback of the rig on."""
     sent = [s.request for s in rig.requests()[first:] if s.broker_id == broker]
     return [p for request in sent if isinstance(request, LeaderAndIsrRequest) for p in request.partitions]
 
@@ -39,7 +39,7 @@ def _keep_at(rig: Rig, isr: Replicas) -> None:
 
 
 @pytest.mark.checklist(98)
-def test_a_peer_of_version_2_is_told_no_targets_and_the_others_are() -> None:
+def test_peer_of_version_2_gets_no_targets_and_the_others_do() -> None:
     rig = orders(leader_and_isr_versions={2: 2})
     rig.reassign({ORDERS: AFTER})
     rig.run(1_000)
@@ -120,7 +120,7 @@ def _state(rig: Rig) -> dict[str, Any]:
 
 
 def _plant_unknown_fields(rig: Rig) -> dict[str, Any]:
-    """Somebody of a later version wrote more into the key, at the top and inside what a move remembers."""
+    """A later version wrote more into the key, at the top and inside what a move remembers."""
     later = {"later": {"kept": [1, None, "x"]}, "elr": [3]}
     store = MemoryStore(rig.server)
     store.commit([Put(STATE, json.dumps({**_state(rig), **later}).encode(), PRESENT)], timeout_s=1)

@@ -62,7 +62,7 @@ def test_accepted_is_not_finished() -> None:
 
 
 @pytest.mark.checklist(98, 99)
-def test_the_target_is_told_while_it_moves_and_not_before_or_after() -> None:
+def test_target_is_sent_only_while_the_partition_moves() -> None:
     rig = orders()
     assert all(p.target_replicas is None for p in _told(rig))
     before = len(_told(rig))
@@ -149,7 +149,7 @@ def test_a_cancel_keeps_who_is_in_sync_and_deletes_who_is_not() -> None:
 
 @pytest.mark.checklist(81, 82)
 @pytest.mark.parametrize("steps", range(1, 7))
-def test_a_cancel_that_meets_the_joining_of_a_target_leaves_whoever_is_in_sync(steps: int) -> None:
+def test_cancel_during_the_joining_of_a_target_keeps_who_is_in_sync(steps: int) -> None:
     """Also in one commit, where what is left may look like the end of the move."""
     rig = orders(records=10)
     rig.mishaps.kill_broker(3)
@@ -265,7 +265,7 @@ def test_who_stays_keeps_its_log_and_never_leaves_the_isr() -> None:
     assert not [s for s in rig.requests(StopReplicaRequest) if s.broker_id == 3]
 
 
-def test_a_joining_replica_is_told_by_metadata_and_costs_no_leader_epoch() -> None:
+def test_joining_replica_is_sent_as_metadata_without_a_new_leader_epoch() -> None:
     rig = orders()
     rig.mishaps.pause_broker(5)
     rig.reassign({ORDERS: [1, 2, 3, 4, 5]})

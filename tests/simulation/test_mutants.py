@@ -17,7 +17,7 @@ from controller.model.events import AlterIsr, Decision, NotificationDone, Reduct
 from controller.model.requests import NewPartitions
 from controller.model.values import Settings, TopicPartition
 from controller.rig import InvariantBroken, NotInTime, Rig
-from controller.rig.legacy import submit_by_key
+from controller.rig.outside import submit_by_key
 from controller.rules import completion, deletion, isr, leader_election, legacy, reassignment, takeover
 from controller.rules.reduction import clock, partitions, purge
 from controller.runtime import requests
@@ -80,7 +80,7 @@ def sends_before_the_commit(patch: Patch) -> None:
 
 
 def forgets_intents(patch: Patch) -> None:
-    """Removed replicas are told to nobody."""
+    """Removed replicas are not sent."""
     _everywhere(patch, "intend_deletion", lambda *_: [])
 
 
@@ -109,7 +109,7 @@ def loads_no_intents(patch: Patch) -> None:
 
 
 def has_no_fence(patch: Patch) -> None:
-    """Commits go through whoever was elected meanwhile."""
+    """Commits succeed though another one was elected meanwhile."""
 
     def ops(self: Fence, nonce: str) -> tuple[Check, Put]:
         token = Token(self.term.controller_epoch, self.next_seq, nonce)
@@ -145,7 +145,7 @@ def deletes_what_stays(patch: Patch) -> None:
     patch.setattr(reassignment, "intend_deletion", intend)
 
 
-def tells_nobody_after_a_takeover(patch: Patch) -> None:
+def sends_nothing_after_a_takeover(patch: Patch) -> None:
     """What was committed and never sent is forgotten."""
     right = Term._begin  # noqa: SLF001
 
@@ -180,7 +180,7 @@ def shrinks_t(patch: Patch) -> None:
 
 
 def sends_half(patch: Patch) -> None:
-    """A leader is not told of the members that the move adds."""
+    """A leader does not hear of the members that the move adds."""
     patch.setattr(requests, "TARGETS_SINCE", 99)
 
 
@@ -265,7 +265,7 @@ def _unreachable(rig: Rig) -> None:
     rig.wait.until_replicas({ORDERS: AFTER}, timeout_s=20)
 
 
-def begins_the_time_anew(patch: Patch) -> None:
+def restarts_the_time(patch: Patch) -> None:
     """A takeover counts the retention of a read-only partition from then on."""
     right = takeover.reduction_found
 
@@ -279,7 +279,7 @@ def begins_the_time_anew(patch: Patch) -> None:
     patch.setattr("controller.keys.reductions.reduction_found", found)
 
 
-def begins_ids_anew(patch: Patch) -> None:
+def restarts_ids(patch: Patch) -> None:
     """A partition that comes back begins under the leader epoch of a new one."""
     right = leader_election.elect_first
 
@@ -405,7 +405,7 @@ MUTANTS: tuple[tuple[Callable[[Patch], None], Callable[[Rig], None], str], ...] 
     (elects_outside_the_isr, _last_of_the_isr_dies, "invariant 1"),
     (keeps_the_leader_epoch, _leader_dies, "invariant 5"),
     (deletes_what_stays, _cancelled, "invariant 4"),
-    (tells_nobody_after_a_takeover, _crash_after_the_commit, "not within"),
+    (sends_nothing_after_a_takeover, _crash_after_the_commit, "not within"),
     (shrinks_t, _move_half_way, "invariant [34]"),
     (sends_half, _move_half_way, "invariant 9"),
     (forgets_what_failed, _unreachable, "not within"),
@@ -415,8 +415,8 @@ MUTANTS: tuple[tuple[Callable[[Patch], None], Callable[[Rig], None], str], ...] 
     (leaves_settings_behind, _deleted_with_a_broker_down, "invariant 8|is left of a topic"),
     (believes_every_isr, _some_seed, "invariant"),
     (leaves_notifications, _key_put, "not handled"),
-    (begins_the_time_anew, _reduced_with_a_failover, "not within"),
-    (begins_ids_anew, _reduced_and_expanded, "invariant 8"),
+    (restarts_the_time, _reduced_with_a_failover, "not within"),
+    (restarts_ids, _reduced_and_expanded, "invariant 8"),
     (drops_the_status, _isr_of_read_only, "invariant 8"),
     (purges_before_all_have_deleted, _reduced_with_a_broker_down, "invariant [78]"),
     (goes_offline_at_once, _read_only_for_long, "invariant 8"),

@@ -171,7 +171,7 @@ def throttles_who_is_in_sync(patch: Patch) -> None:
 
 
 def throttles_who_is_no_target(patch: Patch) -> None:
-    """Everybody who is not in sync is held while a partition moves."""
+    """Every replica that is not in sync is held while a partition moves."""
 
     def families(_: object, __: str, ___: str, ____: int, follower: int, *, isr: Any, target: object) -> Any:
         return () if target is None or follower in isr else ("reassignment",)

@@ -34,13 +34,13 @@ Patch = pytest.MonkeyPatch
 
 
 def ignores_resync(patch: Patch) -> None:
-    """Hints were lost, and nobody looks again."""
+    """Hints were lost, and no key is read again."""
     right = Reconcile.hint
     patch.setattr(Reconcile, "hint", lambda self, event: None if isinstance(event, Resync) else right(self, event))
 
 
 def trusts_the_hint(patch: Patch) -> None:
-    """A hint at a broker's key is taken for what it says: that the broker went, if it was there. Nobody reads."""
+    """A hint at a broker's key is taken for what it says: that the broker went, if it was there. Nothing is read."""
     right = Reconcile.hint
 
     def hint(self: Reconcile, event: Any) -> None:
@@ -62,7 +62,7 @@ def drops_unknown_fields(patch: Patch) -> None:
 
 
 def takes_its_own_commit_for_foreign(patch: Patch) -> None:
-    """What a commit wrote whose reply was lost is taken for somebody else's: undone, read, decided anew."""
+    """What a commit wrote whose reply was lost is taken for a foreign write: undone, read, decided again."""
     right = Committer._look_up  # noqa: SLF001
 
     def look_up(self: Committer, attempt: Any) -> Result:
@@ -73,7 +73,7 @@ def takes_its_own_commit_for_foreign(patch: Patch) -> None:
 
 
 def lets_a_birth_overtake_the_death(patch: Patch) -> None:
-    """A broker that bounced is live again before its death was worked off, which then finds nobody dead."""
+    """A broker that bounced is live again before its death was worked off, which then finds no dead broker."""
 
     def came(view: Any, event: BrokerCame) -> Decision:
         return Decision() if event.broker.broker_id in view.brokers else Decision((BrokerRegistered(event.broker),))
@@ -89,7 +89,7 @@ def lets_a_birth_overtake_the_death(patch: Patch) -> None:
 
 
 def misses_deaths(patch: Patch) -> None:
-    """Who died while a key could not be read is nobody's business."""
+    """A death while a key could not be read is ignored."""
     patch.setattr(foreign_writes, "missed", lambda *_: ())
 
 
@@ -172,7 +172,7 @@ def _replies_are_lost() -> None:
 
 
 def _broken(key: str, *, dies: int) -> None:
-    """Nobody can read a key when another controller takes over; then a broker dies for good, and the key is mended."""
+    """A key is unreadable when another controller takes over; then a broker dies for good, and the key is mended."""
     rig = orders()
     rig.mishaps.break_key(key)
     rig.mishaps.kill_controller(leading(rig).node_id)
@@ -203,7 +203,7 @@ def _broken_topic_and_a_follower_dies() -> None:
 
 
 def _a_field_in_the_topic_key() -> None:
-    """Of somebody else's; the controller writes the key with a move. The rig itself asks for the field in the end."""
+    """Of another program; the controller writes the key with a move. The rig itself asks for the field in the end."""
     rig = orders()
     key = keys.topic(ORDERS.topic)
     rig.foreign_fields[key] = {"note"}

@@ -14,7 +14,7 @@ from controller.model.throttle_configs import RATES
 from controller.model.throttles import ReassignPartitionsOptions, ThrottledReplicas
 from controller.model.values import Settings
 from controller.rig import InvariantBroken, NotInTime, Rig
-from controller.rig.throttle_marks import is_marked, set_by_hand
+from controller.rig.outside import is_marked, set_by_hand
 from controller.rules.throttling import keeping, marks, prepared, removal, steps
 from tests.simulation.clusters import AFTER, ORDERS, leading, orders, running, settle
 from tests.simulation.enumeration import crash_at, until_so

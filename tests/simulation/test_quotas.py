@@ -26,7 +26,7 @@ def test_what_goes_out_of_a_leader_is_held_to_its_limit_in_every_window_and_no_l
 
 
 @pytest.mark.checklist(165, 167)
-def test_what_comes_into_a_follower_is_held_to_its_limit_whoever_sends_it() -> None:
+def test_incoming_traffic_of_a_follower_has_one_limit_for_all_senders() -> None:
     rig = big()
     (clicks,) = rig.create_topic("clicks", replicas=[[2, 3]], records=MORE_THAN_COPIED)
     limit(rig, FOLLOWER, RATE, 4)

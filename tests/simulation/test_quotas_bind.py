@@ -1,4 +1,4 @@
-"""Whom replication quotas bind, and whom not: replicas that a move adds, those that a list names, nobody in sync."""
+"""Which replicas quotas bind: those that a move adds, those that a list names, none in sync."""
 
 from __future__ import annotations
 

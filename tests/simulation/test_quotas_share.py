@@ -1,4 +1,4 @@
-"""What a limit leaves is shared: nobody starves, all is copied once, meters tell it, and a run can be repeated."""
+"""What a limit leaves is shared: no replica starves, all is copied once, meters show it, and a run can be repeated."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def until_status(rig: Rig, wanted: int | None, tp: TopicPartition = LAST) -> Non
 
 
 def put(rig: Rig, key: str, value: object) -> None:
-    """Somebody else writes a key, whatever stands there."""
+    """Another client writes a key, whatever stands there."""
     other = MemoryStore(rig.server)
     row = rig.server.table.rows.get(key)
     raw = value if isinstance(value, bytes) else json.dumps(value).encode()
@@ -123,8 +123,8 @@ def test_the_retention_of_all_topics_counts_where_a_topic_has_none() -> None:
 
 
 @pytest.mark.checklist(190, 196)
-def test_everyone_is_told_the_status_and_offline_partitions_are_shown_to_nobody() -> None:
-    """By LeaderAndIsr and UpdateMetadata; the leader serves nobody any more; who is gone is told of with leader -2."""
+def test_all_hear_the_status_and_offline_partitions_are_hidden() -> None:
+    """By LeaderAndIsr and UpdateMetadata; the leader serves no client; removed partitions are sent with leader -2."""
     rig = orders()
     rig.mishaps.kill_broker(3)
     rig.run(1_500)
@@ -152,7 +152,7 @@ def test_everyone_is_told_the_status_and_offline_partitions_are_shown_to_nobody(
 
 @pytest.mark.checklist(191, 226, 228)
 def test_the_status_stays_over_isr_changes_elections_failovers_and_moves() -> None:
-    """Read-only it is whoever leads it, and wherever it moves: nobody can write to it."""
+    """It is read-only under every leader, and wherever it moves: no record can be written."""
     rig = orders(settings=Settings())
     rig.delete_partitions("orders", 2)
     until_status(rig, READ_ONLY)
@@ -175,7 +175,7 @@ def test_the_status_stays_over_isr_changes_elections_failovers_and_moves() -> No
 
 
 @pytest.mark.checklist(213)
-def test_a_failover_does_not_begin_the_time_anew() -> None:
+def test_failover_does_not_restart_the_time() -> None:
     """It is counted from the time in the key: a controller that dies every second delays nothing."""
     rig = orders()
     rig.delete_partitions("orders", 2)
@@ -215,7 +215,7 @@ def test_a_broker_that_is_down_is_waited_for_or_forgotten(forgets: bool) -> None
 
 
 @pytest.mark.checklist(218)
-def test_an_id_that_comes_back_begins_anew_and_old_messages_do_not_reach_it() -> None:
+def test_recreated_partition_begins_at_zero_and_gets_no_old_messages() -> None:
     """Offset 0, a leader epoch above the retired one; LeaderAndIsr and StopReplica of the old one are dropped."""
     rig = orders()
     rig.delete_partitions("orders", 2, immediate=True)
@@ -243,7 +243,7 @@ def test_an_id_that_comes_back_begins_anew_and_old_messages_do_not_reach_it() ->
 
 
 @pytest.mark.checklist(219)
-def test_the_host_is_told_what_was_purged() -> None:
+def test_host_hears_of_purged_partitions() -> None:
     """So that it can expire committed offsets; a failover may tell it again, and forgets nothing."""
     rig = orders()
     rig.delete_partitions("orders", 1, immediate=True)

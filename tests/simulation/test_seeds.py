@@ -17,15 +17,15 @@ FOUND = (
     69,  # a key read twice and written back in between: its partition epoch went back
     143,  # an isr that a leader wrote into the key of a topic that is being deleted was overwritten
     265,  # the same, in a larger cluster
-    1317,  # a broker came back while the key of a topic that is being deleted was mended: never told to delete its log
-    1527,  # a target that was away held a log of a partition whose state key nobody could read: not asked to delete it
+    1317,  # a broker returned while the key of a deleted topic was mended: without an order to delete its log
+    1527,  # a target that was away held a log of a partition whose state key was unreadable: not asked to delete it
     2824,  # a broken state key was written again, and no leader heard of its partition epoch
     3474,  # the same, in a larger cluster
-    440,  # the state of a partition that was stopped, broken and mended by hand, was told as nobody wrote it
+    440,  # the state of a partition that was stopped, broken and mended by hand, was sent as it was never written
     98,  # the retention of all topics, set meanwhile, took a read-only partition offline
     324,  # what an operator set between the mark of a throttle and the throttle did not come back
     1312,  # a move began in the commit that took the mark of the throttles of the last one away
-    2056,  # what a leader wrote itself was read behind a request that was decided anew, and overwritten
+    2056,  # what a leader wrote itself was read behind a request that was decided again, and overwritten
     20_521,  # the deletion of a topic never ended that began with a purge of its partitions
     21_004,  # a topic whose key could not be read was taken for one that moves
     21_432,  # a partition that was never led and is to go was missed by the check of the tree
@@ -36,11 +36,11 @@ FOUND = (
     22_985,  # what was marked of a topic whose key could not be read was cut down to what was known of its lists
     23_197,  # such a topic was dropped from the mark by a request for the throttles of others
     23_396,  # a topic that was deleted took its mark along while another one moved: taken for a removal
-    22_094,  # what an operator asked for in the commit of a throttle was not known as his
+    22_094,  # what an operator asked for in the commit of a throttle was not known as the operator's
     24_281,  # a partition began in the commit in which its leader died, and so under a later leader epoch
     22_187,  # a deletion that began with the purge of a reduction never ended
     44_251,  # the last of a removal, and a plan that began in the same commit: taken for a removal while it moves
-    40_529,  # a broken state key of a topic that is being deleted counted for the partition epoch that was told
+    40_529,  # a broken state key of a topic that is being deleted counted for the partition epoch that was sent
     42_873,  # the same bytes, written behind the lost reply of the commit that made the key, were taken for ours
     50_074,  # a key came while a removal was under way, and was taken by its last commit: taken for a removal under it
     31_239,  # the key of a reduction went while a state that was mended was not read yet: it says it again later

@@ -12,7 +12,7 @@ from controller.codec import keys
 from controller.model.throttles import ThrottledReplicas
 from controller.model.values import Settings, TopicPartition
 from controller.rig import Rig
-from controller.rig.throttle_marks import configs
+from controller.rig.outside import configs
 from tests.simulation.clusters import AFTER, BEFORE, ORDERS, leading, log_of, orders, running, settle
 from tests.simulation.enumeration import CRASHES, LOSSES, Scenario, crashed, lost, named
 from tests.simulation.throttle_scenarios import (
@@ -93,7 +93,7 @@ def test_a_throttle_stays_until_the_last_of_two_moves_has_ended() -> None:
 
 
 def test_a_topic_that_is_deleted_while_others_move_takes_its_mark_along() -> None:
-    """Nobody else's throttle goes for that."""
+    """No other throttle is removed for that."""
     rig = orders()
     other = rig.create_topic("other", replicas=[[1, 2]])[0]
     rig.mishaps.pause_broker(6)

@@ -7,7 +7,7 @@ import pytest
 
 from controller.model.values import Settings, TopicPartition
 from controller.rig import Rig
-from controller.rig.legacy import submit_by_key
+from controller.rig.outside import submit_by_key
 from tests.simulation.clusters import AFTER, BEFORE, ORDERS, asked, leading, orders, settle
 from tests.simulation.enumeration import CRASHES, LOSSES, Scenario, crashed, lost, named, until_so
 
@@ -21,7 +21,7 @@ def _rig(settings: Settings) -> Rig:
 
 
 def _ask(rig: Rig, target: tuple[int, ...] | None) -> None:
-    """Ask until it is so: whoever is asked may die before the answer."""
+    """Ask until it is so: the active controller may die before the answer."""
 
     def is_so() -> bool:
         partition = rig.partition(ORDERS)
@@ -84,7 +84,7 @@ def legacy_removal(rig: Rig) -> None:
     rig.mishaps.resume_broker(5)
 
 
-def legacy_done_and_asked_anew(rig: Rig) -> None:
+def legacy_done_and_requested_again(rig: Rig) -> None:
     """An entry is done and still in the key when a request moves its partition back."""
     rig.mishaps.pause_broker(5)
     submit_by_key(rig, {ORDERS: (3, 1, 2), CLICKS: (4, 5)})
@@ -127,7 +127,7 @@ SCENARIOS: tuple[tuple[Scenario, frozenset[tuple[int, ...]]], ...] = (
     (broker_returns_with_an_open_intent, frozenset({(1, 2)})),
     (legacy_submit, frozenset({AFTER})),
     (legacy_removal, frozenset({(3, 1, 2)})),
-    (legacy_done_and_asked_anew, frozenset({BEFORE})),
+    (legacy_done_and_requested_again, frozenset({BEFORE})),
     (legacy_overridden, frozenset({(1, 2, 5)})),
     (legacy_cancelled, CANCELLED),
 )

@@ -18,7 +18,7 @@ from controller.model.throttle_configs import LISTS, RATES
 from controller.model.throttles import ReassignPartitionsOptions, ThrottledRate, ThrottledReplicas
 from controller.model.values import Settings, TopicPartition
 from controller.rig import Rig
-from controller.rig.throttle_marks import configs, is_marked, set_by_hand
+from controller.rig.outside import configs, is_marked, set_by_hand
 from tests.simulation.clusters import AFTER, BEFORE, ORDERS, leading, orders, running, settle
 from tests.simulation.enumeration import SESSION_MS, Scenario, until_so
 

@@ -1,6 +1,6 @@
 """What a state holds, as plain values that can be compared: all that rules, the writer or a query could read of it.
 
-Orders that nobody may rely on (of intents, of moves, of a broker's partitions) are left out.
+Orders that no code may rely on (of intents, of moves, of a broker's partitions) are left out.
 """
 
 from __future__ import annotations

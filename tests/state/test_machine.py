@@ -138,7 +138,7 @@ class Cluster(RuleBasedStateMachine):
 
     @rule(name=NAMES)
     def catch_up(self, name: tuple[str, int]) -> None:
-        """Everybody who lives is in sync: what can be completed is."""
+        """Every live replica is in sync: what can be completed is."""
         before = self.world.partition(*name)
         state = self.world.state
         if before.leader not in self.alive() or state.gone_copy():

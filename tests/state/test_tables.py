@@ -26,7 +26,7 @@ def kinds(module: ModuleType, root: type) -> set[type]:
 
 @pytest.mark.checklist(272)
 def test_every_record_stands_in_the_tables() -> None:
-    """Whatever a rule may answer with can be applied, dirties known keys, and is told to whoever must hear of it."""
+    """Every record of a rule can be applied, dirties known keys, and is sent to all brokers that must hear of it."""
     assert set(TABLE) == set(TOLD) == kinds(records, records.Record)
     assert {kind for kind, (do, _) in TABLE.items() if do is None} >= {kind for kind, tell in TOLD.items() if not tell}
 

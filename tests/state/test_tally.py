@@ -188,7 +188,7 @@ TO_456 = Move((4, 5, 6), (1, 2, 3), 0)
     ],
 )
 def test_what_one_row_adds(row: Partition, counted: dict[str, object]) -> None:
-    """By leader, by preferred leader, or to those that nobody leads; what goes or was taken offline adds nothing."""
+    """By leader, by preferred leader, or to those without a leader; what goes or was taken offline adds nothing."""
     nothing = {"imbalanced": {}, "offline": 0, "reassigning": {}, "under_replicated": {}}
     tally = Tally.of(packed(row, None))
     assert tally.as_dict() == {**nothing, **counted}

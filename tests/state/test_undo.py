@@ -227,7 +227,7 @@ def test_a_deleted_topic_is_taken_back_with_all_that_was_known_of_it(
     assert snapshot(state) == stood
 
 
-def test_an_index_that_nobody_reads_does_not_grow_for_ever() -> None:
+def test_unread_index_does_not_grow_for_ever() -> None:
     """A broker that becomes a member and leaves again, a hundred thousand times, takes no more room than at first."""
     world = World(is_checked=False)
     inside = world.plant(Partition("a", 0, (1, 2), (1, 2), 1, 0))

@@ -1,4 +1,4 @@
-"""User and password from a file or the environment: what is taken, what is refused, and that nobody sees them."""
+"""User and password from a file or the environment: what is taken, what is refused, and that they stay hidden."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_no_repr_shows_them(kind: str, parse: Parse) -> None:
 @pytest.mark.slow
 @pytest.mark.server
 @pytest.mark.usefixtures("environment")
-def test_what_the_environment_made_the_file_changes_and_nobody_else(
+def test_environment_changes_only_the_file_that_it_made(
     request: pytest.FixtureRequest, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The world may read it: other tests read all that the server holds."""

@@ -57,7 +57,7 @@ def test_the_epoch_is_above_that_of_the_token() -> None:
 
 
 def test_a_broken_token_stops_the_election() -> None:
-    """Nobody leads over a token that cannot be read; nothing is written."""
+    """No controller leads over a token that cannot be read; nothing is written."""
     store = MemoryStore()
     put(store, TOKEN_KEY, b"broken")
     with pytest.raises(Corrupt):
@@ -101,7 +101,7 @@ def test_a_candidacy_delivered_after_another_won_does_nothing() -> None:
 
 
 def test_an_election_that_stays_unknown_is_unknown() -> None:
-    """After three lost replies the caller is told; standing again later wins, whatever had been applied."""
+    """After three lost replies the caller gets an error; standing again later wins, whatever had been applied."""
     store, _ = faulty([Rule(LoseRequest())])
     with pytest.raises(OutcomeUnknown):
         stand(store)
@@ -120,7 +120,7 @@ def test_unavailable_while_reading_back_goes_to_the_caller() -> None:
 
 
 def test_who_loses_the_race_gets_none() -> None:
-    """Somebody else wins between our look and our commit: None, whether their key stands or is gone again."""
+    """Another controller wins between our look and our commit: None, whether their key stands or is gone again."""
     other: list[MemoryStore] = []
 
     def plan(call: Call, _: object) -> list[Fault]:

@@ -116,7 +116,7 @@ def test_what_was_never_sent_loses_no_reply() -> None:
 
 
 def test_a_late_commit_is_delivered_on_demand() -> None:
-    """DeliverLater: the caller hears OutcomeUnknown, and the commit reaches the server when it is told to."""
+    """DeliverLater: the caller hears OutcomeUnknown, and the commit reaches the server when it is delivered."""
     store, observer = faulty(at_commit(1, DeliverLater()))
     with pytest.raises(OutcomeUnknown):
         put(store, "/a")
@@ -154,7 +154,7 @@ def test_a_late_commit_outlives_its_sender() -> None:
     assert observer.children("/", timeout_s=1) == ["a", "b"]
 
 
-def test_a_late_ephemeral_key_belongs_to_its_session_or_nobody() -> None:
+def test_late_ephemeral_key_belongs_to_its_session_or_to_none() -> None:
     """A late commit that puts an ephemeral key is applied by the session that sent it, or dropped if that has ended."""
     store, observer = faulty([Rule(DeliverLater())])
     with pytest.raises(OutcomeUnknown):
@@ -171,7 +171,7 @@ def test_a_late_ephemeral_key_belongs_to_its_session_or_nobody() -> None:
 
 
 def test_a_refused_late_commit_gives_its_error() -> None:
-    """What the server answered to a late commit is told to who delivered it, not raised."""
+    """What the server answered to a late commit is returned by the delivery, not raised."""
     store, observer = faulty(at_commit(1, DeliverLater()))
     with pytest.raises(OutcomeUnknown):
         put(store, "/a")
@@ -270,7 +270,7 @@ def test_a_store_that_cannot_be_broken_says_so() -> None:
 
 
 def test_forced_resync() -> None:
-    """Every stream of the session is told to look again, by call, by plan, and while it waits in another thread."""
+    """Every stream of the session gets a Resync, by call, by plan, and while it waits in another thread."""
     store, _ = faulty(at_commit(1, ForceResync()))
     streams = [store.subscribe("/a", Depth.SELF), store.subscribe("/b", Depth.VALUES)]
     streams[1].add("/c", Depth.SELF)
@@ -361,7 +361,7 @@ def test_calls_are_recorded_and_the_record_is_bounded() -> None:
     assert other.calls == store.calls
 
 
-def test_another_plan_starts_counting_anew() -> None:
+def test_another_plan_restarts_the_count() -> None:
     """play() replaces the plan: its rules count from zero, while commits are numbered on."""
     store, _ = faulty(at_commit(3, FailBefore()))
     put(store, "/1")

@@ -95,7 +95,7 @@ def test_a_late_commit_and_its_second_sending_apply_once() -> None:
 
 
 def test_a_late_commit_of_a_deposed_leader_is_refused() -> None:
-    """A commit that arrives after somebody else was elected fails at the epoch, though its token still fits."""
+    """A commit that arrives after another one was elected fails at the epoch, though its token still fits."""
     store, observer = faulty()
     fence = Fence(won(store))
     attempt = fence.attempt([Put("/a", b"1", ABSENT)], "n1")
@@ -132,7 +132,7 @@ def test_resolve_is_deposed_by_anything_foreign() -> None:
 
 
 def test_an_applied_commit_is_applied_even_if_the_epoch_moved() -> None:
-    """What was applied before the term ended was applied, and may be told."""
+    """What was applied before the term ended was applied, and may be reported."""
     store, observer = faulty()
 
     def succeed() -> None:

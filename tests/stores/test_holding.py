@@ -1,4 +1,4 @@
-"""Holding leadership for good: whoever led is deposed, nobody is elected any more."""
+"""Holding leadership for good: the leader is deposed, and no other is elected any more."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _marked() -> tuple[MemoryServer, MemoryStore]:
     return server, store
 
 
-def test_who_holds_for_good_deposes_the_leader_and_nobody_is_elected_again() -> None:
+def test_permanent_holder_deposes_the_leader_and_prevents_elections() -> None:
     server, store = _marked()
     leader = MemoryStore(server)
     term = elect(leader, b"leader", "n", 1)
@@ -49,16 +49,16 @@ def test_who_holds_for_good_deposes_the_leader_and_nobody_is_elected_again() -> 
     assert mark.value == b"%d" % epoch
 
 
-def test_nobody_leads_and_there_was_no_epoch_either() -> None:
+def test_no_leader_and_no_epoch_before() -> None:
     _, store = _marked()
     assert _held(store) == 1
 
 
-def test_somebody_who_is_elected_in_between_is_deposed_in_turn() -> None:
+def test_controller_elected_in_between_is_deposed_in_turn() -> None:
     server, store = _marked()
 
     class Contested(MemoryStore):
-        """Twice somebody is elected just before the key is put."""
+        """Twice another one is elected just before the key is put."""
 
         rivals: ClassVar[list[MemoryStore]] = []
 
@@ -74,12 +74,12 @@ def test_somebody_who_is_elected_in_between_is_deposed_in_turn() -> None:
     assert store.get(LEADER_KEY, timeout_s=1) is not None
 
 
-def test_where_somebody_else_is_elected_each_time_three_are_deposed_and_no_more() -> None:
+def test_three_at_most_are_deposed_where_another_is_elected_each_time() -> None:
     """A cluster whose leader is deposed again and again does nothing else."""
     server, store = _marked()
 
     class Lost(MemoryStore):
-        """Somebody is elected just before the key is put."""
+        """Another one is elected just before the key is put."""
 
         rivals: ClassVar[list[MemoryStore]] = []
 
@@ -99,7 +99,7 @@ def test_where_somebody_else_is_elected_each_time_three_are_deposed_and_no_more(
 
 
 def test_nothing_is_read_between_deposing_and_holding() -> None:
-    """Whoever stands by hears that nobody leads and reads: he comes too late."""
+    """A stand-by hears that there is no leader and reads: it is too late."""
     server, store = _marked()
 
     class Heard(MemoryStore):
@@ -118,7 +118,7 @@ def test_nothing_is_read_between_deposing_and_holding() -> None:
     assert Heard.calls[-2:] == ["commit", "commit"]
 
 
-def test_a_guard_that_does_not_hold_deposes_nobody() -> None:
+def test_guard_that_does_not_hold_deposes_no_controller() -> None:
     server, store = _marked()
     leader = MemoryStore(server)
     assert elect(leader, b"leader", "n", 1) is not None
@@ -129,7 +129,7 @@ def test_a_guard_that_does_not_hold_deposes_nobody() -> None:
     assert found.owner == leader.session.session_id
 
 
-def test_what_somebody_else_holds_for_good_is_left_alone() -> None:
+def test_permanent_holder_of_another_kind_is_left_alone() -> None:
     _, store = _marked()
     _held(store)
     with pytest.raises(Invalid, match="held permanently by another program"):

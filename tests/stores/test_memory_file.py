@@ -50,7 +50,7 @@ def test_what_was_saved_is_loaded(tmp_path: Path, versioning: str) -> None:
 
 
 @pytest.mark.parametrize("versioning,versions", [("global", {3}), ("per_key", {1, 2})])
-def test_versions_are_counted_anew_for_the_other_versioning(
+def test_versions_are_counted_again_for_the_other_versioning(
     tmp_path: Path, versioning: str, versions: set[int]
 ) -> None:
     """A file may be loaded under the other versioning: generations stay, versions are counted as that one counts."""
@@ -73,7 +73,7 @@ def test_the_file_can_be_read_and_compared(saved: Path) -> None:
 
 
 def test_another_layout_of_the_same_content_is_loaded(saved: Path) -> None:
-    """The checksum is taken over the content, so a file that a tool laid out anew is still good."""
+    """The checksum is taken over the content, so a file that a tool formatted again is still good."""
     saved.write_text(json.dumps(json.loads(saved.read_text()), indent=4, sort_keys=True))
     assert MemoryServer.load(saved).revision == 3
 
@@ -127,7 +127,7 @@ def test_a_server_with_a_file_saves_on_demand_and_on_close(tmp_path: Path) -> No
 
 
 def test_a_file_that_is_open_is_refused_to_others(tmp_path: Path) -> None:
-    """To whoever would save to it, until it is closed or forgotten; it is read all the same, and nothing is left."""
+    """To another writer, until it is closed or forgotten; it is read all the same, and nothing is left."""
     path = tmp_path / "store.json"
     server = MemoryServer(file=path)
     server.save()

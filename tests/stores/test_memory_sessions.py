@@ -121,7 +121,7 @@ def test_a_zombie_learns_it_when_it_reconnects(server: MemoryServer, clock: Cloc
 
 
 def test_reconnecting_too_late_without_any_touch_in_between(server: MemoryServer, clock: Clock) -> None:
-    """The timeout counts also if nobody touched the server until the zombie came back."""
+    """The timeout counts also if no call reached the server until the zombie came back."""
     zombie = MemoryStore(server)
     zombie.disconnect()
     clock.now_s = 50.0
@@ -130,7 +130,7 @@ def test_reconnecting_too_late_without_any_touch_in_between(server: MemoryServer
 
 
 def test_a_short_cut_keeps_the_session(server: MemoryServer, clock: Clock) -> None:
-    """Reconnecting in time: Resumed, Resync "reconnected", the same id; and the time counts anew after the next cut."""
+    """Reconnecting in time: Resumed, Resync "reconnected", the same id; and the time restarts after the next cut."""
     store = MemoryStore(server)
     put(store, "/e", ephemeral=True)
     stream = store.subscribe("/e", Depth.SELF)

@@ -40,7 +40,7 @@ def test_a_node_without_data_is_a_key_unless_it_is_a_parent() -> None:
 
 
 def test_planted_keys_go_on_as_if_they_had_been_written() -> None:
-    """The next write of a planted key has the next generation, and watchers are told of the planting."""
+    """The next write of a planted key has the next generation, and watchers hear of the planting."""
     server = MemoryServer()
     store = MemoryStore(server)
     stream = store.subscribe("/a", Depth.VALUES)

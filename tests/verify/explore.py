@@ -13,9 +13,8 @@ from typing import Any, Final
 import attrs
 
 from controller.model.values import Settings
-from controller.rig.legacy import is_key_there
+from controller.rig.outside import is_key_there, is_marked
 from controller.rig.rig import Rig
-from controller.rig.throttle_marks import is_marked
 from tests.verify.kafka import KafkaBroker
 from tests.verify.throttle_work import do_some
 from tests.verify.trouble import TROUBLE

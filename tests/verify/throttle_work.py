@@ -12,7 +12,7 @@ from typing import Final
 from controller.model.config_requests import AlterConfigOp, ConfigResource, ConfigResourceType, OpType
 from controller.model.throttle_configs import LISTS, RATES, Family
 from controller.model.throttles import MarkKind, ReassignPartitionsOptions, ThrottledRate, ThrottledReplicas
-from controller.rig.throttle_marks import THEIR_ELEMENTS, THEIR_RATES, set_by_hand
+from controller.rig.outside import THEIR_ELEMENTS, THEIR_RATES, set_by_hand
 from tests.verify.world import World
 
 Deed = Callable[[World, random.Random], str]
@@ -88,7 +88,7 @@ def operate(world: World, chance: random.Random) -> str:
 
 
 def operate_by_admin(world: World, chance: random.Random) -> str:
-    """The same by the admin API: it may be refused, or done late, so what is his is known once it is committed."""
+    """By the admin API, which may refuse or be late; so the operator's value is known once it is committed."""
     topics = [name for name in world.topics() if name not in world.rig.committed.deleting]
     kind: MarkKind = "brokers"
     if topics and chance.random() < 0.4:

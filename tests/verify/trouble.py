@@ -79,7 +79,7 @@ def _topic_keys(world: World) -> list[str]:
 
 
 def foreign_write(world: World) -> str:
-    """Somebody else writes a key of ours, with what stood there, and sometimes a field that we do not know: a Conflict
+    """Another client writes a key of ours, with what stood there, and sometimes a field that we do not know: a Conflict
     for the next commit of it."""
     held = _topic_keys(world)
     if not held:
@@ -96,7 +96,7 @@ def foreign_write(world: World) -> str:
 
 
 def break_key(world: World) -> str:
-    """Somebody breaks a key, and mends it later; mostly another controller has to take over meanwhile, since the
+    """Another client breaks a key, and mends it later; mostly another controller has to take over meanwhile, since the
     present one knows what stood there."""
     held = _topic_keys(world)
     if not held:
@@ -118,7 +118,7 @@ def _mend_if_broken(world: World, key: str) -> None:
 
 
 def write_defaults(world: World) -> str:
-    """Somebody writes, breaks or removes the defaults of all brokers; in few worlds they allow unclean election."""
+    """A client writes, breaks or removes the defaults of all brokers; in a few worlds they allow unclean election."""
     said = world.pick(("true", "false")) if world.allows_unclean else "false"
     settings = {"version": 1, "config": world.pick(({UNCLEAN: said}, {"log.retention.ms": "5"}, {}))}
     value = None if world.happens(0.2) else json.dumps(settings).encode()

@@ -1,7 +1,7 @@
 """What is asked of a cluster while it is being broken: a table of weights and functions, so that more can be added.
 
 Each function takes a `World`, asks for one thing, and says what it asked for. Requests may be refused: by the rules, or
-because nobody leads. None is waited for.
+because there is no controller. None is waited for.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from controller.admin import ALL
 from controller.codec import keys
 from controller.model.requests import AlterReassignmentsOptions, DeletePartitions, ElectionType, NewPartitions, NewTopic
 from controller.model.values import Partition, TopicPartition
-from controller.rig import legacy
+from controller.rig import outside
 from controller.rules.leader_election import UNCLEAN
 from controller.rules.reduction.configs import RETENTION
 from controller.simulated.broker import Life
@@ -115,11 +115,11 @@ def submit_by_key(world: World) -> str:
     if not world.partitions():
         return create_topic(world)
     rig = world.rig
-    if legacy.is_key_there(rig) and world.happens(0.8):
+    if outside.is_key_there(rig) and world.happens(0.8):
         return "finds the legacy key busy"
     if world.happens(0.15):
         value = world.pick((None, b"{", b'{"version":1,"partitions":[]}', b'{"version":1,"partitions":[{"topic":7}]}'))
-        legacy.write_key(rig, value)
+        outside.write_key(rig, value)
         return f"legacy key: {value!r}"
     named = [world.pick(world.partitions()).tp for _ in range(world.between(1, 4))]
     if world.happens(0.2):
@@ -127,7 +127,7 @@ def submit_by_key(world: World) -> str:
     targets = {tp: world.brokers(world.between(1, 3)) for tp in named}
     if world.happens(0.1):
         targets[named[0]] = [1, 1]
-    legacy.submit_by_key(rig, targets)
+    outside.submit_by_key(rig, targets)
     return f"legacy key: {', '.join(f'{tp} to {target}' for tp, target in targets.items())}"
 
 
@@ -239,7 +239,7 @@ def log_dir_notification(world: World) -> str:
 
 
 def allow_unclean(world: World) -> str:
-    """A topic may be led by whoever lives, from now on; told as Kafka's tools do."""
+    """A topic may be led by any live replica, from now on; set as by Kafka's tools."""
     topics = world.topics()
     if not topics:
         return create_topic(world)
@@ -263,7 +263,7 @@ def _append(world: World, prefix: str, value: object) -> str:
 
 
 def _put(world: World, key: str, value: object) -> str:
-    """Somebody else writes a key, whatever stands there."""
+    """Another client writes a key, whatever stands there."""
     other = MemoryStore(world.rig.server)
     row = world.rig.server.table.rows.get(key)
     other.commit([Put(key, json.dumps(value).encode(), ABSENT if row is None else Version(row[1]))], timeout_s=1)

@@ -10,7 +10,7 @@ from controller.rig.rig import Rig
 
 
 class World(Chances):
-    """`trouble`, `work`: how likely a mishap and a request are, per step. `allows_unclean`: somebody may allow unclean
+    """`trouble`, `work`: how likely a mishap and a request are, per step. `allows_unclean`: a client may allow unclean
     election for all topics. `throttles`: what of throttles is left to chance, where a seed has any."""
 
     def __init__(

@@ -139,7 +139,7 @@ def _framed(body: bytes | bytearray) -> bytes:
 
 
 def check(served: Served, fuzz: Fuzz, gateway: Gateway) -> None:
-    """Nothing failed, whoever was hung up on was counted, the controller leads, and others are served."""
+    """Nothing failed, each closed connection was counted, the controller leads, and others are served."""
     until(lambda: sum(gateway.counts[kind] for kind in REFUSALS) >= fuzz.hung_up)
     refused = {kind: gateway.counts[kind] for kind in REFUSALS}
     assert sum(refused.values()) == fuzz.hung_up, (refused, fuzz.hung_up)

@@ -3,7 +3,7 @@
 * `golden/cases.json`: message to cases, in the JSON of Kafka's converters, each with the fields of all versions.
   `_tags` says what the tagged fields of ours are on the wire; Kafka's classes write it as tags that they do not know.
 * `golden/kafka.txt`: what Kafka's classes make of each case in each version. `python -m tests.wire.golden_bytes` makes
-  it anew (a JDK from 17 up, jars from Maven: `tests/kafka_jars.py`).
+  it again (a JDK from 17 up, jars from Maven: `tests/kafka_jars.py`).
 * `golden/private.txt`: messages that Kafka does not have, byte by byte from their field lists.
 """
 

@@ -1,6 +1,6 @@
 """The golden bytes of records in `__consumer_offsets`, as Kafka's own classes write them into `golden/records.txt`.
 
-`python -m tests.wire.golden_records` makes the file anew (as `tests.wire.golden_bytes`).
+`python -m tests.wire.golden_records` makes the file again (as `tests.wire.golden_bytes`).
 """
 
 from __future__ import annotations

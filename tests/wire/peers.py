@@ -1,5 +1,5 @@
-"""A broker of another make, as far as a controller sees it: it speaks the versions that it is told to, writes down
-what it was asked, and answers as it is told."""
+"""A broker of another make, as far as a controller sees it: it speaks the versions that it is given, writes down
+what it was asked, and answers as the test says."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Answer = Callable[[Any], Mapping[str, Any] | bytes | None]
 class Peer:
     """`with Peer({4: (0, 2)}) as peer:` speaks LeaderAndIsr 0 to 2 and nothing else, and answers that all went well,
     unless `answer` says otherwise. `asked`: the requests, decoded, in their order. `tls`: it speaks TLS. `users`: it
-    hangs up on who asks for more than which versions there are before he logged in as one of these."""
+    closes a connection that asks for more than the versions before it logged in as one of these."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Peer:
 
         self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
-        if tls is not None:  # the handshake is the handler's, so that a client that breaks it off hurts nobody else
+        if tls is not None:  # the handshake is the handler's, so that a client that breaks it off affects no other
             self._server.socket = tls.wrap_socket(
                 self._server.socket, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=True
             )

@@ -25,7 +25,7 @@ SCRIPT: Final = Path(__file__).resolve().parents[2] / "examples" / "remote" / "b
 
 class Remote:
     """`with Remote() as remote:` no broker yet. `session_s`: a broker that is silent for so long is dead. `server`: the
-    data that several share, of whom one leads. Options are the controller's."""
+    data that several share, of which one leads. Options are the controller's."""
 
     def __init__(self, *, session_s: float = 30.0, server: MemoryServer | None = None, **options: Any) -> None:
         self._session_s, self._server, self._options = session_s, server, options

@@ -1,4 +1,4 @@
-"""Each API, asked by somebody who may do nothing, one who may describe, one who may alter."""
+"""Each API, from a client that may do nothing, one who may describe, one who may alter."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_metadata_leaves_out_what_may_not_be_described(served: Served) -> None:
     assert told("nobody", None) == {}
     assert told("orders", None) == {"orders": 0}
     assert told("describes", None) == {"bills": 0, "orders": 0}
-    assert told("nobody", named) == {"orders": 29, "bills": 29, "none": 29}  # nobody learns what there is
+    assert told("nobody", named) == {"orders": 29, "bills": 29, "none": 29}  # no client learns what exists
     assert told("orders", named) == {"orders": 0, "bills": 29, "none": 29}
     assert told("alters", named) == {"orders": 0, "bills": 0, "none": 3}
     bills = next(topic for topic in ask_metadata(served, "root", None).topics if topic.name == "bills")
@@ -239,7 +239,7 @@ def test_authorized_operations_are_those_that_are_allowed(served: Served) -> Non
         assert answer.authorized_operations == {8, 10}
 
 
-def test_a_client_of_kafka_is_told_that_it_may_not(served: Served) -> None:
+def test_kafka_client_gets_an_authorization_error(served: Served) -> None:
     client = kafka.KafkaAdminClient(
         bootstrap_servers=served.bootstrap,
         security_protocol="SASL_PLAINTEXT",

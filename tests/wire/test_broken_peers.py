@@ -112,7 +112,7 @@ def test_what_breaks_connection_after_connection_ends_that_of_its_client() -> No
 
 
 def test_what_may_have_been_done_is_not_asked_again() -> None:
-    """Here it was: the client finds that when it asks anew."""
+    """Here it was: the client finds that when it asks again."""
     with broken(1) as (pair, breaking, client):
         with pytest.raises(AssertionError, match="hung up"):
             alter(client, 7)
@@ -122,7 +122,7 @@ def test_what_may_have_been_done_is_not_asked_again() -> None:
 
 
 @pytest.mark.parametrize("instead", [*NO_ANSWERS.values(), ANOTHER_PROTOCOL], ids=[*NO_ANSWERS, "another protocol"])
-def test_a_login_that_is_answered_with_what_is_no_answer_is_tried_anew_and_leaves_no_connection(instead: bytes) -> None:
+def test_login_with_an_invalid_answer_is_tried_again_and_leaves_no_connection(instead: bytes) -> None:
     secret = {"secret": "of gateways"}
     with broken(1, instead, peers=secret) as (pair, breaking, client):
         assert alter(client, 7) == 0  # nothing was asked before, and so it may be

@@ -153,7 +153,7 @@ def test_who_cannot_be_elected_is_named_and_hides_no_other(run: Run, served: Ser
     assert leader(served) == 1
 
 
-def test_directories_are_told_of_each_broker(run: Run) -> None:
+def test_directories_are_described_for_each_broker(run: Run) -> None:
     """As they were reported, which is nothing here: the host has no logs."""
     told = json.loads(run("log-dirs", "--describe", "--json").stdout)
     assert [broker["broker"] for broker in told["brokers"]] == [1, 2, 3]

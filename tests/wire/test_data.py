@@ -102,7 +102,7 @@ def test_what_is_produced_in_any_version_is_fetched_in_any_version(client: RawCl
 
 
 @pytest.mark.parametrize("version", range(1, 10))
-def test_offsets_are_told_in_every_version(client: RawClient, version: int) -> None:
+def test_offsets_are_given_in_every_version(client: RawClient, version: int) -> None:
     partition = 12 + version
     produce(client, records(b"a", b"b", b"c"), partition=partition)
     asked = {"version": version, "partition": partition}
@@ -200,7 +200,7 @@ def test_a_fetch_without_records_is_answered_when_its_time_is_over(client: RawCl
 
 
 def test_only_the_leader_serves(living: Living) -> None:
-    """A broker's own address answers for what it leads, the common one for whoever leads."""
+    """A broker's own address answers for what it leads, the common one for the leader."""
     with RawClient(living.address) as client:
         answer = client.ask(MetadataRequest, MetadataResponse, 12, topics=[])
         ports = {broker.node_id: broker for broker in answer.brokers}
@@ -285,7 +285,7 @@ def test_a_batch_that_is_larger_than_the_topic_allows_is_refused() -> None:
 
 def test_partitions_that_are_read_only_are_read_and_take_nothing() -> None:
     """KIP-694: a producer hears an error that it does not try again, and why; a consumer reads on. A batch that was
-    taken before is acknowledged to whoever sends it again."""
+    taken before is acknowledged to a producer that sends it again."""
     with Living() as living, RawClient(living.address) as client:
         living.topic("orders", [[1, 2], [2, 3]])
         taken = records(b"a", producer=(7, 0, 0))
@@ -382,7 +382,7 @@ def test_a_topic_that_is_deleted_is_forgotten_with_its_records() -> None:
         assert values(fetch(client, 0)) == []
 
 
-def test_whoever_waits_is_answered_when_the_cluster_is_closed() -> None:
+def test_waiters_are_answered_when_the_cluster_is_closed() -> None:
     with Living(copy_rate_bytes_s=1) as living:
         (tp,) = living.topic("orders", [[1, 2]])
         logs = living.cluster.logs

@@ -16,7 +16,7 @@ from stores import MemoryStore
 from tests.kit.waiting import until
 from tests.wire.served import DEADLINE_S, RACKS
 
-ANSWER_S = 15.0  # whoever is hung up on tries for ever
+ANSWER_S = 15.0  # a disconnected client tries for ever
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from tests.wire.served import RawClient
 from tests.wire.test_forwarding import METADATA, Pair
 
 
-def test_brokers_that_registered_a_listener_of_that_name_are_told_at_it_by_all() -> None:
+def test_brokers_with_a_listener_of_that_name_have_its_address_everywhere() -> None:
     """Of several listeners at the first by name; all others at the gateway that is asked."""
     with Pair(broker_listener=["OWN", "OTHER"]) as pair:
         own, other = Endpoint("OWN", "h1", 1), Endpoint("OTHER", "h2", 2)

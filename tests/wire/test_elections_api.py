@@ -80,7 +80,7 @@ def test_null_elects_all_that_need_it_and_names_them_alone(client: RawClient, ve
 
 @pytest.mark.parametrize("version", range(1, 3))
 def test_an_unclean_leader_is_elected_where_there_is_none(served: Served, client: RawClient, version: int) -> None:
-    """2 and 3 fall out of the isr, 1 dies: nobody leads until 2 is taken, with what it has."""
+    """2 and 3 fall out of the isr, 1 dies: no leader until 2 is taken, with what it has."""
     served.leave(2)
     served.leave(3)
     until(lambda: all(row.isr_nodes == [1] for row in partitions_of(client, "t").values()))
@@ -103,7 +103,7 @@ def test_an_unknown_kind_of_election_is_refused_and_nothing_is_written(served: S
     assert contents(served) == before
 
 
-def test_who_does_not_wait_is_told_that_the_time_is_over(served: Served, client: RawClient) -> None:
+def test_call_without_waiting_times_out(served: Served, client: RawClient) -> None:
     led_elsewhere(client)
     before = contents(served)
     named = [{"topic": "t", "partitions": [0]}]

@@ -28,7 +28,7 @@ from kafka.protocol.sasl import (
 
 from controller.codec import keys
 from controller.wire import Acls, Gateway, Limits, Peers, Tls, Users
-from controller.wire.messages.relay import RelayRequest, RelayResponse
+from controller.wire.messages.private import RelayRequest, RelayResponse
 from controller.wire.protocol import build
 from kedge import BrokerRegistration, Controller, NewTopic
 from stores import MemoryStore
@@ -242,7 +242,7 @@ def test_gateways_that_ask_for_certificates_tell_each_other_whose_they_were(tmp_
         assert pair.active.gateway.counts["relayed"] >= 2
 
 
-def test_where_nobody_leads_a_client_waits_for_the_next_one() -> None:
+def test_client_waits_for_the_next_controller() -> None:
     with Pair() as pair, RawClient(pair.standby.address) as client:
         assert alter(client, 1) == 0
         pair.active.close()
@@ -316,7 +316,7 @@ def test_who_asked_is_believed_from_a_gateway_only_and_rights_are_those_of_the_o
                 told[name] = [topic.name for topic in client.ask(*METADATA, topics=None).topics]
                 assert alter(client, 7) == (0 if name == "root" else 29)
                 client.send(_framed_relay())
-                assert client.receive() is None  # nobody but a gateway may say who asked
+                assert client.receive() is None  # only a gateway may name the client
         assert told == {"nobody": [], "describes": ["orders"], "root": ["orders"]}
         assert pair.active.gateway.counts["relayed"] == 6
         with RawClient(pair.active.address) as client:  # the name of gateways has the secret of gateways

@@ -14,7 +14,7 @@ from tests.wire.served import RACKS, RawClient, Served
 
 
 @pytest.mark.slow
-def test_ten_thousand_broken_frames_harm_nobody_and_each_is_counted() -> None:
+def test_ten_thousand_broken_frames_are_harmless_and_each_is_counted() -> None:
     with Served() as served:
         # A name that no frame has: some frames are well-formed, and delete what they name.
         served.controller.admin.create_topics({"kept": NewTopic(3, 3)}).all().result(30)

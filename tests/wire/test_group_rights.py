@@ -115,7 +115,7 @@ def test_tools_see_and_delete_what_they_may(client: RawClient) -> None:
     assert "open" in {row.group_id for row in listed.groups}
 
 
-def test_coordinator_is_told_to_those_who_may_know_the_group(client: RawClient) -> None:
+def test_coordinator_is_given_to_clients_that_may_describe_the_group(client: RawClient) -> None:
     answer = client.ask(
         FindCoordinatorRequest, FindCoordinatorResponse, 6, key_type=0, coordinator_keys=["open", "secret"]
     )

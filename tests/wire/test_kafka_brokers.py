@@ -248,7 +248,7 @@ def host_of(served: Served, brokers: Recorded) -> KafkaHost:
     return host
 
 
-def test_a_broker_hears_who_lives_before_whom_to_follow(served: Served) -> None:
+def test_broker_hears_of_live_brokers_before_leaders(served: Served) -> None:
     """Once for the same brokers; again when they change, and after a takeover."""
     brokers = Recorded()
     host = host_of(served, brokers)

@@ -1,4 +1,4 @@
-"""The addresses of a gateway: which hosts clients are told, in which family it listens, when an address goes."""
+"""The addresses of a gateway: which hosts clients get, in which family it listens, when an address goes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def hung_up_on(address: Address) -> bool:
         return False
 
 
-def test_clients_are_told_the_advertised_host_at_the_ports_that_are_listened_at() -> None:
+def test_clients_get_the_advertised_host_with_the_ports_of_the_gateway() -> None:
     with Served(host="127.0.0.1", advertised="localhost") as served:
         told = [served.address, *served.gateway.addresses(RACKS).values()]
         assert {address.host for address in told} == {"localhost"}
@@ -49,7 +49,7 @@ def test_every_address_of_the_machine_is_listened_at_only_with_a_host_to_tell() 
 
 
 @pytest.mark.parametrize("host", ["a b", "host:9092", "[::1]", "ä.example", "-a", "x" * 256, "http://a"])
-def test_what_is_no_host_is_not_told(host: str) -> None:
+def test_object_that_is_no_host_gets_no_request(host: str) -> None:
     with pytest.raises(ValueError, match="no host that clients can call"):
         Listeners("127.0.0.1", 0, _nobody, {}, advertised=host)
 
@@ -60,7 +60,7 @@ def test_names_and_addresses_are_hosts(host: str) -> None:
 
 
 def test_a_name_is_listened_at_in_one_family() -> None:
-    """With a port for each family, clients of one of them would be told the other's."""
+    """With a port for each family, clients of one of them would get the other's."""
     with Served(host="localhost") as served:
         for address in (served.address, *served.gateway.addresses(RACKS).values()):
             assert address.host == "localhost"
@@ -91,7 +91,7 @@ def test_the_address_of_a_broker_that_is_gone_for_good_is_closed(kept_s: float, 
 @pytest.mark.parametrize("turns", range(4))
 @pytest.mark.parametrize("how", ["all are closed", "one is closed"])
 def test_who_was_accepted_just_before_is_hung_up_on(how: str, turns: int) -> None:
-    """And not left to wait for an answer that nobody gives: however far asyncio was with him."""
+    """And not left to wait for an answer that never comes: however far asyncio was with the client."""
 
     async def close() -> list[bool]:
         listeners = Listeners("127.0.0.1", 0, _nobody, {}, kept_s=0.0)

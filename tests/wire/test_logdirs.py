@@ -1,4 +1,4 @@
-"""Directories of brokers, as clients see them: what was reported, of whom the address says."""
+"""Directories of brokers, as clients see them: what was reported, of the broker of the address."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def described(address: Any, version: int = 4, topics: Any = None) -> dict[str, A
 @pytest.mark.checklist(75)
 @pytest.mark.parametrize("version", range(1, 6))
 def test_a_broker_tells_of_its_own_directory_at_its_own_address(addresses: dict[int, Any], version: int) -> None:
-    """The lag is what lacks of the leader's high watermark; what nobody reported is -1."""
+    """The lag is what lacks of the leader's high watermark; what was not reported is -1."""
     assert described(addresses[1], version) == {"/kedge/broker-1": {("orders", 0): (5000, 0)}}
     assert described(addresses[2], version) == {"/kedge/broker-2": {("orders", 0): (3000, 30), ("bills", 0): (-1, 0)}}
     assert described(addresses[3], version) == {"/kedge/broker-3": {("bills", 0): (-1, -1)}}

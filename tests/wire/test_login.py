@@ -1,4 +1,4 @@
-"""Who says who they are is let in, and nobody else."""
+"""A client with the right login gets in, and no other."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_client_of_kafka_logs_in_by_every_mechanism(served: Served, mechanism:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("name, password", [("alice", "wrong"), ("nobody", "wonder"), ("alice", "")])
-def test_a_wrong_password_is_told_with_error_58_and_ends_the_connection(
+def test_wrong_password_gets_error_58_and_ends_the_connection(
     served: Served, mechanism: str, name: str, password: str
 ) -> None:
     before = served.gateway.counts["login_refused"]
@@ -72,7 +72,7 @@ def test_a_wrong_password_is_told_with_error_58_and_ends_the_connection(
         else:
             scram = ScramClient(name, password, mechanism)
             answer = client.ask(*AUTHENTICATE, 2, auth_bytes=scram.first_message())
-            assert answer.error_code == 0  # who is not there gets a salt like everybody
+            assert answer.error_code == 0  # an unknown user gets a salt like any other
             scram.process_server_first_message(bytes(answer.auth_bytes))
             answer = client.ask(*AUTHENTICATE, 2, auth_bytes=scram.final_message())
         assert answer.error_code == 58
@@ -81,7 +81,7 @@ def test_a_wrong_password_is_told_with_error_58_and_ends_the_connection(
     until(lambda: served.gateway.counts["login_refused"] == before + 1)
 
 
-def test_a_client_of_kafka_is_told_that_its_password_is_wrong(served: Served, caplog: pytest.LogCaptureFixture) -> None:
+def test_kafka_client_gets_an_error_for_a_wrong_password(served: Served, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(kafka.errors.KafkaError):  # it asks again until its time is over
         kafka.KafkaAdminClient(**login(served, "SCRAM-SHA-256", "alice", "wrong"), bootstrap_timeout_ms=5_000)
     assert "[Error 58] SaslAuthenticationFailedError" in caplog.text
@@ -139,7 +139,7 @@ def test_what_is_no_token_is_no_login(served: Served, token: bytes) -> None:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_long_names_and_passwords_are_refused_before_they_are_looked_at(mechanism: str) -> None:
-    """To normalise 500 kB takes half a second, in which nobody else is served. What may be in a file comes in, also
+    """To normalise 500 kB takes half a second, in which no other is served. What may be in a file comes in, also
     where SCRAM writes a byte of a name as three."""
     long, short, commas = "a" * 513, "a" * 512, "," * 512
     for name, password, is_taken in (
@@ -174,7 +174,7 @@ NO_NAMES = {
 
 
 @pytest.mark.parametrize("name", NO_NAMES, ids=ascii)
-def test_names_under_which_nobody_could_log_in_are_refused_where_they_are_read(tmp_path: Path, name: str) -> None:
+def test_names_that_no_login_can_have_are_refused_when_the_file_is_read(tmp_path: Path, name: str) -> None:
     file = tmp_path / "users.json"
     _write(file, {"version": 1, "users": {"alice": salted("wonder")}})
     users = Users.from_file(file)
@@ -192,7 +192,7 @@ def test_names_under_which_nobody_could_log_in_are_refused_where_they_are_read(t
 
 
 @pytest.mark.parametrize("password", ["", "a" * 513, "ü" * 257, "a\0b"], ids=ascii)
-def test_passwords_with_which_nobody_could_log_in_are_refused_and_not_told(password: str) -> None:
+def test_passwords_that_no_login_can_have_are_refused_and_not_printed(password: str) -> None:
     for make in (salted, lambda said: Users({"alice": said})):
         with pytest.raises(ValueError, match=r"must have 1 to 512 bytes|control characters") as refused:
             make(password)
@@ -215,7 +215,7 @@ def test_steps_of_a_login_come_in_their_order_and_once(served: Served) -> None:
         assert client.ask(MetadataRequest, MetadataResponse, 12, topics=None).controller_id in RACKS
 
 
-def test_where_nobody_has_to_log_in_a_handshake_is_refused() -> None:
+def test_handshake_is_refused_where_no_login_is_required() -> None:
     with Served() as open_to_all, RawClient(open_to_all.address) as client:
         assert client.ask(*HANDSHAKE, 1, mechanism="PLAIN").error_code == 34
         assert client.ask(*AUTHENTICATE, 1, auth_bytes=b"\0a\0b").error_code == 34

@@ -52,9 +52,7 @@ def settings(served: Served, kind: str, name: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_private_requests_are_advertised_to_who_asks_as_kedge_and_to_nobody_else(
-    client: RawClient, version: int
-) -> None:
+def test_private_requests_are_advertised_only_to_kedge_clients(client: RawClient, version: int) -> None:
     def offered(name: str) -> dict[int, int]:
         answer = client.ask(ApiVersionsRequest, ApiVersionsResponse, version, client_software_name=name)
         return {row.api_key: row.max_version for row in answer.api_keys if row.api_key >= 20_000}
@@ -156,9 +154,7 @@ def alter_replicas(client: RawClient, replicas: list[tuple[str, int, Any, Any]],
 
 
 @pytest.mark.checklist(51, 52, 53)
-def test_throttled_replicas_are_set_null_is_everybody_and_what_is_not_named_goes(
-    served: Served, client: RawClient
-) -> None:
+def test_throttled_replicas_are_set_with_null_for_all_and_the_rest_removed(served: Served, client: RawClient) -> None:
     assert alter_replicas(client, [("t", 0, [1, 2], [3]), ("u", 1, None, [])]) == {("t", 0): 0, ("u", 1): 0}
     assert settings(served, "topics", "t") == {LISTS[0]: "0:1,0:2", LISTS[1]: "0:3"}
     assert settings(served, "topics", "u")[LISTS[0]] == "1:1,1:2,1:3,1:4,1:5,1:6"

@@ -194,7 +194,7 @@ def test_hundreds_of_partitions_move_by_one_request_while_others_are_served(clie
 
 
 @pytest.mark.checklist(95)
-def test_who_does_not_wait_is_told_that_the_time_is_over_and_nothing_moves(served: Served, client: RawClient) -> None:
+def test_call_without_waiting_times_out_and_nothing_moves(served: Served, client: RawClient) -> None:
     before = contents(served)
     for timeout_ms in (0, -1):
         answer = alter(client, {"t": {1: [1, 2, 4]}}, timeout_ms=timeout_ms)

@@ -50,7 +50,7 @@ def answered(client: RawClient) -> int:
 
 @pytest.fixture
 def without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No refusal is told as long as the test takes."""
+    """No refusal is answered as long as the test takes."""
     monkeypatch.setattr(refusals, "FIRST_S", 10_000.0)
 
 
@@ -164,9 +164,7 @@ ALL = [
 
 
 @pytest.mark.parametrize("users", ALL, ids=str, indirect=True)
-def test_a_password_in_clear_takes_as_many_iterations_whoever_says_it(
-    users: Users, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_password_in_clear_takes_as_many_iterations_for_any_name(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of each hash, by users and by who is none."""
     counted: Counter[str] = Counter()
     real = hashlib.pbkdf2_hmac
@@ -185,7 +183,7 @@ def test_a_password_in_clear_takes_as_many_iterations_whoever_says_it(
 
 
 @pytest.mark.parametrize("users", [[(name, "SCRAM-SHA-512", 9000) for name in ("alice", "bob")]], indirect=True)
-def test_who_is_not_there_has_salt_and_iterations_like_somebody(users: Users) -> None:
+def test_unknown_user_has_salt_and_iterations_like_a_known_one(users: Users) -> None:
     there, not_there = users.credential("alice", "SCRAM-SHA-512"), users.credential("nobody", "SCRAM-SHA-512")
     assert (len(there.salt), there.iterations) == (len(not_there.salt), not_there.iterations)
     assert not_there == users.credential("nobody", "SCRAM-SHA-512") != users.credential("none", "SCRAM-SHA-512")

@@ -57,7 +57,7 @@ def test_a_broker_that_is_asked_to_go_hands_leadership_over_first() -> None:
         until(lambda: "leads orders 0 targets None" in brokers[2].said())
 
 
-def test_a_broker_that_leads_what_nobody_else_can_goes_when_its_patience_is_over() -> None:
+def test_only_possible_leader_shuts_down_when_its_patience_is_over() -> None:
     """Also where its gateway went before."""
     with Remote() as remote:
         where = f"{remote.address.host}:{remote.address.port}"

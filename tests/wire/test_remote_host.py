@@ -58,7 +58,7 @@ def asked(peer: Peer, kind: Any) -> list[Any]:
 
 
 def states(peer: Peer) -> list[Any]:
-    """Every partition that the peer was told of by LeaderAndIsr, in order."""
+    """Every partition that the peer got by LeaderAndIsr, in order."""
     requests = asked(peer, m.LeaderAndIsrRequest)
     grouped = [p for request in requests for topic in request.topic_states or () for p in topic.partition_states]
     return grouped + [p for request in requests for p in request.ungrouped_partition_states or ()]
@@ -117,7 +117,7 @@ def test_a_broker_that_refuses_to_delete_is_asked_again(controlled: tuple[Contro
     assert len(asked(peer, m.StopReplicaRequest)) >= 2
 
 
-def test_a_broker_that_lacks_the_api_is_told_nothing_and_named(controlled: tuple[Controller, RemoteHost]) -> None:
+def test_broker_without_the_api_gets_no_request_and_is_named(controlled: tuple[Controller, RemoteHost]) -> None:
     controller, _ = controlled
     with Peer({6: (0, 8)}) as peer:
         register(controller, 1, peer)
@@ -220,7 +220,7 @@ def test_a_broker_is_reached_by_whichever_controller_leads_wherever_it_registere
     assert [r.request_type for r in orders] == [2, 2]
 
 
-def test_a_broker_that_listens_with_tls_is_told_by_tls_and_its_certificate_is_checked(tmp_path: Path) -> None:
+def test_broker_with_tls_gets_requests_by_tls_and_its_certificate_is_checked(tmp_path: Path) -> None:
     authority, stranger = Authority(tmp_path), Authority(tmp_path, "stranger")
     signed = authority.sign("broker")
     trusting, wary = (ssl.create_default_context(cafile=str(each.file)) for each in (authority, stranger))
@@ -239,9 +239,7 @@ USERS = {"kedge": "be,tween=brokers"}
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 @pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
-def test_a_broker_whose_listener_asks_for_a_login_is_told_once_we_are_let_in(
-    tmp_path: Path, protocol: str, mechanism: str
-) -> None:
+def test_broker_that_requires_a_login_gets_requests_after_it(tmp_path: Path, protocol: str, mechanism: str) -> None:
     authority = Authority(tmp_path)
     signed = authority.sign("broker")
     trusting = ssl.create_default_context(cafile=str(authority.file))

@@ -99,13 +99,13 @@ def test_a_member_that_was_restarted_since_the_leader_knew_it_is_not_taken(led: 
     assert only(led.alter(3, [1, 2], epoch_of_2=-1)).error_code == 0
 
 
-def test_topics_that_nobody_knows_by_name_or_by_id(led: Led) -> None:
+def test_topics_that_are_unknown_by_name_or_by_id(led: Led) -> None:
     assert only(led.alter(1, [1], topic_name="none")).error_code == 3
     assert only(led.alter(2, [1], topic_id=as_uuid("AAECAwQFBgcICQoLDA0ODw"))).error_code == 100
     assert only(led.alter(2, [1], topic_id=None)).error_code == 100
 
 
-def test_a_topic_that_was_made_anew_has_another_id(led: Led) -> None:
+def test_topic_that_was_made_again_has_another_id(led: Led) -> None:
     admin, ids = led.remote.controller.admin, []
     for _ in range(2):
         admin.create_topics({"bills": NewTopic(replica_assignments=[[1, 2]])}).all().result(30)
@@ -118,6 +118,6 @@ def test_a_topic_that_was_made_anew_has_another_id(led: Led) -> None:
     assert only(led.alter(2, [1, 2], topic_id=ids[0], leader_epoch=0, partition_epoch=0)).error_code == 100
 
 
-def test_a_leader_that_knows_more_than_this_controller_is_told_so(led: Led) -> None:
+def test_leader_with_newer_state_than_the_controller_gets_an_error(led: Led) -> None:
     answer = led.alter(2, [1], leader_epoch=1000)
     assert (answer.error_code, only(answer).error_code) == (0, 41)

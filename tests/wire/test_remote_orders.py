@@ -48,14 +48,14 @@ def members(version: int, request: LeaderAndIsrRequest = TOLD) -> list[Any]:
 
 @pytest.mark.checklist(98)
 @pytest.mark.parametrize("version", range(3))
-def test_a_peer_of_version_2_or_less_is_told_no_move(version: int) -> None:
+def test_peer_of_version_2_or_less_gets_no_move(version: int) -> None:
     moving, idle = members(version)
     assert list(moving.replicas) == list(idle.replicas) == [4, 5]
     assert (list(moving.isr), moving.leader, moving.leader_epoch, moving.partition_epoch) == ([4, 5], 4, 9, 11)
 
 
 @pytest.mark.parametrize("version", range(3, 8))
-def test_a_peer_of_version_3_or_more_is_told_what_is_added_and_what_leaves_as_kafka_tells_it(version: int) -> None:
+def test_peer_of_version_3_gets_adding_and_removing_replicas_as_from_kafka(version: int) -> None:
     moving, idle = members(version)
     assert [moving.replicas, moving.adding_replicas, moving.removing_replicas] == [[4, 5, 6], [6], [4]]
     assert [idle.replicas, idle.adding_replicas, idle.removing_replicas] == [[4, 5], [], []]
@@ -86,7 +86,7 @@ def test_leader_and_isr_says_who_orders_and_who_lives(version: int) -> None:
 
 @pytest.mark.checklist(137)
 @pytest.mark.parametrize("version", range(9))
-def test_update_metadata_says_what_everybody_may_know(version: int) -> None:
+def test_update_metadata_has_what_every_client_may_know(version: int) -> None:
     known = PartitionMetadata("foo", ID, 2, 4, 9, (4,), 11, (4, 5), (5,), -1)
     request = UpdateMetadataRequest(5, 77, 1, 3, True, PEERS, (known,))
     order = read(m.UpdateMetadataRequest, version, orders.update_metadata(request, version))
@@ -134,6 +134,6 @@ def test_an_answer_names_what_did_not_go_well(version: int) -> None:
     assert answer.errors == {TopicPartition("foo", 2): ErrorCode.KAFKA_STORAGE_ERROR}
 
 
-def test_a_number_that_nobody_knows_is_an_error_of_the_whole() -> None:
+def test_unknown_number_is_an_error_of_the_whole_request() -> None:
     answer = orders.answered(m.UpdateMetadataResponse(version=8, error_code=999), TOLD)
     assert answer.error == ErrorCode.UNKNOWN_SERVER_ERROR

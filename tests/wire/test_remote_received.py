@@ -42,7 +42,7 @@ def read(kind: Any, fields: dict[str, Any]) -> Any:
 
 
 def in_order(request: Any) -> Any:
-    """By topic: only within one the order of partitions is kept, and nobody asks for more."""
+    """By topic: only within one the order of partitions is kept, and no more is required."""
     return attrs.evolve(request, partitions=tuple(sorted(request.partitions, key=lambda p: p.topic)))
 
 

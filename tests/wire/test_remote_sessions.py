@@ -118,7 +118,7 @@ def test_a_broker_that_was_restarted_at_its_address_is_let_in_once_its_former_se
         assert beat(client, 7, later).error_code == 0
 
 
-def test_a_broker_that_was_told_that_it_may_go_is_let_in_again_at_once(remote: Remote, client: RawClient) -> None:
+def test_broker_that_was_allowed_to_leave_is_admitted_again_at_once(remote: Remote, client: RawClient) -> None:
     """A restart in good order waits for nothing."""
     epoch = register(client, 7, NOWHERE).broker_epoch
     remote.live(7)
@@ -154,7 +154,7 @@ def test_the_id_of_a_broker_of_the_gateways_own_process_is_refused(
         ({"broker_id": -1}, 42),
     ],
 )
-def test_a_registration_that_cannot_be_is_refused_and_nobody_is_registered(
+def test_invalid_registration_is_refused_and_registers_no_broker(
     remote: Remote, client: RawClient, fields: dict[str, Any], error_code: int
 ) -> None:
     broker_id = fields.pop("broker_id", 7)
@@ -181,7 +181,7 @@ def test_a_broker_that_wants_to_go_may_when_another_leads(remote: Remote, client
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_a_broker_that_nobody_knows_cannot_shut_down(client: RawClient, version: int) -> None:
+def test_unknown_broker_cannot_shut_down(client: RawClient, version: int) -> None:
     asked = {"broker_id": 9, "broker_epoch": 5}
     answer = client.ask(m.ControlledShutdownRequest, m.ControlledShutdownResponse, version, **asked)
     assert (answer.error_code, list(answer.remaining_partitions)) == (77, [])
@@ -212,7 +212,7 @@ def test_the_gateway_tells_what_brokers_may_ask() -> None:
 
 
 @pytest.mark.parametrize("broker_listener", [None, "CLIENTS", "OTHER"])
-def test_clients_are_told_the_listener_of_that_name_or_the_gateway(broker_listener: str | None) -> None:
+def test_clients_get_the_listener_of_that_name_or_the_gateway(broker_listener: str | None) -> None:
     """A broker without such a listener stays at the gateway."""
     with Served({1: "a"}, apis=with_remote_brokers(), broker_listener=broker_listener) as served:
         with RawClient(served.address) as client:

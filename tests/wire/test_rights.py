@@ -19,7 +19,7 @@ PRIVATE = {"remove_throttle": True, "validate_only": False}
 
 @pytest.fixture(scope="module")
 def denied() -> set[str]:
-    """The operations that nobody may do."""
+    """The operations that no client may do."""
     return set()
 
 
@@ -115,7 +115,7 @@ def test_what_may_not_be_done_is_refused_and_nothing_is_written(  # noqa: PLR091
 
 
 @pytest.mark.checklist(90)
-def test_who_may_not_describe_is_told_of_no_move(client: RawClient, denied: set[str]) -> None:
+def test_client_without_describe_sees_no_move(client: RawClient, denied: set[str]) -> None:
     assert len(ask(client, "ListPartitionReassignments", 0, topics=None).topics) == 1
     denied.add("DESCRIBE")
     answer = ask(client, "ListPartitionReassignments", 0, topics=None)

@@ -1,4 +1,4 @@
-"""Answers that nobody takes: what they hold is bounded, and their connections end."""
+"""Answers that no client reads: what they hold is bounded, and their connections end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brokers of one process under the controller of another: what they are told, ask and tell goes by TCP."""
+"""Brokers of one process under the controller of another: all their requests and answers go by TCP."""
 
 from __future__ import annotations
 
@@ -163,13 +163,13 @@ def test_orders_are_taken_at_the_addresses_of_brokers_alone_and_not_from_older_c
 
 
 def offered(client: RawClient) -> dict[int, tuple[int, int]]:
-    """Of the APIs by which brokers are told what to do."""
+    """Of the APIs by which brokers get orders."""
     rows = client.ask(ApiVersionsRequest, ApiVersionsResponse, 4).api_keys
     return {row.api_key: (row.min_version, row.max_version) for row in rows if row.api_key in {4, 5, 6}}
 
 
-def test_orders_are_offered_to_gateways_alone_and_taken_from_nobody_else(shared: Shared) -> None:
-    """Whoever sends one all the same is hung up on, and the broker knows of nothing."""
+def test_orders_are_offered_to_gateways_alone_and_accepted_from_no_other(shared: Shared) -> None:
+    """A client that sends one all the same is disconnected, and the broker hears nothing."""
     broker, address = shared.broker(2), shared.standby.addresses((2,))[2]
     known = broker.controller_epoch
     claimed = {"controller_id": 99, "controller_epoch": known + 1, "broker_epoch": broker.epoch}
@@ -240,7 +240,7 @@ def test_a_replica_that_fails_harms_no_other(shared: Shared, caplog: pytest.LogC
     ]
 
 
-def test_a_broker_that_is_down_is_told_nothing(shared: Shared) -> None:
+def test_broker_that_is_down_gets_no_request(shared: Shared) -> None:
     shared.cluster.kill_broker(3)
     until(lambda: shared.controller.describe().live_brokers == (1, 2))
     request, (response, version, fields) = next(iter(ORDERS.items()))
@@ -259,7 +259,7 @@ def test_reports_of_what_cannot_be_are_refused(shared: Shared, log: dict[str, in
     assert shared.controller.reported_log(TopicPartition("t", 0), 1) is None
 
 
-def test_who_asks_a_gateway_that_was_closed_hears_that_nobody_leads() -> None:
+def test_closed_gateway_answers_that_there_is_no_controller() -> None:
     with Shared() as shared:
         shared.standby.close()
         future = shared.asking.alter_isr(TopicPartition("t", 0), 1, 0, 0, [1], 0)
@@ -271,7 +271,7 @@ def test_who_asks_a_gateway_that_was_closed_hears_that_nobody_leads() -> None:
 @pytest.mark.slow
 @pytest.mark.timing("A controller ends, and another takes over within a session.")
 def test_brokers_go_on_under_their_own_controller_when_the_other_one_ends() -> None:
-    """What was asked of the one that is gone is asked anew."""
+    """What was asked of the one that is gone is asked again."""
     with Shared() as shared:
         tp = shared.topic("orders", [[1, 2, 3]])[0]
         shared.leading.close()
@@ -291,7 +291,7 @@ def _gateways(principal: str, *_: str) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("login", ["password", "password and TLS", "certificate"])
 def test_brokers_are_ordered_by_who_knows_the_secret_whatever_clients_have_to_show(tmp_path: Path, login: str) -> None:
-    """Nobody else has any right."""
+    """No other has any right."""
     peers: dict[str, Any] = {"secret": "of the processes"}
     options: dict[str, Any] = {"authorizer": _gateways}
     if login != "certificate":

@@ -99,7 +99,7 @@ class Frozen:
         until(lambda: self.silent.got)
 
     def fail_over(self) -> None:
-        """Whoever stands by leads; the silent one stays as it is."""
+        """The stand-by leads; the silent one stays as it is."""
         self.active.close()
         until(lambda: self.standby.controller.is_active)
 
@@ -115,7 +115,7 @@ def frozen(*, reads: bool = True, peers: dict[str, Any] | None = None, **options
 
 
 def send(client: RawClient, kind: Any, version: int, padding: int = 0, **fields: Any) -> None:
-    """A request, with bytes behind it that nobody looks at."""
+    """A request, with bytes behind it that are not read."""
     request = build(kind, version, fields)
     request.with_header(7, "raw")
     frame = bytes(request.encode(header=True)) + bytes(padding)
@@ -159,7 +159,7 @@ def test_what_only_reads_is_answered_by_the_one_that_leads_next_on_the_same_conn
         assert (cluster.lost, cluster.silent.connections) == (0, 1)
 
 
-def test_what_only_reads_is_passed_on_anew_where_it_is_a_third_one_that_leads_next() -> None:
+def test_read_is_repeated_where_a_third_gateway_leads_next() -> None:
     with frozen() as cluster, ExitStack() as stack:
         third = Node(cluster.server, 3, {}, {})
         stack.callback(third.close)
@@ -193,7 +193,7 @@ def test_what_the_other_did_not_take_whole_was_not_done_and_is_answered_here() -
 @pytest.mark.parametrize(
     "peers", [{"secret": "of gateways"}, {"tls": ssl.create_default_context()}], ids=["SASL", "TLS"]
 )
-def test_who_lets_nobody_in_is_given_up_when_another_leads_and_nothing_was_asked_of_it(peers: dict[str, Any]) -> None:
+def test_peer_that_refuses_the_login_is_given_up_when_another_leads(peers: dict[str, Any]) -> None:
     with frozen(peers=peers) as cluster, RawClient(cluster.standby.address) as client:
         send_alter(client, 1)
         cluster.until_asked()
@@ -221,7 +221,7 @@ def test_the_silent_one_that_takes_nothing_more_is_given_up_in_time_and_not_coun
     with frozen(reads=False, peers={"answer_s": 0.3}) as cluster, RawClient(cluster.standby.address) as client:
         send_alter(client, 1, PADDING)
         assert client.receive() is None
-        until(lambda: cluster.standby.gateway.counts["unanswered"] == 1)  # nobody did it, nobody is left to do it
+        until(lambda: cluster.standby.gateway.counts["unanswered"] == 1)  # no gateway is left to do it
         assert cluster.lost == 0
         assert cluster.active.is_active
 

@@ -65,7 +65,7 @@ def test_a_login_that_does_not_end_is_hung_up_on_though_every_frame_of_it_comes_
 
 
 def test_who_has_logged_in_stays_for_longer_than_a_login_may_take() -> None:
-    """Nobody asks who it is here, so it is known at once; with a password, when that was right."""
+    """No login is required here, so it is known at once; with a password, when that was right."""
     with Served(limits=Limits(login_s=1)) as known, RawClient(known.address) as first:
         users = Users({"alice": "wonder"})
         with (

@@ -68,7 +68,7 @@ def test_a_throttle_is_set_by_requests_to_brokers_and_never_in_the_store(
 
 
 def test_a_plan_that_is_refused_as_a_whole_leaves_no_throttle(tmp_path: Path) -> None:
-    """Whoever asks may set a throttle, may not move, and may take the throttle back."""
+    """The client may set a throttle, may not move, and may take the throttle back."""
     may_alter = iter([True, False, True, True])  # its rates and its lists
 
     def permits(_principal: str, operation: str, resource: str) -> bool:

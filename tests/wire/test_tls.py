@@ -89,7 +89,7 @@ def test_no_certificate_an_expired_one_and_one_of_another_authority_are_refused(
         ("of another authority", "UNKNOWN_CA"),
     ],
 )
-def test_a_client_is_told_by_an_alert_why_its_certificate_is_refused(
+def test_alert_gives_the_reason_for_a_refused_certificate(
     served: Served, authority: Authority, tmp_path: Path, *, which: str, alert: str, version: str
 ) -> None:
     context = ssl.create_default_context(cafile=authority.file)
@@ -116,7 +116,7 @@ def _asked(served: Served, context: ssl.SSLContext) -> bytes:
 
 
 def test_a_context_serves_others_than_gateways(authority: Authority, ours: Signed) -> None:
-    """A host may give it to a server of its own, where nobody holds a failure back."""
+    """A host may give it to a server of its own, where no failure is delayed."""
     context = ssl.create_default_context(cafile=authority.file)
 
     async def exchanged(certificate: Signed | None) -> bytes:

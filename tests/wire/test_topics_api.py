@@ -58,7 +58,7 @@ def test_a_topic_is_created_by_counts_in_every_version(client: RawClient, versio
     assert (topic.name, topic.error_code) == (name, 0)
     if version >= 1:
         assert topic.error_message is None
-    assert set(partitions_of(client, name)) == {0, 1}  # what was answered is seen, by whoever asks next
+    assert set(partitions_of(client, name)) == {0, 1}  # what was answered is seen by the next request
     for partition in led(client, name).values():
         assert {RACKS[broker] for broker in partition.replica_nodes} == {"a", "b", "c"}
     if version >= 5:
@@ -75,7 +75,9 @@ def test_the_id_that_is_answered_is_the_one_that_metadata_tells(client: RawClien
 
 
 @pytest.mark.parametrize("version", range(1, 8))
-def test_what_would_be_created_is_told_and_nothing_is_written(served: Served, client: RawClient, version: int) -> None:
+def test_what_would_be_created_is_printed_and_nothing_is_written(
+    served: Served, client: RawClient, version: int
+) -> None:
     before = contents(served)
     asked = [new_topic("never", 4, 2, configs={"retention.ms": "7"}), new_topic("java-a", 1, 1)]
     answer = ask(client, "CreateTopics", version, topics=asked, validate_only=True)
@@ -231,7 +233,7 @@ def test_a_topic_that_is_named_twice_is_not_created_and_the_others_are(client: R
 
 
 @pytest.mark.parametrize("timeout_ms", [0, -1, -(2**31)])
-def test_who_does_not_wait_is_told_that_the_time_is_over_and_nothing_is_written(
+def test_call_without_waiting_times_out_and_nothing_is_written(
     served: Served, client: RawClient, timeout_ms: int
 ) -> None:
     before = contents(served)

@@ -1,4 +1,4 @@
-"""Requests that wait: they keep nobody else waiting, and end when their client hangs up."""
+"""Requests that wait: they delay no other client, and end when their client hangs up."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _produce(acks: int = -1) -> bytes:
 
 
 @pytest.mark.slow
-def test_who_waits_for_records_or_replicas_keeps_nobody_else_waiting(living: Living) -> None:
+def test_waiting_for_records_or_replicas_delays_no_other_client(living: Living) -> None:
     """Five of each, where two of each other API are worked on at a time."""
     with ExitStack() as stack:
         clients = [stack.enter_context(RawClient(living.address)) for _ in range(10)]

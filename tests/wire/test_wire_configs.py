@@ -99,7 +99,7 @@ def test_synonyms_words_and_other_names_come_where_they_are_asked_for(client: Ra
     assert (found["retention.ms"].synonyms, found["retention.ms"].documentation) == ([], None)
 
 
-def test_a_broker_lists_its_throttles_also_where_nobody_set_them(client: RawClient) -> None:
+def test_broker_lists_its_throttles_also_where_none_is_set(client: RawClient) -> None:
     rates = [rate for both in RATES.values() for rate in both]
     assert {entries(client, BROKER, "1")[rate].config_source for rate in rates} == {DEFAULT}
     assert altered(client, BROKER, "1", *[(rate, SET, "1000") for rate in rates]) == (0, None)
@@ -305,7 +305,7 @@ def test_validate_only_checks_and_writes_nothing(client: RawClient) -> None:
         (16, "metrics", 42, "Unsupported resource type: 16"),
     ],
 )
-def test_what_cannot_be_described_is_told_in_kafkas_words(
+def test_what_cannot_be_described_is_reported_in_kafkas_words(
     client: RawClient, kind: int, name: str, code: int, message: str
 ) -> None:
     found = described(client, kind, name)

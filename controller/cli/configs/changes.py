@@ -173,7 +173,7 @@ _TYPES: Final = {
 
 
 def resources(cluster: Cluster, of: Entities) -> list[Resource]:
-    """All that are meant, in the order in which they are told: topics by name, brokers by id and then what holds for
+    """All that are meant, in the order in which they are printed: topics by name, brokers by id and then what holds for
     all. Raises Failed for one that is not there: brokers that do not live cannot be asked."""
     if of.name is None:
         names = [*cluster.topics()] if of.type == TOPICS else [*map(str, cluster.brokers()), DEFAULT]

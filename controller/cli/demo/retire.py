@@ -8,10 +8,11 @@ from typing import Any, Final
 
 import attrs
 
-from controller.cli.demo.mishaps import Mishaps, ids
-from controller.cli.demo.plan import plan_drain, racks_kept, spread, widen
+from controller.cli.demo.drain import Mishaps, plan_drain, racks_kept, spread, widen
 from controller.cli.demo.screen import Bar, Screen
 from controller.cli.demo.takeover import controller_of
+from controller.cli.printing import ids
+from controller.model.plural import counted
 from controller.model.requests import NewTopic
 from controller.model.values import Partition, Replicas, TopicPartition
 from controller.rig import Rig
@@ -101,7 +102,7 @@ class Retirement:
         rig.copying.rate_bytes_s = COPY_BYTES_S  # from here on a copy takes its time
         counts = ", ".join(f"{name} with {count}" for name, count in TOPICS.items())
         self.screen.say(
-            f"Topics placed by rack, {factor} replicas: {counts} partitions; records are written meanwhile."
+            f"Topics placed by rack, {counted(factor, 'replica')}: {counts} partitions; records are written meanwhile."
         )
 
     def _live(self) -> tuple[int, ...]:
@@ -163,7 +164,8 @@ class Retirement:
         active = self.rig.active
         who = "no controller is active" if active is None else f"controller {active.node_id} leads"
         moved = len(plan) - len([p for p in running if p.tp in plan])
-        text = f"of the bytes copied; {moved} of {len(plan)} moves done; waiting on brokers {listed or '-'}; {who}"
+        done = f"{moved} of {counted(len(plan), 'move')} done"
+        text = f"of the bytes copied; {done}; waiting on brokers {listed or '-'}; {who}"
         bar.at(self.copied(plan) if running else 1.0, 1.0, text)
 
     # --- the end

@@ -19,9 +19,10 @@ from typing import Final, NoReturn
 import attrs
 
 from controller.cli.demo.takeover import IN_MEMORY
-from controller.cli.demo.trees import BadInput
+from controller.cli.demo.trees import BadInput, one_line
 from controller.cli.printing import without_place
 from controller.model.errors import ControllerError
+from controller.model.plural import counted
 from controller.rig import InvariantBroken, NotInTime
 from controller.rig.served import StoreServer
 from controller.rig.server import RecordingServer
@@ -85,7 +86,7 @@ class Stage:
 
 
 @contextmanager
-def stage(url: str, root: str, *, keep: bool) -> Iterator[Stage]:
+def staged(url: str, root: str, *, keep: bool) -> Iterator[Stage]:
     """The store that `url` names. BadInput where it cannot be used, or its root is not free; Interrupted where it
     fails later."""
     if url.startswith("memory:"):
@@ -100,7 +101,7 @@ def stage(url: str, root: str, *, keep: bool) -> Iterator[Stage]:
         try:
             yield _real(url, root, shown, store.session_timeout_s)
         except (StoreError, ControllerError, NotInTime, InvariantBroken) as error:
-            raise Interrupted(f"{shown}: broke off: {_line(error)}") from error
+            raise Interrupted(f"{shown}: broke off: {one_line(error)}") from error
         finally:
             if not keep:
                 _remove(store, f"/{root}", shown)
@@ -121,7 +122,7 @@ def clean(url: str, root: str) -> str:
                 store.snapshot(f"/{root}", timeout_s=_CALL_S),
             )
         except StoreError as error:
-            raise BadInput(f"{shown} cannot be used: {_line(error)}") from None
+            raise BadInput(f"{shown} cannot be used: {one_line(error)}") from None
         if mark is None and not found.entries:
             return f"{shown}: nothing to remove"
         if mark is None or mark.value != _MARK:
@@ -131,7 +132,7 @@ def clean(url: str, root: str) -> str:
                 f"{shown}: sessions hold keys there; a demo runs, or was killed a few seconds ago: try again"
             )
         _remove(store, f"/{root}", shown)
-    return f"{shown}: removed {len(found.entries)} keys"
+    return f"{shown}: removed {counted(len(found.entries), 'key')}"
 
 
 def below(url: str, path: str) -> str:
@@ -176,7 +177,7 @@ def _take(store: MetadataStore, root: str, shown: str) -> None:
     except Conflict:
         raise BadInput(f"{shown} {_LEFT}") from None
     except StoreError as error:
-        raise BadInput(f"{shown} cannot be used: {_line(error)}") from None
+        raise BadInput(f"{shown} cannot be used: {one_line(error)}") from None
 
 
 def _remove(store: MetadataStore, root: str, shown: str) -> None:
@@ -194,9 +195,4 @@ def _remove(store: MetadataStore, root: str, shown: str) -> None:
                     raise
         store.commit([Delete(root, PRESENT)], timeout_s=_CALL_S)
     except StoreError as error:
-        raise Interrupted(f"{shown}: not all keys of the demo were removed: {_line(error)}") from error
-
-
-def _line(error: BaseException) -> str:
-    said = str(error).strip().splitlines()
-    return " ".join(said[0].split())[:300] if said else type(error).__name__
+        raise Interrupted(f"{shown}: not all keys of the demo were removed: {one_line(error)}") from error

@@ -8,9 +8,11 @@ from typing import Any, Final
 
 from controller.cli.demo.screen import Screen
 from controller.cli.demo.trees import BadInput, brokers_of_tree, one_line
+from controller.cli.printing import ids
 from controller.codec import keys
 from controller.host import Controller
 from controller.model.errors import ControllerError
+from controller.model.plural import counted
 from controller.rig import InvariantBroken, Node, NotInTime, Rig
 from controller.rig.server import RecordingServer
 from stores.base import OutcomeUnknown, SessionExpired, StoreError, Unavailable
@@ -48,14 +50,22 @@ def _take_over(
     moves = rig.result(rig.admin.list_partition_reassignments())  # nothing is shown before this went well
     screen.act("1. Take over a real cluster")
     screen.say(place)
-    screen.say(f"The store has {len(before)} keys of the former controller, with controller epoch {kafka_epoch}.")
+    screen.say(
+        f"The store has {counted(len(before), 'key')} of the former controller, with controller epoch {kafka_epoch}."
+    )
     screen.say(f"Simulated brokers join: {_listed(brokers)}.")
     epoch = controller_of(rig.nodes[101]).controller_epoch
     screen.say(f"Kedge took over with controller epoch {epoch}; {len(moves)} moves are running:")
     screen.table(
         ("partition", "replicas", "target", "in sync", "waiting on"),
         [
-            (str(tp), _ids(m.replicas), _ids(m.target_replicas), _ids(m.isr), _ids(w.broker for w in m.waiting_on))
+            (
+                str(tp),
+                ids(m.replicas),
+                ids(m.target_replicas),
+                ids(m.isr),
+                ids(w.broker for w in m.waiting_on),
+            )
             for tp, m in moves.items()
         ],
     )
@@ -92,7 +102,7 @@ def _finish(rig: Rig, screen: Screen, moves: int) -> bool:
     with screen.bar("finishing the running moves") as bar:
         for _ in range(DEADLINE_MS // 100):
             running = [p for p in rig.committed.partitions.values() if p.move is not None]
-            waiting = ", ".join(f"{p.topic}-{p.partition} on {_ids(set(p.members) - set(p.isr))}" for p in running[:4])
+            waiting = ", ".join(f"{p.topic}-{p.partition} on {ids(set(p.members) - set(p.isr))}" for p in running[:4])
             bar.at(moves - len(running), moves, f"waiting: {waiting or 'none'}")
             if not running:
                 break
@@ -177,7 +187,3 @@ def _is_to_go(key: str, deleted: set[str]) -> bool:
 
 def _listed(brokers: Mapping[int, str | None]) -> str:
     return ", ".join(f"{b}" + (f" in rack {rack}" if rack else "") for b, rack in sorted(brokers.items()))
-
-
-def _ids(brokers: Any) -> str:
-    return ",".join(map(str, brokers))

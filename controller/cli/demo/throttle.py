@@ -13,8 +13,8 @@ from controller.model.throttle_configs import RATES
 from controller.model.throttles import ReassignPartitionsOptions, ThrottledRate
 from controller.model.values import Replicas, TopicPartition
 from controller.rig import Rig
+from controller.rig.outside import configs
 from controller.rig.server import RecordingServer
-from controller.rig.throttle_marks import configs
 
 TOPIC: Final = "payments"
 PARTITIONS: Final = 4

@@ -18,6 +18,7 @@ from controller.cli.engines import (
     Engine,
     export_option,
     journals_in,
+    need_one,
     of_cluster,
     options,
     out_option,
@@ -31,6 +32,7 @@ from controller.cli.journal.progress import read_plans, with_waves
 from controller.cli.options import command, group, json_option, option, quiet_option
 from controller.cli.printing import compact, fail, need_file, need_folder, of_system, one_line, print_by_cluster, say
 from controller.cli.store.opening import bar
+from controller.model.plural import counted
 from pipeline.audit import KINDS, Audit, Violation
 from pipeline.audit import audit as audit_here
 from pipeline.journal.files import NoJournal
@@ -90,8 +92,8 @@ def audit(
         run_follow(Wanted(paths, checkpoint, cluster, out, as_json, once), engine)
     chosen = settled(engine)
     files = of_cluster(journals_in(paths), cluster)
-    if report is not None and len(files) > 1:
-        fail(f"--report: expected one cluster, got {len(files)}; choose one with --cluster: {', '.join(files)}")
+    if report is not None:
+        need_one("--report", files)
     need_file(report)
     need_folder(out)
     if out is not None:
@@ -183,22 +185,25 @@ def conclude(audits: Audits) -> None:
 
 
 def _verdict(found: Audit, whose: str) -> None:
-    for rows, what in ((found.quarantine, "lines in quarantine"), (_told(found), "gaps")):
+    for rows, what in ((found.quarantine, "more line in quarantine"), (_told(found), "more gap")):
         for row in rows[:SAID_MAX]:
             say(f"{whose}{row}")
         if len(rows) > SAID_MAX:
-            say(f"{whose}and {len(rows) - SAID_MAX} more {what}")
+            say(f"{whose}and {len(rows) - SAID_MAX} {what}")
     if found.unchecked:
-        counts = ", ".join(f"{event} ({count})" for event, count in found.unchecked)
-        say(f"{whose}not checked, because no rule covers these events: {counts}")
-    counts_said = f"{whose}{found.counts.lines} lines of {found.counts.terms} terms in {found.counts.files} files"
+        events = ", ".join(f"{event} ({count})" for event, count in found.unchecked)
+        say(f"{whose}not checked, because no rule covers these events: {events}")
+    counts = found.counts
+    read = f"{counted(counts.lines, 'line')} of {counted(counts.terms, 'term')} in {counted(counts.files, 'file')}"
     if found.violations:
         first = found.violations[0]
-        say(f"{counts_said}: {len(found.violations)} violations; the first: {first} ({KINDS[first.kind]})")
+        number = counted(len(found.violations), "violation")
+        say(f"{whose}{read}: {number}; the first: {first} ({KINDS[first.kind]})")
     elif found.quarantine:
-        say(f"{counts_said}: no violation in what can be read; {len(found.quarantine)} lines are in quarantine")
+        bad = counted(len(found.quarantine), "line")
+        say(f"{whose}{read}: no violation in what can be read; {bad} in quarantine")
     else:
-        say(f"{counts_said}: no violation" + (f", {len(found.gaps)} gaps" if found.gaps else ""))
+        say(f"{whose}{read}: no violation" + (f", {counted(len(found.gaps), 'gap')}" if found.gaps else ""))
 
 
 def _told(found: Audit) -> list[Any]:

@@ -23,6 +23,7 @@ import click
 from controller.cli.engines import Engine, spark
 from controller.cli.extras import need
 from controller.cli.printing import clean, compact, fail, is_of_stdout, need_folder, of_system, one_line, say
+from controller.model.plural import counted
 from pipeline.audit import Quarantined, Violation
 
 if TYPE_CHECKING:
@@ -145,6 +146,7 @@ class _Found:
 
     def conclude(self) -> NoReturn:
         violations, bad = self._counts[Violation.__name__], self._counts[Quarantined.__name__]
-        text = f"{violations} violations" if violations else "no violation"
-        say(f"{self._counts['lines']} lines: {text}" + (f"; {bad} lines are in quarantine" if bad else ""))
+        text = counted(violations, "violation") if violations else "no violation"
+        more = f"; {counted(bad, 'line')} in quarantine" if bad else ""
+        say(f"{counted(self._counts['lines'], 'line')}: {text}{more}")
         sys.exit(1 if violations else 2 if bad else 0)

@@ -13,6 +13,7 @@ from typing import Any, Final
 import attrs
 
 from controller.cli.printing import clean, compact
+from controller.model.plural import counted
 
 Row = Mapping[str, Any]
 Key = tuple[str, int]
@@ -67,7 +68,7 @@ class Move:
         widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
         for i, line in enumerate(cells):
             if i == FIRST_ROWS and self.left_out:
-                yield f"  ... {self.left_out} rows ..."
+                yield f"  ... {counted(self.left_out, 'row')} ..."
             yield "  " + "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
         if self.deletes:
             yield f"  to delete: {', '.join(map(str, self.deletes))}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -14,6 +13,7 @@ from controller.cli.engines import (
     Engine,
     export_option,
     journals_in,
+    need_one,
     of_cluster,
     options,
     out_option,
@@ -22,8 +22,9 @@ from controller.cli.engines import (
 )
 from controller.cli.extras import need
 from controller.cli.options import command, json_option, option, quiet_option
-from controller.cli.printing import compact, fail, need_folder, of_system, one_line, print_by_cluster, say
+from controller.cli.printing import compact, fail, need_folder, of_system, one_line, print_by_cluster, say, utc
 from controller.cli.store.opening import bar
+from controller.model.plural import counted
 from pipeline.amounts import duration
 from pipeline.cautions import known_amount
 from pipeline.journal.files import NoJournal
@@ -85,8 +86,8 @@ def progress(
     files = journals_in(paths)
     if samples is None or len(files) > 1:  # else a cluster may be named of the samples alone
         files = of_cluster(files, cluster)
-    if exports and len(files) > 1:
-        fail(f"--export: expected one cluster, got {len(files)}; choose one with --cluster: {', '.join(files)}")
+    if exports:
+        need_one("--export", files)
     need_folder(out)
     if samples is not None or out is not None:
         need("pipeline")
@@ -171,16 +172,9 @@ def _cells(move: Move) -> tuple[str, ...]:
         f"{move.joined}/{len(move.adding)}",
         compact(move.waiting_on),
         copied,
-        _time(move.started_ms),
-        "" if move.eta_ms is None else _time(move.eta_ms),
+        utc(move.started_ms),
+        "" if move.eta_ms is None else utc(move.eta_ms),
     )
-
-
-def _time(ms: int) -> str:
-    try:
-        return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    except (ValueError, OverflowError, OSError):
-        return str(ms)
 
 
 def conclude(found: Mapping[str, Progress]) -> None:
@@ -188,7 +182,7 @@ def conclude(found: Mapping[str, Progress]) -> None:
     for cluster, one in found.items():
         _sum(one, f"{cluster}: " if len(found) > 1 else "")
     if held := sum(len(one.quarantine) for one in found.values()):
-        fail(f"{held} lines are in quarantine")
+        fail(f"{counted(held, 'line')} in quarantine")
     if any(one.stuck for one in found.values()):
         sys.exit(1)
 
@@ -199,8 +193,8 @@ def _sum(found: Progress, whose: str) -> None:
     running = sum(move.ended is None for move in found.moves)
     ratios = sorted(one.ratio for one in found.calibration)
     learned = f"; real over predicted time: median {ratios[len(ratios) // 2]:g}" if ratios else ""
-    counts = f"{running} moves run, {len(found.stuck)} are stuck, {len(found.moves) - running} ended"
-    say(f"{whose}as of {_time(found.as_of_ms)}: {counts}{learned}{said_of(found.waves)}")
+    counts = f"{counted(running, 'running move')}, {len(found.stuck)} stuck; {len(found.moves) - running} ended"
+    say(f"{whose}as of {utc(found.as_of_ms)}: {counts}{learned}{said_of(found.waves)}")
 
 
 _COLUMNS = ("plan", "wave", "moves", "bytes", "expected", "took", "real/expected", "verdict")
@@ -252,4 +246,4 @@ def said_of(waves: Sequence[WaveTime]) -> str:
     if found is None:
         return ""
     ratios = f"median {found.median:.2f}, {found.lowest:.2f} to {found.highest:.2f}"
-    return f"; {found.within} of {found.waves} waves took the expected time; real over expected: {ratios}"
+    return f"; {found.within} of {counted(found.waves, 'wave')} took the expected time; real over expected: {ratios}"

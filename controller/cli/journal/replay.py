@@ -19,6 +19,7 @@ from controller.audit import RULES, Illegal, Trace
 from controller.cli.journal.moves import Move, Moves
 from controller.cli.options import command, json_option, option
 from controller.cli.printing import compact, fail, say
+from controller.model.plural import counted
 from controller.runtime.journal import JournalError, JournalProblem, Reading
 
 _ROWS_ARE_GONE: Final = ("missing start", "missing file")
@@ -152,8 +153,7 @@ class Replay:
             self._condemn(*self.illegal)
         if not self.rows:
             self._refuse()
-        terms = f"{len(self._terms)} term{'' if len(self._terms) == 1 else 's'}"
-        say(f"{self.rows} rows of {terms} are legal")
+        say(f"{counted(self.rows, 'legal row')} of {counted(len(self._terms), 'term')}")
 
     def _untold(self, finding: JournalProblem) -> tuple[int | None, ...]:
         return (self.epoch,) if finding.epoch is None else ()

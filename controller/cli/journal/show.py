@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -21,7 +20,7 @@ from rich.text import Text
 
 from controller.audit import CHECKED
 from controller.cli.options import OUTPUT, command, json_option, option
-from controller.cli.printing import clean, compact, fail, print_unfolded, say, shortened
+from controller.cli.printing import clean, compact, fail, print_unfolded, say, shortened, utc
 from controller.runtime.journal import EVENTS, JournalError, Reading
 
 Row: TypeAlias = dict[str, Any]
@@ -59,10 +58,7 @@ def _brokers(name: str) -> Callable[[Row], str]:
 
 
 def _time(row: Row) -> str:
-    try:
-        return datetime.fromtimestamp(row["ts"] / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
-    except (ValueError, OverflowError, OSError):
-        return str(row["ts"])
+    return utc(row["ts"], "milliseconds")
 
 
 def _where(row: Row) -> str:

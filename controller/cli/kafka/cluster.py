@@ -23,10 +23,9 @@ from kafka.protocol.admin import (
 from kafka.protocol.metadata import MetadataRequest
 
 from controller.cli.kafka.client import Client, refused
-from controller.cli.kafka.configs import Configs
 from controller.cli.kafka.errors import UNSUPPORTED, Failed, Refused
 from controller.cli.kafka.replicas import Elections, LogDirs, Private
-from controller.cli.kafka.topics import Offsets, Topics, by_topic
+from controller.cli.kafka.topics import Configs, Offsets, Topics, by_topic
 from controller.cli.kafka.values import DEFAULT_TIMEOUT_MS, UNKNOWN_TOPIC, Broker, Move, PartitionState, TopicState
 from controller.model.values import TopicPartition
 from controller.wire.messages import NO_LOG_DIR

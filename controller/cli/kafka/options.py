@@ -1,16 +1,25 @@
-"""Options of every command that connects to brokers."""
+"""Options of every command that connects to brokers, and the JSON files and broker lists that operators give.
+
+Files have the messages of Kafka's tools, and are checked before the first request to a cluster: those functions raise
+Failed.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import click
 
+from controller.cli.kafka.errors import Failed
 from controller.cli.options import CONNECTION, T, group, option
+from controller.cli.printing import ids, one_line
+from controller.model.values import TopicPartition
 
 PROPERTIES: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _ADDRESS: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:,/\[\]]+):([0-9]{1,5})")
@@ -30,18 +39,24 @@ class Endpoint:
     config_file: Path | None = None
 
 
-def endpoint_options(command: T) -> T:
-    """Adds --bootstrap-server and --command-config; arguments `bootstrap_server` and `command_config`."""
+def endpoint_or(instead: str) -> Callable[[T], T]:
+    """Adds --bootstrap-server and --command-config; arguments `bootstrap_server` and `command_config`. `instead`: when
+    the first one is required."""
     return group(
         CONNECTION,
         option(
             "--bootstrap-server",
             metavar="HOST:PORT[,...]",
             callback=_checked,
-            help="Brokers to connect to first: of `kedge serve` or of Kafka. Required.",
+            help=f"Brokers of `kedge serve` or Kafka to ask first. {instead}",
         ),
         option("--command-config", type=PROPERTIES, help="Properties file for TLS, SASL and timeouts."),
-    )(command)
+    )
+
+
+def endpoint_options(command: T) -> T:
+    """As `endpoint_or`, for commands that need brokers."""
+    return endpoint_or("Required.")(command)
 
 
 def action(name: str, does: str) -> Callable[[T], T]:
@@ -67,3 +82,94 @@ def _checked(_context: click.Context, _option: click.Parameter, given: str | Non
         return checked_servers(given)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+
+
+VERSION: Final = 1
+INT32_MAX: Final = 2**31 - 1
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file that exists and is not empty."""
+    from stores.reading import read_whole  # noqa: PLC0415 - stores are loaded where a file is read
+
+    try:
+        data = read_whole(path)
+    except OSError as error:
+        raise Failed(f"Unable to read file {path}: {error.strerror or one_line(error)}") from None
+    if not data.strip():
+        raise Failed("The input string shouldn't be empty")
+    return data
+
+
+def parse_object(data: str | bytes) -> dict[str, Any]:
+    """The object that a text is, of version 1 or without one."""
+    from stores.reading import parse_json  # noqa: PLC0415 - as above
+
+    try:
+        found = parse_json(data)
+    except ValueError as error:
+        raise Failed(f"Failed to parse the JSON: {error}") from None
+    if type(found) is not dict:
+        raise Failed(f"Expected a JSON object, got {shown(found)}")
+    version = found.get("version", VERSION)
+    if type(version) is not int or version != VERSION:
+        raise Failed(f"Not supported version field value {shown(version)}")
+    return found
+
+
+def items(found: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """The objects of a list that may be missing."""
+    listed = found.get(name, [])
+    if type(listed) is not list:
+        raise Failed(f"{name}: expected a list, got {shown(listed)}")
+    for item in listed:
+        if type(item) is not dict:
+            raise Failed(f"{name}: expected objects, got {shown(item)}")
+    return listed
+
+
+def string(raw: object, where: str) -> str:
+    """The same, if it is a string that is not empty."""
+    if type(raw) is not str or not raw:
+        raise Failed(f"{where}: expected a string, got {shown(raw)}")
+    return raw
+
+
+def integer(raw: object, where: str) -> int:
+    """The same, if it is an id of a broker or a partition."""
+    if type(raw) is not int or not 0 <= raw <= INT32_MAX:
+        raise Failed(f"{where}: expected a number from 0 to {INT32_MAX}, got {shown(raw)}")
+    return raw
+
+
+def partition_of(raw: Mapping[str, Any]) -> TopicPartition:
+    """The partition that an object of a file names. Raises Failed."""
+    return TopicPartition(string(raw.get("topic"), "topic"), integer(raw.get("partition"), "partition"))
+
+
+def shown(raw: object) -> str:
+    """What was given, as far as it fits a line."""
+    return json.dumps(raw)[:80]
+
+
+def no_duplicates(names: Sequence[object], problem: str) -> None:
+    """Each name stands there once."""
+    if found := repeated(names):
+        raise Failed(f"{problem}{ids(found)}")
+
+
+def repeated(names: Sequence[object]) -> list[object]:
+    """Those that stand there more than once."""
+    return [item for item, times in Counter(names).items() if times > 1]
+
+
+def parse_brokers(text: str) -> list[int]:
+    """The ids of a `--broker-list`: 1,2,3. Raises Failed."""
+    words = [word.strip() for word in text.split(",")]
+    for word in words:
+        if not (word.isascii() and word.isdigit() and len(word) <= 10 and int(word) <= INT32_MAX):
+            raise Failed(f"{word!r:.80} in the broker list is not a broker id")
+    brokers = [int(word) for word in words]
+    if several := repeated(brokers):
+        raise Failed(f"Broker list contains duplicate entries: [{', '.join(map(str, several))}]")
+    return brokers

@@ -13,8 +13,8 @@ import click
 from controller.cli.engines import Engine, spark
 from controller.cli.options import CONNECTION, command, group, option
 from controller.cli.plan.options import Common, alone, failing, formatted, output_options
-from controller.cli.plan.running import finish, of_catalog, say_json, say_rows, told_of
-from controller.cli.printing import fail, say, without_place
+from controller.cli.plan.running import finish, of_catalog, say_json, told_of
+from controller.cli.printing import fail, print_pairs, say, without_place
 from controller.cli.store.opening import bar
 from pipeline.collect.gathered import Gathered
 from pipeline.collect.landing import Landing
@@ -96,7 +96,7 @@ def collect(
             said = _in_catalog(verb, place, gathered, engine)
         else:
             said = verb.run(place, gathered.tables(), unheard)
-    say_json(said.row) if as_json else say_rows(said.lines)
+    say_json(said.row) if as_json else print_pairs(said.lines)
     sys.exit(said.code)
 
 
@@ -159,7 +159,7 @@ def _read_cluster(servers: str, config_file: str | None, into: Gathered) -> None
         raise BadInput(f"--bootstrap-server: {error}") from None
     try:
         with connected(endpoint) as cluster:
-            from controller.cli.plan.asking import from_cluster  # noqa: PLC0415 - kafka-python is there
+            from controller.cli.plan.brokers import from_cluster  # noqa: PLC0415 - kafka-python is there
 
             from_cluster(cluster, endpoint.servers, into)
     except Failed as error:

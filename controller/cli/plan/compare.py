@@ -12,8 +12,9 @@ import attrs
 from controller.cli.engines import Engine
 from controller.cli.options import command, json_option, option, quiet_option
 from controller.cli.plan.options import CHOOSE, Common, alone, cluster_option, failing, formatted, since, until
-from controller.cli.plan.running import places, say_json, say_rows, told_of
-from controller.cli.printing import print_rows
+from controller.cli.plan.running import places, say_json, told_of
+from controller.cli.printing import print_pairs, print_rows
+from controller.model.plural import counted
 from pipeline.amounts import duration
 from pipeline.cautions import known_amount, ratio_words
 from pipeline.errors import BadInput, NotFound
@@ -70,7 +71,7 @@ def compare(*, tables: Location, engine: Engine, names: tuple[str, ...], as_json
     else:
         _print(rows, totals, with_cluster=common.all_clusters)
         if differ:
-            say_rows((setting, "; ".join(map(_value, of.items()))) for setting, of in differ.items())
+            print_pairs((setting, "; ".join(map(_value, of.items()))) for setting, of in differ.items())
     if failed:
         sys.exit(2)
 
@@ -108,14 +109,14 @@ def _rows(common: Common, names: tuple[str, ...]) -> tuple[list[dict[str, Any]],
     found: list[dict[str, Any]] = [row for one in said for row in one.row["plans"]]
     missing = [name for name in names if all(row["plan"] != name for row in found)]
     if missing:
-        where = f"snapshot {of[0].snapshot}" if common.snapshot else f"any of {len(of)} snapshots"
+        where = f"snapshot {of[0].snapshot}" if common.snapshot else f"any of {counted(len(of), 'snapshot')}"
         whose = "of any cluster" if common.all_clusters else f"of cluster {of[0].cluster}"
         raise NotFound(f"{common.tables}: no plan {', '.join(missing)} in {where} {whose}")
     return found, failed
 
 
 def _print(rows: Sequence[Mapping[str, Any]], totals: Sequence[Mapping[str, Any]], *, with_cluster: bool) -> None:
-    in_all = [{**total, "cluster": "", "snapshot": f"{total['snapshots']} snapshots"} for total in totals]
+    in_all = [{**total, "cluster": "", "snapshot": counted(total["snapshots"], "snapshot")} for total in totals]
     listed = ((*([row["cluster"]] if with_cluster else []), *_cells(row)) for row in (*rows, *in_all))
     print_rows(("cluster", *_COLUMNS) if with_cluster else _COLUMNS, listed)
 

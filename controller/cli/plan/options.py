@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -13,6 +12,7 @@ import click
 from controller.cli.engines import Engine, engine_options, renamed
 from controller.cli.options import ENGINE, OUTPUT, T, json_option, option, plain_option, quiet_option
 from controller.cli.printing import fail, of_system, one_line
+from controller.cli.store.opening import uncollected
 from pipeline.errors import PipelineError
 from pipeline.tables.location import FORMATS, PARQUET, Location
 
@@ -145,14 +145,11 @@ def _common(command: T, *more: Callable[[Any], Any]) -> T:
 
 @contextmanager
 def failing() -> Iterator[None]:
-    """Ends with one line on stderr and exit code 2 where the input cannot be used. Garbage is not collected meanwhile:
-    there is little among millions of values that stay."""
-    gc.disable()
+    """Ends with one line on stderr and exit code 2 where the input cannot be used."""
     try:
-        yield
+        with uncollected():
+            yield
     except PipelineError as error:
         fail(one_line(error))
     except OSError as error:
         fail(of_system(error))
-    finally:
-        gc.enable()

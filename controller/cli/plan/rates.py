@@ -84,7 +84,7 @@ class KedgeRates:
     _are_back: bool = attrs.field(default=False, init=False)
 
     def check(self, wave: Wave) -> None:
-        """Whoever may ask for moves may."""
+        """A user who may start moves may set rates."""
 
     def set(self, wave: Wave) -> None:
         """Both sides of each broker; one without a rate is unlimited."""

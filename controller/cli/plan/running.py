@@ -9,14 +9,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 import attrs
 import click
 
 from controller.cli.engines import AUTO, Engine, spark, why_spark
 from controller.cli.plan.options import Common
-from controller.cli.printing import clean, compact, note, one_line, shortened
+from controller.cli.printing import compact, note, one_line, print_pairs
 from controller.cli.store.opening import bar
 from pipeline.errors import BadInput, NotFound, NothingAsked, PipelineError
 from pipeline.tables.declared import PARTITION
@@ -193,19 +193,8 @@ def finish(common: Common, said: Sequence[Said], *, failed: bool) -> None:
     else:
         for one in said:
             names = ["cluster"] * common.all_clusters + ["snapshot"] * common.all_snapshots
-            say_rows([*((name, one.row[name]) for name in names), *one.lines])
+            print_pairs([*((name, one.row[name]) for name in names), *one.lines])
     sys.exit(2 if failed else max((one.code for one in said), default=0))
-
-
-_CELL_CHARACTERS_MAX: Final = 300
-
-
-def say_rows(rows: Iterable[tuple[str, str]]) -> None:
-    """Lines of a name and what is said of it."""
-    listed = list(rows)
-    width = max(len(name) for name, _ in listed)
-    for name, value in listed:
-        click.echo(f"{name.ljust(width)}  {shortened(clean(value), _CELL_CHARACTERS_MAX)}")
 
 
 def say_json(value: Mapping[str, Any]) -> None:

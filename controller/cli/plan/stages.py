@@ -1,28 +1,35 @@
-"""`kedge plan load`, `check`, `waves` and `export`: the steps before and after a plan is made."""
+"""`kedge plan load`, `check`, `waves` and `export`: the steps before and after a plan is made; `run`: all of them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from controller.cli.engines import Engine
 from controller.cli.kafka import Whole
 from controller.cli.options import command, option
-from controller.cli.plan.options import Common, engined, failing, replayed
+from controller.cli.plan.options import Common, alone, engined, failing, output_options, replayed
 from controller.cli.plan.running import finish, told_of
-from controller.cli.printing import Amount
+from controller.cli.printing import Amount, folder_problem
 from pipeline.amounts import amount
 from pipeline.errors import BadInput
+from pipeline.policy import Fleet, read_policy
+from pipeline.report.fleet import fleet_page
 from pipeline.stages.arrays import Limits
 from pipeline.stages.load import WINDOW_S
 from pipeline.stages.validate import AGE_MAX_S
 from pipeline.stages.waves import WaveSettings
 from pipeline.tables.declared import PLAN
-from pipeline.tables.files import check_name
+from pipeline.tables.files import Place, check_name
 from pipeline.verbs.check import Check
 from pipeline.verbs.load import Load
+from pipeline.verbs.run import Run
 from pipeline.verbs.waves import Waves
+from pipeline.written import written_as
 
 
 @command("load", example="kedge plan load tables --samples-age 3600")
@@ -85,7 +92,9 @@ _THROTTLE_MIN: Final = 1024  # a broker that copies at less is one of which the 
 @command("waves", example="kedge plan waves tables --name drain --throttle 50MB")
 @option("--name", metavar="NAME", required=True, help="Plan to cut.")
 @option("--throttle", "throttle_bps", type=Amount(), none="the free network", help="Bytes per second of a broker.")
-@option("--per-broker", type=_COPIES, metavar="N", default=_DEFAULT.per_broker, help="Count of copies at once.")
+@option(
+    "--per-broker", type=_COPIES, metavar="N", default=_DEFAULT.per_broker, help="Count of copies at once on a broker."
+)
 @option("--one-at-a-time", is_flag=True, help="Add the new replicas of a partition one by one.")
 @option("--disk-ceiling", default=_DEFAULT.disk_ceiling, help="Share of a disk that may be full meanwhile.")
 @option("--network-share", default=_DEFAULT.network_share, help="Share of a broker's network to use.")
@@ -130,3 +139,44 @@ def export(common: Common, *, folder: str, name: str) -> None:
         verb = Export(name, Path(folder), common.dry_run, common.all_clusters)
         said, failed = told_of(common, verb, (PLAN, name))
     finish(common, said, failed=failed)
+
+
+PAGE: Final = "index.html"
+
+
+@command("run", example="kedge plan run policy.toml --dry-run")
+@click.argument("policy", metavar="POLICY", type=click.Path(dir_okay=False, path_type=Path))
+@option("--again", is_flag=True, help="Include clusters that did not change since the last run.")
+@output_options
+@alone
+def run(policy: Path, *, again: bool, as_json: bool, dry_run: bool, plain: bool, engine: Engine) -> None:
+    """Check, plan, cut and export every cluster that a policy file names.
+
+    POLICY is a TOML file. It names the tables, the output folder and the goal of each cluster (docs/planning.md). The
+    output folder gets an export for each cluster, and index.html.
+
+    Exit code, that of the worst cluster: 0 done; 1 a rule is broken, or a plan does not do all; 2 a cluster or POLICY
+    cannot be used.
+    """
+    with failing():
+        fleet = read_policy(policy)
+        problem = folder_problem(fleet.out)
+        if problem is not None and not dry_run:
+            raise BadInput(f"{policy}: out: {problem}")
+        common = Common(fleet.tables, None, None, as_json, dry_run, plain, engine, all_clusters=True)
+        why: dict[str, str] = {}
+        check = partial(_check_clusters, fleet, policy)
+        said, failed = told_of(common, Run(fleet, dry_run, again), why=why, check=check)
+        if not dry_run:
+            page = fleet_page([(one.row, one.code) for one in said], why)
+            with written_as(fleet.out / PAGE):
+                fleet.out.mkdir(parents=True, exist_ok=True)
+                (fleet.out / PAGE).write_text(page, encoding="utf-8")
+    finish(common, said, failed=failed)
+
+
+def _check_clusters(fleet: Fleet, policy: Path, of: Sequence[Place]) -> None:
+    there = {place.cluster for place in of}
+    for name in sorted(fleet.clusters.keys() - there):
+        listed = ", ".join(sorted(there)[:20])
+        raise BadInput(f"{policy}: cluster.{name}: {fleet.tables} has no such cluster; it has {listed}")

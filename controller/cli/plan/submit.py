@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,13 +17,15 @@ from typing import Any, Final
 import attrs
 import click
 
-from controller.cli.kafka import Endpoint, Failed, connected, endpoint_options
+from controller.cli.kafka import Endpoint, Failed, connected
+from controller.cli.kafka.options import endpoint_or
 from controller.cli.options import CONNECTION, command, group, json_option, option, plain_option, quiet_option
 from controller.cli.plan.options import dry_run_option
 from controller.cli.plan.running import say_json
-from controller.cli.printing import clean, confirm, fail, note, of_system, one_line, without_place
+from controller.cli.printing import Duration, clean, confirm, fail, note, of_system, one_line, without_place
 from controller.cli.printing import say as complain
 from controller.cli.store.opening import ToldTitle, opened, titled_bar
+from controller.model.plural import counted
 from pipeline.amounts import amount, duration
 from pipeline.cautions import size_words
 from pipeline.errors import BadInput, PipelineError, Refused, Stopped
@@ -33,24 +34,10 @@ from pipeline.submit import submit as hand_over
 from pipeline.submit.exported import read_export
 from stores import StoreError, public_url
 
-_DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)\s*([smhd]?)")
-_SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 _IN_MEMORY: Final = (
     "expected a store that other processes see; the controller of a memory store reads its file only when it starts: "
     "call pipeline.submit.submit in the process of that controller"
 )
-
-
-class Duration(click.ParamType[float]):
-    """Seconds: 90, 90s, 15m, 2h, 1d."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found = _DURATION.fullmatch(str(value))
-        if found is None or float(found[1]) == 0:
-            self.fail(f"{value!r:.80} is not a duration such as 90s, 15m or 2h", param, ctx)
-        return float(found[1]) * _SECONDS[found[2]]
 
 
 @attrs.define
@@ -58,7 +45,7 @@ class _Teller:
     """What is printed meanwhile; `told` draws the bar."""
 
     as_json: bool
-    told: ToldTitle = lambda title, done, total: None  # noqa: ARG005 - nobody looks
+    told: ToldTitle = lambda title, done, total: None  # noqa: ARG005 - no bar is drawn
     is_dry: bool = False
     has_sent: bool = False
     running: int = 0
@@ -74,7 +61,7 @@ class _Teller:
         elif event.kind == "waiting" and event.text != self.said:
             self.said = event.text
             note(f"waiting: {event.text}")
-        elif event.kind == "told":
+        elif event.kind == "note":
             complain(event.text)
         elif event.kind in ("wave", "sent"):
             self._say_wave(event)
@@ -88,14 +75,14 @@ class _Teller:
             say_json({**at, "partitions": event.moves, "bytes": event.bytes, "seconds": round(event.seconds, 3)})
         else:
             took = f", {duration(event.seconds)}" if event.kind == "wave" else ""
-            what = f"{event.moves} partitions, {size_words(event.bytes)}{took}: {state}"
+            what = f"{counted(event.moves, 'partition')}, {size_words(event.bytes)}{took}: {state}"
             confirm(f"wave {event.wave} of {event.waves}  {what}")
 
 
 def _title(event: Event) -> str:
     left = "" if event.eta_s is None else f", {duration(event.eta_s)} left"
     sizes = f", {amount(event.bytes_done)} of {amount(event.bytes)}" if event.bytes else ""
-    return f"wave {event.wave} of {event.waves}: {event.moves_done} of {event.moves} moves{sizes}{left}"
+    return f"wave {event.wave} of {event.waves}: {event.moves_done} of {counted(event.moves, 'move')}{sizes}{left}"
 
 
 @command("submit", example="kedge plan submit plan --bootstrap-server broker1:9092 --dry-run")
@@ -110,7 +97,7 @@ def _title(event: Event) -> str:
     option("--timeout", type=Duration(), none="no limit", help="Time limit of a wave: 90s, 15m or 2h."),
     option("--poll", type=Duration(), default="1s", help="Time between two requests for the state."),
 )
-@endpoint_options
+@endpoint_or("Required without --store.")
 @group(
     CONNECTION,
     option(
@@ -178,7 +165,7 @@ def _reached(asked: dict[str, Any]) -> Iterator[Reach]:
         return
     try:
         with connected(Endpoint(asked["bootstrap_server"], asked["command_config"])) as cluster:
-            from controller.cli.plan.by_brokers import by_brokers  # noqa: PLC0415 - kafka-python is there
+            from controller.cli.plan.brokers import by_brokers  # noqa: PLC0415 - kafka-python is there
 
             yield by_brokers(cluster)
     except Failed as error:
@@ -249,8 +236,9 @@ def _say_end(outcome: Outcome, by: str, *, as_json: bool, throttles: bool) -> No
         say_json({**attrs.asdict(outcome), "by": by, "throttles": throttles})
         return
     without = "" if throttles else ", without throttles"
-    counted = {"done": "submitted", "cancelled": "cancelled", "dry run": "would be submitted"}[outcome.end]
+    sent = {"done": "submitted", "cancelled": "cancelled", "dry run": "to be submitted"}[outcome.end]
+    what = f"{counted(len(outcome.waves), 'wave')}, {counted(outcome.sent, 'move')} {sent}"
     told = "".join(f"; {text}" for text in outcome.told)
     (click.echo if outcome.told or outcome.end == "dry run" else confirm)(
-        clean(f"{outcome.end}: {len(outcome.waves)} waves, {outcome.sent} moves {counted} through {by}{without}{told}")
+        clean(f"{outcome.end}: {what} through {by}{without}{told}")
     )

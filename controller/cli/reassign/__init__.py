@@ -1,14 +1,196 @@
 """`kedge kafka reassign-partitions`: the options of kafka-reassign-partitions.sh, and those of KIP-179 and KIP-455.
 
-command     options and actions
 plan        files of plans: read, checked, generated
 execute     --execute, --cancel and --cancel-all
 throttling  throttles of a reassignment, set and removed
 progress    --progress and --list
 verify      --verify, and what Kafka's tool prints
-legacy      the actions with --zookeeper
+legacy      the cluster of --zookeeper
 """
 
-from controller.cli.reassign.command import reassign_partitions
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from controller.cli.kafka import Endpoint, Whole, action, connected, ending
+from controller.cli.kafka.options import checked_servers, endpoint_options, parse_brokers
+from controller.cli.options import CONNECTION, OUTPUT, command, group, json_option, option, quiet_option
+from controller.cli.reassign.execute import cancel, execute
+from controller.cli.reassign.plan import Wanted, generate, read_plan, read_topics
+from controller.cli.reassign.progress import list_moves, show_progress
+from controller.cli.reassign.verify import Asked, verify
+
+if TYPE_CHECKING:
+    from controller.cli.kafka.cluster import Cluster
+
 
 __all__ = ["reassign_partitions"]
+
+
+ACTIONS: Final[Mapping[str, Callable[[Cluster, Asked], None]]] = {
+    "generate": lambda cluster, asked: generate(cluster, asked.the_wanted, as_json=asked.as_json),
+    "execute": execute,
+    "verify": verify,
+    "progress": show_progress,
+    "list": list_moves,
+    "cancel": cancel,
+    "cancel_all": cancel,
+}
+_PLAN: Final = "reassignment_json_file"
+_CONNECTING: Final = frozenset({"bootstrap_server", "command_config", "zookeeper", "as_json"})
+# What each action needs, and what it may have besides.
+_NEEDS: Final = {
+    "generate": ("topics_to_move_json_file", "broker_list"),
+    "execute": (_PLAN,),
+    "verify": (_PLAN,),
+    "progress": (_PLAN,),
+    "list": (),
+    "cancel": (_PLAN,),
+    "cancel_all": (),
+}
+_MAY_HAVE: Final = {
+    "generate": ("disable_rack_aware", "seed"),
+    "execute": ("throttle", "replica_alter_log_dirs_throttle", "timeout", "additional", "preserve_throttles"),
+    "verify": ("preserve_throttles",),
+    "progress": ("watch",),
+    "list": ("as_text",),
+    "cancel": ("preserve_throttles", "timeout"),
+    "cancel_all": ("preserve_throttles", "timeout"),
+}
+_BY_ZOOKEEPER: Final = frozenset({"generate", "execute", "verify"})
+_SPELLED: Final = {"as_text": "text"}
+_RATE: Final = Whole(1, 2**63 - 1)
+_FILE: Final = click.Path(path_type=Path)
+
+
+@command(
+    "reassign-partitions",
+    example="kedge kafka reassign-partitions --bootstrap-server localhost:9092 --execute \\\n"
+    "    --reassignment-json-file plan.json --throttle 50000000",
+)
+@action("--generate", "Propose a plan for topics on a list of brokers.")
+@action("--execute", "Start the reassignments of a plan.")
+@action("--verify", "Print the state of a plan; remove throttles once it is done.")
+@action("--progress", "Print how many messages each replica of a plan is behind.")
+@action("--list", "Print all running reassignments as a plan.")
+@action("--cancel", "Cancel the reassignments of a plan.")
+@action("--cancel-all", "Cancel all running reassignments.")
+@group(
+    "Options of actions with a plan",
+    option("--reassignment-json-file", type=_FILE, help="The plan. Required."),
+    option("--throttle", type=_RATE, metavar="BYTES/S", help="Limit per broker, bytes per second."),
+    option(
+        "--replica-alter-log-dirs-throttle", type=_RATE, metavar="BYTES/S", help="Bytes per second between directories."
+    ),
+    option("--timeout", type=Whole(1, 2**31 - 1), metavar="MS", none="30000", help="Time limit in ms."),
+    option("--preserve-throttles", is_flag=True, help="Keep throttles when the plan is done or cancelled."),
+    option("--watch", is_flag=True, help="With --progress: wait until the plan is done."),
+    option("--additional", is_flag=True, help="Ignored: other reassignments always continue."),
+)
+@group(
+    "Options of --generate",
+    option("--topics-to-move-json-file", type=_FILE, help='File with {"topics": [{"topic": "foo"}]}. Required.'),
+    option("--broker-list", metavar="ID[,...]", help="Brokers to place the replicas on. Required."),
+    option("--disable-rack-aware", "--ignore-racks", is_flag=True, help="Place replicas without racks."),
+    option("--seed", type=int, none="random", help="Number that makes the proposal repeatable."),
+)
+@endpoint_options
+@option(
+    "--zookeeper",
+    metavar="HOST:PORT[,...][/CHROOT]",
+    group=CONNECTION,
+    help="Deprecated: write the plan to ZooKeeper instead.",
+)
+@option("--text", "as_text", is_flag=True, group=OUTPUT, help="List as Kafka's tool does, not as a plan.")
+@json_option()
+@quiet_option
+def reassign_partitions(**given: Any) -> None:
+    """Move partitions as kafka-reassign-partitions.sh does.
+
+    Prints what Kafka's tool prints. --execute prints the current assignment first: keep it to undo the
+    plan. --progress, --list as a plan and --cancel-all are additions to Kafka's tool.
+
+    Exit code: 0 done; 1 not done, or not for all partitions; 2 the options cannot be used.
+    """
+    chosen = _checked(given)
+    if given["zookeeper"] is not None:
+        click.echo(
+            "Warning: --zookeeper is deprecated, and will be removed in a future version. Use --bootstrap-server.",
+            err=True,
+        )
+    with ending(as_json=given["as_json"]):
+        asked = _asked(chosen, given)
+        if given["zookeeper"] is not None:
+            from controller.cli.reassign import legacy  # noqa: PLC0415 - kazoo is loaded by who needs it
+
+            with legacy.opened(given["zookeeper"]) as tree:
+                legacy.ACTIONS[chosen](tree, asked)
+            return
+        with connected(Endpoint(given["bootstrap_server"], given["command_config"])) as cluster:
+            ACTIONS[chosen](cluster, asked)
+
+
+def _asked(action: str, given: dict[str, Any]) -> Asked:
+    """All of it read and checked, as far as that goes without a cluster. Raises Failed."""
+    wanted = None
+    if action == "generate":
+        topics, brokers = read_topics(given["topics_to_move_json_file"]), parse_brokers(given["broker_list"])
+        wanted = Wanted(topics, brokers, not given["disable_rack_aware"], given["seed"])
+    return Asked(
+        wanted=wanted,
+        plan=None if given[_PLAN] is None else read_plan(given[_PLAN]),
+        throttle=given["throttle"],
+        dirs_throttle=given["replica_alter_log_dirs_throttle"],
+        timeout_ms=given["timeout"],
+        preserve_throttles=given["preserve_throttles"],
+        watch=given["watch"],
+        as_text=given["as_text"],
+        as_json=given["as_json"],
+    )
+
+
+def _checked(given: dict[str, Any]) -> str:
+    """The action. Raises UsageError where options do not fit, in Kafka's words."""
+    actions = set(given["action"])
+    if len(actions) != 1:
+        names = ", ".join(map(_option, ACTIONS))
+        raise click.UsageError(f"Command must include exactly one action: {names}")
+    if given["bootstrap_server"] is not None and given["zookeeper"] is not None:
+        raise click.UsageError("Only one of --bootstrap-server and --zookeeper can be given")
+    if given["bootstrap_server"] is None and given["zookeeper"] is None:
+        raise click.UsageError("Please specify --bootstrap-server")
+    (action,) = actions
+    if given["zookeeper"] is not None:
+        _check_zookeeper(action, given)
+    for name in _NEEDS[action]:
+        if given[name] is None:
+            raise click.UsageError(f'Missing required argument "[{_option(name)[2:]}]"')
+    fitting = {*_NEEDS[action], *_MAY_HAVE[action], *_CONNECTING, "action"}
+    for name, value in given.items():
+        if name not in fitting and value not in (None, False, ()):
+            raise click.UsageError(
+                f'Option "[{_option(name)[2:]}]" can\'t be used with action "[{_option(action)[2:]}]"'
+            )
+    if given["as_text"] and given["as_json"]:
+        raise click.UsageError("Only one of --text and --json can be given")
+    return str(action)
+
+
+def _check_zookeeper(action: str, given: dict[str, Any]) -> None:
+    if action not in _BY_ZOOKEEPER:
+        raise click.UsageError(f"{_option(action)} needs --bootstrap-server: --zookeeper cannot do it")
+    if given["command_config"] is not None:
+        raise click.UsageError("--command-config needs --bootstrap-server")
+    servers, _, _ = given["zookeeper"].partition("/")
+    try:
+        checked_servers(servers)
+    except ValueError as error:
+        raise click.UsageError(f"--zookeeper: {error}") from None
+
+
+def _option(name: str) -> str:
+    return "--" + _SPELLED.get(name, name).replace("_", "-")

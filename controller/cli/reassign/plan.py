@@ -16,11 +16,10 @@ import attrs
 import click
 
 from controller.cli.kafka.errors import Failed, dumped
-from controller.cli.kafka.json_files import (
+from controller.cli.kafka.options import (
     VERSION,
     integer,
     items,
-    joined,
     no_duplicates,
     parse_object,
     partition_of,
@@ -30,6 +29,7 @@ from controller.cli.kafka.json_files import (
     string,
 )
 from controller.cli.kafka.values import Broker, TopicState
+from controller.cli.printing import ids
 from controller.model.values import Replicas, TopicPartition
 from controller.rules.placement import assign_replicas
 
@@ -135,7 +135,7 @@ def parse_plan(data: str | bytes) -> Plan:
         raise Failed("Partition replica list cannot be empty")
     twice = [(tp, several) for tp, entry in found if (several := repeated(entry.replicas))]
     if twice:
-        said = ". ".join(f"{tp} contains multiple entries for {joined(several)}" for tp, several in twice)
+        said = ". ".join(f"{tp} contains multiple entries for {ids(several)}" for tp, several in twice)
         raise Failed(f"Partition replica lists may not contain duplicate entries: {said}")
     return Plan(dict(sorted(found, key=lambda item: item[0])))
 

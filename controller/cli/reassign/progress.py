@@ -14,9 +14,10 @@ from rich.table import Column
 
 from controller.cli.kafka.errors import Failed, dumped
 from controller.cli.kafka.values import Description, Move
-from controller.cli.printing import clean, is_quiet
+from controller.cli.printing import clean, ids, is_quiet
 from controller.cli.reassign.plan import Plan, document, replicas_of
 from controller.cli.reassign.verify import COMPLETED, IN_PROGRESS, Asked, states
+from controller.model.plural import counted
 from controller.model.values import TopicPartition
 
 if TYPE_CHECKING:
@@ -72,8 +73,7 @@ class Bar:
         percent = 100 if len(done) == all_ else min(99, int(100 * self._share(found, done)))
         text = f"{len(done)} of {all_} done, {behind} behind"
         if self._is_wide:
-            messages = "1 message" if behind == 1 else f"{behind} messages"
-            text = f"{len(done)} of {all_} partitions done, {messages} behind"
+            text = f"{len(done)} of {counted(all_, 'partition')} done, {counted(behind, 'message')} behind"
         self._progress.update(self._task, completed=percent, description=text)
 
     def _share(self, found: Sequence[Row], done: Collection[TopicPartition]) -> float:
@@ -204,10 +204,6 @@ def list_moves(cluster: Cluster, asked: Asked) -> None:
 
 
 def _line(tp: TopicPartition, move: Move) -> str:
-    adding = f" adding: {_ids(move.adding)}." if move.adding else ""
-    removing = f" removing: {_ids(move.removing)}." if move.removing else ""
-    return f"{tp}: replicas: {_ids(move.replicas)}.{adding}{removing}"
-
-
-def _ids(brokers: tuple[int, ...]) -> str:
-    return ",".join(map(str, brokers))
+    adding = f" adding: {ids(move.adding)}." if move.adding else ""
+    removing = f" removing: {ids(move.removing)}." if move.removing else ""
+    return f"{tp}: replicas: {ids(move.replicas)}.{adding}{removing}"

@@ -10,7 +10,7 @@ import click
 
 from controller.cli.kafka.errors import dumped
 from controller.cli.kafka.values import Description
-from controller.cli.printing import confirming
+from controller.cli.printing import confirming, ids
 from controller.cli.reassign import throttling
 from controller.cli.reassign.plan import Plan, Wanted, document, replicas_of
 from controller.model.values import TopicPartition
@@ -136,7 +136,7 @@ def text(plan: Plan, found: Mapping[TopicPartition, str], present: Mapping[Topic
         elif state == IN_PROGRESS:
             lines.append(f"Reassignment of partition {tp} is still in progress.")
         else:
-            there, wanted = _ids(present.get(tp, ())), _ids(plan.targets[tp])
+            there, wanted = ids(present.get(tp, ())), ids(plan.targets[tp])
             lines.append(
                 f"There is no active reassignment of partition {tp}, but replica set is {there} rather than {wanted}."
             )
@@ -157,7 +157,3 @@ def described(
         }
         for tp, state in found.items()
     ]
-
-
-def _ids(brokers: Sequence[int]) -> str:
-    return ",".join(map(str, brokers))

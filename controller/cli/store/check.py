@@ -14,7 +14,7 @@ import attrs
 import click
 
 from controller.cli.options import OUTPUT, command, json_option, option
-from controller.cli.printing import clean, compact, one_line, shortened
+from controller.cli.printing import compact, one_line, print_pairs
 from controller.cli.store.opening import opened
 from controller.codec import BadValue, keys, migration
 from controller.codec import broker as broker_codec
@@ -176,9 +176,6 @@ def _moved(marker: migration.Marker | None) -> str:
     return f"the cluster {how} to {marker.other:.200}; no controller can be active here, and {LEADER_KEY} must stay"
 
 
-_VALUE_CHARACTERS_MAX: Final = 400
-
-
 @command("check", example="kedge store check zookeeper://localhost:2181/kedge --write")
 @click.argument("url", metavar="URL")
 @option("--write", is_flag=True, help="Time a few commits as well, on a scratch key that is deleted again.")
@@ -199,7 +196,7 @@ def check(url: str, *, write: bool, as_json: bool, plain: bool) -> None:
     if as_json:
         click.echo(compact(said))
     else:
-        _print(_rows(said), plain=plain)
+        print_pairs(_rows(said), plain=plain)
     sys.exit(1 if said["problems"] else 0)
 
 
@@ -243,10 +240,3 @@ def _known(value: bool | None, true: str, false: str) -> str:  # noqa: FBT001 - 
 
 def _count(count: int | None) -> str:
     return "unknown" if count is None else str(count)
-
-
-def _print(rows: list[tuple[str, str]], *, plain: bool) -> None:
-    width = max(len(name) for name, _ in rows)
-    for name, value in rows:
-        shown = shortened(clean(value), _VALUE_CHARACTERS_MAX)
-        click.echo(f"{name}\t{shown}" if plain else f"{name.ljust(width)}  {shown}")

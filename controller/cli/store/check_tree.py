@@ -6,7 +6,6 @@ wrote it.
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -22,6 +21,8 @@ from rich.text import Text
 from controller.check import SEVERITIES, Finding, Report, Severity, check_store
 from controller.cli.options import command, json_option, option
 from controller.cli.printing import clean, compact, fail, print_unfolded, shortened, without_place
+from controller.cli.store.opening import uncollected
+from controller.model.plural import counted
 from stores import StoreError, open_store, public_url
 from stores.base import InvalidKey
 from stores.checks import below, check_prefix
@@ -80,14 +81,11 @@ def _is_within(key: str, prefix: str) -> bool:
 
 
 def _read(url: str) -> Report:
-    gc.disable()  # hundreds of thousands of values are made, and all of them stay until the end
     try:
-        with closing(open_store(url, read_only=True)) as store:
+        with uncollected(), closing(open_store(url, read_only=True)) as store:
             return check_store(store, timeout_s=TIMEOUT_S)
     except (StoreError, OSError, ValueError) as error:
         fail(f"{public_url(url).removesuffix(':')}: cannot be read: {without_place(error)}")
-    finally:
-        gc.enable()
 
 
 def _place(url: str) -> str:
@@ -108,23 +106,19 @@ def _object(url: str, report: Report, shown: Sequence[Finding]) -> dict[str, Any
 
 def _summary(report: Report, shown: int) -> str:
     said, counts = Counter(finding.severity for finding in report.findings), report.counts
-    found = ", ".join(_number(said[severity], severity) for severity in SEVERITIES)
+    found = ", ".join(counted(said[severity], severity) for severity in SEVERITIES)
     held = ", ".join(
         (
-            _number(counts.topics, "topic"),
-            _number(counts.partitions, "partition"),
-            _number(counts.brokers, "registered broker"),
-            _number(counts.moves, "move"),
-            _number(counts.intents, "replica") + " to delete",
+            counted(counts.topics, "topic"),
+            counted(counts.partitions, "partition"),
+            counted(counts.brokers, "registered broker"),
+            counted(counts.moves, "move"),
+            counted(counts.intents, "replica") + " to delete",
         )
     )
     hidden = "" if shown == len(report.findings) else "; --severity note shows all"
     moment = "" if report.consistent else "; keys changed meanwhile, so only findings that were seen twice are shown"
     return f"{held}: {found}{hidden}{moment}"
-
-
-def _number(count: int, of: str) -> str:
-    return f"{count} {of}" if count == 1 else f"{count} {of}s"
 
 
 def _print_table(console: Console, page: Sequence[Finding]) -> None:

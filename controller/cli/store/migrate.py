@@ -19,6 +19,7 @@ from controller.cli.printing import clean, confirm, fail, note, of_system, say
 from controller.cli.store.opening import Told, bar
 from controller.cli.store.places import MEMORY, file_of, is_same_place
 from controller.migration import NO_BROKERS, MigrationRefused, Plan, Stage
+from controller.model.plural import counted
 from controller.runtime.clock import Chance, SystemClock
 from controller.runtime.collector import tuned
 from controller.runtime.migration import Migration, TimedOut, Verification
@@ -193,10 +194,6 @@ def _told(what: str, found: tuple[tuple[str, str], ...]) -> int:
     if len(found) > LINES_MAX:
         click.echo(f"  and {len(found) - LINES_MAX} more")
     return 1
-
-
-def counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _print_plan(plan: Plan) -> None:

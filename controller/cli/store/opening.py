@@ -5,6 +5,7 @@ An error is one line on stderr and exit code 2. It shows the url without its opt
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -47,6 +48,16 @@ def dumped(url: str, store: MetadataStore) -> transfer.Dump:
         fail(f"{public_url(url)}: cannot be read: {without_place(error)}")
 
 
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without Python's collector: very many values are made, and nearly all of them stay until the end."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 _URL: Final = re.compile(r"memory:|[a-z]+://")
 
 
@@ -83,7 +94,7 @@ def bar(title: str, *, shown: bool = True) -> Iterator[Told]:
 def titled_bar(title: str, *, shown: bool) -> Iterator[ToldTitle]:
     """As `bar`, with a title that changes."""
     if not shown or is_quiet() or not sys.stderr.isatty():
-        yield lambda title, done, total: None  # noqa: ARG005 - nobody looks
+        yield lambda title, done, total: None  # noqa: ARG005 - no bar is drawn
         return
     from rich.console import Console  # noqa: PLC0415 - loaded where a bar is drawn
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415

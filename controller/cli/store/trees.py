@@ -10,10 +10,8 @@
 
 from __future__ import annotations
 
-import gc
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -21,22 +19,13 @@ import click
 
 from controller.cli.options import command, json_option, option, plain_option, quiet_option
 from controller.cli.printing import clean, compact, fail, is_quiet, say, without_place
-from controller.cli.store.opening import CALL_S, SECRETS, bar, dumped, is_url, opened, read_file
+from controller.cli.store.opening import CALL_S, SECRETS, bar, dumped, is_url, opened, read_file, uncollected
+from controller.model.plural import counted
 from stores import MetadataStore, StoreError, public_url, transfer
 from stores.memory.file import Image, encode_image, write_image
 from stores.memory.lock import locked
 
 _SIGNS: Final = {"gone": "-", "new": "+", "other": "~"}
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without Python's collector: hundreds of thousands of values are made, and all of them stay until the end."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 @command("dump", example="kedge store dump etcd://localhost:2379/kedge backup.json")
@@ -55,7 +44,7 @@ def dump(url: str, file: str, *, as_json: bool, plain: bool) -> None:
     """
     if file != "-" and not Path(file).absolute().parent.is_dir():
         fail(f"{file}: no such folder")
-    with _uncollected():
+    with uncollected():
         with opened(url) as store, bar("reading", shown=not plain):
             found = dumped(url, store)
         _write(file, found.image)
@@ -93,10 +82,11 @@ def _say_dumped(done: dict[str, Any], *, as_json: bool, to_stderr: bool) -> None
         return
     atomic = "an atomic snapshot" if done["consistent"] else "NOT an atomic snapshot, because keys changed meanwhile"
     left = done["ephemerals_left_out"]
-    left_out = f"; {left} ephemeral {'key' if left == 1 else 'keys'} left out" if left else ""
+    left_out = f"; {counted(left, 'ephemeral key')} left out" if left else ""
     to = "stdout" if to_stderr else done["file"]
     if not done["consistent"] or not is_quiet():
-        click.echo(clean(f"{done['keys']} keys of {done['store']} written to {to}, {atomic}{left_out}"), err=to_stderr)
+        held = f"{counted(done['keys'], 'key')} of {done['store']}"
+        click.echo(clean(f"{held} written to {to}, {atomic}{left_out}"), err=to_stderr)
     sys.stdout.flush()
 
 
@@ -117,7 +107,7 @@ def load(file: str, url: str, *, resume: bool, as_json: bool, plain: bool) -> No
     """
     if url == "memory:":
         fail("memory: is lost when the command ends; use memory:FILE")
-    with _uncollected():
+    with uncollected():
         tree = read_file(file)
         _look_into_file(url, tree, resume=resume)
         with opened(url, read_only=False) as store, bar("loading", shown=not plain) as told:
@@ -149,12 +139,12 @@ def _load(store: MetadataStore, url: str, tree: transfer.Tree, *, resume: bool, 
     try:
         return transfer.load(store, tree.values, resume=resume, timeout_s=CALL_S, told=hear)
     except transfer.BrokenOff as error:
-        doubt = f", {error.unknown} more may be" if error.unknown else ""
-        _broken_off(url, f"{stand} of {len(tree.values)} keys are written{doubt}: {without_place(error)}")
+        doubt = f", {error.unknown} more may be written" if error.unknown else ""
+        _broken_off(url, f"{stand} of {counted(len(tree.values), 'key')} written{doubt}: {without_place(error)}")
     except StoreError as error:
         _refused(url, error)
     except KeyboardInterrupt:
-        _broken_off(url, f"interrupted; {stand} or more of {len(tree.values)} keys are written")
+        _broken_off(url, f"interrupted; {stand} or more of {counted(len(tree.values), 'key')} written")
 
 
 def _refused(url: str, error: StoreError) -> NoReturn:
@@ -180,11 +170,12 @@ def _say_loaded(file: str, url: str, tree: transfer.Tree, put: int, *, as_json: 
         }
         click.echo(compact(done))
         return
-    left = [(tree.ephemerals, "ephemeral keys"), (tree.hollow, "parents without data")]
-    told = ", ".join(f"{count} {what} left out" for count, what in left if count)
+    left = [counted(tree.ephemerals, "ephemeral key")] if tree.ephemerals else []
+    left += [f"{counted(tree.hollow, 'parent')} without data"] if tree.hollow else []
+    told = ", ".join(f"{what} left out" for what in left)
     before = "" if put == len(tree.values) else f", {len(tree.values) - put} were there before"
     instant = "; the file is NOT an atomic snapshot" if tree.consistent is False else ""
-    line = f"{put} keys put into {public_url(url)}{before}{f'; {told}' if told else ''}{instant}"
+    line = f"{counted(put, 'key')} put into {public_url(url)}{before}{f'; {told}' if told else ''}{instant}"
     if instant or not is_quiet():
         click.echo(clean(line))
 
@@ -201,7 +192,7 @@ def diff(before: str, after: str, *, as_json: bool) -> None:
 
     Exit code: 0 equal; 1 different; 2 A or B cannot be read.
     """
-    with _uncollected():
+    with uncollected():
         one, other = _values(before), _values(after)
         found = _differing(one, other)
     differing = sum(map(len, found.values()))
@@ -211,7 +202,8 @@ def diff(before: str, after: str, *, as_json: bool) -> None:
     else:
         for key, what in sorted((key, what) for what, keys in found.items() for key in keys):
             click.echo(f"{_SIGNS[what]} {clean(key)}")
-        click.echo(f"{len(one)} and {len(other)} keys, {differing or 'none'} differ")
+        count = "1 differs" if differing == 1 else f"{differing or 'none'} differ"
+        click.echo(f"{len(one)} and {counted(len(other), 'key')}, {count}")
     sys.exit(1 if differing else 0)
 
 

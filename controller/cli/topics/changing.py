@@ -13,7 +13,8 @@ import click
 
 from controller.cli.kafka.errors import Failed, Refused, dumped
 from controller.cli.kafka.values import DELETE_PARTITIONS, TopicState
-from controller.cli.printing import confirm
+from controller.cli.printing import confirm, ids
+from controller.model.plural import counted
 from controller.model.values import TopicPartition
 from controller.rules.placement import assign_replicas, continue_rotation
 
@@ -87,7 +88,7 @@ def parse_assignment(text: str) -> list[list[int]]:
         replicas = [int(broker) for broker in part.split(":")]
         twice = sorted({broker for broker in replicas if replicas.count(broker) > 1})
         if twice:
-            raise ValueError(f"Partition replica lists may not contain duplicate entries: {_joined(twice)}")
+            raise ValueError(f"Partition replica lists may not contain duplicate entries: {ids(twice)}")
         if found and len(replicas) != len(found[0]):
             raise ValueError(f"Partition {len(found)} has different replication factor: {replicas}")
         found.append(replicas)
@@ -121,10 +122,6 @@ def without_racks(
         start = shift = continue_rotation(brokers, beside)
     placed = assign_replicas(brokers, partitions, replication_factor, start=start, shift=shift, first_partition=first)
     return [list(replicas) for replicas in placed]
-
-
-def _joined(ids: Sequence[int]) -> str:
-    return ",".join(map(str, ids))
 
 
 _EXISTS = 36
@@ -209,8 +206,8 @@ def shrink(cluster: Cluster, topic: TopicState, count: int, asked: Asked) -> Non
 
 
 def _confirm(topic: str, tail: list[int]) -> None:
-    how_many, they = ("1 partition", "it holds") if len(tail) == 1 else (f"{len(tail)} partitions", "they hold")
-    what = f"{how_many} of {topic} at once, with all that {they}"
+    they = "it holds" if len(tail) == 1 else "they hold"
+    what = f"{counted(len(tail), 'partition')} of {topic} at once, with all that {they}"
     if not sys.stdin.isatty():
         raise failure(
             f"nothing was changed: --yes deletes {what}; --delete-partitions-delay deletes when the retention ends"

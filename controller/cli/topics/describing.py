@@ -14,6 +14,7 @@ import click
 
 from controller.cli.kafka.errors import Refused, dumped
 from controller.cli.kafka.values import Move, PartitionState, Resource, ResourceType, Setting, Source, TopicState
+from controller.cli.printing import ids
 from controller.cli.topics.changing import Asked, chosen, failure
 from controller.model.values import TopicPartition
 
@@ -126,14 +127,14 @@ def _line(row: Row) -> str:
         f"Topic: {row.topic.name}",
         f"Partition: {state.index}",
         f"Leader: {'none' if state.leader is None else state.leader}",
-        f"Replicas: {_ids(state.replicas)}",
-        f"Isr: {_ids(state.isr)}",
+        f"Replicas: {ids(state.replicas)}",
+        f"Isr: {ids(state.isr)}",
     ]
     if move is not None:
-        parts += [f"Adding Replicas: {_ids(move.adding)}", f"Removing Replicas: {_ids(move.removing)}"]
+        parts += [f"Adding Replicas: {ids(move.adding)}", f"Removing Replicas: {ids(move.removing)}"]
     parts += [f"Elr: {_maybe(state.elr)}", f"LastKnownElr: {_maybe(state.last_known_elr)}"]
     if move is not None:
-        parts.append(f"Target Replicas: {_ids(move.target)}")
+        parts.append(f"Target Replicas: {ids(move.target)}")
     if state.status:
         parts.append(f"Status: {STATUSES.get(state.status, state.status)}")
     return "\t".join(parts)
@@ -175,9 +176,5 @@ def _object(row: Row) -> dict[str, Any]:
     return found
 
 
-def _ids(brokers: Collection[int]) -> str:
-    return ",".join(map(str, brokers))
-
-
 def _maybe(brokers: Collection[int] | None) -> str:
-    return "N/A" if brokers is None else _ids(brokers)
+    return "N/A" if brokers is None else ids(brokers)

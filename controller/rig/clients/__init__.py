@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from controller.model.values import TopicPartition
-from controller.rig.clients.consumer import Consumer
-from controller.rig.clients.group import Group, Offsets
+from controller.rig.clients.consumer import Consumer, Group, Offsets
 from controller.rig.clients.metadata import ClientMetadata, PartitionInfo
 from controller.rig.clients.producer import Partitioner, Producer
 from controller.rig.producers import Producers

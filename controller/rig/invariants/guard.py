@@ -14,7 +14,7 @@ from controller.rig.invariants.callbacks import CallbackRules
 from controller.rig.invariants.case import Case, InvariantBroken, topic_of_state
 from controller.rig.invariants.commits import CommitRules
 from controller.rig.invariants.partition import PartitionRules
-from controller.rig.legacy import targets_by_key
+from controller.rig.outside import targets_by_key
 from controller.rig.parts import Parts
 from controller.rig.server import FOREIGN
 from controller.rig.waits import describe, disagreements

@@ -18,6 +18,7 @@ from controller.model.errors import (
     UnknownTopicOrPartition,
 )
 from controller.model.events import Decision, DeletePartitions, ReductionDue, refuse
+from controller.model.plural import counted
 from controller.model.records import UNREAD, ReductionChanged
 from controller.model.reductions import OFFLINE, READ_ONLY, Retirement, Retirements, entries_bytes_max
 from controller.model.view import ClusterView
@@ -68,7 +69,8 @@ def _tail(event: DeletePartitions, count: int) -> tuple[int, ...] | ApiError:
         if 1 <= event.total_count < count:
             return tuple(range(event.total_count, count))
         return InvalidPartitions(
-            f"topic {name} has {count} partitions; total_count must be at least 1 and fewer, not {event.total_count}"
+            f"topic {name} has {counted(count, 'partition')}; total_count must be at least 1 and fewer, "
+            f"not {event.total_count}"
         )
     named = event.partitions if event.partitions is not None else ()
     if unknown := [p for p in named if not 0 <= p < count]:
@@ -110,8 +112,8 @@ def check_size(name: str, entries: Retirements) -> ApiError | None:
     if size <= VALUE_BYTES_MAX:
         return None
     return InvalidPartitions(
-        f"topic {name}: {len(entries)} partitions may take {size} bytes in the reduction's key, which holds at most "
-        f"{VALUE_BYTES_MAX}; remove fewer at once"
+        f"topic {name}: {counted(len(entries), 'partition')} may take {size} bytes in the reduction's key, "
+        f"which holds at most {VALUE_BYTES_MAX}; remove fewer at once"
     )
 
 

@@ -19,6 +19,7 @@ from typing import Any, Final, Literal, TypeAlias
 import attrs
 
 from controller.codec.journal import FIRST_BYTES, STARTS_CHAIN, ends_commit, in_order, row_of
+from controller.model.plural import counted
 from controller.runtime.journal.files import Named, files_in, named
 
 Kind: TypeAlias = Literal["broken link", "torn tail", "gap", "missing start", "missing file"]
@@ -108,7 +109,9 @@ class Reading:
                         yield row
                     held = []
         if held:
-            self._note("torn tail", path, held[0][0], f"{len(held)} lines after the last whole commit are left out")
+            self._note(
+                "torn tail", path, held[0][0], f"{counted(len(held), 'line')} left out after the last whole commit"
+            )
 
     def _commit(self, path: Path, held: list[tuple[int, bytes]], size: int) -> list[dict[str, Any]]:
         """The `size` rows of the commit that the last of `held` ends; none if lines are missing."""
@@ -118,7 +121,8 @@ class Reading:
         numbered = [(row["seq"], row["row"]) for row in commit]
         whole = bool(commit) and numbered == [(rows[-1]["seq"], first + i) for i in range(size)]
         if not whole or len(rows) > size:
-            text = f"the commit that ends here has {size} rows, got seq and row {numbered[:20]} of {len(rows)} lines"
+            got = f"seq and row {numbered[:20]} of {counted(len(rows), 'line')}"
+            text = f"expected a commit of {counted(size, 'row')}, got {got}"
             self._broken(path, held[-1][0], rows[-1]["epoch"], text)
         return commit if whole else []
 

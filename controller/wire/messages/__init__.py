@@ -27,10 +27,6 @@ from controller.wire.messages.brokers import (
     BrokerRegistrationResponse,
     ControlledShutdownRequest,
     ControlledShutdownResponse,
-)
-from controller.wire.messages.groups import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from controller.wire.messages.metadata import MetadataResponse
-from controller.wire.messages.orders import (
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
     StopReplicaRequest,
@@ -38,6 +34,8 @@ from controller.wire.messages.orders import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
+from controller.wire.messages.groups import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from controller.wire.messages.metadata import MetadataResponse
 from controller.wire.messages.private import (
     AlterInterbrokerThrottledRatesRequest,
     AlterInterbrokerThrottledRatesResponse,

@@ -5,6 +5,13 @@ AlterInterbrokerThrottledRates (20001) and AlterInterbrokerThrottledReplicas (20
 Those of KIP-179 are older than flexible versions and have none. `throttle`, `leader_rate` and `follower_rate` are bytes
 per second. Version 1 of AlterInterbrokerThrottledRates adds `family`: 0 `replication.throttled` (KIP-73, the meaning of
 version 0), 1 `reassignment.throttled` (KIP-542). `leaders` and `followers` None: every broker of the cluster.
+
+Relay (20010): a client's request, forwarded from the gateway of a standby to that of the active controller
+(`controller.wire.peers`). It is not listed for clients.
+
+`principal`: the client. `broker_id`: the broker whose address was called, -1 for the common one. `frame`: the request
+as it came; `answer`: the answer to send, with its size, null where there is none. Errors: NOT_CONTROLLER (nothing was
+done), INVALID_REQUEST (the client's connection must be closed, after `answer`), UNKNOWN_SERVER_ERROR (the same).
 """
 
 from __future__ import annotations
@@ -14,41 +21,37 @@ from kafka.protocol.api_message import ApiMessage
 from controller.wire.messages.schemas import SCHEMAS
 
 
-class ReassignPartitionsRequest(ApiMessage, load_json=SCHEMAS):
-    pass
+class ReassignPartitionsRequest(ApiMessage, load_json=SCHEMAS): ...
 
 
-class ReassignPartitionsResponse(ApiMessage, load_json=SCHEMAS):
-    pass
+class ReassignPartitionsResponse(ApiMessage, load_json=SCHEMAS): ...
 
 
-class AlterInterbrokerThrottledRatesRequest(ApiMessage, load_json=SCHEMAS):
-    pass
+class AlterInterbrokerThrottledRatesRequest(ApiMessage, load_json=SCHEMAS): ...
 
 
-class AlterInterbrokerThrottledRatesResponse(ApiMessage, load_json=SCHEMAS):
-    pass
+class AlterInterbrokerThrottledRatesResponse(ApiMessage, load_json=SCHEMAS): ...
 
 
-class AlterInterbrokerThrottledReplicasRequest(ApiMessage, load_json=SCHEMAS):
-    pass
+class AlterInterbrokerThrottledReplicasRequest(ApiMessage, load_json=SCHEMAS): ...
 
 
-class AlterInterbrokerThrottledReplicasResponse(ApiMessage, load_json=SCHEMAS):
-    pass
+class AlterInterbrokerThrottledReplicasResponse(ApiMessage, load_json=SCHEMAS): ...
 
 
-class DeletePartitionsRequest(ApiMessage, load_json=SCHEMAS):
-    pass
+class DeletePartitionsRequest(ApiMessage, load_json=SCHEMAS): ...
 
 
-class DeletePartitionsResponse(ApiMessage, load_json=SCHEMAS):
-    pass
+class DeletePartitionsResponse(ApiMessage, load_json=SCHEMAS): ...
 
 
-class ReportLogsRequest(ApiMessage, load_json=SCHEMAS):
-    pass
+class ReportLogsRequest(ApiMessage, load_json=SCHEMAS): ...
 
 
-class ReportLogsResponse(ApiMessage, load_json=SCHEMAS):
-    pass
+class ReportLogsResponse(ApiMessage, load_json=SCHEMAS): ...
+
+
+class RelayRequest(ApiMessage, load_json=SCHEMAS): ...
+
+
+class RelayResponse(ApiMessage, load_json=SCHEMAS): ...

@@ -83,7 +83,7 @@ class Directory:
         """Other gateways no longer find this one."""
         entry = self._store.get(self._key, sync=True, timeout_s=_TIMEOUT_S)
         if entry is not None and entry.owner == self._store.session.session_id:
-            with suppress(Conflict):  # another process wrote it anew, so it is no longer this gateway's
+            with suppress(Conflict):  # another process wrote it again, so it is no longer this gateway's
                 self._store.commit([Delete(self._key, entry.version)], timeout_s=_TIMEOUT_S)
         self._published = None
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 from controller.model.errors import ErrorCode
 from controller.wire.calls import Address
 from controller.wire.errors import Garbage, Refused
-from controller.wire.messages.relay import RelayRequest, RelayResponse
+from controller.wire.messages.private import RelayRequest, RelayResponse
 from controller.wire.protocol import SIZE, Header, Messages, read_answer, write_request
 from controller.wire.security.client import Credentials, NotLetIn, logging_in
 from controller.wire.security.users import GATEWAY

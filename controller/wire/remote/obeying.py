@@ -29,7 +29,7 @@ from controller.wire.protocol import Answer, Messages, Request
 from controller.wire.reading import as_uuid
 from controller.wire.remote import received
 from controller.wire.remote.link import messages
-from controller.wire.remote.sound import require_sound
+from controller.wire.remote.received import require_sound
 
 log = logging.getLogger(__name__)
 Ordered = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest

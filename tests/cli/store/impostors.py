@@ -31,7 +31,7 @@ class _Web(http.server.ThreadingHTTPServer):
 
 @contextmanager
 def web() -> Iterator[int]:
-    """It answers whatever it is told as a web server does."""
+    """It answers every request as a web server does."""
     server = _Web(("127.0.0.1", 0), _Quiet)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

@@ -141,7 +141,7 @@ def test_a_wrong_password_is_one_line_without_it(commands: Callable[[str], list[
         assert all_one_line(results), [result.output for result in results]
         assert not any(SECRET in result.output for result in results)
         assert all("authentication failed" in result.stderr for result in results)
-        check, *others = commands(server.url("/x", connect_timeout=PATIENT_S))  # a session is granted to everybody
+        check, *others = commands(server.url("/x", connect_timeout=PATIENT_S))  # every client gets a session
         assert (check.exit_code, "/controller: " in check.stdout) == (1, True)
         assert all_one_line(others)
 
@@ -171,7 +171,7 @@ def fill(store: MetadataStore) -> None:
 @pytest.mark.server
 @pytest.mark.parametrize("auth", ["", "&auth=digest:me:wrong-only-for-me"], ids=["none", "wrong"])
 def test_keys_that_others_may_not_read_are_refused(guarded: str, tmp_path: Path, auth: str) -> None:
-    """ZooKeeper lets everybody in; what it refuses are the keys: check says which (1), the others write nothing (2)."""
+    """ZooKeeper accepts every client; it refuses keys: check says which (1), the others write nothing (2)."""
     tree = tmp_path / "tree.json"
     tree.write_text('{"/mine": {"value": "1", "version": 0}}')
     checked = run("check", guarded + auth)

@@ -113,7 +113,7 @@ def test_without_a_password_a_server_with_users_refuses(users: LocalEtcd) -> Non
         store.get("/a", timeout_s=CALL_S)
 
 
-def test_a_password_where_nobody_has_one_is_a_clear_error() -> None:
+def test_password_of_an_unknown_user_is_a_clear_error() -> None:
     with LocalEtcd(durable=False) as server, pytest.raises(Unauthorized, match="not enabled"):
         open_store(server.url("/a", user="me", password=QUOTED))
 

@@ -117,7 +117,7 @@ def test_an_ephemeral_key_is_replaced_by_a_folder_in_one_commit(store: MetadataS
 def test_of_a_child_and_an_ephemeral_parent_that_race_only_one_is_made(
     store: MetadataStore, other: MetadataStore
 ) -> None:
-    """In each of 100 rounds, whoever comes second is refused."""
+    """In each of 100 rounds, the second is refused."""
     for number in range(100):
         made: list[str] = []
         barrier = threading.Barrier(2)
@@ -152,7 +152,7 @@ def test_an_ordinary_put_leaves_another_sessions_key_its(store: MetadataStore, o
     assert store.get("/e", sync=True, timeout_s=CALL_S) is None
 
 
-def test_an_expectation_that_fails_is_told_before_what_is_invalid(store: MetadataStore, other: MetadataStore) -> None:
+def test_failed_expectation_is_reported_before_what_is_invalid(store: MetadataStore, other: MetadataStore) -> None:
     put(other, "/e", ephemeral=True)
     ops: list[Op] = [Put("/e/below", b"", ABSENT), Check("/none", PRESENT)]
     with pytest.raises(Conflict) as raised:

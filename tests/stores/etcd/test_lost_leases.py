@@ -26,7 +26,7 @@ def revoke_of(server: LocalEtcd, store: MetadataStore, key: str) -> None:
 def test_a_broker_registers_in_a_new_session_where_its_lease_was_lost(
     etcd_server: LocalEtcd, store: MetadataStore
 ) -> None:
-    """A process that stood still is told of it by its own commit, before any beat."""
+    """A process that was suspended learns it from its own commit, before any beat."""
     registrar = Registrar(store, SystemClock(), 5, CALL_S)
     first = registrar.register(BrokerRegistration(9))
     revoke_of(etcd_server, store, "/brokers/ids/9")

@@ -179,7 +179,7 @@ def test_a_history_that_went_while_the_client_was_away_is_a_resync(
 
 def test_data_that_were_put_back_to_an_older_state_are_a_resync(opening: Callable[[str], MetadataStore]) -> None:
     """A server that never had the revision of the watch: it would be silent until it gets there. What is written after
-    that is told, by its name or by one more Resync."""
+    that is reported, by its name or by one more Resync."""
     with LocalEtcd(durable=False) as first, closing(Proxy(first.address)) as proxy:
         store = opening(f"etcd://{proxy.address}/a?session_timeout=60")
         for step in range(20):
@@ -285,7 +285,7 @@ def _nobody() -> Iterator[int]:
 
 @pytest.mark.parametrize("speaks", [_web, _silent, _nobody], ids=["http", "silence", "nobody"])
 def test_a_port_that_is_no_etcd_is_a_clear_error_in_time(speaks: Callable[[], AbstractContextManager[int]]) -> None:
-    """Unavailable, which names the place, though nobody ever answers; and no thread is left."""
+    """Unavailable, which names the place, though no server ever answers; and no thread is left."""
     before = set(threading.enumerate())
     with speaks() as port:
         error = raised_by(lambda: open_store(f"etcd://127.0.0.1:{port}/a?connect_timeout=1"))

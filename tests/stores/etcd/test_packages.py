@@ -1,4 +1,4 @@
-"""What etcd's client needs, where it is missing, and where somebody else uses the same things in one process."""
+"""What etcd's client needs, where it is missing, and where another library uses the same things in one process."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_no_package_of_a_client_is_imported_before_a_store_is_opened() -> None:
 
 
 def test_another_user_of_etcds_files_neither_sees_ours_nor_collides_with_them() -> None:
-    """Whoever comes first: the default pool is left alone."""
+    """In either order: the default pool is left alone."""
     ours = "from stores.etcd.rpc import etcdrpc; mine = etcdrpc.RangeRequest(key=b'k')"
     shown = "print(mine.SerializeToString() == theirs(key='k').SerializeToString(), mine.DESCRIPTOR.full_name)"
     for code in (f"{ours}\n{ANOTHER_USER}\n{shown}", f"{ANOTHER_USER}\n{ours}\n{shown}"):

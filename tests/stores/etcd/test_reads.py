@@ -18,7 +18,7 @@ CALL_S = 20.0
 
 
 def foreign(root: str, key: bytes) -> None:
-    """Write as somebody else would, without the contract."""
+    """Write as another program would, without the contract."""
     server().ask("kv/put", {"key": base64.b64encode(root.encode() + key).decode(), "value": ""})
 
 
@@ -38,7 +38,7 @@ def test_many_keys_read_alike_however_they_lie(store: MetadataStore) -> None:
 
 
 def test_a_snapshot_of_many_pages_is_one_instant(store: MetadataStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also if etcd forgets the revision of the first page before the last was read: then it begins anew."""
+    """Also if etcd forgets the revision of the first page before the last was read: then it starts over."""
     monkeypatch.setattr(reads, "_PAGE_KEYS", 100)
     keys = [f"/k/{number:04}" for number in range(950)]
     fill(store, keys)

@@ -1,4 +1,4 @@
-"""A plain read may lag behind other clients, and shows all the same what this client was told before.
+"""A plain read may lag behind other clients, and shows all the same what this client saw before.
 
 The member that answers lags (`tests.stores.etcd.lagging`): its answer is older than what the client knows of, and is
 thrown away.
@@ -51,7 +51,7 @@ def committed(store: MetadataStore, _: MetadataStore) -> None:
 
 
 def refused(store: MetadataStore, other: MetadataStore) -> None:
-    """The answer to a commit that was refused, since somebody else had written the key."""
+    """The answer to a commit that was refused, since another client had written the key."""
     other.commit([Put(KEY, b"new", PRESENT)], timeout_s=CALL_S)
     with pytest.raises(Conflict):
         store.commit([Put(KEY, b"ours", Version(1))], timeout_s=CALL_S)
@@ -70,7 +70,7 @@ def hinted(store: MetadataStore, other: MetadataStore) -> None:
 
 
 @pytest.mark.parametrize("told", [committed, refused, read_in_sync, hinted])
-def test_a_read_is_never_behind_what_this_client_was_told(
+def test_read_is_never_behind_what_this_client_has_seen(
     store: MetadataStore, other: MetadataStore, told: Callable[[MetadataStore, MetadataStore], None]
 ) -> None:
     """By a commit, by the refusal of one, by a read of any key, by a hint."""
@@ -83,8 +83,8 @@ def test_a_read_is_never_behind_what_this_client_was_told(
     assert read(store) == b"new"
 
 
-def test_what_somebody_else_wrote_may_be_read_late(store: MetadataStore, other: MetadataStore) -> None:
-    """Of which this client was told nothing: the member's own answer is good enough, which is why such reads are fast.
+def test_foreign_write_may_be_read_late(store: MetadataStore, other: MetadataStore) -> None:
+    """Of which this client saw nothing: the member's own answer is good enough, which is why such reads are fast.
     A read in sync asks the others."""
     store.commit([Put(KEY, b"old", ABSENT)], timeout_s=CALL_S)
     member = Lagging(store)

@@ -49,8 +49,8 @@ def test_a_hint_that_is_queued_is_not_queued_again_until_it_was_taken(stream: Et
         assert drained(stream) == [Changed("/a/x")]
 
 
-def test_an_overflow_keeps_what_was_told_of_the_session_and_says_look_at_everything(stream: EtcdSubscription) -> None:
-    """And hints that come after it are told."""
+def test_overflow_keeps_session_events_and_hints_at_every_key(stream: EtcdSubscription) -> None:
+    """And hints that come after it are given."""
     lost = SessionChanged(SessionState.LOST, 1)
     stream.push(Changed("/a/x"))
     stream.push(lost)
@@ -74,7 +74,7 @@ def test_after_close_nothing_can_be_added(stream: EtcdSubscription) -> None:
 @pytest.mark.server
 @pytest.mark.slow
 def test_names_and_values_of_one_prefix_in_one_stream(store: MetadataStore, other: MetadataStore) -> None:
-    """Each depth that is added tells its own initial Resync; then each hint is told once, also for what is deeper."""
+    """Each depth that is added gives its own initial Resync; then each hint is given once, also for what is deeper."""
     stream = store.subscribe("/w", Depth.CHILDREN)
     stream.add("/w", Depth.VALUES)
     assert [stream.poll(CALL_S), stream.poll(CALL_S)] == [Resync("/w", "initial")] * 2

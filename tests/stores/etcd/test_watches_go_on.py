@@ -53,7 +53,7 @@ def compact(store: MetadataStore) -> None:
 def test_what_was_written_while_cut_off_before_the_first_event_is_hinted(
     proxy: Proxy, root: str, other: MetadataStore, opening: Callable[[str], MetadataStore], writes: int
 ) -> None:
-    """Nothing had happened since the watch stood: it goes on with the very first write after that, and nobody has to
+    """Nothing had happened since the watch stood: it goes on with the very first write after that, without a need to
     look at everything again."""
     store = opening(f"etcd://{proxy.address}{root}")
     stream = watched(store, "/w")
@@ -115,7 +115,7 @@ def test_a_deletion_at_the_revision_of_a_compaction_while_cut_off_is_not_missed(
 
 
 class Wire:
-    """Where a connection would send its requests for watches. Nobody answers but the test."""
+    """Where a connection would send its requests for watches. Only the test answers."""
 
     def __init__(self) -> None:
         self.creates: list[Any] = []
@@ -151,7 +151,7 @@ class Told:
         return start
 
     def answer(self, revision: int, asked: int = -1, **fields: Any) -> list[StoreEvent]:
-        """Of the server whose data are at `revision`, to the last watch that was asked for; what is told then."""
+        """Of the server whose data are at `revision`, to the last watch that was asked for; what is reported then."""
         number = self.wire.creates[asked].watch_id
         header = etcdrpc.ResponseHeader(revision=revision)
         self.watches.take(self.wire, etcdrpc.WatchResponse(header=header, watch_id=number, **fields))  # type: ignore[arg-type]
@@ -178,7 +178,7 @@ def test_a_connection_that_breaks_between_the_answer_and_the_first_event_loses_n
 
 
 def test_a_server_without_a_write_since_is_no_older_one() -> None:
-    """The revision that the watch waits for is the next one there. One before that was lost is told by a Resync."""
+    """The revision that the watch waits for is the next one there. A lost one before that is reported by a Resync."""
     told = Told()
     told.connect()
     told.answer(10, created=True)

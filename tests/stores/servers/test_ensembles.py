@@ -97,7 +97,7 @@ def test_data_outlive_a_stop_of_all_nodes(kind: type[Three]) -> None:
 @KINDS
 @pytest.mark.usefixtures("kind")
 def test_a_leader_that_is_cut_off_is_replaced_and_follows_when_it_is_mended(cabled: Three) -> None:
-    """Nobody can write to the one that was cut off; the others go on, and it learns of it afterwards."""
+    """No client can write to the one that was cut off; the others go on, and it learns of it afterwards."""
     ensemble = cabled
     with closing(open_store(ensemble.url("/x", session_timeout=6))) as store:
         put(store, "/a/before")

@@ -108,7 +108,7 @@ def test_what_is_not_of_a_dead_process_of_ours_is_let_alone(temporary: Path, nam
 
 
 def test_a_link_to_a_folder_is_not_followed(temporary: Path, tmp_path: Path) -> None:
-    """Whoever may write into the folder of temporary files cannot have another one removed."""
+    """A user who may write into the folder of temporary files cannot have another one removed."""
     space = Path("/proc/self/ns/pid").stat().st_ino
     mine = tmp_path / "mine"
     mine.mkdir()

@@ -80,7 +80,7 @@ def pretended(folder: Path, version: str) -> Path:
 def test_a_version_that_loses_writes_when_it_is_killed_is_not_sound(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, version: str, sound: bool
 ) -> None:
-    """Who asks for a sound one is not given another, and told which it is."""
+    """A caller that asks for a sound one gets no other, and learns which it is."""
     binary = pretended(tmp_path, version)
     monkeypatch.setenv(VARIABLE, str(binary))
     assert etcd_binary() == binary

@@ -69,9 +69,7 @@ def there(made: Network, name: str) -> bool:
     return any(name in each for each in said)
 
 
-def test_nodes_reach_each_other_and_one_that_is_cut_is_reached_by_nobody_until_it_is_mended(
-    made: Network, tmp_path: Path
-) -> None:
+def test_nodes_reach_each_other_and_a_cut_one_is_unreachable_until_mended(made: Network, tmp_path: Path) -> None:
     """Neither from this process nor from the other node."""
     one, two = made.places
     server = serving(one, tmp_path)

@@ -92,7 +92,7 @@ def test_a_process_that_is_left_runs_on_and_is_found_by_its_record_until_it_ends
     assert recorded(tmp_path) is None
 
 
-def test_a_record_of_another_process_with_the_same_number_is_nobody(tmp_path: Path) -> None:
+def test_record_with_the_same_number_of_another_process_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "process").write_text(f"{os.getpid()} {birth(os.getpid()) - 1}\n")
     assert recorded(tmp_path) is None
     (tmp_path / "process").write_text("half")

@@ -175,7 +175,7 @@ def test_a_state_that_cannot_be_read_is_one_line_that_names_the_file(state: Path
 @pytest.mark.server
 @pytest.mark.slow
 def test_a_port_that_was_taken_meanwhile_is_one_line() -> None:
-    """The url that somebody pasted would be another one's: it is not started elsewhere."""
+    """A pasted url would be another one's: it is not started elsewhere."""
     _, url, _ = servers("start", "etcd")
     servers("stop", "etcd")
     with socket.create_server(("127.0.0.1", int(url.strip().removesuffix("/kedge").rpartition(":")[2]))):

@@ -25,7 +25,7 @@ def content(server: MemoryServer) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("fault", [FailBefore(), LoseReply(), LoseRequest()], ids=["not sent", "no reply", "lost"])
-def test_a_commit_whose_reply_is_lost_is_sent_again_and_told_by_what_stands(
+def test_commit_with_a_lost_reply_is_sent_again_and_resolved_by_the_store(
     server: MemoryServer, fault: FailBefore | LoseReply | LoseRequest
 ) -> None:
     """Whether the first one arrived or not: every key stands once, as it should."""
@@ -36,7 +36,7 @@ def test_a_commit_whose_reply_is_lost_is_sent_again_and_told_by_what_stands(
 
 
 def test_what_cannot_be_reached_for_long_is_given_up_and_counted(server: MemoryServer) -> None:
-    """What stands is told; a load that is resumed puts the rest."""
+    """What is written is reported; a load that is resumed puts the rest."""
     inner = MemoryStore(server)
     store = FaultStore(inner, [Rule(FailBefore(), nth=nth) for nth in range(4, 200)])
     ops: list[Op] = [Put(key, value, ABSENT) for key, value in VALUES.items()]
@@ -48,7 +48,7 @@ def test_what_cannot_be_reached_for_long_is_given_up_and_counted(server: MemoryS
     assert content(server) == VALUES
 
 
-def test_what_nobody_knows_is_counted_apart(server: MemoryServer) -> None:
+def test_unknown_ones_are_counted_apart(server: MemoryServer) -> None:
     """The reply to the last commit is lost, and the server away from then on."""
     inner = MemoryStore(server)
     away = [Rule(FailBefore(), nth=nth) for nth in range(4, 200)]
@@ -59,7 +59,7 @@ def test_what_nobody_knows_is_counted_apart(server: MemoryServer) -> None:
     assert len(content(server)) == 30
 
 
-def test_a_key_that_somebody_else_puts_meanwhile_is_not_overwritten(server: MemoryServer) -> None:
+def test_key_that_another_client_puts_meanwhile_is_not_overwritten(server: MemoryServer) -> None:
     """The load breaks off, and names it; the other's value stays."""
     other, store = MemoryStore(server), MemoryStore(server)
 
@@ -75,7 +75,7 @@ def test_a_key_that_somebody_else_puts_meanwhile_is_not_overwritten(server: Memo
     assert caught.value.written == len(content(server)) - 1
 
 
-def test_progress_is_told_to_the_end(server: MemoryServer) -> None:
+def test_progress_is_reported_to_the_end(server: MemoryServer) -> None:
     """How many of all stand, never less than before."""
     heard: list[tuple[int, int]] = []
     load(MemoryStore(server), VALUES, told=lambda done, total: heard.append((done, total)))
@@ -84,7 +84,7 @@ def test_progress_is_told_to_the_end(server: MemoryServer) -> None:
     assert heard == sorted(heard)
 
 
-def test_deletes_are_told_by_what_is_gone(server: MemoryServer) -> None:
+def test_deletes_are_resolved_by_the_keys_that_are_gone(server: MemoryServer) -> None:
     """The same for ops that remove: a lost reply is found out."""
     load(MemoryStore(server), VALUES)
     store = FaultStore(MemoryStore(server), [Rule(LoseReply(), nth=1)])
@@ -112,7 +112,7 @@ def test_an_error_of_the_caller_ends_it_at_once(server: MemoryServer) -> None:
     assert len(content(server)) < 100
 
 
-def test_what_each_commit_left_is_told_also_where_its_reply_was_lost(server: MemoryServer) -> None:
+def test_result_of_each_commit_is_known_also_where_its_reply_was_lost(server: MemoryServer) -> None:
     """Ops and versions, aligned, as the store has them."""
     store = FaultStore(MemoryStore(server), [Rule(LoseReply(), nth=3)])
     told: dict[str, object] = {}
@@ -137,7 +137,7 @@ def test_once_its_guard_does_not_hold_nothing_more_is_applied_and_the_guard_is_n
 
 
 def test_without_patience_no_commit_is_sent_twice(server: MemoryServer) -> None:
-    """Whoever asked for that looks himself at what stands."""
+    """The caller of that looks at what is written."""
     store = FaultStore(MemoryStore(server), [Rule(LoseRequest(), nth=2)])
     with pytest.raises(BrokenOff) as caught:
         write_all(store, [Put(key, value, ABSENT) for key, value in VALUES.items()], in_flight=1, patience_s=0)

@@ -1,4 +1,4 @@
-"""A client whose requests can be held up at the door of the server, for somebody else to be faster."""
+"""A client whose requests can be held up at the door of the server, for another client to be faster."""
 
 from __future__ import annotations
 

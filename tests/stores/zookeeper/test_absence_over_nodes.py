@@ -71,7 +71,7 @@ def test_a_parent_without_data_is_absent(store: MetadataStore, raw: KazooClient,
 def test_data_that_a_parent_gets_meanwhile_is_a_conflict(
     server: LocalZooKeeper, chroot: str, raw: KazooClient, op: Op, data: bytes
 ) -> None:
-    """It was seen without data, and somebody else made it a key before the transaction arrived. Theirs stays."""
+    """It was seen without data, and another client made it a key before the transaction arrived. Theirs stays."""
     parent(raw, chroot)
     with (
         before_request(server, chroot, MULTI, 2, lambda: raw.set(chroot + KEY, data)) as store,

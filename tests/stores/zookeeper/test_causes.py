@@ -38,7 +38,7 @@ def test_a_refused_port_is_named_and_waited_for() -> None:
 
 
 @pytest.mark.slow
-def test_a_name_that_nobody_knows_ends_the_wait() -> None:
+def test_unknown_name_ends_the_wait() -> None:
     """Not at once, as a name may be published a moment late."""
     began_s = time.monotonic()
     said = refusal(f"zookeeper://No-Such-Host.invalid/x?connect_timeout={PATIENT_S}")
@@ -137,7 +137,7 @@ def test_a_store_whose_server_died_says_why_there_is_no_contact(own_server: Loca
 
 
 def test_who_is_refused_again_and_again_is_started_ever_later() -> None:
-    """Up to a bound; after it held out it begins anew."""
+    """Up to a bound; after it held out it restarts."""
     revival, now_s, pauses = Revival(), 100.0, []
     for _ in range(7):
         pauses.append(revival.pause_s(now_s))

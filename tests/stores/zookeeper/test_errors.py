@@ -40,6 +40,6 @@ def test_what_is_not_known_is_said_to_be_unknown(error: BaseException, sent: boo
     assert type(translate(error, sent=sent)) is kind
 
 
-def test_a_code_that_nobody_knows_is_unknown() -> None:
+def test_unlisted_code_is_unknown() -> None:
     assert type(refused(-9999)) is OutcomeUnknown
     assert type(refused(-102, "/k")) is Unauthorized

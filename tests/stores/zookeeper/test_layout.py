@@ -180,7 +180,7 @@ def test_what_is_zookeepers_own_or_no_key_is_not_ours_to_see(raw: KazooClient, s
         raw.delete("/a name with spaces", recursive=True)
 
 
-def test_a_snapshot_of_what_nobody_writes_is_consistent(own_server: LocalZooKeeper) -> None:
+def test_snapshot_without_concurrent_writes_is_consistent(own_server: LocalZooKeeper) -> None:
     """It is proved, not hoped: a write to any key between the first and the last answer takes it away."""
     store = open_store(f"zookeeper://{own_server.address}")
     store.commit([Put("/a/b", b"", ABSENT)], timeout_s=CALL_S)
@@ -219,7 +219,7 @@ def test_a_chroot_below_an_ephemeral_key_cannot_be_written_to(raw: KazooClient, 
 
 
 def test_a_sequence_goes_on_as_the_servers_own_does(store: MetadataStore, raw: KazooClient, chroot: str) -> None:
-    """Whoever puts the next child, by number or as a sequential node, and whatever was deleted; the parent has no
+    """For every writer of the next child, by number or as a sequential node, and after any deletion; the parent has no
     data, as Kafka's has none."""
     parent = "/config/changes"
 

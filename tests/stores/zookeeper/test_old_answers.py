@@ -49,7 +49,7 @@ def link(url: str) -> Iterator[Link]:
 def test_an_answer_to_the_connection_before_is_not_taken_for_one_to_this(
     link: Link, raw: KazooClient, chroot: str, depth: Depth
 ) -> None:
-    """The watch was armed, and before the answer was looked at the connection was another one: armed anew. Until that
+    """The watch was armed, and before the answer was looked at the connection was another one: armed again. Until that
     is answered nothing is said to be watched."""
     raw.create(f"{chroot}/w/a", b"", makepath=True)
     held, events = Held(), list[StoreEvent]()

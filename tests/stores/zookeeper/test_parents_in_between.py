@@ -1,4 +1,4 @@
-"""A parent that somebody else creates between two requests of ours: nothing below it is missed, and no commit fails."""
+"""A parent that another client creates between two requests: nothing below it is missed, and no commit fails."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def test_what_appears_below_a_parent_that_was_just_created_is_hinted(
         Check("/p/q/r", ABSENT),
     ],
 )
-def test_a_commit_goes_through_though_somebody_else_created_the_parent(
+def test_commit_succeeds_though_another_client_created_the_parent(
     server: LocalZooKeeper, chroot: str, raw: KazooClient, op: Op
 ) -> None:
-    """It had been seen to be absent, so the transaction creates it, and is refused as a whole: it is sent anew without
+    """It had been seen to be absent, so the transaction creates it, and is refused as a whole: it is sent again without
     that."""
     raw.ensure_path(chroot)
     # The first transaction finds that the parent is missing, the second one creates it.

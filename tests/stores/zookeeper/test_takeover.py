@@ -24,7 +24,7 @@ WAIT_S = 60.0
 
 
 class Brokers:
-    """Brokers that copy at once: what is to be moved is in sync as soon as its leader is told."""
+    """Brokers that copy at once: what is to be moved is in sync as soon as its leader hears of it."""
 
     def __init__(self) -> None:
         self.controller: Controller | None = None
@@ -110,7 +110,7 @@ def controller(url: str, onlooker: Onlooker) -> Iterator[Controller]:
 
 @pytest.mark.usefixtures("controller")
 def test_kafkas_moves_are_finished_in_zookeeper(raw: KazooClient, chroot: str, onlooker: Onlooker) -> None:
-    """Every partition ends on the replicas that Kafka was asked for, in Kafka's layout, and whoever looks at any time
+    """Every partition ends on the replicas that Kafka was asked for, in Kafka's layout, and reads at any time
     finds JSON."""
     targets = {0: [1, 3], 1: [2, 1], 2: [3, 2], 3: [2, 3], 4: [1, 2], 5: [2, 3]}
 

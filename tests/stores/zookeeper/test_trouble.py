@@ -72,7 +72,7 @@ def settled(store: MetadataStore, attempt: Callable[[], Resolution]) -> Resoluti
 
 @contextlib.contextmanager
 def foreign(says: bytes) -> Iterator[str]:
-    """A server that says something else to everybody who connects."""
+    """A server that says something else to every client."""
     listener = socket.create_server(("127.0.0.1", 0))
     held: list[socket.socket] = []
 
@@ -269,7 +269,7 @@ def test_a_server_that_loses_multi_read_later(server: LocalZooKeeper, chroot: st
 
 def test_an_answer_that_kazoo_cannot_read_is_survived(server: LocalZooKeeper, chroot: str) -> None:
     """Kazoo gives its connection up for good on a code that it does not know; it is started again, with a new
-    session, and streams are told."""
+    session, and streams hear of it."""
     proxy = FrameProxy(server.port, lambda _: None)
     store = open_store(f"zookeeper://{proxy.address}{chroot}")
     stream = store.subscribe("/w", Depth.VALUES)
@@ -288,7 +288,7 @@ def test_an_answer_that_kazoo_cannot_read_is_survived(server: LocalZooKeeper, ch
     proxy.close()
 
 
-def test_a_stream_that_nobody_polls_stays_bounded(own_server: LocalZooKeeper) -> None:
+def test_stream_without_a_reader_stays_bounded(own_server: LocalZooKeeper) -> None:
     """However often the connection comes and goes."""
     store = open_store(f"zookeeper://{own_server.address}/x")
     stream = store.subscribe("/w", Depth.VALUES)

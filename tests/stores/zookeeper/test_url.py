@@ -33,7 +33,7 @@ def test_every_option_is_understood(tmp_path: Path) -> None:
 
 
 def test_a_password_may_come_from_a_file(tmp_path: Path) -> None:
-    """On a command line everybody on the machine could read it."""
+    """On a command line every user of the machine could read it."""
     file = tmp_path / "auth"
     file.write_text("sasl:me:pw:with:colons\n")
     assert parse_url(f"zookeeper://h?auth_file={file}").auth == Auth("sasl", "me", "pw:with:colons")

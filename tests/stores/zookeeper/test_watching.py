@@ -38,7 +38,7 @@ def watched(store: MetadataStore) -> Subscription:
 
 
 def test_each_of_many_nodes_is_watched_again_and_again(store: MetadataStore) -> None:
-    """Every write of every node is told of, the second as the first, and so is its end and its return."""
+    """Every write of every node is reported, the second as the first, and so is its end and its return."""
     store.commit([Put(key, b"", ABSENT) for key in MANY], timeout_s=CALL_S)
     stream = watched(store)
     for value in (b"1", b"2"):

@@ -10,10 +10,10 @@ may happen next its edges; the search goes breadth first from one state, in whic
 Design
 * *No model.* An edge is a call of `poll_once`, of a callback, of a broker's duty; nothing is known here of what a
   controller should do. What must hold is `controller.rig.invariants`, in every commit and callback of every edge; and
-  from every nth state a copy is healed and must converge, with everybody answered.
+  from every nth state a copy is healed and must converge, with all calls answered.
 * *All orders.* An action lets no time pass (`choices`, `deeds`). A pass of a loop is one action, since a controller is
   one thread; what can come between its commit and its sends is in the faults: a round that goes out later, or never.
-  Whoever stands still is somebody to whom nothing happens for a while; so there is no pause, but a session that ends
+  A suspended process is one to which nothing happens for a while; so there is no pause, but a session that ends
   unheard.
 * *Time* passes by `wait`, longer than anything waits for, at most `waits_max` times on a path: before it nothing of
   what was begun since the last one is due, after it all is. What needs two times of different length is left to the
@@ -21,11 +21,11 @@ Design
 * *A fault* of each kind happens once at most on a path, and `faults_max` of them in all: the graph for one fault is
   the sum of those of each kind.
 * *Copies* (`snapshot`): a world is kept as bytes, 15 kB before they are compressed, and an edge is made in a copy, in
-  about 1 ms; building the world anew and following a path to where it goes on takes ten times as long. A path that is
+  about 1 ms; building the world again and following a path to where it goes on takes ten times as long. A path that is
   followed without copies ends in the same state, which is tested.
 * *Two states are one* if all that can matter later is the same (`identity`, `stored`, `walk`): the store's tree, what
-  each controller knows, waits for and has under way, what each broker was told and holds, what is between them, and
-  what may still be asked and go wrong. Epochs are ranked, versions and sessions told by who has the same; what is not
+  each controller knows, waits for and has under way, what each broker was sent and holds, what is between them, and
+  what may still be asked and go wrong. Epochs are ranked, versions and sessions compared by equality; what is not
   named in a rule counts as it is. Each rule that takes something away says why nothing can be seen of it, where it
   stands.
 * *No symmetry* between brokers is used: they differ by the partition's replicas and by the targets. The only reduction

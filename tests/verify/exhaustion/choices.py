@@ -1,4 +1,4 @@
-"""What may happen next in a small world: by itself, because somebody asks, because something breaks.
+"""What may happen next in a small world: by itself, because of a request, because something breaks.
 
 An action has a name of words with dashes, `deliver-101-2`; what goes wrong stands in it, `poll-101-unanswered-1`.
 """

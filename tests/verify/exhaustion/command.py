@@ -1,4 +1,4 @@
-"""`python -m tests.verify exhaust`: what it may be told, and what it prints.
+"""`python -m tests.verify exhaust`: its options, and what it prints.
 
 Exit status 0: all that was met holds; 1: something does not, with the path to it, the timeline and the command that
 replays it; 2: an option is wrong.

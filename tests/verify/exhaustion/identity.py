@@ -1,14 +1,15 @@
 """What makes two states of a small world one: the rules of `walk` for controllers, brokers and what is between them.
 
-* Copying takes no time here, so a follower that fetched is at its leader's end, and how long one lags is told of those
+* Copying takes no time here, so a follower that fetched is at its leader's end, and how long one lags counts for those
   in the isr alone.
-* A stand-by's next candidature is told only while nobody else holds `/controller`: when that goes, it is hinted, and a
-  hint makes the stand-by stand at once. Other hints that it has not heard are not told: with its next pass it drops
+* A stand-by's next candidature counts only while no other holds `/controller`: when that goes, it is hinted, and a
+  hint makes the stand-by stand at once. Other hints that it has not heard do not count: with its next pass it drops
   them, and a takeover loads everything.
 * Items that came in are taken in together. Hints among them are flags, and a round that came back with nothing to
   decide touches the lane of its broker alone: their order does not count, that of the others does.
-* What the invariants remember beyond the present state is told as far as they may ask for it again: whom the leader of
-  the present epoch named, what was asked for, and whether each callback under way might arrive without breaking one.
+* What the invariants remember beyond the present state counts as far as they may need it again: which replicas the
+  leader of the present epoch named, what was requested, and whether each callback under way might arrive without
+  breaking one.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _LEFT_OUT_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "Job": ("cause", "request", "since_s"),
     "WorkQueue": ("_now_s",),
     "Result": ("why",),
-    # Derived from the rows; or told with the keys that they belong to, see `state`.
+    # Derived from the rows; or counted with the keys that they belong to, see `state`.
     "ClusterState": ("settings", "_index", "_names", "moves", "listing", "versions", "topics", "admitted",
                      "tally", "broker_configs"),
     "Changes": ("_seen",),
@@ -84,7 +85,7 @@ class Telling(Stored):
         super().__init__(rig.server, rig.clock.elapsed_ms, wait_ms)
         self.rig = rig
         self.from_wall_ms = rig.clock.elapsed_ms - rig.clock.now_ms()
-        self.wall_ms = rig.clock.now_ms()  # by the clock of the node that is told of
+        self.wall_ms = rig.clock.now_ms()  # by the clock of the node that is described
 
     def all(self, budget: object) -> bytes:
         """A hash of the whole world, and of what else may happen in it."""
@@ -227,7 +228,7 @@ Telling.fields = {
     # Epochs and sessions.
     "leader_epoch": _rank(LEADER_EPOCH),
     ("Broker", "deleted_at"): _ranks(LEADER_EPOCH),
-    ("Broker", "quotas"): None,  # nobody sets a limit in a small world
+    ("Broker", "quotas"): None,  # no limit is set in a small world
     "partition_epoch": _rank(PARTITION_EPOCH),
     "generations": _ranks(PARTITION_EPOCH),
     "controller_epoch": _rank(CONTROLLER_EPOCH),

@@ -40,7 +40,7 @@ FAULTS: Final = (
     "zombie",  # its session ends and it does not hear of it, until `hear`
     "cut",  # no way to the store, until `mend`
     "jump",  # its wall clock is an hour ahead
-    "resync",  # it is told to look at everything again
+    "resync",  # it has to read everything again
     "stale",  # a pass of its loop in which it hears nothing from the store
     *(f"commit-{how}" for how in COMMITS),  # the first or the second commit of a pass
     *(f"callback-{how}" for how in CALLBACKS),  # one of the callbacks of a round
@@ -49,7 +49,7 @@ FAULTS: Final = (
     "bounce",  # a broker is another process before anybody looked
     "relogin",  # the session of a broker that lives ends: it registers again
     "disk",  # its logs are gone
-    "foreign",  # somebody else writes the partition's state key, with what stood there
+    "foreign",  # another client writes the partition's state key, with what stood there
 )
 
 
@@ -82,7 +82,7 @@ class SmallWorld:
                 node.process.store.forget_calls()
 
     def heal(self) -> None:
-        """All is mended and nothing more is asked: moves end, everyone agrees, whoever asked is answered. Raises
+        """All is mended and nothing more is asked: moves end, everyone agrees, all calls are answered. Raises
         InvariantBroken, NotInTime."""
         rig = self.rig
         for node in rig.nodes.values():

@@ -4,7 +4,7 @@ Rules
 * What is never written stays one: classes, modules, code, settings, frozen values that can be hashed. So do sources of
   chance, since nothing that they give is looked at but for being different (nonces), and the timeline and what is
   measured, which are for people. All else is copied, with its references among each other as they were.
-* Nobody holds a lock when a copy is taken (one thread drives it all): a lock is copied as a new one. Functions that
+* No thread holds a lock when a copy is taken (one thread drives it all): a lock is copied as a new one. Functions that
   were made inside others are copied with what they hold.
 * Pickle's own machinery does it at the speed of C; what is in the bytes never leaves this process.
 """
@@ -89,7 +89,7 @@ class _Pickler(pickle.Pickler):
         if kind is _RLOCK:
             return _rlock, ()
         if kind is threading.Condition:
-            return threading.Condition, (obj._lock,)  # noqa: SLF001 - nobody waits, so the lock is all there is
+            return threading.Condition, (obj._lock,)  # noqa: SLF001 - no thread waits, so the lock is all there is
         known = _VALUES.get(kind)
         if known is None:
             known = _VALUES[kind] = is_value(kind)

@@ -1,8 +1,8 @@
-"""How what stands in the store is told, and what somebody believes to stand there.
+"""How what stands in the store is described, and what a client believes to be there.
 
-A version of a key that somebody holds is told as whether it is the one in the store: the store counts versions over all
+A version of a key that a client holds is described by whether it is the one in the store: the store counts over all
 keys, so one that is not it will never be it again. The same goes for the token in front of a commit that is under way,
-so its number and its nonce are not told. Hints of the store are flags ("look again"): which of them wait counts, not
+so its number and its nonce are left out. Hints of the store are flags ("look again"): which of them wait counts, not
 their order.
 """
 
@@ -42,7 +42,7 @@ class Stored(Walk):
         self.rows = server.table.rows
 
     def store(self) -> None:
-        """Every key, and when those go whose session runs out. A session that owns nothing is nobody's any more."""
+        """Every key, and when those go whose session runs out. A session that owns nothing is left out."""
         for path in sorted(self.rows):
             value, _, generation, created, owner = self.rows[path]
             self.path(path)
@@ -55,7 +55,7 @@ class Stored(Walk):
                 self.rank(PARTITION_EPOCH, generation)
                 self.json(value)
         owners = {row[4] for row in self.rows.values()}
-        for link in self.server._cut:  # noqa: SLF001 - what runs out there is nobody else's to know
+        for link in self.server._cut:  # noqa: SLF001 - what runs out there is known to it alone
             if link.session_id in owners:
                 self._runs_out(link)
 
@@ -84,7 +84,7 @@ class Stored(Walk):
                 self.say(word)
 
     def holds(self, path: str, expect: object) -> bool:
-        """Whether a key stands as somebody believes or expects it."""
+        """Whether a key stands as a client believes or expects it."""
         row = self.rows.get(path)
         if row is None:
             return expect is ABSENT or expect == 0
@@ -123,7 +123,7 @@ class Stored(Walk):
     # --- clients
 
     def memory_store(self, store: Any, of_interest: Container[str] | None = None) -> None:
-        """A session as its client knows it, whether it lives, and what it was not told yet. `of_interest`: the keys
+        """A session as its client knows it, whether it lives, and what it has not heard yet. `of_interest`: the keys
         that it would look at again, None for all."""
         link = store._link  # noqa: SLF001 - what a client has not heard yet stands there only
         if self.has_met(link):

@@ -1,13 +1,13 @@
 """From an object and all that hangs on it to a flat list of words that says the same wherever the meaning is the same.
 
 Rules
-* What is not named in the rules below counts, as it is: a field that nobody has thought of makes states differ that
+* What is not named in the rules below counts, as it is: a field that was overlooked makes states differ that
   could be one (a larger graph), it never makes two states one.
 * A *rank* is an epoch: only which of two is higher matters, so it is its place among all of its kind. -1 and 0 (none;
   created with) keep their places of their own.
 * A *name* is something that is only compared for being the same (a session, a life): the how-manieth to be met.
 * A *due time* is how many of the long waits of this world, the only ones that it has, must pass until then.
-* Fields that are left out are wiring (who calls whom), text for people, times that are only written down, and what is
+* Fields that are left out are wiring (references), text for people, times that are only written down, and what is
   derived from fields that count.
 * An object that can be written is met once; the next time it is the number of that meeting. Frozen values are what they
   hold. The order of keys in a mapping and of members in a set does not count.
@@ -37,7 +37,7 @@ WAITS_MAX: Final = 1_000  # what is further away is not reached
 
 @attrs.frozen
 class _Plan:
-    """How objects of a class are told: their fields, with the rule of each; a value is not met, but what it holds."""
+    """How objects of a class are described: their fields, with the rule of each."""
 
     fields: tuple[tuple[str, Tell | None], ...]
     is_value: bool
@@ -46,7 +46,7 @@ class _Plan:
 class Walk:
     """One walk over one world. `now_ms`: monotonic; `wait_ms`: how long a wait is.
 
-    A class below this one has the rules: `fields`, by name of a field or by (class, name), how its value is told;
+    A class below this one has the rules: `fields`, by name of a field or by (class, name), how its value is described;
     `kinds`, the same for all objects of a class, by its name. None: it is left out.
     """
 
@@ -62,7 +62,7 @@ class Walk:
         self._ranks: dict[str, list[tuple[int, int]]] = {}  # kind -> place among the words, value
         self._names: dict[tuple[str, object], int] = {}
 
-    # --- how values are told
+    # --- how values are described
 
     def say(self, word: object) -> None:
         self.words.append(word)
@@ -170,7 +170,7 @@ class Walk:
     # --- the end
 
     def digest(self) -> bytes:
-        """A hash of all that was told."""
+        """A hash of all that was described."""
         for told in self._ranks.values():
             order = sorted({*_ANCHORS, *(value for _, value in told)})
             places = {value: place for place, value in enumerate(order)}

@@ -8,6 +8,7 @@ from typing import Any, Final
 import attrs
 
 from controller.cli.demo.screen import Screen
+from controller.model.plural import counted
 from controller.model.requests import DeletePartitions, NewPartitions
 from controller.model.values import Settings, TopicPartition
 from controller.rig import Rig
@@ -24,7 +25,7 @@ DEADLINE_MS: Final = 120_000
 
 
 @attrs.define(eq=False)
-class Shrinking:
+class ReducedTopic:
     """The cluster of the act."""
 
     racks: Mapping[int, str | None]
@@ -95,7 +96,7 @@ class Shrinking:
         with self.screen.bar("waiting for the retention to end") as bar:
             for _ in range(DEADLINE_MS // 500):
                 left = [tp for tp in self._tail() if tp in rig.committed.partitions]
-                bar.at(len(self._tail()) - len(left), len(self._tail()), f"{len(left)} partitions left")
+                bar.at(len(self._tail()) - len(left), len(self._tail()), f"{counted(len(left), 'partition')} left")
                 if not left:
                     break
                 rig.run(500)

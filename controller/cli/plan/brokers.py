@@ -1,33 +1,123 @@
-"""`kedge plan submit --bootstrap-server`: runs waves by the requests of KIP-455, on Kedge and on Kafka.
+"""A cluster over Kafka's protocol, for `kedge plan`: its snapshot, and the way by which waves are submitted.
 
-* It lists reassignments first and replicas after that, so a move that ends in between is seen as running or as done.
-  Brokers may hear of an end later than the controller, so what looks like another's change is read again for seconds.
-* Rates are set before the moves start (rates.py).
-* A permanent refusal (no rights, an API that is missing) ends the command; other errors are retried.
+* A snapshot comes from several requests (Metadata, ListPartitionReassignments, DescribeConfigs, DescribeLogDirs of each
+  broker), so it is not atomic. A broker that does not answer, a directory or a topic's configs that cannot be read: a
+  row in the quarantine. If the cluster does not answer, Failed is raised.
+* Waves run by the requests of KIP-455, on Kedge and on Kafka. Reassignments are listed first, replicas after that, so a
+  move that ends in between is seen as running or as done. Brokers may hear of an end later than the controller, so
+  what looks like another's change is read again for seconds.
+* Rates are set before the moves start (rates.py). A permanent refusal (no rights, an API that is missing) ends the
+  command; other errors are retried.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import attrs
 
 from controller.cli.kafka.errors import Failed
 from controller.cli.kafka.errors import Refused as RefusedByServer
+from controller.cli.kafka.values import Description, PartitionState, Resource, ResourceType, Setting, TopicState
 from controller.cli.kafka.values import Move as Running
-from controller.cli.kafka.values import PartitionState
 from controller.cli.plan.rates import AGAIN, Rates, rates_for
 from controller.model.values import TopicPartition
+from pipeline.collect.gathered import Gathered
 from pipeline.errors import Refused
 from pipeline.submit import Sent, Unsure, Way
 from pipeline.submit.cluster import NOT_THERE, Look, Name, Seen
 from pipeline.submit.exported import Move, Wave
 from pipeline.submit.kept import Progress
+from pipeline.tables.declared import ALIVE
 
 if TYPE_CHECKING:
     from controller.cli.kafka.cluster import Cluster
+
+
+_RETENTION: Final = "retention.ms"
+_CLEANUP: Final = "cleanup.policy"
+_DELETE: Final = "delete"
+_TOPICS_AT_ONCE: Final = 500
+
+
+def from_cluster(cluster: Cluster, source: str, into: Gathered) -> None:
+    """Take in brokers, partitions, moves, retentions and sizes. Raises Failed."""
+    brokers = cluster.brokers()
+    into.knows_alive = True
+    for broker in brokers.values():
+        into.broker(broker.id, host=broker.host, rack=broker.rack, state=ALIVE)
+    topics, moves = cluster.topics(), cluster.reassignments()
+    retention = _retentions(cluster, topics, source, into)
+    for topic in topics.values():
+        into.partitions += _rows(topic, moves, retention.get(topic.name))
+    for broker_id in brokers:
+        _sizes(cluster, broker_id, source, into)
+
+
+def _rows(
+    topic: TopicState, moves: Mapping[TopicPartition, Running], retention_ms: int | None
+) -> Iterator[tuple[object, ...]]:
+    for partition in topic.partitions:
+        move = moves.get(TopicPartition(topic.name, partition.index))
+        yield (
+            topic.name,
+            partition.index,
+            partition.replicas,
+            partition.isr,
+            -1 if partition.leader is None else partition.leader,
+            partition.leader_epoch or 0,
+            None if move is None else move.target,
+            partition.status,
+            retention_ms,
+            None,
+        )
+
+
+def _retentions(cluster: Cluster, topics: Iterable[str], source: str, into: Gathered) -> dict[str, int]:
+    """By topic, of those that delete what is old."""
+    found: dict[str, int] = {}
+    left = iter(sorted(topics))
+    while some := [Resource(ResourceType.TOPIC, name) for name in islice(left, _TOPICS_AT_ONCE)]:
+        for resource, said in cluster.describe_configs(some).items():
+            if isinstance(said, RefusedByServer):
+                into.rejects.add(source, None, {"topic": resource.name}, f"its configs cannot be read: {said}")
+            elif (retention_ms := _retention(said)) is not None:
+                found[resource.name] = retention_ms
+    return found
+
+
+def _retention(settings: Mapping[str, Setting]) -> int | None:
+    """Milliseconds; None where they are unknown, or nothing is deleted by its age (compacted topics)."""
+    said, policy = settings.get(_RETENTION), settings.get(_CLEANUP)
+    if said is None or said.value is None or (policy is not None and _DELETE not in (policy.value or "")):
+        return None
+    return int(said.value)
+
+
+def _sizes(cluster: Cluster, broker_id: int, source: str, into: Gathered) -> None:
+    try:
+        found = cluster.log_dirs(broker_id)
+    except Failed as error:
+        into.rejects.add(source, None, {"broker": broker_id}, f"its log dirs cannot be read: {error}")
+        return
+    for path, code in sorted(found.dirs.items()):
+        if code:
+            into.rejects.add(source, None, {"broker": broker_id, "logDir": path}, f"cannot be read: error {code}")
+    into.logs += _logs(broker_id, found)
+
+
+def _logs(broker_id: int, found: Description) -> Sequence[tuple[object, ...]]:
+    """Of replicas of which the size is known: Kedge says -1 of what no broker reported."""
+    return [
+        (broker_id, each.path, tp.topic, tp.partition, each.size, None if each.lag < 0 else each.lag, each.is_future)
+        for tp, places in sorted(found.replicas.items())
+        for each in places
+        if each.size >= 0
+    ]
+
 
 _NEEDED: Final = {45: "AlterPartitionReassignments", 46: "ListPartitionReassignments"}
 _NOTHING_RUNS: Final = 85  # it ended by itself meanwhile
