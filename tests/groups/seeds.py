@@ -24,15 +24,19 @@ from controller.groups.replies import Answered, FetchedOffsets, GroupError, Join
 from controller.groups.requests import Commit, FetchOffsets, GroupRequest, Heartbeat, Join, Sync
 from controller.model.values import TopicPartition
 from controller.rig import Rig
+from controller.server.compaction import Compaction
 from controller.server.groups import LiveGroups
 from controller.server.logs import LiveLogs
 from controller.server.shelves import Shelves
+from controller.wire.data.compacting import BatchRecords
 from controller.wire.groups import GroupRecords
 
 GROUP: Final = "g"
 OFFSETS_PARTITIONS: Final = 2
 ORDERS: Final = 6
 HEARTBEAT_MS: Final = 500
+OFTEN: Final = {"cleanup.policy": "compact", "segment.bytes": "500", "min.cleanable.dirty.ratio": "0.2"}
+"""The configs of `__consumer_offsets`, so that it is compacted every few commits."""
 PATIENCE_MS: Final = 3_000  # after that a request counts as lost
 _ELSEWHERE: Final = {GroupError.NOT_COORDINATOR, GroupError.COORDINATOR_NOT_AVAILABLE}
 _LATER: Final = {GroupError.COORDINATOR_LOAD_IN_PROGRESS, GroupError.REQUEST_TIMED_OUT}
@@ -51,13 +55,14 @@ class Seed:
             network.settings,
             self._queue.append,
             lambda _: None,
-            Shelves(self.rig.brokers),
+            Shelves(self.rig.brokers, network.settings),
             clock=clock,
         )
+        self.logs.begin(BatchRecords())
+        self.compaction = Compaction(self.logs, lambda: self.now_ms)
         self.groups = LiveGroups(self.rig.brokers, self.logs, self._queue.append)
-        self.groups.rewrite_bytes = 2_000
         self.groups.begin(GroupRecords())
-        self.rig.create_topic(OFFSETS_TOPIC, OFFSETS_PARTITIONS, 3)
+        self.rig.create_topic(OFFSETS_TOPIC, OFFSETS_PARTITIONS, 3, configs=OFTEN)
         self.rig.create_topic("orders", ORDERS, 3)
         self.tp = TopicPartition(OFFSETS_TOPIC, partition_of(GROUP, OFFSETS_PARTITIONS))
         self.acknowledged: dict[TopicPartition, int] = {}
@@ -71,7 +76,8 @@ class Seed:
         self._drain()
         self.logs.step()
         self.groups.step()
-        self.groups.clean()
+        self.compaction.clean()
+        self.compaction.step()
         self._drain()
         for member in self.members:
             member.step()

@@ -415,7 +415,7 @@ def test_old_records_go_where_their_topic_says_so(living: Living, client: RawCli
     now_ms = time.time_ns() // 1_000_000
     for topic in ("short", "kept"):
         for first_ms in (TIME_MS, now_ms + 600_000, TIME_MS):
-            payload = records(b"x", b"y", first_ms=first_ms)
+            payload = records(b"x", b"y", key=b"key", first_ms=first_ms)
             until(lambda topic=topic, payload=payload: not produce(client, payload, topic=topic).error_code)  # type: ignore[misc]
     until(lambda: fetch(client, 2, topic="short").log_start_offset == 2)
     assert [offset for offset, _ in values(fetch(client, 2, topic="short"))] == [2, 3, 4, 5]
