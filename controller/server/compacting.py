@@ -86,11 +86,10 @@ class Progress:
         is_overdue = self.oldest_ms <= now_ms - rules.lag_max_ms
         return (dirty > 0 and (is_overdue or dirty > rules.ratio * (dirty + clean))) or self.horizon_ms <= now_ms
 
-    def done(self, rows: Sequence[Row], now_ms: int) -> None:
+    def done(self, rows: Sequence[Row]) -> None:
         """All up to `ready_id` is compacted; `rows` remain of it."""
         self.clean_bytes, self.oldest_ms = self.ready_bytes, _NEVER
-        horizons = [row.horizon_ms for row in rows if row.horizon_ms is not None and row.horizon_ms > now_ms]
-        self.horizon_ms = min(horizons, default=_NEVER)
+        self.horizon_ms = min((row.horizon_ms for row in rows if row.horizon_ms is not None), default=_NEVER)
 
 
 def compacted(rows: Sequence[Row], codec: BatchCodec, rules: Rules, now_ms: int) -> Generator[None, None, list[Row]]:
@@ -103,15 +102,18 @@ def compacted(rows: Sequence[Row], codec: BatchCodec, rules: Rules, now_ms: int)
         found.append(keys)
         yield
     newest.pop(None, None)
-    is_read = None not in found
+    horizon_ms = None if None in found else now_ms + rules.tombstones_ms
     remaining = []
     for row, keys in zip(rows, found, strict=True):
-        is_over = is_read and row.horizon_ms is not None and row.horizon_ms <= now_ms
+        is_over = horizon_ms is not None and row.horizon_ms is not None and row.horizon_ms <= now_ms
         stay = [each for each in keys or () if _stays(each, newest, is_over=is_over)]
         if keys is None:
             remaining.append(row)
         elif stay:
-            remaining.append(_with(row, stay, codec, rules, now_ms, is_whole=len(stay) == len(keys)))
+            stored = row.stored
+            if len(stay) < len(keys):
+                stored = attrs.evolve(stored, batch=codec.only(stored, {each.offset for each in stay}))
+            remaining.append(attrs.evolve(row, stored=stored, horizon_ms=_horizon_ms(row, stay, horizon_ms)))
         yield
     return remaining
 
@@ -120,14 +122,8 @@ def _stays(each: RecordKey, newest: Mapping[bytes | None, int], *, is_over: bool
     return newest.get(each.key) == each.offset and not (is_over and each.is_deletion)
 
 
-def _with(row: Row, stay: Sequence[RecordKey], codec: BatchCodec, rules: Rules, now_ms: int, *, is_whole: bool) -> Row:
-    """The row with the records that stay."""
-    horizon_ms = row.horizon_ms
-    if not any(each.is_deletion for each in stay):
-        horizon_ms = None
-    elif horizon_ms is None:
-        horizon_ms = now_ms + rules.tombstones_ms
-    stored = row.stored
-    if not is_whole:
-        stored = attrs.evolve(stored, batch=codec.only(stored, {each.offset for each in stay}))
-    return row if row.horizon_ms == horizon_ms and is_whole else attrs.evolve(row, stored=stored, horizon_ms=horizon_ms)
+def _horizon_ms(row: Row, stay: Sequence[RecordKey], new_ms: int | None) -> int | None:
+    """When the tombstones among these records may go. `new_ms`: if that was not decided yet; None: never."""
+    if new_ms is None or not any(each.is_deletion for each in stay):
+        return None
+    return new_ms if row.horizon_ms is None else row.horizon_ms

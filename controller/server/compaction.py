@@ -111,6 +111,6 @@ class Compaction:
             next(job.work)
         except StopIteration as ended:
             self.logs.shelves.replace(job.replica, job.rows, ended.value)
-            self._progress[self.logs.shelves.of(job.replica)].done(ended.value, self.now_ms())
+            self._progress[self.logs.shelves.of(job.replica)].done(ended.value)
             return True
         return False
