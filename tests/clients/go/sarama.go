@@ -99,6 +99,7 @@ func (s saramaClient) ReadGroup(ctx context.Context, group string, topic string,
 	config.Consumer.Offsets.AutoCommit.Enable = false
 	config.Consumer.Group.Session.Timeout = 6 * time.Second
 	config.Consumer.Group.Heartbeat.Interval = 500 * time.Millisecond
+	config.Consumer.MaxWaitTime = 50 * time.Millisecond // a commit waits for a fetch on the same connection
 	addresses := []string{}
 	for _, broker := range s.client.Brokers() {
 		addresses = append(addresses, broker.Addr())
