@@ -390,6 +390,7 @@ def test_whoever_waits_is_answered_when_the_cluster_is_closed() -> None:
     assert append.result(0).error == 6
 
 
+@pytest.mark.checklist(265)
 def test_records_are_deleted_up_to_the_high_watermark(client: RawClient) -> None:
     for value in (b"a", b"b", b"c"):
         produce(client, records(value), partition=49)
@@ -409,6 +410,7 @@ def test_records_are_deleted_up_to_the_high_watermark(client: RawClient) -> None
     assert offset_of(client, -2, partition=49).offset == 3
 
 
+@pytest.mark.checklist(265)
 def test_old_records_go_where_their_topic_says_so(living: Living, client: RawClient) -> None:
     living.topic("short", [[1, 2, 3]], retention_ms="1000")
     living.topic("kept", [[1, 2, 3]], retention_ms="1000", cleanup_policy="compact")
@@ -422,6 +424,7 @@ def test_old_records_go_where_their_topic_says_so(living: Living, client: RawCli
     assert fetch(client, 0, topic="kept").log_start_offset == 0
 
 
+@pytest.mark.checklist(265)
 def test_records_that_are_too_much_for_their_topic_go(living: Living, client: RawClient) -> None:
     living.topic("small", [[1, 2, 3]], retention_bytes="500")
     for _ in range(20):
