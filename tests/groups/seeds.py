@@ -35,8 +35,8 @@ GROUP: Final = "g"
 OFFSETS_PARTITIONS: Final = 2
 ORDERS: Final = 6
 HEARTBEAT_MS: Final = 500
-OFTEN: Final = {"cleanup.policy": "compact", "segment.bytes": "500", "min.cleanable.dirty.ratio": "0.2"}
-"""The configs of `__consumer_offsets`, so that it is compacted every few commits."""
+OFTEN: Final = {"cleanup.policy": "compact", "segment.bytes": "14", "min.cleanable.dirty.ratio": "0"}
+"""The configs of `__consumer_offsets`, so that it is compacted at every commit, up to the newest batch."""
 PATIENCE_MS: Final = 3_000  # after that a request counts as lost
 _ELSEWHERE: Final = {GroupError.NOT_COORDINATOR, GroupError.COORDINATOR_NOT_AVAILABLE}
 _LATER: Final = {GroupError.COORDINATOR_LOAD_IN_PROGRESS, GroupError.REQUEST_TIMED_OUT}
@@ -160,6 +160,7 @@ class Client:
     asked_ms: int = 0
     beat_ms: int = 0
     leads: tuple[str, ...] = ()
+    unread: tuple[TopicPartition, ...] = ()
 
     def step(self) -> None:
         """Hears what was answered, or asks what is next."""
@@ -177,6 +178,8 @@ class Client:
             self.coordinator = None if leader is None else leader.broker_id
         elif self.must_join:
             self.join()
+        elif self.unread:
+            self.ask(FetchOffsets(GROUP, self.unread))
         elif now_ms - self.beat_ms >= HEARTBEAT_MS:
             self.beat_ms = now_ms
             self.go_on()
@@ -188,7 +191,7 @@ class Client:
 
     def join(self) -> None:
         """With the id that it has; what it read and did not commit will be read again."""
-        self.positions = {}
+        self.positions, self.unread = {}, ()
         fresh = f"{self.seed.chance.getrandbits(32):x}"
         protocols = (("range", b""),)
         name = f"client-{self.number}"
@@ -254,11 +257,11 @@ class Client:
         for number in numbers:
             place = (self.generation, TopicPartition("orders", number))
             assert self.seed.given.setdefault(place, self.member_id) == self.member_id, place
-        if numbers:
-            self.ask(FetchOffsets(GROUP, tuple(TopicPartition("orders", number) for number in numbers)))
+        self.unread = tuple(TopicPartition("orders", number) for number in numbers)
 
     def begin(self, fetched: FetchedOffsets) -> None:
         """Where the group is; not below what anybody got acknowledged."""
+        self.unread = ()
         for tp, committed in fetched.offsets.items():
             position = 0 if committed is None else committed.offset
             assert position >= self.seed.acknowledged.get(tp, 0), tp
