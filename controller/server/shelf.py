@@ -12,9 +12,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 import attrs
@@ -149,18 +149,6 @@ class Shelf:
         self._rows = [smaller.get(row.first_id, row) for row in self._rows if row.first_id not in gone]
         self.size_bytes = sum(row.size_bytes for row in self._rows)
 
-    def runs(self, log: Log, end: int) -> list[Run]:
-        """The records of `log` below `end` with their present sizes: those that are gone take none."""
-        found: list[Run] = []
-        place = log.start_offset
-        for row in self.rows(log):
-            if row.stored.end_offset > end:
-                break
-            found += _weightless(log, place, row.stored.base_offset)
-            found += [run for part in _runs(row) if (run := part.between(place, end)) is not None]
-            place = row.stored.end_offset
-        return [*found, *_weightless(log, place, end)]
-
     # --- deleting
 
     def delete_before(self, offset: int) -> None:
@@ -216,19 +204,25 @@ def _sent_as(batch: Batch) -> tuple[int, int, int]:
     return batch.producer_epoch, batch.base_sequence, batch.records
 
 
-def _weightless(log: Log, start: int, end: int) -> Iterable[Run]:
-    """The records of the log from `start` to `end`, without bytes."""
-    return (attrs.evolve(run, record_bytes=0) for run in log.within(start, end))
+def shrunk(log: Log, rows: Sequence[Row], end: int) -> list[Run]:
+    """The records of the log below `end`, of which only these rows remain. The records of a run share the bytes that
+    remain of it, so that there are no more runs than before, or few."""
+    bases = [row.stored.base_offset for row in rows]
+    found: list[Run] = []
+    for run in log.within(log.start_offset, end):
+        remaining = rows[bisect_left(bases, run.start) : bisect_left(bases, run.end)]
+        found += _spread(run, sum(row.size_bytes for row in remaining))
+    return found
 
 
 def _runs(row: Row) -> list[Run]:
-    """The records of a row, with sizes that add up to the batch's, because their own sizes are unknown here."""
-    stored, records = row.stored, row.stored.batch.records
-    size, larger = divmod(len(stored.batch.payload), records)
-    runs = []
-    if larger:
-        runs.append(Run(stored.base_offset, larger, stored.leader_epoch, row.first_id, size + 1))
-    if larger < records:
-        at, first = stored.base_offset + larger, row.first_id + larger
-        runs.append(Run(at, records - larger, stored.leader_epoch, first, size))
-    return runs
+    """The records of a row."""
+    stored = row.stored
+    return _spread(Run(stored.base_offset, stored.batch.records, stored.leader_epoch, row.first_id, 0), row.size_bytes)
+
+
+def _spread(run: Run, size_bytes: int) -> list[Run]:
+    """The records of the run, with sizes that add up to `size_bytes`, because their own sizes are unknown here."""
+    size, larger = divmod(size_bytes, run.count)
+    parts = ((run.between(run.start, run.start + larger), size + 1), (run.between(run.start + larger, run.end), size))
+    return [attrs.evolve(part, record_bytes=each) for part, each in parts if part is not None]

@@ -15,7 +15,7 @@ import attrs
 
 from controller.groups import OFFSETS_TOPIC
 from controller.server.policies import DELETE, Configs, policies
-from controller.server.shelf import Row, Shelf
+from controller.server.shelf import Row, Shelf, shrunk
 from controller.simulated.broker import Broker, ReplicaId
 from controller.simulated.log import truncation_offset
 from controller.simulated.replica import Replica
@@ -94,8 +94,10 @@ class Shelves:
     def replace(self, leader: Replica, rows: Sequence[Row], remaining: Sequence[Row]) -> None:
         """Of these rows of the leader's log the `remaining` ones stay. The logs of all replicas that have the same
         records shrink with it; their offsets stay."""
+        if not rows:
+            return  # retention deleted all of them
         self.of(leader).replace(rows, remaining)
-        runs = self.of(leader).runs(leader.log, max((row.stored.end_offset for row in rows), default=0))
+        runs = shrunk(leader.log, remaining, rows[-1].stored.end_offset)
         for held in self._held(leader):
             with self.brokers[held.broker].isolated(held):
                 held.log.resize(runs, truncation_offset(held.log, leader.log))

@@ -14,7 +14,7 @@ from kafka.record.memory_records import MemoryRecordsBuilder
 from controller.model.logs import Batch
 from controller.rig import Log
 from controller.server.compacting import Progress, Rules, compacted
-from controller.server.shelf import Row, Shelf
+from controller.server.shelf import Row, Shelf, shrunk
 from controller.wire.data.batches import read_batch, records_of
 from controller.wire.data.compacting import BatchRecords
 
@@ -112,8 +112,8 @@ def test_every_log_of_the_partition_shrinks_and_keeps_its_records(written: list[
     follower = Log()
     follower.append(leader.within(0, data.draw(st.integers(0, leader.end_offset))))
     ids = [follower.id_at(offset) for offset in range(leader.end_offset)]
-    compact(shelf, [*shelf.rows(leader)])
-    runs = shelf.runs(leader, leader.end_offset)
+    remaining = compact(shelf, [*shelf.rows(leader)])
+    runs = shrunk(leader, remaining, leader.end_offset)
     for log in (leader, follower):
         end = log.end_offset
         log.resize(runs, end)

@@ -123,6 +123,23 @@ def test_tombstones_go_when_their_time_is_over(living: Living) -> None:
     until(lambda: "gone" not in {key for _, key, _ in read_python(living, "short", end)})
 
 
+def test_retention_deletes_the_oldest_of_what_is_compacted(living: Living, caplog: pytest.LogCaptureFixture) -> None:
+    (tp,) = living.topic("both", [[1, 2, 3]], **{**OFTEN, "cleanup_policy": "compact,delete"}, retention_bytes="250")
+    pairs: Pairs = [(f"key {n}", f"value {n}") for n in range(30)]
+    end = written(living, "both", pairs)
+
+    def start() -> int:
+        return living.cluster.logs.bounds(None, tp).result(TIMEOUT_S).start_offset
+
+    until(lambda: start() == end - 4)
+    until(lambda: read_python(living, "both", end) == [(n, *pairs[n]) for n in range(end - 4, end)])
+    assert written(living, "both", [("key 29", "again")]) == end + 1
+    until(lambda: start() == end - 3)
+    assert [
+        record for record in caplog.records if record.levelname == "ERROR" and record.name.startswith("controller")
+    ] == []
+
+
 def test_record_without_a_key_is_refused_at_once(living: Living) -> None:
     living.topic("keyed", [[1, 2, 3]], cleanup_policy="compact,delete")
     with RawClient(living.address) as client:

@@ -36,16 +36,16 @@ func (k kafkaGo) Send(ctx context.Context, topic string, partition int, values [
 }
 
 // The values of so many records, each committed. The member then stays in its group until the process ends.
-func (k kafkaGo) ReadGroup(ctx context.Context, group string, topic string, count int) ([]string, error) {
+func (k kafkaGo) ReadGroup(group string, topic string, count int) ([]string, error) {
 	reader := kafka.NewReader(kafka.ReaderConfig{
 		Brokers: []string{k.address}, GroupID: group, Topic: topic, StartOffset: kafka.FirstOffset,
 		SessionTimeout: 6 * time.Second, HeartbeatInterval: 500 * time.Millisecond, MaxWait: 100 * time.Millisecond,
 	})
 	values := []string{}
 	for range count {
-		message, err := reader.FetchMessage(ctx)
+		message, err := reader.FetchMessage(context.Background())
 		if err == nil {
-			err = reader.CommitMessages(ctx, message)
+			err = reader.CommitMessages(context.Background(), message)
 		}
 		if err != nil {
 			return nil, err

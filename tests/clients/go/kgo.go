@@ -28,7 +28,7 @@ func newKgo(address string, _ *login) (any, error) {
 }
 
 // The values of so many records, each committed. The member then stays in its group until the process ends.
-func (k kgoClient) ReadGroup(ctx context.Context, group string, topic string, count int) ([]string, error) {
+func (k kgoClient) ReadGroup(group string, topic string, count int) ([]string, error) {
 	client, err := kgo.NewClient(
 		kgo.SeedBrokers(k.address), kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit(),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
@@ -36,9 +36,9 @@ func (k kgoClient) ReadGroup(ctx context.Context, group string, topic string, co
 	)
 	values := []string{}
 	for err == nil && len(values) < count {
-		fetches := client.PollRecords(ctx, count-len(values))
+		fetches := client.PollRecords(context.Background(), count-len(values))
 		if err = fetches.Err(); err == nil {
-			err = client.CommitRecords(ctx, fetches.Records()...)
+			err = client.CommitRecords(context.Background(), fetches.Records()...)
 		}
 		for _, record := range fetches.Records() {
 			values = append(values, string(record.Value))

@@ -93,7 +93,7 @@ func (s saramaClient) SendEach(topic string, keys []*string, idempotent bool) ([
 }
 
 // The values of so many records, each committed. The member then stays in its group until the process ends.
-func (s saramaClient) ReadGroup(ctx context.Context, group string, topic string, count int) ([]string, error) {
+func (s saramaClient) ReadGroup(group string, topic string, count int) ([]string, error) {
 	config := *s.client.Config()
 	config.Consumer.Offsets.Initial = sarama.OffsetOldest
 	config.Consumer.Offsets.AutoCommit.Enable = false
@@ -123,8 +123,6 @@ func (s saramaClient) ReadGroup(ctx context.Context, group string, topic string,
 		return values, nil
 	case err := <-failed:
 		return nil, err
-	case <-ctx.Done():
-		return nil, ctx.Err()
 	}
 }
 
