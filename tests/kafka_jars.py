@@ -23,6 +23,8 @@ from tests.left_out import skip_if_left_out
 VERSION: Final = "3.9.1"
 OLDEST: Final = "2.4.1"
 """Of the first minor version that moves partitions by requests."""
+STREAMS: Final = "streams-4.3.1"
+CONNECT: Final = "connect-4.3.1"
 JAVA_MIN: Final = 17
 _MAVEN_S: Final = 600.0
 # The binding of slf4j is what Kafka's own release has: without one, warnings of the tools are lost. That of 4.3.1 would
@@ -38,6 +40,8 @@ _WANTED: Final = {
         ("org.apache.kafka", "kafka_2.13", "4.3.1"),
         ("org.apache.kafka", "kafka-tools", "4.3.1"),
     ),
+    STREAMS: (("org.apache.kafka", "kafka-streams", "4.3.1"),),
+    CONNECT: (("org.apache.kafka", "connect-runtime", "4.3.1"), ("org.apache.kafka", "connect-file", "4.3.1")),
 }
 _POM: Final = (
     '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion><groupId>kedge</groupId>'
@@ -62,7 +66,8 @@ def maven() -> str:
 
 
 def kafka_classpath(version: str = VERSION) -> str:
-    """All jars of that version as a class path, downloaded if they are not there. Raises NoServer."""
+    """All jars of that version, or of Streams or Connect, as a class path, downloaded if they are not there. Raises
+    NoServer."""
     skip_if_left_out("kafka")
     folder = cache_folder() / f"kafka-tools-{version}"
     folder.mkdir(parents=True, exist_ok=True)

@@ -61,10 +61,9 @@ class LegacyKeys(KeyKind):
             self.ground.findings.bad(keys.REASSIGN_PARTITIONS, problem)
             return LegacyKey(entry.version, problem=problem)
 
-    def due(self, now_ms: int, *, are_all_admitted: Callable[[], bool]) -> list[Event]:
+    def due(self, now_ms: int, elapsed_ms: int, *, are_all_admitted: Callable[[], bool]) -> list[Event]:
         """What there is to do without a hint."""
         events: list[Event] = []
-        elapsed_ms = self.ground.elapsed_ms()
         if self._waits_for_brokers and are_all_admitted():
             self._waits_for_brokers = False
             events.append(LegacyPlanDue(now_ms))
@@ -81,12 +80,12 @@ class LegacyKeys(KeyKind):
         legacy = self.state.legacy
         return legacy.is_behind or (legacy.is_there and legacy.key.problem is not None and not self.state.moves)
 
-    def next_due_ms(self) -> int | None:
+    def next_due_ms(self, elapsed_ms: int) -> int | None:
         """When `due` has something to say; None if not by time."""
         if not self._is_late():
             return None
         if self._behind_since_ms is None:
-            return self.ground.elapsed_ms()
+            return elapsed_ms
         return self._behind_since_ms + self.state.settings.topic_rewrite_interval_ms
 
     def cost_max(self, of: object) -> int:  # noqa: ARG002

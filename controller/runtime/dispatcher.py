@@ -346,9 +346,9 @@ class Dispatcher:
             events += [DeletionAcknowledged(now_ms, group) for group in groups]
         return events
 
-    def check_deadlines(self, deadline_ms: int) -> None:
-        """Report callbacks that exceed their deadline. The next round to that broker still waits for them."""
-        now_ms = elapsed_ms(self._clock)
+    def check_deadlines(self, deadline_ms: int, now_ms: int) -> None:
+        """Report callbacks that exceed their deadline at `now_ms` (`elapsed_ms`). The next round to that broker still
+        waits for them."""
         for broker_id, sending in self._busy.items():
             if now_ms - sending.started_ms >= deadline_ms:
                 late_s = (now_ms - sending.started_ms) / 1000

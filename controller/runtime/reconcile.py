@@ -36,11 +36,11 @@ class Reconcile:
         self._legacy = kinds.one(LegacyKeys)
         self._recheck_ms = services.elapsed_ms() + RECHECK_MS
 
-    def next_due_ms(self) -> int | None:
+    def next_due_ms(self, elapsed_ms: int) -> int | None:
         """When to read without a new hint, in `elapsed_ms`; at once if a commit requires it."""
         if self.registrations.is_due or any(kind.hinted for kind in self.kinds):
-            return self._services.elapsed_ms()
-        times = [self._recheck_ms if self._has_to_recheck else None, self._legacy.next_due_ms()]
+            return elapsed_ms
+        times = [self._recheck_ms if self._has_to_recheck else None, self._legacy.next_due_ms(elapsed_ms)]
         return min((time for time in times if time is not None), default=None)
 
     @property
@@ -58,19 +58,18 @@ class Reconcile:
         for kind in (DeletionKeys, ReductionKeys):
             self.kinds.hint(kind.roots[0][0])
 
-    def look(self) -> Iterator[list[Event]]:
+    def look(self, now_ms: int, elapsed_ms: int) -> Iterator[list[Event]]:
         """Read what hints name; yield the events, kind by kind. Raises the store's errors."""
-        now_ms = self._services.clock.now_ms()
-        if self._has_to_recheck and self._services.elapsed_ms() >= self._recheck_ms:
+        if self._has_to_recheck and elapsed_ms >= self._recheck_ms:
             self._recheck()
-            self._recheck_ms = self._services.elapsed_ms() + RECHECK_MS
+            self._recheck_ms = elapsed_ms + RECHECK_MS
         for kind in self.kinds:
             if kind.hinted:
                 events = kind.look(kind.hinted, now_ms)
                 kind.hinted = {}
                 yield events
         yield self.registrations.due(now_ms)
-        yield self._legacy.due(now_ms, are_all_admitted=self.registrations.are_all_admitted)
+        yield self._legacy.due(now_ms, elapsed_ms, are_all_admitted=self.registrations.are_all_admitted)
 
     def _recheck(self) -> None:
         """Read unreadable keys again; forbidden ones once they may be read."""

@@ -19,15 +19,12 @@ from controller.runtime.batching import Batching
 from controller.runtime.collector import collector_off
 from controller.runtime.committer import Committer
 from controller.runtime.dispatcher import Dispatcher
-from controller.runtime.idle_throttles import IdleThrottles
 from controller.runtime.inbox import Hint, Item, Query, Request, Sent, WorkQueue
 from controller.runtime.jobs import Job, jobs_of
 from controller.runtime.listing import CommittedMoves
 from controller.runtime.loaded import Loaded
 from controller.runtime.publisher import Publisher
-from controller.runtime.rebalance import Rebalancing
 from controller.runtime.reconcile import Reconcile
-from controller.runtime.retirements import Retirements
 from controller.runtime.rounds import Round
 from controller.runtime.services import Services
 from controller.runtime.timers import Timers
@@ -70,10 +67,8 @@ class Term:
             acknowledged_max=self._at_once,
         )
         self.reconcile = Reconcile(services, loaded.kinds)
-        self._timers = Timers(services.settings.topic_rewrite_interval_ms, IdleThrottles(self.state))
-        self._rebalancing = Rebalancing(services.settings, services.elapsed_ms())
+        self._timers = Timers(services, self.state)
         self.work = WorkQueue(services.measures.now_s if services.measures.is_kept else None)
-        self._retirements = Retirements(self.state, services.log_reports, services.elapsed_ms())
         self._batching = Batching(
             services,
             self.state,
@@ -227,23 +222,21 @@ class Term:
 
     def _look(self) -> bool:
         """Process hints and timers."""
-        now_ms = self.services.elapsed_ms()
-        self.dispatcher.check_deadlines(self.services.settings.callback_deadline_ms)
-        self.work.wake_delayed(now_ms)
-        events = self._timers.due(self.services.clock.now_ms(), now_ms)
-        events += self._rebalancing.due(self.services.clock.now_ms(), now_ms)
-        events += self._retirements.due(self.services.clock.now_ms(), now_ms)
+        now_ms, elapsed_ms = self.services.clock.now_ms(), self.services.elapsed_ms()
+        self.dispatcher.check_deadlines(self.services.settings.callback_deadline_ms, elapsed_ms)
+        self.work.wake_delayed(elapsed_ms)
+        events = self._timers.due(now_ms, elapsed_ms)
         self.work.expand(Job(event, cause=_cause(event)) for event in events)
-        if self._look_again_ms is not None and now_ms < self._look_again_ms:
+        if self._look_again_ms is not None and elapsed_ms < self._look_again_ms:
             return bool(events)
         waiting = len(self.work.first)
         try:
-            self._found(self._batching.release_held(now_ms))
-            for found in self.reconcile.look():
+            self._found(self._batching.release_held(elapsed_ms))
+            for found in self.reconcile.look(now_ms, elapsed_ms):
                 self._found(found)
         except StoreError as error:
             self.findings["store"] = str(error)
-            self._look_again_ms = now_ms + LOOK_AGAIN_MS
+            self._look_again_ms = elapsed_ms + LOOK_AGAIN_MS
         else:
             self.findings.pop("store", None)
             self._look_again_ms = None
@@ -258,6 +251,8 @@ class Term:
 
     def _answer_queries(self) -> None:
         queries, self._queries = self._queries, []
+        if not queries:
+            return
         now_ms = self.services.elapsed_ms()
         for query in queries:
             try:
@@ -269,16 +264,14 @@ class Term:
 
     def next_due_ms(self) -> int | None:
         """When there is something to do without any new item, in `elapsed_ms`; None if no timer runs."""
-        services = self.services
         if self._kept is not None:
             return min((*self._batching.held_until_ms(), *filter(None, [self.work.next_due_ms()])), default=None)
-        times = [self._timers.next_due_ms(services.clock.now_ms(), services.elapsed_ms())]
-        times += [self.work.next_due_ms(), self.dispatcher.next_due_ms(), self._rebalancing.next_due_ms]
-        times.append(self._retirements.next_due_ms)
+        now_ms, elapsed_ms = self.services.clock.now_ms(), self.services.elapsed_ms()
+        times = [self._timers.next_due_ms(now_ms, elapsed_ms), self.work.next_due_ms(), self.dispatcher.next_due_ms()]
         if self._look_again_ms is not None:
             times.append(self._look_again_ms)
         else:
-            times += [*self._batching.held_until_ms(), self.reconcile.next_due_ms()]
+            times += [*self._batching.held_until_ms(), self.reconcile.next_due_ms(elapsed_ms)]
         return min((time for time in times if time is not None), default=None)
 
     @property

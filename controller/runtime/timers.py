@@ -1,4 +1,5 @@
-"""The timers of a term: deadlines of moves, topic keys to be rewritten, throttles without a move."""
+"""The timers of a term: deadlines of moves, topic keys to be rewritten, throttles without a move, and checks at
+intervals."""
 
 from __future__ import annotations
 
@@ -8,15 +9,20 @@ from collections.abc import Iterable
 from controller.model.events import Event, MoveDeadline, TopicKeyDue
 from controller.model.values import Partition
 from controller.runtime.idle_throttles import IdleThrottles
-from controller.state import DirtyKey
+from controller.runtime.rebalance import Rebalancing
+from controller.runtime.retirements import Retirements
+from controller.runtime.services import Services
+from controller.state import ClusterState, DirtyKey
 
 
 class Timers:
-    """When a move's deadline, a topic's key to be rewritten, or a throttle without a move is due."""
+    """When a move's deadline, a topic's key to be rewritten, a throttle without a move, or a check is due."""
 
-    def __init__(self, rewrite_after_ms: int, throttles: IdleThrottles) -> None:
-        self.throttles = throttles
-        self._rewrite_after_ms = rewrite_after_ms
+    def __init__(self, services: Services, state: ClusterState) -> None:
+        began_ms = services.elapsed_ms()
+        self.throttles = IdleThrottles(state)
+        self._checks = Rebalancing(services.settings, began_ms), Retirements(state, services.log_reports, began_ms)
+        self._rewrite_after_ms = services.settings.topic_rewrite_interval_ms
         self._deadlines: list[tuple[int, str, int]] = []
         self._late_topics: dict[str, int] = {}  # topic -> when its key is due
 
@@ -51,11 +57,13 @@ class Timers:
             for topic in late:
                 del self._late_topics[topic]
                 events.append(TopicKeyDue(now_ms, topic))
+        for check in self._checks:
+            events += check.due(now_ms, elapsed_ms)
         return events
 
     def next_due_ms(self, now_ms: int, elapsed_ms: int) -> int | None:
         """When the next timer is due, in `elapsed_ms`."""
-        times = [*self._late_topics.values(), *(elapsed_ms + due_ms - now_ms for due_ms, _, _ in self._deadlines[:1])]
-        if self.throttles.next_due_ms is not None:
-            times.append(self.throttles.next_due_ms)
-        return min(times, default=None)
+        times: list[int | None] = [*self._late_topics.values()]
+        times += [elapsed_ms + due_ms - now_ms for due_ms, _, _ in self._deadlines[:1]]
+        times += [self.throttles.next_due_ms, *(check.next_due_ms for check in self._checks)]
+        return min((time for time in times if time is not None), default=None)

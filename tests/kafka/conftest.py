@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner, Result
@@ -87,14 +88,18 @@ def topic(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Topics]:
 def are_known(cluster: Cluster, names: Collection[str], partitions: int | None) -> bool:
     """Whether every broker tells of so many partitions of these topics, all with a leader; None: of none."""
     for broker in BROKERS:
-        request = MetadataRequest(
-            topics=[MetadataRequest.MetadataRequestTopic(name=name) for name in names], allow_auto_topic_creation=False
-        )
-        for topic in cluster.client.ask(request, broker).topics:
+        for topic in _described(cluster, names, broker):
             leaders = None if topic.error_code == UNKNOWN_TOPIC else [p.leader_id >= 0 for p in topic.partitions]
             if leaders != (None if partitions is None else [True] * partitions):
                 return False
     return True
+
+
+def _described(cluster: Cluster, names: Collection[str], broker: int) -> Sequence[Any]:
+    """What one broker tells of these topics."""
+    asked = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
+    answer = cluster.client.ask(MetadataRequest(topics=asked, allow_auto_topic_creation=False), broker)
+    return cast("Sequence[Any]", answer.topics)
 
 
 def produce(servers: str, topic: str, records: int, partition: int = 0) -> None:
@@ -120,9 +125,25 @@ def replicas(cluster: Cluster, topic: str, partition: int = 0) -> tuple[int, ...
     return next(p.replicas for p in cluster.topics([topic])[topic].partitions if p.index == partition)
 
 
-def settled(cluster: Cluster, *topics: str) -> bool:
-    """Whether nothing of these is being reassigned."""
-    return not any(tp.topic in topics for tp in cluster.reassignments())
+def until_moved(cluster: Cluster, wanted: Mapping[tuple[str, int], Sequence[int]]) -> None:
+    """Until every broker tells that these partitions have these replicas, all in sync, and nothing of them moves.
+
+    Kafka's tools ask any broker, and a broker hears of the end of a move a moment after the controller.
+    """
+    until(lambda: _are_moved(cluster, wanted))
+
+
+def _are_moved(cluster: Cluster, wanted: Mapping[tuple[str, int], Sequence[int]]) -> bool:
+    names = sorted({topic for topic, _ in wanted})
+    for broker in BROKERS:
+        found = {
+            (topic.name, p.partition_index): (p.replica_nodes, sorted(p.isr_nodes))
+            for topic in _described(cluster, names, broker)
+            for p in topic.partitions
+        }
+        if any(found.get(tp) != ([*r], sorted(r)) for tp, r in wanted.items()):
+            return False
+    return not any(tp.topic in names for tp in cluster.reassignments())
 
 
 def partitions_of(topic: str, count: int) -> list[TopicPartition]:

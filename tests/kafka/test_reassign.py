@@ -12,7 +12,7 @@ from controller.cli.kafka.cluster import Cluster
 from controller.cli.kafka.errors import Refused
 from controller.cli.kafka.values import Resource, ResourceType, Source
 from controller.model.values import TopicPartition
-from tests.kafka.conftest import Kedge, Topics, plan, produce, replicas, settled
+from tests.kafka.conftest import Kedge, Topics, plan, produce, replicas, until_moved
 from tests.kafka.java_tools import REASSIGN, JavaTools, Ran
 from tests.kafka_servers import KafkaCluster
 from tests.kit.waiting import until
@@ -69,11 +69,13 @@ def test_a_plan_is_executed_and_verified_with_the_words_of_kafkas_tool(
         mine = plan(tmp_path, {(ours, p): r for p, r in targets.items()}, f"{name}.ours")
         other = plan(tmp_path, {(theirs, p): r for p, r in targets.items()}, f"{name}.theirs")
         done = run(COMMAND, "--execute", FILE, mine)
-        until(lambda: settled(cluster, ours))  # Kafka's tool begins nothing while something moves
+        wanted = {(ours, p): r for p, r in targets.items()}
+        until_moved(cluster, wanted)  # Kafka's tool begins nothing while something moves
         said = java("--execute", FILE, other)
         assert (done.exit_code, done.stderr) == (said.code, "")
         assert done.stdout == said.out.replace(theirs, ours)
-        until(lambda: settled(cluster, ours, theirs))
+        wanted |= {(theirs, p): r for p, r in targets.items()}
+        until_moved(cluster, wanted)
         done, said = run(COMMAND, "--verify", FILE, mine), java("--verify", FILE, other)
         assert (done.exit_code, done.stdout) == (said.code, said.out.replace(theirs, ours))
         assert f"Reassignment of partition {ours}-1 is completed." in done.stdout
@@ -84,11 +86,11 @@ def test_a_plan_is_executed_and_verified_with_the_words_of_kafkas_tool(
 def test_what_was_printed_before_undoes_the_move(run: Kedge, cluster: Cluster, topic: Topics, tmp_path: Path) -> None:
     name = topic([[1, 2]])
     done = run(COMMAND, "--execute", FILE, plan(tmp_path, {(name, 0): [3, 1]}))
-    until(lambda: replicas(cluster, name) == (3, 1) and settled(cluster, name))
+    until_moved(cluster, {(name, 0): (3, 1)})
     rollback = tmp_path / "rollback.json"
     rollback.write_text(done.stdout.splitlines()[2])
     assert run(COMMAND, "--execute", FILE, rollback).exit_code == 0
-    until(lambda: replicas(cluster, name) == (1, 2) and settled(cluster, name))
+    until_moved(cluster, {(name, 0): (1, 2)})
 
 
 @pytest.mark.checklist(61, 72)
@@ -136,7 +138,7 @@ def test_a_throttled_move_is_listed_followed_and_cancelled(
         "including those that operators set; --preserve-throttles keeps them.\n"
     )
     shown(cluster, [ours], lambda found: not found)
-    assert sorted(replicas(cluster, ours)) == [1, 2]
+    until(lambda: sorted(replicas(cluster, ours)) == [1, 2])
     said = java("--cancel", FILE, kept)
     done = run(COMMAND, "--cancel", FILE, kept)
     assert done.stdout == said.out.replace("None of the specified partition moves are active.", "")
@@ -216,7 +218,7 @@ def test_a_plan_is_watched_until_it_is_done(
     done = run(COMMAND, "--progress", "--watch", FILE, file)
     assert (done.exit_code, done.stderr) == (0, "")
     assert [line.split(maxsplit=3)[3] for line in done.stdout.splitlines()[2:]] == ["In sync", "In sync"]
-    assert replicas(cluster, name) == (2, 3)
+    until_moved(cluster, {(name, 0): (2, 3)})
 
 
 @pytest.mark.checklist(73, 155)
@@ -286,11 +288,8 @@ def test_directories_that_a_plan_names_are_moved_to(
     done = run(COMMAND, "--execute", FILE, file, "--replica-alter-log-dirs-throttle", 10_000_000)
     assert (done.exit_code, "The replica-alter-dir throttle limit was set to 10000000 B/s" in done.stdout) == (0, True)
     until(lambda: "completed" in run(COMMAND, "--verify", FILE, file, "--preserve-throttles").stdout.splitlines()[2])
-    until(
-        lambda: (
-            settled(cluster, name) and all(len(r) == 1 for b in (1, 3) for r in cluster.log_dirs(b).replicas.values())
-        )
-    )
+    until_moved(cluster, {(name, 0): (1, 3)})
+    until(lambda: all(len(r) == 1 for b in (1, 3) for r in cluster.log_dirs(b).replicas.values()))
     assert [cluster.log_dirs(b).replicas[TopicPartition(name, 0)][0].path for b in (1, 3)] == [other, wanted]
     done, said = run(COMMAND, "--verify", FILE, file), java("--verify", FILE, file)
     assert done.stdout == said.out

@@ -129,7 +129,7 @@ def test_a_wrong_login_is_told_on_the_status_page_and_on_stderr(tmp_path: Path) 
         login = {"sasl_plain_username": "root", "sasl_plain_password": "wrong", "sasl_mechanism": "SCRAM-SHA-512"}
         login |= {"security_protocol": "SASL_PLAINTEXT", "bootstrap_servers": at["bootstrap"]}
         with pytest.raises(kafka.errors.KafkaError):
-            kafka.KafkaAdminClient(**login, bootstrap_timeout_ms=500)
+            kafka.KafkaAdminClient(**login, bootstrap_timeout_ms=5_000)
         until(lambda: json.loads(get(f"{at['status']}status.json"))["events"].get("login_refused", 0) > 0)
 
 

@@ -3,6 +3,8 @@
 A failing seed prints what broke and the command that replays it; with `--timeline`, all that happened.
 `python -m tests.verify groups --seeds 1..100`: the same for consumer groups (`tests.verify.groups`).
 `python -m tests.verify exhaust`: every reachable state of a small world (`tests.verify.exhaustion`).
+`python -m tests.verify linearize`: histories of clients on real servers that fail (`tests.verify.linearize`).
+`python -m tests.verify soak`: everything at once on real servers, for hours (`tests.verify.soak`).
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from tests.verify import groups
+from tests.verify import groups, linearize
 from tests.verify.exhaustion import command as exhaust
 from tests.verify.explore import STEPS, Run, run_seed
+from tests.verify.soak import command as soak
 
 SAY_AFTER_S: Final = 10.0
 _DEFAULTS: Final = {"explore": STEPS, "groups": groups.MISHAPS}
@@ -50,12 +53,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     _add_seeds(of_groups, groups.MISHAPS, "how many mishaps there are (default %(default)s)")
     exhaust.add_to(commands)
+    linearize.add_to(commands)
+    soak.add_to(commands)
     options = parser.parse_args(arguments)
     # What goes wrong here is meant to: a log of it would look like failures. The timeline tells all.
     logging.getLogger("controller").addHandler(logging.NullHandler())
-    if options.command == "exhaust":
-        return exhaust.run(options)
-    return _seeds(options)
+    others = {"exhaust": exhaust.run, "linearize": linearize.run, "soak": soak.run}
+    return others.get(options.command, _seeds)(options)
 
 
 def _add_seeds(command: argparse.ArgumentParser, steps: int, of_steps: str) -> None:

@@ -39,9 +39,11 @@ READY_S: Final = 60.0
 
 @attrs.frozen
 class Running:
-    """What runs, and where. `status`, `metrics`: urls, None for none. `active_id`: the active controller just now.
-    `save`: saves what changed in the file of a memory store, or raises OSError; None where there is no file."""
+    """What runs, and where. `cluster`: its brokers and its controller. `status`, `metrics`: urls, None for none.
+    `active_id`: the active controller just now. `save`: saves what changed in the file of a memory store, or raises
+    OSError; None where there is no file."""
 
+    cluster: LiveCluster
     cluster_id: str
     controller_id: int
     active_id: int | None
@@ -105,7 +107,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
         of_metrics = f"{_pages('--metrics', options.metrics, _metrics(cluster, gateway), options, stack)}metrics"
     active_id = cluster.controller.active_id
     save = None if cluster.server.file is None else _saving(cluster.server)
-    return Running(known_as, options.node_id, active_id, bootstrap, reached, of_status, of_metrics, save)
+    return Running(cluster, known_as, options.node_id, active_id, bootstrap, reached, of_status, of_metrics, save)
 
 
 def _cluster(options: Options, shown: str, peers: Peers | None, recent: Recent, stack: ExitStack) -> LiveCluster:

@@ -1,0 +1,28 @@
+"""The soak of `tests.verify` for some seconds: that it works, and that what it holds is held."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.verify.__main__ import main
+from tests.verify.soak.command import growth
+
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.slow,
+    pytest.mark.timing("Processes and nodes of a store are killed, and stock clients wait by timeouts of their own."),
+]
+
+
+def test_a_short_soak_loses_nothing_and_has_no_finding(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["soak", "--store", "etcd", "--minutes", "0.2", "--seed", "3"]) == 0
+    verdict = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert verdict["acknowledged"] > 0
+    assert (verdict["lost"], verdict["tree"], verdict["journals"]) == (0, "", "")
+
+
+def test_a_process_that_grows_is_seen() -> None:
+    assert growth([100] * 8) == 1
+    assert growth([100, 100, 100, 100, 150, 180, 200, 220]) > 2

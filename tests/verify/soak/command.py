@@ -1,0 +1,188 @@
+"""The order of a soak: servers, processes, traffic, deeds until the time is over, healing, the verdict."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final
+
+from servers.ensembles import EtcdEnsemble, ZooKeeperEnsemble
+from tests.kit.waiting import until
+from tests.verify.soak.brokers import BROKERS
+from tests.verify.soak.deeds import HEAL_S, KEDGE, Deeds
+from tests.verify.soak.traffic import Traffic
+
+STORES: Final = {"zookeeper": ZooKeeperEnsemble, "etcd": EtcdEnsemble}
+CONTROLLERS: Final = (102, 103)
+SESSION_S: Final = 5
+SAMPLE_S: Final = 30.0
+GROWTH_MAX: Final = 1.3
+"""The mean of the last quarter of the samples of a process, over that of the second quarter."""
+
+
+def add_to(commands: Any) -> None:
+    """The command of `python -m tests.verify`."""
+    soak = commands.add_parser("soak", help="everything at once on real servers, for hours", allow_abbrev=False)
+    soak.add_argument("--store", choices=sorted(STORES), required=True, help="of three nodes")
+    soak.add_argument("--minutes", type=float, default=120.0, help="how long (default %(default)g)")
+    soak.add_argument("--seed", type=int, default=1, help="of what is done, and when (default %(default)s)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """0 if all held."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kedge-soak")))
+        ensemble = stack.enter_context(STORES[options.store]())
+        url = ensemble.url("/kedge", session_timeout=SESSION_S)
+        controllers = [stack.enter_context(Controller(n, url, folder)) for n in CONTROLLERS]
+        brokers = stack.enter_context(BrokersProcess(url, folder))
+        deeds = Deeds(
+            brokers.bootstrap,
+            order=brokers.order,
+            brokers=range(1, BROKERS + 1),
+            controllers=controllers,
+            nodes=ensemble.nodes,
+            folder=folder,
+            chance=random.Random(options.seed),
+        )
+        stack.callback(deeds.close)
+        deeds.prepare()
+        memory: dict[str, list[int]] = {}
+        with Traffic(brokers.bootstrap) as traffic:
+            done = _until_over(deeds, options.minutes * 60, [brokers, *controllers], memory)
+            deeds.until_healed()
+            traffic.stop_writing()
+            until(lambda: traffic.is_all_read, "the group has read all", HEAL_S)
+            lost = len(traffic.acknowledged - traffic.there())
+        verdict = {
+            "store": f"{options.store} {ensemble.version}",
+            "seed": options.seed,
+            "minutes": options.minutes,
+            "deeds": dict(done),
+            "acknowledged": len(traffic.acknowledged),
+            "refused": traffic.refused,
+            "lost": lost,
+            "memory_mib": {name: [found[0] >> 20, found[-1] >> 20] for name, found in memory.items()},
+            "grew": {name: round(growth(found), 2) for name, found in memory.items()},
+            "tree": _command("store", "check-tree", url),
+            "journals": _command("journal", "audit", str(folder / "journal"), "--engine", "local"),
+        }
+    _say(verdict)
+    is_flat = all(growth(found) <= GROWTH_MAX for found in memory.values())
+    return 0 if not lost and is_flat and not verdict["tree"] and not verdict["journals"] else 1
+
+
+def growth(samples: Sequence[int]) -> float:
+    """As `GROWTH_MAX` says; 1 for fewer than eight samples."""
+    quarter = len(samples) // 4
+    if quarter < 2:
+        return 1.0
+    return (sum(samples[-quarter:]) / quarter) / (sum(samples[quarter : 2 * quarter]) / quarter)
+
+
+def _until_over(
+    deeds: Deeds, seconds: float, processes: Sequence[OwnProcess], memory: dict[str, list[int]]
+) -> Mapping[str, int]:
+    done: Counter[str] = Counter()
+    began = sampled = time.monotonic()
+    while (now := time.monotonic()) - began < seconds:
+        name = deeds.draw()
+        done[name] += 1
+        _say({"at_s": round(now - began), "deed": name, "took_s": round(time.monotonic() - now, 1)})
+        if now - sampled >= SAMPLE_S:
+            sampled = now
+            for process in processes:
+                memory.setdefault(process.name, []).append(process.memory)
+    return done
+
+
+class OwnProcess:
+    """A process of ours. `restart` after `kill` begins it anew."""
+
+    def __init__(self, name: str, command: Sequence[str], log: Path, **streams: Any) -> None:
+        self.name, self._command, self._log, self._streams = name, command, log, streams
+
+    def __enter__(self) -> Any:
+        self.restart()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def restart(self) -> None:
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self._command, stdout=subprocess.PIPE, stderr=log, text=True, **self._streams
+            )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, f"{self.name} did not begin: {self._log.read_text()[-2_000:]}"
+        self.said = json.loads(line)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def pause(self) -> None:
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    @property
+    def memory(self) -> int:
+        """Resident bytes."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGESIZE")
+
+
+class Controller(OwnProcess):
+    """`kedge serve --brokers 0`."""
+
+    def __init__(self, node_id: int, url: str, folder: Path) -> None:
+        where = ("--listen", "127.0.0.1:0", "--no-status", "--json", "--journal", str(folder / "journal"))
+        command = [*KEDGE, "serve", "--brokers", "0", "--node-id", str(node_id), "--store", url, *where]
+        super().__init__(f"controller {node_id}", command, folder / f"{node_id}.log")
+
+
+class BrokersProcess(OwnProcess):
+    """The brokers, with a controller of their own."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        command = [sys.executable, "-m", "tests.verify.soak.brokers", url, str(folder / "journal")]
+        super().__init__("brokers", command, folder / "brokers.log", stdin=subprocess.PIPE)
+
+    @property
+    def bootstrap(self) -> str:
+        found: str = self.said["bootstrap"]
+        return found
+
+    def order(self, what: str, broker: int) -> None:
+        """Returns once it is done."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{what} {broker}\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "done\n"
+
+
+def _command(*words: str) -> str:
+    """What a command says; empty if its exit code is 0."""
+    done = subprocess.run([*KEDGE, *words], capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else (done.stdout + done.stderr)[-2_000:]
+
+
+def _say(row: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(row) + "\n")
+    sys.stdout.flush()
