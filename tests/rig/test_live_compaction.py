@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import attrs
@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from kafka.record import MemoryRecords
 from kafka.record.memory_records import MemoryRecordsBuilder
 
-from controller.model.logs import Batch
-from controller.rig import Log
+from controller.model.logs import NO_PRODUCER, Batch
+from controller.rig import Log, Rig
 from controller.server.compacting import Progress, Rules, compacted
+from controller.server.compaction import Compaction
+from controller.server.logs import LiveLogs
 from controller.server.shelf import Row, Shelf, shrunk
+from controller.server.shelves import Shelves
 from controller.wire.data.batches import read_batch, records_of
 from controller.wire.data.compacting import BatchRecords
 
@@ -232,3 +235,82 @@ def test_configs_of_a_topic_bound_the_active_part() -> None:
     rules = Rules.of(configs, 1000)
     assert (rules.hold_ms, rules.segment_bytes, rules.lag_ms, rules.tombstones_ms) == (20, 100, 0, 7)
     assert Rules.of({}, 1000).segment_bytes == 1000
+
+
+# --- over the brokers of a rig
+
+
+class Rigged:
+    """Topic t of one partition on three brokers, with records that can be compacted."""
+
+    def __init__(self) -> None:
+        self.rig = Rig(seed=1)
+        configs = {"cleanup.policy": "compact", "segment.ms": "1", "min.cleanable.dirty.ratio": "0"}
+        (self.tp,) = self.rig.create_topic("t", configs=configs)
+        calls: list[Callable[[], None]] = []
+        shelves = Shelves(self.rig.brokers, self.rig.network.settings)
+        clock = self.rig.clock.monotonic_s
+        self.logs = LiveLogs(
+            self.rig.brokers, self.rig.network.settings, calls.append, lambda _: None, shelves, clock=clock
+        )
+        self.logs.begin(CODEC)
+        self.compaction = Compaction(self.logs, lambda: NOW_MS)
+        for number in range(5):
+            one = attrs.evolve(batch([(b"a", b"%d" % number)]), producer_id=NO_PRODUCER)
+            self.logs.append(None, self.tp, one, acks=1, timeout_ms=0)
+        for call in calls:
+            call()
+        self.rig.run(1_000)  # followers copy
+
+    @property
+    def size_bytes(self) -> int:
+        return self.logs.shelves.size_bytes
+
+    def leader(self) -> int:
+        found = self.rig.leader(self.tp)
+        assert found is not None
+        return found.broker_id
+
+
+def test_leader_compacts_up_to_the_newest_batch() -> None:
+    rigged = Rigged()
+    before = rigged.size_bytes
+    rigged.compaction.clean()
+    assert not rigged.compaction.step()
+    assert rigged.size_bytes == before * 2 // 5
+    logs = [rigged.rig.brokers[broker].log(rigged.tp) for broker in (1, 2, 3)]
+    assert {(log.end_offset, log.high_watermark, log.size_bytes) for log in logs if log} == {(5, 5, rigged.size_bytes)}
+
+
+def test_compaction_is_dropped_when_another_broker_leads_and_begins_again() -> None:
+    rigged = Rigged()
+    before, former = rigged.size_bytes, rigged.leader()
+    rigged.compaction.clean()
+    rigged.rig.mishaps.kill_broker(former)
+    rigged.rig.until(lambda: rigged.rig.leader(rigged.tp) is not None and rigged.leader() != former, what="a leader")
+    rigged.rig.run(1_000)
+    rigged.compaction.step()
+    assert rigged.size_bytes == before
+    rigged.compaction.clean()
+    rigged.compaction.step()
+    assert rigged.size_bytes == before * 2 // 5
+
+
+def test_compaction_is_dropped_when_the_policy_changes() -> None:
+    rigged = Rigged()
+    before = rigged.size_bytes
+    rigged.compaction.clean()
+    rigged.rig.network.config_changed("topics", "t", {"cleanup.policy": "delete"})
+    for _ in range(2):
+        rigged.compaction.step()
+        rigged.compaction.clean()
+    assert rigged.size_bytes == before
+
+
+def test_config_that_cannot_be_read_compacts_nothing() -> None:
+    rigged = Rigged()
+    before = rigged.size_bytes
+    rigged.rig.network.config_changed("topics", "t", {"cleanup.policy": "compact", "segment.ms": "soon"})
+    rigged.compaction.clean()
+    rigged.compaction.step()
+    assert rigged.size_bytes == before
