@@ -13,14 +13,16 @@ import attrs
 
 DRIVERS: Final = ("threads", "polled")
 _NO_CONTROLLER: Final = {"driver": "none", "host": "none", "journal": "none"}
+_SERVED: Final = {"content": "none", "driver": "threads", "host": "simulated brokers", "journal": "off"}
 FIXED: Final[Mapping[str, Mapping[str, str]]] = {
     "audit": {"content": "generated", **_NO_CONTROLLER},
+    "fixture": _SERVED,
     "memory": _NO_CONTROLLER,
     "metrics": {"driver": "polled"},  # it drives two clusters in turn, pass by pass
     "migrate": {"driver": "polled"},  # the second controller takes over inside a call of the command
     "plan": {"content": "generated", **_NO_CONTROLLER},
     "planning": {"content": "generated", **_NO_CONTROLLER},
-    "produce": {"content": "none", "driver": "threads", "host": "simulated brokers", "journal": "off"},
+    "produce": _SERVED,
     "reads": _NO_CONTROLLER,
     "reduce": {"driver": "polled"},  # it measures single passes
     "removal": {"driver": "polled"},  # it measures single passes

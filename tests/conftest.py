@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = [
+    "pytest_kedge",  # as an entry point where Kedge is installed, and named here for a checkout that is not
     "tests.checklist",
     "tests.reruns",
     "tests.servers",

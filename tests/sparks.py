@@ -107,7 +107,7 @@ def _wheel(folder: Path) -> Path:
     source.mkdir()
     for name in ("controller", "pipeline", "stores"):
         shutil.copytree(CHECKOUT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+    for name in ("setup.cfg", "pyproject.toml", "pytest_kedge.py", "README.md", "LICENSE"):
         shutil.copy(CHECKOUT / name, source)
     program = f"from setuptools import build_meta; build_meta.build_wheel({str(folder)!r})"
     subprocess.run([sys.executable, "-c", program], cwd=source, capture_output=True, check=True)

@@ -44,6 +44,8 @@ class Threads:
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join(max(0.0, deadline_s - time.monotonic()))
+            # Only once the loop has ended: until then it needs the news of a lost session. Ends the wait for an event.
+            self._loop.subscription.close()
 
     def _drive(self) -> None:
         while not self._stop.is_set():

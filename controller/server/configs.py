@@ -26,7 +26,7 @@ Told = Callable[[str, str, Mapping[str, str]], None]
 _KINDS: Final = {keys.CONFIG_TOPICS: TOPICS, keys.CONFIG_BROKERS: BROKERS}
 _READ_S: Final = 10.0
 _ORDER_READ_S: Final = 2.0  # how long a request to copy waits for it
-_LOOK_S: Final = 0.5  # upper bound of the time until the thread notices `close`
+_LOOK_S: Final = 0.5
 _PAUSE_S: Final = 0.5  # after the store did not answer
 _TAKEN_MAX: Final = 1000  # hints that are read together
 log = logging.getLogger(__name__)
@@ -40,11 +40,14 @@ class StoredSettings:
         self._known: dict[str, bytes] = {}  # values, because versions repeat when a key is deleted and created again
         self._lock = threading.Lock()  # keeps the order of reading in the order of the callbacks
         self._is_over = threading.Event()
+        self._hints: Subscription | None = None
         self._thread = threading.Thread(target=self._read_on, name="kedge-settings", daemon=True)
 
     def begin(self) -> None:
         """All present settings are delivered when this returns. Raises what the store raises."""
         self._look(_KINDS)
+        self._hints = self._store.subscribe(keys.CONFIG_TOPICS, Depth.VALUES)
+        self._hints.add(keys.CONFIG_BROKERS, Depth.VALUES)
         self._thread.start()
 
     def read_for(self, order: LeaderAndIsrRequest) -> None:
@@ -61,14 +64,15 @@ class StoredSettings:
 
     def close(self) -> None:
         self._is_over.set()
+        if self._hints is not None:
+            self._hints.close()  # the thread waits for it
         if self._thread.is_alive():
             self._thread.join()
 
     def _read_on(self) -> None:
+        hints, due = self._hints, set[str]()
+        assert hints is not None
         try:
-            hints = self._store.subscribe(keys.CONFIG_TOPICS, Depth.VALUES)
-            hints.add(keys.CONFIG_BROKERS, Depth.VALUES)
-            due: set[str] = set()
             while not self._is_over.is_set():
                 due |= self._hinted(hints)
                 try:
@@ -77,7 +81,6 @@ class StoredSettings:
                 except StoreError as error:
                     log.info("the settings will be read again, because the store failed: %r", error)
                     self._is_over.wait(_PAUSE_S)
-            hints.close()
         except Closed:
             pass
 

@@ -18,6 +18,9 @@ is kafka-python's (`kafka.protocol`); messages that it lacks are declared to it 
     gateway           what a host starts and stops
     cluster_id        the cluster id of clients, and the other value that a store has once
     data/             records: Produce, Fetch, ListOffsets, for brokers that keep them
+    records           those, and groups, all together
+    mirrored          answers with an error, by the schemas
+    faults            errors and delays that a test orders
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ SIZES: dict[str, dict[str, object]] = {
     "audit": {"LINES": 10_000},
     "bounce": {"TOPICS": 20},
     "death": {"TOPICS": 20},
+    "fixture": {"STARTS": 2, "SERVERS": 1, "IMPORTS": 1},
     "isr": {"PER_THREAD": 40, "CHANGED": 20, "UNDER_WAY": 10, "ONE_BY_ONE": 20, "SMALL": 10, "LARGE": 20},
     "listing": {"MOVES": 100, "ROUNDS": 2},
     "load": {"TOPICS": 20},
@@ -47,7 +48,7 @@ OTHER = (
     Conditions("planted", "polled", "dropping", "on"),
     ["--content=planted", "--driver=polled", "--host=dropping", "--journal"],
 )
-SLOW = {"audit", "plan", "produce"}  # processes
+SLOW = {"audit", "fixture", "plan", "produce"}  # processes
 SERVERS = {"planning", "wire"}  # a JVM
 
 

@@ -291,6 +291,12 @@ ROOMS: Final = (
         third_party=(),
     ),
     Room(
+        "kedge.testing",
+        (*_AROUND, "controller.cli.kafka", "controller.groups", "controller.server", "controller.wire"),
+        "what `kedge serve` runs, for tests of clients: nothing below is made for it but the faults of the gateway",
+        third_party=(),
+    ),
+    Room(
         "kedge.__main__",
         ("controller.cli",),
         "the command",

@@ -19,6 +19,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 # What is used, the extra that it needs, and the modules of it that are hidden, one at a time.
 IMPORTS = [
     ("controller.wire", "wire", ("kafka", "scramp")),
+    ("kedge.testing", "wire", ("kafka", "scramp")),
     ("controller.metrics.prometheus", "metrics", ("prometheus_client",)),
     ("pipeline.generate", "pipeline", ("numpy", "pyarrow")),
     ("pipeline.report.plan", "pipeline", ("numpy", "pyarrow")),

@@ -280,6 +280,26 @@ def test_however_many_partitions_go_by_one_commit_the_key_goes_with_the_last(par
     assert not made.has(KEY)
 
 
+@pytest.mark.parametrize("passes", range(3, 9))
+def test_a_key_that_is_lost_while_partitions_go_leaves_only_a_tail_to_finish(passes: int) -> None:
+    """A commit takes two partitions, the last ones first, and the next controller finishes those that have begun."""
+    made = cluster(5, options={"commit_ops_max": 6})
+    ask(made, 1, immediate=True)
+    for _ in range(passes):
+        made.controllers[-1].poll_once()
+    begun = [name for name, value in made.keys(f"{TOPIC}/partitions").items() if b"status" in value]
+    made.controllers.pop().close()
+    if made.has(KEY):
+        made.put(KEY, b"{broken")
+    made.another(2)
+    made.wait(6_000, 500)
+    assert not made.has(KEY)
+    left = [int(number) for number in listed(made)]
+    assert sorted(left) == [*range(len(left))]
+    assert len(left) <= 5 - len(begun)
+    assert not [name for name, value in made.keys(f"{TOPIC}/partitions").items() if b"status" in value]
+
+
 def test_what_members_have_to_delete_waits_while_the_state_cannot_be_read() -> None:
     """A takeover cannot tell whether the partition is offline, so it neither drops the order nor gives it."""
     made = cluster()

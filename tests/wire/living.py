@@ -11,10 +11,7 @@ from kafka.record.memory_records import MemoryRecordsBuilder
 from controller.server import LiveCluster, LiveServer
 from controller.wire import Gateway, Limits, allow_all
 from controller.wire.apis import APIS
-from controller.wire.data import with_logs
-from controller.wire.data.creating import with_creation
-from controller.wire.data.deletion import with_deletion
-from controller.wire.groups import with_groups
+from controller.wire.records import with_records
 from controller.wire.security.acls import Authorizer
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, NewTopic, OpType, TopicPartition
 from tests.kit.waiting import until
@@ -25,7 +22,7 @@ TIME_MS: Final = 1_700_000_000_000
 
 class Living:
     """`with Living() as living:` three brokers in racks a, b and c that keep records. `limits` are the gateway's,
-    options the cluster's, `groups` those of `with_groups`. `keys`: the keys of APIs that are offered beside those of
+    options the cluster's, `groups` those of `with_records`. `keys`: the keys of APIs that are offered beside those of
     records and groups, such as those of Kafka alone."""
 
     def __init__(
@@ -49,9 +46,8 @@ class Living:
         server = LiveServer()
         self.cluster = self._stack.enter_context(LiveCluster(server, self._racks, seed=1, **self._options))
         self.cluster.until_ready(DEADLINE_S)
-        logs = self.cluster.logs
-        apis = with_groups(self.cluster.groups, with_deletion(logs, with_logs(logs, self._base)), **self._groups)
-        apis = with_creation(apis) if self._creates else apis
+        parts = (self.cluster.logs, self.cluster.groups, self._base)
+        apis = with_records(*parts, creates_topics=self._creates, **self._groups)
         named: dict[str, Any] = {"cluster_id": "kedge-under-test", "apis": apis, "limits": self._limits}
         named["authorizer"] = self._authorizer
         self.gateway = self._stack.enter_context(Gateway(self.cluster.controller, **named))

@@ -25,11 +25,8 @@ from controller.server import LiveCluster, LiveServer
 from controller.wire import Gateway, Peers
 from controller.wire.calls import Address
 from controller.wire.cluster_id import cluster_id
-from controller.wire.data import with_logs
-from controller.wire.data.creating import with_creation
-from controller.wire.data.deletion import with_deletion
-from controller.wire.groups import with_groups
 from controller.wire.peers.directory import AlreadyRunning
+from controller.wire.records import with_records
 from controller.wire.remote import RemoteHost, with_orders, with_remote_brokers
 from stores import open_store, public_url
 from stores.base import StoreError
@@ -71,13 +68,14 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     with in_the_store(shown):
         known_as = _cluster_id(cluster.server, options.seed)
         cluster.start_controllers()
-    with_data = with_deletion(cluster.logs, with_logs(cluster.logs))
-    if options.creates_topics:
-        with_data = with_creation(with_data)
-    settings = GroupSettings(initial_rebalance_delay_ms=options.rebalance_delay_ms)
-    partitions = options.offsets_partitions
-    with_all = with_groups(cluster.groups, with_data, settings=settings, offsets_partitions=partitions)
-    apis = with_remote_brokers(with_all)
+    with_own = with_records(
+        cluster.logs,
+        cluster.groups,
+        creates_topics=options.creates_topics,
+        settings=GroupSettings(initial_rebalance_delay_ms=options.rebalance_delay_ms),
+        offsets_partitions=options.offsets_partitions,
+    )
+    apis = with_remote_brokers(with_own)
     gateway = Gateway(
         cluster.controller,
         options.listen.host,

@@ -126,8 +126,9 @@ def _missing(view: ClusterView, name: str, now_ms: int) -> dict[int, Retirement]
 
 
 def reduction_due(view: ClusterView, event: ReductionDue) -> Decision:
-    """An event for each partition to remove. If a partition is not online without an entry, its entry was removed: the
-    key is written with it again, if the partitions are the last ones."""
+    """An event for each partition to remove, the last one first: should the key be lost in between, those that have
+    begun are still the last ones. If a partition is not online without an entry, its entry was removed: the key is
+    written with it again, if the partitions are the last ones."""
     name, known = event.topic, view.reduction(event.topic)
     if view.topic(name) is None or view.is_deleting(name):
         return Decision()
@@ -140,7 +141,7 @@ def reduction_due(view: ClusterView, event: ReductionDue) -> Decision:
         records = (ReductionChanged(name, known, entries), ForeignChange(name, None, said, is_rewritten=False))
     elif not known:
         return Decision()
-    due = [RetirementDue(event.now_ms, name, p) for p in sorted(entries) if p < count]
+    due = [RetirementDue(event.now_ms, name, p) for p in sorted(entries, reverse=True) if p < count]
     ends = (PurgeDue(event.now_ms, name), ReductionKeyDue(event.now_ms, name, event.is_found))
     return Decision(records, expand=(*due, *ends))
 

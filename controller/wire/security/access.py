@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from controller.model.errors import ClusterAuthorizationFailed
 from controller.wire.calls import CLUSTER_ACTION, OPEN, Access, Api, Call
+from controller.wire.mirrored import mirrored
 from controller.wire.protocol import Answer, Request
 from controller.wire.reading import cluster
 from controller.wire.security.acls import CLUSTER, TOPIC
@@ -30,19 +31,18 @@ async def answered(api: Api, call: Call, request: Request) -> Answer | None:
     access = api.access
     if access is OPEN or access.by_handler or (not access.by_row and _may(call, access.operation)):
         return await api.handler(call, request)
+    if not access.by_row:
+        return _refusal(api, access, call.version, request)
     fields = request._struct.fields  # noqa: SLF001 - as in protocol.build
     asked = next((name for name in access.asked if fields[name].for_version_q(call.version)), None)
     rows = (None if asked is None else getattr(request, asked)) or []
-    if not access.by_row:
-        within = [topic for row in rows for topic in getattr(row, "topics", ())]  # AlterReplicaLogDirs: by directory
-        return _refusal(api, access, call.version, within or rows)
     names = await _names(call, rows)
     codes = [(row, _code(call, access.operation, row, names)) for row in rows]
     kept = [row for row, code in codes if not code]
     if asked is None or len(kept) == len(rows):
         return await api.handler(call, request)
     inner = api.messages.response._struct.fields[access.answered].fields  # noqa: SLF001 - as above
-    made = [_mirrored(inner, call.version, row, code) for row, code in codes if code]
+    made = [mirrored(inner, call.version, row, code, _MESSAGES[code]) for row, code in codes if code]
     if not kept:
         return {access.answered: made}
     setattr(request, asked, kept)
@@ -92,47 +92,9 @@ def _code(call: Call, operation: str, row: Any, names: Mapping[Any, str]) -> int
     return 0 if operation == "CREATE" and call.may(operation, CLUSTER) else TOPIC_REFUSED
 
 
-def _refusal(api: Api, access: Access, version: int, rows: list[Any]) -> Answer:
+def _refusal(api: Api, access: Access, version: int, request: Request) -> Answer:
     """The error of the whole, and of each row. Where an old version has no field for it, there is none, as in Kafka."""
+    named = ("error_code", "error_message", access.answered)
     fields = api.messages.response._struct.fields  # noqa: SLF001 - as above
-    whole = {"error_code": CLUSTER_REFUSED, "error_message": _MESSAGES[CLUSTER_REFUSED]}
-    answer: dict[str, Any] = {k: v for k, v in whole.items() if k in fields and fields[k].for_version_q(version)}
-    if access.answered:
-        inner = fields[access.answered].fields
-        answer[access.answered] = [_mirrored(inner, version, row, CLUSTER_REFUSED) for row in rows]
-    return answer
-
-
-def _mirrored(fields: Mapping[str, Any], version: int, row: Any, code: int) -> dict[str, Any]:
-    """A row of the answer that names the same as the row of the request, with the refusal."""
-    made: dict[str, Any] = {}
-    for name, field in fields.items():
-        if not field.for_version_q(version):
-            continue
-        if name == "error_code":
-            made[name] = code
-        elif name == "error_message":
-            made[name] = _MESSAGES[code]
-        elif field.is_struct_array():
-            if "error_code" in field.fields:
-                made[name] = [_mirrored(field.fields, version, each, code) for each in _inner(row)]
-        elif (value := _same(row, name)) is not None or field.nullable_for_version_q(version):
-            made[name] = value
-    return made
-
-
-def _inner(row: Any) -> list[Any]:
-    """The list of a row: its partitions, under whatever name."""
-    found = (getattr(row, name, None) for name in ("partitions", "partition_data", "partition_index"))
-    return next((value for value in found if isinstance(value, list)), [])
-
-
-def _same(row: Any, name: str) -> Any:
-    """The value of a field in the request; a topic or a partition may be given alone there."""
-    if isinstance(row, str):
-        return row if name == "name" else None
-    if isinstance(row, int):
-        return row if name.startswith("partition") else None
-    value = getattr(row, name, None)
-    other = {"partition_index": "partition", "topic_name": "name"}.get(name)
-    return getattr(row, other, None) if value is None and other is not None else value
+    kept = {name: field for name, field in fields.items() if name in named}
+    return mirrored(kept, version, request, CLUSTER_REFUSED, _MESSAGES[CLUSTER_REFUSED])

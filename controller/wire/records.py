@@ -1,0 +1,34 @@
+"""All APIs of a cluster whose brokers keep records: those of `controller.wire.data` and `controller.wire.groups`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from controller.groups.requests import GroupSettings
+from controller.wire.apis import APIS
+from controller.wire.calls import Api
+from controller.wire.data import Logs, with_logs
+from controller.wire.data.creating import with_creation
+from controller.wire.data.deletion import Deleting, with_deletion
+from controller.wire.groups import OFFSETS_PARTITIONS, Groups, with_groups
+
+
+class KeptLogs(Logs, Deleting, Protocol):
+    """Logs with all that clients may request of them."""
+
+
+def with_records(
+    logs: KeptLogs,
+    groups: Groups,
+    base: Mapping[int, Api] = APIS,
+    *,
+    creates_topics: bool = True,
+    settings: GroupSettings | None = None,
+    offsets_partitions: int = OFFSETS_PARTITIONS,
+) -> dict[int, Api]:
+    """The APIs of `base`, and all those of records and groups, by API key. `creates_topics`: those that clients name in
+    Metadata. The others are options of `with_groups`."""
+    apis = with_deletion(logs, with_logs(logs, base))
+    apis = with_creation(apis) if creates_topics else apis
+    return with_groups(groups, apis, settings=settings, offsets_partitions=offsets_partitions)

@@ -1,0 +1,136 @@
+"""The clusters for tests, without a client and without pytest's fixtures."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from kedge import ConfigResource, ConfigResourceType, TopicAlreadyExists
+from kedge.testing import Cluster, Server
+from tests.kit.waiting import until
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with Cluster() as opened:
+        yield opened
+
+
+def test_brokers_have_racks_in_turn() -> None:
+    with Cluster(4, ["x", "y", "z"]) as cluster:
+        assert cluster.brokers == (1, 2, 3, 4)
+        assert cluster.racks == {1: "x", 2: "y", 3: "z", 4: "x"}
+
+
+def test_brokers_may_have_no_racks() -> None:
+    with Cluster(2, []) as cluster:
+        cluster.create_topic("orders", 2)
+        assert sorted(cluster.replicas("orders", 1)) == [1, 2]
+
+
+def test_new_topic_is_led(cluster: Cluster) -> None:
+    cluster.create_topic("orders", 3, 2, configs={"retention.ms": "1000"})
+    assert all(cluster.leader("orders", partition) in cluster.brokers for partition in range(3))
+    assert [len(cluster.replicas("orders", partition)) for partition in range(3)] == [2, 2, 2]
+    resource = ConfigResource(ConfigResourceType.TOPIC, "orders")
+    assert cluster.admin.describe_configs([resource])[resource].result(30)["retention.ms"].value == "1000"
+    with pytest.raises(TopicAlreadyExists):
+        cluster.create_topic("orders")
+
+
+def test_move_is_complete_unless_it_is_only_begun() -> None:
+    with Cluster(4) as cluster:
+        cluster.create_topic("orders", 1, 2)
+        before = cluster.replicas("orders")
+        target = tuple(broker for broker in cluster.brokers if broker not in before)
+        cluster.move("orders", 0, target)
+        assert cluster.replicas("orders") == target
+        cluster.move("orders", 0, before, waits=False)
+        until(lambda: cluster.replicas("orders") == before)
+
+
+def test_killed_broker_leads_nothing_until_it_is_back(cluster: Cluster) -> None:
+    cluster.create_topic("orders", 6)
+    cluster.kill_broker(2)
+    cluster.kill_broker(2)
+    assert 2 not in {cluster.leader("orders", partition) for partition in range(6)}
+    cluster.kill_broker(1)
+    cluster.kill_broker(3)
+    assert {cluster.leader("orders", partition) for partition in range(6)} == {None}
+    cluster.start_broker(3)
+    cluster.start_broker(3)
+    until(lambda: {cluster.leader("orders", partition) for partition in range(6)} == {3})
+
+
+@pytest.mark.parametrize("broker", [0, 4])
+def test_unknown_broker_is_refused(cluster: Cluster, broker: int) -> None:
+    said = f"there is no broker {broker}, only 1, 2, 3"
+    for call in (cluster.kill_broker, cluster.start_broker, lambda b: cluster.slow(b, 1)):
+        with pytest.raises(ValueError, match=said):
+            call(broker)
+    with pytest.raises(ValueError, match=said):
+        cluster.fail_next("Produce", 6, broker=broker)
+
+
+def test_closed_cluster_leaves_no_thread_and_no_address() -> None:
+    before = set(threading.enumerate())
+    with Cluster() as cluster:
+        host, port = cluster.bootstrap_servers.split(":")
+        assert set(threading.enumerate()) - before
+    until(lambda: not set(threading.enumerate()) - before)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, int(port)), timeout=30)
+
+
+def test_cluster_without_brokers_is_refused() -> None:
+    for kind in (Cluster, Server):
+        with pytest.raises(ValueError, match="brokers: expected at least 1, got 0"):
+            kind(0)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server(4, "abcd") as opened:
+        yield opened
+
+
+@pytest.mark.slow
+def test_server_creates_and_moves_topics(server: Server) -> None:
+    assert (server.brokers, server.racks) == ((1, 2, 3, 4), {1: "a", 2: "b", 3: "c", 4: "d"})
+    server.create_topic("orders", 2, 2, configs={"retention.ms": "1000"})
+    assert {server.leader("orders", 0), server.leader("orders", 1)} <= {1, 2, 3, 4}
+    target = [broker for broker in server.brokers if broker not in server.replicas("orders", 1)]
+    server.move("orders", 1, target)
+    assert sorted(server.replicas("orders", 1)) == target
+    server.move("orders", 1, target[:1], waits=False)
+    until(lambda: server.replicas("orders", 1) == tuple(target[:1]))
+
+
+@pytest.mark.slow
+def test_server_refuses_a_move_to_nowhere(server: Server) -> None:
+    server.create_topic("bills")
+    with pytest.raises(Exception, match="9"):
+        server.move("bills", 0, [9])
+
+
+@pytest.mark.slow
+def test_server_says_what_it_cannot(server: Server) -> None:
+    calls: dict[str, Callable[[], object]] = {
+        "kill_broker": lambda: server.kill_broker(1),
+        "start_broker": lambda: server.start_broker(1),
+        "fail_next": lambda: server.fail_next("Produce", 6),
+        "slow": lambda: server.slow(1, 1),
+    }
+    for name, call in calls.items():
+        with pytest.raises(NotImplementedError, match=f"{name}: Server cannot do this .* kedge_cluster"):
+            call()
+
+
+@pytest.mark.slow
+def test_server_that_does_not_start_says_why() -> None:
+    said = "did not start: kedge: --rebalance-delay: expected at least 0 ms"
+    with pytest.raises(RuntimeError, match=said), Server(options=["--rebalance-delay", "-1"]):
+        pytest.fail("it started")

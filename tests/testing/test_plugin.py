@@ -1,0 +1,129 @@
+"""The plugin of pytest, as its users meet it: test files of theirs, run by pytest in a process of its own."""
+
+from __future__ import annotations
+
+import configparser
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+NOT_INSTALLED = "import sys; sys.modules[{module!r}] = None"
+
+OF_KAFKA_PYTHON = "error\n    ignore:(read|open)_text is deprecated:DeprecationWarning"
+"""For programs that import it themselves."""
+
+
+def run(pytester: pytest.Pytester, *, filters: str = "error", **files: str) -> pytest.RunResult:
+    """Warnings are errors, as many users have it. The plugin is named, because a checkout may not be installed."""
+    pytester.makepyfile(**files)
+    pytester.makeini(f"[pytest]\naddopts = -p pytest_kedge -p no:cacheprovider\nfilterwarnings = {filters}\n")
+    return pytester.runpytest_subprocess("-q", timeout=120)
+
+
+@pytest.fixture(autouse=True)
+def checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
+
+
+def test_plugin_is_an_entry_point() -> None:
+    """Under the name of its module, so that `-p pytest_kedge` does not load it twice."""
+    setup = configparser.ConfigParser(interpolation=None)
+    setup.read(CHECKOUT / "setup.cfg", encoding="utf-8")
+    name, _, module = setup["options.entry_points"]["pytest11"].strip().partition(" = ")
+    assert name == module == setup["options"]["py_modules"]
+    assert callable(import_module(module).kedge_cluster)
+
+
+@pytest.mark.checklist(268)
+@pytest.mark.timing("Background threads of stock clients retry after pauses of their own.")
+def test_tests_of_a_user_pass(pytester: pytest.Pytester) -> None:
+    """A producer retries, a group goes on, brokers die, a move is seen: by kafka-python and librdkafka."""
+    program = (Path(__file__).parent / "of_a_user.py").read_text()
+    run(pytester, filters=OF_KAFKA_PYTHON, test_of_a_user=program).assert_outcomes(passed=7)
+
+
+@pytest.mark.timing("Background threads of stock clients retry after pauses of their own.")
+def test_example_of_the_page_passes(pytester: pytest.Pytester) -> None:
+    """Which tests/docs only defines, because nothing calls it there."""
+    page = (CHECKOUT / "docs" / "testing.md").read_text(encoding="utf-8")
+    (example, *_) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    run(pytester, filters=OF_KAFKA_PYTHON, test_example=example).assert_outcomes(passed=2)
+
+
+@pytest.mark.checklist(268)
+@pytest.mark.timing("Background threads of stock clients retry after pauses of their own.")
+def test_what_is_ordered_reaches_the_client(pytester: pytest.Pytester) -> None:
+    """A test of the user fails where nothing but the ordered error can make it fail."""
+    program = """
+        import confluent_kafka as ck
+
+        def test_producer(kedge_cluster):
+            kedge_cluster.create_topic("orders")
+            kedge_cluster.fail_next("Produce", "POLICY_VIOLATION")
+            errors = []
+            producer = ck.Producer({"bootstrap.servers": kedge_cluster.bootstrap_servers, "log_level": 0})
+            producer.produce("orders", b"x", on_delivery=lambda error, _: errors.append(error))
+            assert producer.flush(30) == 0
+            assert errors == [None], errors[0].name()
+    """
+    done = run(pytester, test_of_a_user=program)
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["*AssertionError: POLICY_VIOLATION*"])
+
+
+def test_options_come_from_the_nearest_marker(pytester: pytest.Pytester) -> None:
+    program = """
+        import pytest
+
+        pytestmark = pytest.mark.kedge(brokers=5, racks=["x", "y"])
+
+        def test_of_the_module(kedge_cluster):
+            assert kedge_cluster.racks == {1: "x", 2: "y", 3: "x", 4: "y", 5: "x"}
+
+        @pytest.mark.kedge(brokers=1)
+        def test_of_the_test(kedge_cluster):
+            assert kedge_cluster.brokers == (1,)
+
+        @pytest.mark.kedge(brokers=2, options=["--topic", "orders:4"])
+        def test_of_the_process(kedge_server):
+            assert kedge_server.leader("orders", 3) in {1, 2}
+
+        @pytest.mark.kedge(disks=3)
+        def test_of_no_use(kedge_cluster):
+            pass
+    """
+    done = run(pytester, test_of_a_user=program)
+    done.assert_outcomes(passed=3, errors=1)
+    done.stdout.fnmatch_lines(["*unexpected keyword argument 'disks'*"])
+
+
+@pytest.mark.parametrize("module,package", [("kafka", "kafka-python"), ("scramp", "scramp")])
+def test_missing_extra_is_one_line(pytester: pytest.Pytester, module: str, package: str) -> None:
+    program = "def test_nothing(kedge_cluster): ..."
+    done = run(pytester, conftest=NOT_INSTALLED.format(module=module), test_of_a_user=program)
+    done.assert_outcomes(errors=1)
+    done.stdout.fnmatch_lines([f"{package} is not installed; run: pip install 'kedge[[]wire]'"])
+
+
+def test_hidden_package_concerns_those_alone_who_use_a_fixture(pytester: pytest.Pytester) -> None:
+    """A project with a folder named controller, and Kedge installed beside it."""
+    pytester.mkpydir("controller")
+    programs = {"test_one": "def test_one(): ...", "test_two": "def test_two(kedge_cluster): ..."}
+    done = run(pytester, conftest="import sys; sys.path.insert(0, sys.path[0])", **programs)
+    done.assert_outcomes(passed=1, errors=1)
+    done.stdout.fnmatch_lines(["kedge needs its own package 'controller', but Python finds *"])
+
+
+def test_plugin_imports_pytest_alone(pytester: pytest.Pytester) -> None:
+    program = """
+        import sys
+
+        def test_nothing():
+            assert not {"attrs", "controller", "kafka", "kedge", "stores"} & set(sys.modules)
+    """
+    run(pytester, test_of_a_user=program).assert_outcomes(passed=1)
