@@ -6,7 +6,7 @@
     records       the records in the partition
     coordinator   the state machine of one partition: requests and time in, answers and records out
     group         the state of a group and of its members
-    joining, rebalancing, syncing, offsets, listing, loading    the functions that change it
+    joining, rebalancing, syncing, offsets, expiring, listing, loading    the functions that change it
 
 The package reads no clock, starts no thread and does no I/O. A host that keeps logs drives it, such as
 `controller.server.groups`.

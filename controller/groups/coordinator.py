@@ -19,7 +19,7 @@ from typing import Final
 
 import attrs
 
-from controller.groups import joining, listing, offsets, rebalancing, syncing
+from controller.groups import expiring, joining, listing, offsets, rebalancing, syncing
 from controller.groups.group import Group, Ticket
 from controller.groups.loading import restore
 from controller.groups.records import GroupRecord, Newest, OffsetRecord, Record
@@ -73,6 +73,7 @@ class Coordinator:
     _numbers: int = 0
     _due: list[tuple[int, str]] = attrs.field(factory=list)
     _read: Newest = attrs.field(factory=Newest)
+    _check_ms: int | None = None
 
     # --- loading, and the end
 
@@ -92,7 +93,10 @@ class Coordinator:
                 group = self.groups.setdefault(record.group, Group(record.group))
                 offsets.restore(group, record.tp, record.committed)
         self._read = Newest()
+        self._check_ms = now_ms + self.settings.offsets_check_ms
         for group in self.groups.values():
+            if len(group.members) > self.settings.members_max:
+                rebalancing.begin(turn, group)
             self._settle(group)
         return self._output(turn)
 
@@ -109,6 +113,7 @@ class Coordinator:
         self._waiting.clear()
         self.groups.clear()
         self._due.clear()
+        self._check_ms = None
         return Output(tuple(turn.replies))
 
     # --- events
@@ -137,8 +142,13 @@ class Coordinator:
         return self._output(turn)
 
     def tick(self, now_ms: int) -> Output:
-        """Handle what is due: sessions that ended, rebalances that timed out."""
+        """Handle what is due: sessions that ended, rebalances that timed out, offsets that expired."""
         turn = self._turn(now_ms)
+        if self._check_ms is not None and self._check_ms <= now_ms:
+            self._check_ms = now_ms + self.settings.offsets_check_ms
+            for each in list(self.groups.values()):
+                expiring.expire(turn, each)
+                self._settle(each)
         while self._due and self._due[0][0] <= now_ms:
             _, group_id = heapq.heappop(self._due)
             group = self.groups.get(group_id)
@@ -160,7 +170,8 @@ class Coordinator:
     @property
     def next_ms(self) -> int | None:
         """When `tick` is due, None if never."""
-        return self._due[0][0] if self._due else None
+        due_ms = [ms for ms in (self._check_ms, self._due[0][0] if self._due else None) if ms is not None]
+        return min(due_ms, default=None)
 
     def listed(self) -> list[Listed]:
         """Every group."""

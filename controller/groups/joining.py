@@ -5,6 +5,8 @@ Rules (Kafka's)
   leaves no member behind. The id is valid for a session timeout.
 * A static member without an id replaces the member with the same instance id, which is fenced. In a stable group this
   causes no rebalance if the elected protocol stays the same. It is written before it is answered.
+* A group takes no more members than `members_max`. While it rebalances, those count that have joined again, so that a
+  group that is too large loses the last of them.
 * In a stable group a member that joins again with the same metadata gets the current generation. The leader, or a
   member with other metadata, starts a rebalance.
 """
@@ -30,6 +32,9 @@ def join(turn: Turn, group: Group, asked: Join, ticket: Ticket) -> None:
     error = _flaw(turn, group, asked)
     if error:
         turn.reply(ticket, Joined(error, asked.member_id if error is GroupError.INVALID_SESSION_TIMEOUT else ""))
+    elif not _has_room(turn, group, asked.member_id):
+        group.remove(asked.member_id)
+        turn.reply(ticket, Joined(GroupError.GROUP_MAX_SIZE_REACHED, ""))
     elif not asked.member_id:
         _new(turn, group, asked, ticket)
     elif asked.member_id in group.pending and asked.instance_id is None:
@@ -46,6 +51,16 @@ def _flaw(turn: Turn, group: Group, asked: Join) -> GroupError:
     if not group.supports(asked.protocol_type, {name for name, _ in asked.protocols}):
         return GroupError.INCONSISTENT_GROUP_PROTOCOL
     return GroupError.NONE
+
+
+def _has_room(turn: Turn, group: Group, member_id: str) -> bool:
+    """Whether the group has room for a member with this id, which may be one of its members."""
+    if group.state is State.EMPTY:
+        return True
+    if group.state is not State.PREPARING:
+        return member_id in group.members or len(group.members) < turn.settings.members_max
+    waiting = [member.member_id for member in group.members.values() if member.joining is not None]
+    return member_id in waiting or len(waiting) < turn.settings.members_max
 
 
 def _new(turn: Turn, group: Group, asked: Join, ticket: Ticket) -> None:

@@ -127,14 +127,23 @@ def _not_negative(_: object, attribute: attrs.Attribute[int], value: int) -> Non
         raise ValueError(f"{attribute.name} must be at least 0, not {value!r:.80}")
 
 
+def _positive(_: object, attribute: attrs.Attribute[int], value: int) -> None:
+    if value < 1:
+        raise ValueError(f"{attribute.name} must be at least 1, not {value!r:.80}")
+
+
 @attrs.frozen(kw_only=True)
 class GroupSettings:
     """As Kafka's settings of brokers: `group.min.session.timeout.ms`, `group.max.session.timeout.ms`,
-    `group.initial.rebalance.delay.ms` and `offset.metadata.max.bytes`. The delay is 3000 ms in Kafka's brokers and 0 in
-    the file that it ships. Here it is short, so that tests do not wait, and not 0: kafka-python that leads a group
-    before it has the metadata of its topics assigns nothing, and does not notice."""
+    `group.initial.rebalance.delay.ms`, `offset.metadata.max.bytes`, `group.max.size`, `offsets.retention.minutes` (here
+    in ms) and `offsets.retention.check.interval.ms`. The delay is 3000 ms in Kafka's brokers and 0 in the file that it
+    ships. Here it is short, so that tests do not wait, and not 0: kafka-python that leads a group before it has the
+    metadata of its topics assigns nothing, and does not notice."""
 
     session_timeout_min_ms: int = attrs.field(default=6000, validator=_not_negative)
     session_timeout_max_ms: int = attrs.field(default=1_800_000, validator=_not_negative)
     initial_rebalance_delay_ms: int = attrs.field(default=200, validator=_not_negative)
     metadata_bytes_max: int = attrs.field(default=4096, validator=_not_negative)
+    members_max: int = attrs.field(default=2**31 - 1, validator=_positive)
+    offsets_retention_ms: int = attrs.field(default=7 * 24 * 3_600_000, validator=_positive)
+    offsets_check_ms: int = attrs.field(default=600_000, validator=_positive)

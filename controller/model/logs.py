@@ -7,6 +7,8 @@ protocol parses headers and writes offsets into them; the code for logs counts r
 from __future__ import annotations
 
 import enum
+from collections.abc import Container, Sequence
+from typing import NamedTuple, Protocol
 
 import attrs
 
@@ -48,8 +50,9 @@ class LogError(enum.IntEnum):
 
 @frozen
 class Batch:
-    """Records as a producer sent them. `payload`: all bytes; `records`: their number, at least 1; `base_sequence`: the
-    producer's sequence number of the first one in the partition, -1 without a producer id."""
+    """Records as a producer sent them. `payload`: all bytes; `records`: their number, at least 1, with those that
+    compaction has removed since; `base_sequence`: the producer's sequence number of the first one in the partition, -1
+    without a producer id."""
 
     payload: bytes
     records: int
@@ -71,6 +74,25 @@ class StoredBatch:
     def end_offset(self) -> int:
         """The offset after its last record."""
         return self.base_offset + self.batch.records
+
+
+class RecordKey(NamedTuple):
+    """Offset and key of a record in a batch. `is_deletion`: it has no value, and so deletes its key (a tombstone)."""
+
+    offset: int
+    key: bytes | None
+    is_deletion: bool
+
+
+class BatchCodec(Protocol):
+    """Reads the keys of batches, and removes records from them."""
+
+    def keys(self, stored: StoredBatch) -> Sequence[RecordKey] | None:
+        """Every record, in its order; None if the batch cannot be read."""
+
+    def only(self, stored: StoredBatch, offsets: Container[int]) -> Batch:
+        """The batch with the records at these offsets alone. They keep offsets and timestamps, and the batch keeps its
+        first and its last offset."""
 
 
 @attrs.frozen

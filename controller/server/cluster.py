@@ -26,6 +26,7 @@ import attrs
 from controller.host import Controller
 from controller.metrics import BrokerMeters
 from controller.model.values import BrokerRegistration, Endpoint, Settings, TopicPartition
+from controller.server.compaction import Compaction
 from controller.server.configs import StoredSettings
 from controller.server.groups import LiveGroups
 from controller.server.logs import LiveLogs, LogEnd
@@ -96,11 +97,12 @@ class LiveCluster:
         self.nodes = {i: LiveNode(i, server, LiveHost(i, *host, others and others()), *made) for i in ids}
         self.copying = Copying(self.brokers, timeline, copy_rate_bytes_s)
         calls = (self._steps.soon, self.copying.catch_up)
-        self._shelves = Shelves(self.brokers, retention_bytes)
+        self._shelves = Shelves(self.brokers, self.network.settings, retention_bytes)
         kept = (self._shelves, server.first_producer_id)
         self.logs = LiveLogs(self.brokers, self.network.settings, *calls, *kept)
         self.groups = LiveGroups(self.brokers, self.logs, self._steps.soon)
         self._retention = Retention(self.brokers, self.network.settings, self._shelves)
+        self._compaction = Compaction(self.logs)
         self.duties = {b: self._duties(broker, timeline, lag_max_ms) for b, broker in self.brokers.items()}
 
     def _set(self, kind: str, name: str, configs: Mapping[str, str]) -> None:
@@ -298,6 +300,7 @@ class LiveCluster:
         if now_s - self._cleaned_s > _CLEAN_S:
             self._cleaned_s = now_s
             self._shelves.clean()
-            self.groups.clean()
             self._retention.clean()
+            self._compaction.clean()
+        moved |= self._compaction.step()
         return moved or self.logs.is_waited_for

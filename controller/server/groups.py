@@ -29,22 +29,18 @@ from controller.server.led_groups import Led
 from controller.server.logs import LiveLogs
 from controller.simulated.broker import Broker
 
-REWRITE_BYTES: Final = 256 * 1024
-"""The size at which the log of a partition of `__consumer_offsets` is rewritten."""
 _LOAD_S: Final = 0.02  # a step begins no more loads after that
 log = logging.getLogger(__name__)
 
 
 @attrs.define(eq=False)
 class LiveGroups:
-    """The coordinators on `brokers`, over `logs`. `soon`: has a call made by the thread that steps. `rewrite_bytes`:
-    the size at which a log is rewritten."""
+    """The coordinators on `brokers`, over `logs`. `soon`: has a call made by the thread that steps."""
 
     brokers: Mapping[int, Broker]
     logs: LiveLogs
     soon: Callable[[Callable[[], None]], None]
     settings: GroupSettings = attrs.field(factory=GroupSettings)
-    rewrite_bytes: int = REWRITE_BYTES
     _codec: RecordCodec | None = None
     _led: dict[tuple[int, int], Led] = attrs.field(factory=dict)
     _began: tuple[int, float] = attrs.field(init=False)
@@ -105,11 +101,6 @@ class LiveGroups:
         except Exception:
             log.exception("the coordinator of %s on broker %d failed, and is loaded again", led.tp, led.broker_id)
             self._unload((led.broker_id, led.tp.partition))
-
-    def clean(self) -> None:
-        """Rewrite the logs that have grown."""
-        for led in list(self._led.values()):
-            led.clean(self.rewrite_bytes, self._now_ms())
 
     def close(self) -> None:
         """All waiting requests get NOT_COORDINATOR."""
@@ -203,7 +194,7 @@ class LiveGroups:
             named = (place[0], replica, replica.leader_epoch, coordinator, self.logs, self._codec)
             led = self._led[place] = Led(*named, self._ended)
         if may_load and led.can_load:
-            led.coordinator.load(led.read().records)
+            led.coordinator.load(led.read())
             self._took(led, led.coordinator.loaded(self._now_ms()))
             self._took(led, led.coordinator.forget(self._replaced_ms, self._now_ms()))
 

@@ -8,6 +8,7 @@
 * A fetch is answered when there are `min_bytes`, when there is an error, or when its time is over.
 * A read-only partition (KIP-694) refuses records with POLICY_VIOLATION, because producers do not retry it and a retry
   could not succeed. A batch that was taken before is still acknowledged to an idempotent producer that sends it again.
+* A topic that is compacted refuses a batch with a record without a key (INVALID_RECORD).
 * A partition whose leader raises (its log, or one of its settings) is answered with KAFKA_STORAGE_ERROR, which clients
   retry; the other partitions of the request are answered as usual. A batch that waits for replicas keeps waiting.
 * Any thread may call the methods; their work is done by the thread that steps. Limits on copying do not affect
@@ -25,10 +26,12 @@ from typing import Final, TypeVar
 
 import attrs
 
+from controller.groups import OFFSETS_TOPIC
 from controller.model.logs import (
     NO_EPOCH,
     Appended,
     Batch,
+    BatchCodec,
     EpochEnd,
     Fetched,
     FetchFrom,
@@ -40,6 +43,7 @@ from controller.model.reductions import OFFLINE, ONLINE
 from controller.model.values import ALL_BROKERS, BROKERS, TOPICS, TopicPartition
 from controller.server import reading
 from controller.server.futures import complete, work_for
+from controller.server.policies import COMPACT, Configs, policies
 from controller.server.shelf import Shelf
 from controller.server.shelves import Shelves
 from controller.simulated.broker import Broker
@@ -48,6 +52,10 @@ from controller.simulated.replica import Replica, Role
 ACKS_ALL: Final = -1
 NO_OFFSET: Final = -1
 READ_ONLY_MESSAGE: Final = "the partition is read-only, because it is to be removed from its topic"
+_MESSAGES: Final = {
+    LogError.POLICY_VIOLATION: READ_ONLY_MESSAGE,
+    LogError.INVALID_RECORD: "the topic is compacted, and takes no record without a key",
+}
 _BATCH_BYTES_MAX: Final = 1_048_588  # Kafka's default of max.message.bytes
 
 T = TypeVar("T")
@@ -90,18 +98,24 @@ class _Waiting:
 class LiveLogs:
     """The logs of `brokers` as clients see them. `settings`: of topics and brokers, by kind and name. `soon`: has a
     call made by the thread that steps; `copied`: lets followers copy at once what a leader appended, where no rate
-    limits them. `shelves`: the records. `clock`: seconds, for the deadlines of requests that wait."""
+    limits them. `shelves`: the records. `clock`: seconds, for the deadlines of requests that wait. `codec`: for topics
+    that are compacted."""
 
     brokers: Mapping[int, Broker]
-    settings: Mapping[tuple[str, str], Mapping[str, str]]
+    settings: Configs
     soon: Callable[[Callable[[], None]], None]
     copied: Callable[[Replica], None]
     shelves: Shelves
     first_producer_id: int = 1001
     clock: Callable[[], float] = time.monotonic
+    codec: BatchCodec | None = None
     _promised: list[_Promised] = attrs.field(factory=list)
     _waiting: list[_Waiting] = attrs.field(factory=list)
     _producer_ids: int = 0
+
+    def begin(self, codec: BatchCodec) -> None:
+        """Topics are compacted from now on, where their configs say so."""
+        self.codec = codec
 
     # --- requests of clients, from any thread
 
@@ -239,7 +253,7 @@ class LiveLogs:
         """The answer; None where the batch waits for its replicas."""
         refused = self._refusal(replica, tp, batch, acks)
         if refused is not None:
-            return Appended(refused, message=READ_ONLY_MESSAGE if refused is LogError.POLICY_VIOLATION else None)
+            return Appended(refused, message=_MESSAGES.get(refused))
         found = shelf.sent_before(batch, replica.log)
         if isinstance(found, LogError):
             return Appended(found)
@@ -267,7 +281,15 @@ class LiveLogs:
             return LogError.MESSAGE_TOO_LARGE
         if acks == ACKS_ALL and len(replica.isr) < self._isr_min(tp):
             return LogError.NOT_ENOUGH_REPLICAS
+        if self._lacks_key(tp.topic, batch):
+            return LogError.INVALID_RECORD
         return LogError.KAFKA_STORAGE_ERROR if self.shelves.is_full(replica) else None
+
+    def _lacks_key(self, topic: str, batch: Batch) -> bool:
+        """Whether a record that the topic needs a key for has none. A batch that cannot be read is never compacted."""
+        if self.codec is None or topic == OFFSETS_TOPIC or COMPACT not in policies(topic, self.settings):
+            return False
+        return any(each.key is None for each in self.codec.keys(StoredBatch(0, 0, batch)) or ())
 
     def _has(self, replica: Replica, batch: Batch) -> bool:
         return isinstance(self.shelves.of(replica).sent_before(batch, replica.log), StoredBatch)

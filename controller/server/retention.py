@@ -9,17 +9,17 @@ Rules
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
 import attrs
 
-from controller.groups import OFFSETS_TOPIC
 from controller.model.values import TOPICS
+from controller.server.policies import DELETE, Configs, led, policies
 from controller.server.shelves import Shelves
 from controller.simulated.broker import Broker
-from controller.simulated.replica import Replica, Role
+from controller.simulated.replica import Replica
 
 _MS: Final = "retention.ms"
 _BYTES: Final = "retention.bytes"
@@ -30,20 +30,19 @@ class Retention:
     """Retention of the topics on `brokers`. `settings`: configs by kind and name."""
 
     brokers: Mapping[int, Broker]
-    settings: Mapping[tuple[str, str], Mapping[str, str]]
+    settings: Configs
     shelves: Shelves
 
     def clean(self) -> None:
         """Delete the records that are too old, or too many."""
         bounded = {name: configs for (kind, name), configs in self.settings.items() if kind == TOPICS}
-        bounded = {name: configs for name, configs in bounded.items() if _is_bounded(name, configs)}
-        for replica in self._led() if bounded else ():
-            if replica.topic in bounded:
-                with suppress(ValueError):  # a setting that cannot be read has no effect
-                    self._clean(replica, bounded[replica.topic])
+        bounded = {name: configs for name, configs in bounded.items() if self._is_bounded(name, configs)}
+        for replica in led(self.brokers, bounded.__contains__) if bounded else ():
+            with suppress(ValueError):  # a setting that cannot be read has no effect
+                self._clean(replica, bounded[replica.topic])
 
-    def _led(self) -> Iterator[Replica]:
-        return (r for broker in self.brokers.values() if broker.is_up for r in list(broker.serving(Role.LEADER)))
+    def _is_bounded(self, name: str, configs: Mapping[str, str]) -> bool:
+        return bool({_MS, _BYTES} & set(configs)) and DELETE in policies(name, self.settings)
 
     def _clean(self, replica: Replica, configs: Mapping[str, str]) -> None:
         ms, size_bytes = int(configs.get(_MS, -1)), int(configs.get(_BYTES, -1))
@@ -51,8 +50,3 @@ class Retention:
             self.shelves.delete_older(replica, time.time_ns() // 1_000_000 - ms)
         if size_bytes >= 0:
             self.shelves.delete_beyond(replica, size_bytes)
-
-
-def _is_bounded(name: str, configs: Mapping[str, str]) -> bool:
-    deletes = "delete" in configs.get("cleanup.policy", "delete")
-    return name != OFFSETS_TOPIC and deletes and bool({_MS, _BYTES} & set(configs))

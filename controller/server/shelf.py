@@ -4,15 +4,17 @@
   of the batch's last record at its offset: two logs with a common record are equal up to it.
 * A follower's log may end within a batch, and the follower may become leader. Such a part of a batch was never
   acknowledged and is not read: consumers find a gap, as in a compacted log.
+* Compaction replaces rows by smaller ones, or removes them. Logs keep the ids of all records, so offsets stay as they
+  are, and reading passes over those that are gone.
 * A repeated batch of a producer is found by its sequence among the batches in the leader's log, so a new leader needs
   no further information. The last `REMEMBERED` batches of each producer are kept; as in Kafka, five are compared.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 import attrs
@@ -27,38 +29,56 @@ _SEQUENCES: Final = 2**31
 
 
 @attrs.frozen(weakref_slot=False)
-class _Row:
+class Row:
+    """A batch and the id of its first record. `written_bytes`: of all batches up to this one that were ever stored.
+    `horizon_ms`: when its tombstones may go, None if that was not decided yet."""
+
     first_id: int
     stored: StoredBatch
+    written_bytes: int = 0
+    horizon_ms: int | None = None
+
+    @property
+    def next_id(self) -> int:
+        """The id after those of its records."""
+        return self.first_id + self.stored.batch.records
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of the batch."""
+        return len(self.stored.batch.payload)
 
     def is_in(self, log: Log) -> bool:
+        """Whether the log has the batch."""
         last = self.stored.batch.records - 1
         return log.id_at(self.stored.base_offset + last) == self.first_id + last
 
-    def without_payload(self) -> _Row:
+    def without_payload(self) -> Row:
         """The part of the row that is remembered after a deletion."""
-        return _Row(self.first_id, attrs.evolve(self.stored, batch=attrs.evolve(self.stored.batch, payload=b"")))
+        return Row(self.first_id, attrs.evolve(self.stored, batch=attrs.evolve(self.stored.batch, payload=b"")))
 
 
 @attrs.define(eq=False)
 class Shelf:
     """All batches of a partition that are not deleted yet, `size_bytes` in all. `start_offset`: records below it are
-    deleted."""
+    deleted. `written_bytes`: of all batches that were ever stored."""
 
     start_offset: int = 0
     size_bytes: int = 0
-    _rows: list[_Row] = attrs.field(factory=list)
+    written_bytes: int = 0
+    _rows: list[Row] = attrs.field(factory=list)
     _next_id: int = 0
-    _producers: dict[int, deque[_Row]] = attrs.field(factory=dict)
+    _producers: dict[int, deque[Row]] = attrs.field(factory=dict)
 
     # --- writing
 
     def put(self, batch: Batch, base_offset: int, leader_epoch: int) -> list[Run]:
         """Store the batch; returns its records for the log that takes them at `base_offset`."""
-        row = _Row(self._next_id, StoredBatch(base_offset, leader_epoch, batch))
+        self.written_bytes += len(batch.payload)
+        row = Row(self._next_id, StoredBatch(base_offset, leader_epoch, batch), self.written_bytes)
         self._rows.append(row)
-        self._next_id += batch.records
-        self.size_bytes += len(batch.payload)
+        self._next_id = row.next_id
+        self.size_bytes += row.size_bytes
         if batch.producer_id != NO_PRODUCER:
             rows = self._producers.pop(batch.producer_id, None) or deque(maxlen=REMEMBERED)
             rows.append(row.without_payload())
@@ -92,16 +112,22 @@ class Shelf:
         """The whole batches of `log` below its high watermark, from the one with `offset` on: the first one, and as
         many more as fit into `bytes_max`."""
         left, is_first = bytes_max, True
-        while offset < log.high_watermark:
-            row = self._row_of(log.id_at(offset))
-            if row is None or not row.is_in(log):
-                offset += 1
-                continue
-            left -= len(row.stored.batch.payload)
-            if row.stored.end_offset > log.high_watermark or (left < 0 and not is_first):
+        first_id = log.id_at(max(offset, log.start_offset))
+        for row in () if first_id is None else self.rows(log, first_id):
+            left -= row.size_bytes
+            if left < 0 and not is_first:
                 return
             yield row.stored
-            offset, is_first = row.stored.end_offset, False
+            is_first = False
+
+    def rows(self, log: Log, since_id: int = 0) -> Iterator[Row]:
+        """The rows of `log` below its high watermark, from the one with this id or a later one on."""
+        for place in range(bisect_right(self._rows, since_id, key=lambda row: row.next_id), len(self._rows)):
+            row = self._rows[place]
+            if row.is_in(log):
+                if row.stored.end_offset > log.high_watermark:
+                    return
+                yield row
 
     def since(self, log: Log, timestamp_ms: int) -> StoredBatch | None:
         """The first batch of `log` below its high watermark with a record of that time or later."""
@@ -112,21 +138,23 @@ class Shelf:
         return max(self._committed(log), key=lambda stored: stored.batch.max_timestamp_ms, default=None)
 
     def _committed(self, log: Log) -> Iterator[StoredBatch]:
-        return (r.stored for r in self._rows if r.stored.end_offset <= log.high_watermark and r.is_in(log))
+        return (row.stored for row in self.rows(log))
 
-    def _row_of(self, record: int | None) -> _Row | None:
-        if record is None:
-            return None
-        place = bisect_right(self._rows, record, key=lambda row: row.first_id) - 1
-        row = self._rows[place] if place >= 0 else None
-        return row if row is not None and record < row.first_id + row.stored.batch.records else None
+    # --- compacting
+
+    def replace(self, rows: Iterable[Row], remaining: Iterable[Row]) -> None:
+        """Of `rows` the `remaining` ones stay, with fewer records. What was deleted meanwhile stays deleted."""
+        smaller = {row.first_id: row for row in remaining}
+        gone = {row.first_id for row in rows} - smaller.keys()
+        self._rows = [smaller.get(row.first_id, row) for row in self._rows if row.first_id not in gone]
+        self.size_bytes = sum(row.size_bytes for row in self._rows)
 
     # --- deleting
 
     def delete_before(self, offset: int) -> None:
         """What is below `offset` is gone, except for a batch that reaches beyond it. The logs have to follow."""
         gone = next((n for n, row in enumerate(self._rows) if row.stored.end_offset > offset), len(self._rows))
-        self.size_bytes -= sum(len(row.stored.batch.payload) for row in self._rows[:gone])
+        self.size_bytes -= sum(row.size_bytes for row in self._rows[:gone])
         del self._rows[:gone]
         self.start_offset = max(self.start_offset, offset)
 
@@ -144,7 +172,7 @@ class Shelf:
         remain without it. Batches that a former leader took, and that were truncated, do not count."""
         offset, left = self.start_offset, self.size_bytes
         for row in self._rows:
-            left -= len(row.stored.batch.payload)
+            left -= row.size_bytes
             if not row.is_in(log):
                 continue
             if row.stored.end_offset > log.high_watermark or not goes(row.stored, left):
@@ -162,7 +190,7 @@ class Shelf:
             is_truncated = not row.is_in(log)
             if left <= bytes_max * 7 // 8 or (row.stored.end_offset > log.high_watermark and not is_truncated):
                 break
-            left -= len(row.stored.batch.payload)
+            left -= row.size_bytes
             if not is_truncated:
                 self.start_offset = max(self.start_offset, row.stored.end_offset)
             gone += 1
@@ -176,14 +204,25 @@ def _sent_as(batch: Batch) -> tuple[int, int, int]:
     return batch.producer_epoch, batch.base_sequence, batch.records
 
 
-def _runs(row: _Row) -> list[Run]:
-    """The records of a row, with sizes that add up to the batch's, because their own sizes are unknown here."""
-    stored, records = row.stored, row.stored.batch.records
-    size, larger = divmod(len(stored.batch.payload), records)
-    runs = []
-    if larger:
-        runs.append(Run(stored.base_offset, larger, stored.leader_epoch, row.first_id, size + 1))
-    if larger < records:
-        at, first = stored.base_offset + larger, row.first_id + larger
-        runs.append(Run(at, records - larger, stored.leader_epoch, first, size))
-    return runs
+def shrunk(log: Log, rows: Sequence[Row], end: int) -> list[Run]:
+    """The records of the log below `end`, of which only these rows remain. The records of a run share the bytes that
+    remain of it, so that there are no more runs than before, or few."""
+    bases = [row.stored.base_offset for row in rows]
+    found: list[Run] = []
+    for run in log.within(log.start_offset, end):
+        remaining = rows[bisect_left(bases, run.start) : bisect_left(bases, run.end)]
+        found += _spread(run, sum(row.size_bytes for row in remaining))
+    return found
+
+
+def _runs(row: Row) -> list[Run]:
+    """The records of a row."""
+    stored = row.stored
+    return _spread(Run(stored.base_offset, stored.batch.records, stored.leader_epoch, row.first_id, 0), row.size_bytes)
+
+
+def _spread(run: Run, size_bytes: int) -> list[Run]:
+    """The records of the run, with sizes that add up to `size_bytes`, because their own sizes are unknown here."""
+    size, larger = divmod(size_bytes, run.count)
+    parts = ((run.between(run.start, run.start + larger), size + 1), (run.between(run.start + larger, run.end), size))
+    return [attrs.evolve(part, record_bytes=each) for part, each in parts if part is not None]

@@ -1,21 +1,23 @@
 """The records of all partitions, and the deletion of the oldest.
 
-* The newest `retention_bytes` of each partition are kept. Records above the high watermark cannot be deleted: at twice
-  that size the disk counts as full.
-* `__consumer_offsets` is exempt from both: its coordinators delete what they have written again
-  (`controller.server.led_groups`).
+* The newest `retention_bytes` of each partition are kept. Records above the high watermark cannot be deleted, nor those
+  of a topic that is only compacted: at twice that size the disk counts as full.
+* `__consumer_offsets` is never full.
+* Compaction replaces batches for all replicas at once, since they share them (`controller.server.compaction`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import attrs
 
 from controller.groups import OFFSETS_TOPIC
-from controller.server.shelf import Shelf
+from controller.server.policies import DELETE, Configs, policies
+from controller.server.shelf import Row, Shelf, shrunk
 from controller.simulated.broker import Broker, ReplicaId
+from controller.simulated.log import truncation_offset
 from controller.simulated.replica import Replica
 
 RETENTION_BYTES: Final = 64 * 1024 * 1024
@@ -23,9 +25,11 @@ RETENTION_BYTES: Final = 64 * 1024 * 1024
 
 @attrs.define(eq=False)
 class Shelves:
-    """One shelf for all replicas of a partition; `brokers` hold the replicas."""
+    """One shelf for all replicas of a partition; `brokers` hold the replicas. `settings`: of topics, by kind and
+    name."""
 
     brokers: Mapping[int, Broker]
+    settings: Configs
     retention_bytes: int = RETENTION_BYTES
     _shelves: dict[ReplicaId, Shelf] = attrs.field(factory=dict)
 
@@ -51,8 +55,11 @@ class Shelves:
             del self._shelves[place]
 
     def trim(self, replica: Replica) -> None:
-        """Delete the oldest batches where there are more than `retention_bytes`."""
-        if replica.topic != OFFSETS_TOPIC and self.of(replica).trim(self.retention_bytes, replica.log):
+        """Delete the oldest batches where there are more than `retention_bytes`, unless the topic is only compacted."""
+        shelf = self.of(replica)
+        if shelf.size_bytes <= self.retention_bytes or DELETE not in policies(replica.topic, self.settings):
+            return
+        if shelf.trim(self.retention_bytes, replica.log):
             self._follow(replica)
 
     def delete_before(self, replica: Replica, offset: int) -> None:
@@ -72,10 +79,25 @@ class Shelves:
 
     def _follow(self, replica: Replica) -> None:
         start = self.of(replica).start_offset
-        for broker in self.brokers.values():
-            held = broker.replicas.get((replica.topic_id, replica.partition))
-            if held is None:
-                continue
-            with broker.isolated(held):
+        for held in self._held(replica):
+            with self.brokers[held.broker].isolated(held):
                 if held.log.end_offset >= start:
                     held.log.delete_before(start)
+
+    def _held(self, replica: Replica) -> list[Replica]:
+        """All replicas of the partition."""
+        place = (replica.topic_id, replica.partition)
+        return [held for broker in self.brokers.values() if (held := broker.replicas.get(place)) is not None]
+
+    # --- compacting
+
+    def replace(self, leader: Replica, rows: Sequence[Row], remaining: Sequence[Row]) -> None:
+        """Of these rows of the leader's log the `remaining` ones stay. The logs of all replicas that have the same
+        records shrink with it; their offsets stay."""
+        if not rows:
+            return  # retention deleted all of them
+        self.of(leader).replace(rows, remaining)
+        runs = shrunk(leader.log, remaining, rows[-1].stored.end_offset)
+        for held in self._held(leader):
+            with self.brokers[held.broker].isolated(held):
+                held.log.resize(runs, truncation_offset(held.log, leader.log))

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
 import attrs
@@ -37,6 +37,11 @@ class Run:
         """The records from `offset` on."""
         skipped = offset - self.start
         return Run(offset, self.count - skipped, self.leader_epoch, self.first_id + skipped, self.record_bytes)
+
+    def between(self, start: int, end: int) -> Run | None:
+        """Its records from `start` on, below `end`; None if there are none."""
+        first, last = max(start, self.start), min(end, self.end)
+        return self.tail(first).head(last - first) if first < last else None
 
     def goes_on_with(self, other: Run) -> bool:
         """Whether `other` can be joined to this run."""
@@ -95,6 +100,11 @@ class Log:
                 break
         return found
 
+    def within(self, start: int, end: int) -> list[Run]:
+        """The records from `start` on, below `end`."""
+        places = range(self._place(start), bisect_left(self.runs, end, key=lambda run: run.start))
+        return [found for place in places if (found := self.runs[place].between(start, end))]
+
     def record_bytes_at(self, offset: int) -> int:
         """The size of the record at `offset`; 0 where there is none."""
         place = self._place(offset)
@@ -119,6 +129,16 @@ class Log:
         self.size_bytes = sum(run.count * run.record_bytes for run in self.runs)
         self.start_offset = max(self.start_offset, offset)
         self.high_watermark = max(self.high_watermark, offset)
+
+    def resize(self, runs: Iterable[Run], end: int) -> None:
+        """The records below `end` that are also in `runs` get the sizes that they have there. `runs` follow each
+        other."""
+        resized = [found for run in runs if (found := run.between(self.start_offset, min(end, self.end_offset)))]
+        if resized:
+            before = self.within(self.start_offset, resized[0].start)
+            after = self.within(resized[-1].end, self.end_offset)
+            self.runs, self.size_bytes = [], 0
+            self.append([*before, *resized, *after])
 
     def id_at(self, offset: int) -> int | None:
         """The id of the record at `offset`, None where there is none."""

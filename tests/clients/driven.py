@@ -119,7 +119,7 @@ def _java(name: str, version: str = kafka_jars.VERSION) -> list[str]:
 
 
 def kafkajs(bootstrap: str, **more: Any) -> Driven:
-    """Its admin client. `more`: of its settings."""
+    """Its admin client, and a member of a group. `more`: of its settings."""
     modules = {"NODE_PATH": str(machine.kafkajs())}
     return Driven([machine.node(), str(machine.HERE / "js" / "drive.js"), bootstrap, json.dumps(more)], modules)
 

@@ -17,6 +17,7 @@ from tests.clients import driven
 from tests.clients.driven import JavaTools
 from tests.kit.waiting import until
 from tests.wire.living import Living
+from tests.wire.test_compaction import OFTEN, Pairs, compacted, read_python, written
 
 pytestmark = [
     pytest.mark.server,
@@ -85,6 +86,22 @@ def test_what_a_client_in_go_produces_it_consumes(living: Living, topic: str, na
     with driven.in_go(name, living.bootstrap) as client:
         assert client("Send", topic, 1, values) == RECORDS
         assert client("Receive", topic, 1, RECORDS) == values
+
+
+@pytest.mark.checklist(265)
+def test_every_client_reads_over_what_compaction_removed(java: JavaTools, living: Living, topic: str) -> None:
+    living.topic(topic, [[1, 2]], **OFTEN)
+    pairs: Pairs = [(f"key {number % 3}", f"value-{number}") for number in range(60)]
+    end = written(living, topic, pairs)
+    until(lambda: read_python(living, topic, end) == compacted(pairs))
+    values = [value for _, _, value in compacted(pairs)]
+    asked = ("--topic", topic, "--from-beginning", "--max-messages", str(len(values)))
+    assert java("consumer", *asked, at=living.bootstrap).done.split() == values
+    for name in ("kafka-go", "sarama"):
+        with driven.in_go(name, living.bootstrap) as client:
+            assert client("Receive", topic, 0, len(values)) == values
+    with driven.kafkajs(living.bootstrap) as client:
+        assert client("readGroup", f"of {topic}", topic, len(values)) == values
 
 
 def test_sizes_and_lags_are_those_of_the_logs(java: JavaTools, living: Living) -> None:

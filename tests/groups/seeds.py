@@ -24,15 +24,19 @@ from controller.groups.replies import Answered, FetchedOffsets, GroupError, Join
 from controller.groups.requests import Commit, FetchOffsets, GroupRequest, Heartbeat, Join, Sync
 from controller.model.values import TopicPartition
 from controller.rig import Rig
+from controller.server.compaction import Compaction
 from controller.server.groups import LiveGroups
 from controller.server.logs import LiveLogs
 from controller.server.shelves import Shelves
+from controller.wire.data.compacting import BatchRecords
 from controller.wire.groups import GroupRecords
 
 GROUP: Final = "g"
 OFFSETS_PARTITIONS: Final = 2
 ORDERS: Final = 6
 HEARTBEAT_MS: Final = 500
+OFTEN: Final = {"cleanup.policy": "compact", "segment.bytes": "14", "min.cleanable.dirty.ratio": "0"}
+"""The configs of `__consumer_offsets`, so that it is compacted at every commit, up to the newest batch."""
 PATIENCE_MS: Final = 3_000  # after that a request counts as lost
 _ELSEWHERE: Final = {GroupError.NOT_COORDINATOR, GroupError.COORDINATOR_NOT_AVAILABLE}
 _LATER: Final = {GroupError.COORDINATOR_LOAD_IN_PROGRESS, GroupError.REQUEST_TIMED_OUT}
@@ -51,13 +55,14 @@ class Seed:
             network.settings,
             self._queue.append,
             lambda _: None,
-            Shelves(self.rig.brokers),
+            Shelves(self.rig.brokers, network.settings),
             clock=clock,
         )
+        self.logs.begin(BatchRecords())
+        self.compaction = Compaction(self.logs, lambda: self.now_ms)
         self.groups = LiveGroups(self.rig.brokers, self.logs, self._queue.append)
-        self.groups.rewrite_bytes = 2_000
         self.groups.begin(GroupRecords())
-        self.rig.create_topic(OFFSETS_TOPIC, OFFSETS_PARTITIONS, 3)
+        self.rig.create_topic(OFFSETS_TOPIC, OFFSETS_PARTITIONS, 3, configs=OFTEN)
         self.rig.create_topic("orders", ORDERS, 3)
         self.tp = TopicPartition(OFFSETS_TOPIC, partition_of(GROUP, OFFSETS_PARTITIONS))
         self.acknowledged: dict[TopicPartition, int] = {}
@@ -71,7 +76,8 @@ class Seed:
         self._drain()
         self.logs.step()
         self.groups.step()
-        self.groups.clean()
+        self.compaction.clean()
+        self.compaction.step()
         self._drain()
         for member in self.members:
             member.step()
@@ -154,6 +160,7 @@ class Client:
     asked_ms: int = 0
     beat_ms: int = 0
     leads: tuple[str, ...] = ()
+    unread: tuple[TopicPartition, ...] = ()
 
     def step(self) -> None:
         """Hears what was answered, or asks what is next."""
@@ -171,6 +178,8 @@ class Client:
             self.coordinator = None if leader is None else leader.broker_id
         elif self.must_join:
             self.join()
+        elif self.unread:
+            self.ask(FetchOffsets(GROUP, self.unread))
         elif now_ms - self.beat_ms >= HEARTBEAT_MS:
             self.beat_ms = now_ms
             self.go_on()
@@ -182,7 +191,7 @@ class Client:
 
     def join(self) -> None:
         """With the id that it has; what it read and did not commit will be read again."""
-        self.positions = {}
+        self.positions, self.unread = {}, ()
         fresh = f"{self.seed.chance.getrandbits(32):x}"
         protocols = (("range", b""),)
         name = f"client-{self.number}"
@@ -248,11 +257,11 @@ class Client:
         for number in numbers:
             place = (self.generation, TopicPartition("orders", number))
             assert self.seed.given.setdefault(place, self.member_id) == self.member_id, place
-        if numbers:
-            self.ask(FetchOffsets(GROUP, tuple(TopicPartition("orders", number) for number in numbers)))
+        self.unread = tuple(TopicPartition("orders", number) for number in numbers)
 
     def begin(self, fetched: FetchedOffsets) -> None:
         """Where the group is; not below what anybody got acknowledged."""
+        self.unread = ()
         for tp, committed in fetched.offsets.items():
             position = 0 if committed is None else committed.offset
             assert position >= self.seed.acknowledged.get(tp, 0), tp

@@ -247,3 +247,39 @@ def test_static_member_that_comes_back_is_answered_if_it_does_not_sync_in_time()
         driven.wait(5_000)
         driven.beat(leader.member_id, group.generation)
     assert driven.heard["again"].error is GroupError.UNKNOWN_MEMBER_ID
+
+
+# --- the size of a group
+
+
+def test_full_group_refuses_one_more_member() -> None:
+    driven = Driven(members_max=2)
+    ids = driven.stable("a", "b")
+    refused = driven.join("c")
+    assert (refused.error, refused.member_id) == (GroupError.GROUP_MAX_SIZE_REACHED, "")
+    assert driven.beat(ids["a"], driven.coordinator.groups["g"].generation) is GroupError.NONE
+    driven.leave(ids["b"])
+    driven.join("c")
+    driven.join("a", ids["a"])
+    assert set(driven.coordinator.groups["g"].members) == {ids["a"], driven.heard["c"].member_id}
+
+
+def test_given_id_is_refused_when_the_group_is_full_by_then() -> None:
+    driven = Driven(members_max=1, initial_rebalance_delay_ms=100)
+    first, second = (driven.join(who, requires_member_id=True).member_id for who in ("a", "b"))
+    driven.join("a", first)
+    assert driven.join("b", second).error is GroupError.GROUP_MAX_SIZE_REACHED
+    driven.wait(100)
+    assert driven.heard["a"].error is GroupError.NONE
+
+
+def test_group_that_is_too_large_when_it_is_loaded_loses_the_last_to_join_again() -> None:
+    before = Driven()
+    ids = before.stable("a", "b", "c")
+    driven = Driven(before.log, members_max=2)
+    assert driven.beat(ids["a"], before.coordinator.groups["g"].generation) is GroupError.REBALANCE_IN_PROGRESS
+    driven.join("b", ids["b"])
+    driven.join("c", ids["c"])
+    assert driven.join("a", ids["a"]).error is GroupError.GROUP_MAX_SIZE_REACHED
+    assert set(driven.coordinator.groups["g"].members) == {ids["b"], ids["c"]}
+    assert driven.heard["b"].error is GroupError.NONE

@@ -12,6 +12,7 @@ from controller.groups.records import Committed
 from controller.groups.replies import Answered, FetchedOffsets, GroupError, Joined, OffsetErrors, Synced
 from controller.groups.requests import Commit, FetchOffsets, Heartbeat, Join, Sync
 from controller.server import LiveCluster, LiveServer
+from controller.wire.data.compacting import BatchRecords
 from controller.wire.groups import GroupRecords
 from kedge import NewTopic, TopicPartition
 from tests.kit.waiting import until
@@ -70,9 +71,10 @@ def errors(answer: Any) -> list[GroupError]:
 @pytest.fixture
 def live() -> Iterator[Groups]:
     with LiveCluster(LiveServer(), {1: "a", 2: "b", 3: "c"}, seed=1) as cluster:
+        cluster.logs.begin(BatchRecords())
         cluster.groups.begin(GroupRecords())
         cluster.until_ready(WAIT_S)
-        topics = {OFFSETS.topic: NewTopic(1, 3), TP.topic: NewTopic(1, 3)}
+        topics = {OFFSETS.topic: NewTopic(1, 3, configs={"segment.bytes": "2000"}), TP.topic: NewTopic(1, 3)}
         cluster.controller.admin.create_topics(topics).all().result(WAIT_S)
         yield Groups(cluster)
 
@@ -141,20 +143,22 @@ def test_offsets_do_not_outlive_their_topic(live: Groups) -> None:
     assert (live.committed("g"), live.committed("other")) == (1, None)
 
 
-def test_grown_log_is_rewritten_without_loss(live: Groups) -> None:
-    live.groups.rewrite_bytes = 2_000
+def test_grown_log_is_compacted_without_loss(live: Groups) -> None:
     live.commit("once", 5)
     member_id = joined(live)
-    number = 0
+    number, largest = 0, 0
 
-    def is_rewritten() -> bool:
-        nonlocal number
+    def is_compacted() -> bool:
+        nonlocal number, largest
         number += 1
         live.commit("often", number)
-        return start(live) > 0
+        size = live.cluster.held_bytes()[live.leader]
+        largest = max(largest, size)
+        return size < largest / 2
 
-    until(is_rewritten)
+    until(is_compacted)
     live.commit("often", number + 1)
+    assert start(live) == 0
     live.cluster.kill_broker(live.leader)
     assert (live.committed("once"), live.committed("often")) == (5, number + 1)
     assert live.ask(Heartbeat("g", 1, member_id)) == Answered(GroupError.NONE)
@@ -213,16 +217,6 @@ def test_full_partition_of_groups_takes_commits() -> None:
         for number in range(15):
             live.commit("g", number)
         assert live.committed("g") == 14
-
-
-def test_large_metadata_are_rewritten_in_several_batches(live: Groups) -> None:
-    live.groups.rewrite_bytes = 1_500_000
-    for number in range(900):
-        answer = live.ask(Commit(f"group {number}", {TP: Committed(number, metadata="x" * 2_000)}))
-        assert answer == OffsetErrors({TP: GroupError.NONE})
-    until(lambda: start(live) > 0)
-    live.cluster.kill_broker(live.leader)
-    assert [live.committed(f"group {number}") for number in (0, 450, 899)] == [0, 450, 899]
 
 
 def test_request_that_cannot_be_written_fails_alone(live: Groups) -> None:

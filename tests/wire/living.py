@@ -90,11 +90,16 @@ class Living:
         return self.cluster.controller.describe().reassigning_partitions > 0
 
 
-def records(*values: bytes, producer: tuple[int, int, int] = (-1, -1, -1), first_ms: int = TIME_MS) -> bytes:
+def records(
+    *values: bytes | None,
+    key: bytes | None = None,
+    producer: tuple[int, int, int] = (-1, -1, -1),
+    first_ms: int = TIME_MS,
+) -> bytes:
     """A batch with these values, a millisecond between two; `producer`: id, epoch and first sequence."""
     names = dict(zip(("producer_id", "producer_epoch", "base_sequence"), producer, strict=True))
     builder = MemoryRecordsBuilder(magic=2, compression_type=0, batch_size=1_000_000, **names)
     for place, value in enumerate(values):
-        assert builder.append(timestamp=first_ms + place, key=None, value=value) is not None
+        assert builder.append(timestamp=first_ms + place, key=key, value=value) is not None
     builder.close()
     return bytes(builder.buffer())

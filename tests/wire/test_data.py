@@ -390,6 +390,7 @@ def test_waiters_are_answered_when_the_cluster_is_closed() -> None:
     assert append.result(0).error == 6
 
 
+@pytest.mark.checklist(265)
 def test_records_are_deleted_up_to_the_high_watermark(client: RawClient) -> None:
     for value in (b"a", b"b", b"c"):
         produce(client, records(value), partition=49)
@@ -409,19 +410,21 @@ def test_records_are_deleted_up_to_the_high_watermark(client: RawClient) -> None
     assert offset_of(client, -2, partition=49).offset == 3
 
 
+@pytest.mark.checklist(265)
 def test_old_records_go_where_their_topic_says_so(living: Living, client: RawClient) -> None:
     living.topic("short", [[1, 2, 3]], retention_ms="1000")
     living.topic("kept", [[1, 2, 3]], retention_ms="1000", cleanup_policy="compact")
     now_ms = time.time_ns() // 1_000_000
     for topic in ("short", "kept"):
         for first_ms in (TIME_MS, now_ms + 600_000, TIME_MS):
-            payload = records(b"x", b"y", first_ms=first_ms)
+            payload = records(b"x", b"y", key=b"key", first_ms=first_ms)
             until(lambda topic=topic, payload=payload: not produce(client, payload, topic=topic).error_code)  # type: ignore[misc]
     until(lambda: fetch(client, 2, topic="short").log_start_offset == 2)
     assert [offset for offset, _ in values(fetch(client, 2, topic="short"))] == [2, 3, 4, 5]
     assert fetch(client, 0, topic="kept").log_start_offset == 0
 
 
+@pytest.mark.checklist(265)
 def test_records_that_are_too_much_for_their_topic_go(living: Living, client: RawClient) -> None:
     living.topic("small", [[1, 2, 3]], retention_bytes="500")
     for _ in range(20):

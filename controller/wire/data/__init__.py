@@ -1,12 +1,13 @@
 """Produce, Fetch and ListOffsets, for a gateway whose brokers keep logs.
 
-    logs       the logs: a protocol that a host implements (the rig's live cluster does)
-    batches    headers of record batches: the fields that are read and written here
-    produce    Produce, and the ids of idempotent producers
-    fetch      Fetch
-    offsets    ListOffsets
-    deletion   DeleteRecords
-    creating   a Metadata that creates the topics that it is asked for
+    logs         the logs: a protocol that a host implements (the rig's live cluster does)
+    batches      headers of record batches: the fields that are read and written here
+    compacting   batches without some of their records, for logs that compact topics
+    produce      Produce, and the ids of idempotent producers
+    fetch        Fetch
+    offsets      ListOffsets
+    deletion     DeleteRecords
+    creating     a Metadata that creates the topics that it is asked for
 
 `with_logs(logs)` is the value for `Gateway(apis=...)`: all other APIs, and these. Groups are in
 `controller.wire.groups`; there are no transactions.
@@ -19,13 +20,17 @@ from collections.abc import Mapping
 from controller.wire.apis import APIS, versions
 from controller.wire.calls import Api
 from controller.wire.data import fetch, offsets, produce
+from controller.wire.data.compacting import BatchRecords, Compacting
 from controller.wire.data.logs import Logs
 
 __all__ = ["Logs", "with_logs"]
 
 
 def with_logs(logs: Logs, base: Mapping[int, Api] = APIS) -> dict[int, Api]:
-    """The APIs of `base`, and those about records, by API key."""
+    """The APIs of `base`, and those about records, by API key. Logs with a method `begin` (`Compacting`) compact topics
+    from now on."""
+    if isinstance(logs, Compacting):
+        logs.begin(BatchRecords())
     rows = (*produce.table(logs), *fetch.table(logs), *offsets.table(logs))
     apis = {**base, **{api.messages.api_key: api for api in rows}}
     apis.update((api.messages.api_key, api) for api in versions.table(apis))

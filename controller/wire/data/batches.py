@@ -10,8 +10,9 @@ are passed on as they came, and their readers verify it.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 from kafka.record import MemoryRecords
 
@@ -49,12 +50,18 @@ def written(stored: StoredBatch) -> bytes:
     return _PLACE.pack(stored.base_offset, length, stored.leader_epoch) + payload[_PLACE.size :]
 
 
+def records_of(stored: StoredBatch) -> Iterator[Any]:
+    """The records of the batch. Raises whatever the codec raises for arbitrary bytes, or without the library for its
+    compression."""
+    for batch in iter(MemoryRecords(written(stored)).next_batch, None):
+        yield from batch
+
+
 def first_since(stored: StoredBatch, timestamp_ms: int) -> tuple[int, int]:
     """Offset and timestamp of the first record of that time or later. For a batch that cannot be read here, because the
     library for its compression is not installed: its first offset, and its highest time."""
-    with suppress(Exception):  # whatever the codec raises for arbitrary bytes
-        for batch in iter(MemoryRecords(written(stored)).next_batch, None):
-            for record in batch:
-                if record.timestamp >= timestamp_ms:
-                    return record.offset, record.timestamp
+    with suppress(Exception):
+        for record in records_of(stored):
+            if record.timestamp >= timestamp_ms:
+                return record.offset, record.timestamp
     return stored.base_offset, stored.batch.max_timestamp_ms

@@ -13,13 +13,12 @@ from contextlib import suppress
 from typing import Any, Final
 
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
-from kafka.record import MemoryRecords
 from kafka.record.memory_records import MemoryRecordsBuilder
 
 from controller.groups.records import Committed, GroupRecord, OffsetRecord, Record, StoredGroup, StoredMember
 from controller.model.logs import Batch, StoredBatch
 from controller.model.values import TopicPartition
-from controller.wire.data.batches import written
+from controller.wire.data.batches import records_of
 from controller.wire.messages.groups import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
 from controller.wire.protocol import build
 
@@ -61,10 +60,9 @@ class GroupRecords:
 
 
 def _pairs(stored: StoredBatch) -> Iterator[tuple[bytes, bytes | None]]:
-    for batch in iter(MemoryRecords(written(stored)).next_batch, None):
-        for record in batch:
-            if record.key is not None:
-                yield bytes(record.key), record.value
+    for record in records_of(stored):
+        if record.key is not None:
+            yield bytes(record.key), record.value
 
 
 def _written(record: Record) -> tuple[bytes, bytes | None]:

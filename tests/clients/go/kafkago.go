@@ -35,6 +35,26 @@ func (k kafkaGo) Send(ctx context.Context, topic string, partition int, values [
 	return len(messages), writer.WriteMessages(ctx, messages...)
 }
 
+// The values of so many records, each committed. The member then stays in its group until the process ends.
+func (k kafkaGo) ReadGroup(group string, topic string, count int) ([]string, error) {
+	reader := kafka.NewReader(kafka.ReaderConfig{
+		Brokers: []string{k.address}, GroupID: group, Topic: topic, StartOffset: kafka.FirstOffset,
+		SessionTimeout: 6 * time.Second, HeartbeatInterval: 500 * time.Millisecond, MaxWait: 100 * time.Millisecond,
+	})
+	values := []string{}
+	for range count {
+		message, err := reader.FetchMessage(context.Background())
+		if err == nil {
+			err = reader.CommitMessages(context.Background(), message)
+		}
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, string(message.Value))
+	}
+	return values, nil
+}
+
 // The first so many values.
 func (k kafkaGo) Receive(ctx context.Context, topic string, partition int, count int) ([]string, error) {
 	place := kafka.ReaderConfig{Brokers: []string{k.address}, Topic: topic, Partition: partition}

@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Producers of franz-go, which are idempotent unless they are told otherwise.
+// Producers of franz-go, which are idempotent unless they are told otherwise, and its groups.
 type kgoClient struct {
+	address           string
 	idempotent, plain *kgo.Client
 }
 
@@ -22,7 +24,27 @@ func newKgo(address string, _ *login) (any, error) {
 		return nil, err
 	}
 	plain, err := kgo.NewClient(append(options, kgo.DisableIdempotentWrite())...)
-	return kgoClient{idempotent, plain}, err
+	return kgoClient{address, idempotent, plain}, err
+}
+
+// The values of so many records, each committed. The member then stays in its group until the process ends.
+func (k kgoClient) ReadGroup(group string, topic string, count int) ([]string, error) {
+	client, err := kgo.NewClient(
+		kgo.SeedBrokers(k.address), kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit(),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.SessionTimeout(6*time.Second), kgo.HeartbeatInterval(500*time.Millisecond),
+	)
+	values := []string{}
+	for err == nil && len(values) < count {
+		fetches := client.PollRecords(context.Background(), count-len(values))
+		if err = fetches.Err(); err == nil {
+			err = client.CommitRecords(context.Background(), fetches.Records()...)
+		}
+		for _, record := range fetches.Records() {
+			values = append(values, string(record.Value))
+		}
+	}
+	return values, err
 }
 
 // For each key the partition that its record is in, or the error.

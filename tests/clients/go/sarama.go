@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"github.com/IBM/sarama"
 )
@@ -88,6 +90,76 @@ func (s saramaClient) SendEach(topic string, keys []*string, idempotent bool) ([
 		}
 	}
 	return ended, nil
+}
+
+// The values of so many records, each committed. The member then stays in its group until the process ends.
+func (s saramaClient) ReadGroup(group string, topic string, count int) ([]string, error) {
+	config := *s.client.Config()
+	config.Consumer.Offsets.Initial = sarama.OffsetOldest
+	config.Consumer.Offsets.AutoCommit.Enable = false
+	config.Consumer.Group.Session.Timeout = 6 * time.Second
+	config.Consumer.Group.Heartbeat.Interval = 500 * time.Millisecond
+	config.Consumer.MaxWaitTime = 50 * time.Millisecond // a commit waits for a fetch on the same connection
+	addresses := []string{}
+	for _, broker := range s.client.Brokers() {
+		addresses = append(addresses, broker.Addr())
+	}
+	member, err := sarama.NewConsumerGroup(addresses, group, &config)
+	if err != nil {
+		return nil, err
+	}
+	reading := &saramaReading{count: count, all: make(chan []string, 1)}
+	failed := make(chan error, 1)
+	go func() {
+		for {
+			if err := member.Consume(context.Background(), []string{topic}, reading); err != nil {
+				failed <- err
+				return
+			}
+		}
+	}()
+	select {
+	case values := <-reading.all:
+		return values, nil
+	case err := <-failed:
+		return nil, err
+	}
+}
+
+type saramaReading struct {
+	lock   sync.Mutex
+	count  int
+	values []string
+	all    chan []string
+}
+
+func (r *saramaReading) Setup(sarama.ConsumerGroupSession) error   { return nil }
+func (r *saramaReading) Cleanup(sarama.ConsumerGroupSession) error { return nil }
+
+func (r *saramaReading) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
+	for message := range claim.Messages() {
+		if !r.take(session, message) {
+			break
+		}
+	}
+	<-session.Context().Done()
+	return nil
+}
+
+// Whether the record was one of those to read.
+func (r *saramaReading) take(session sarama.ConsumerGroupSession, message *sarama.ConsumerMessage) bool {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	if len(r.values) == r.count {
+		return false
+	}
+	r.values = append(r.values, string(message.Value))
+	session.MarkMessage(message, "")
+	session.Commit()
+	if len(r.values) == r.count {
+		r.all <- r.values
+	}
+	return true
 }
 
 // The first so many values.

@@ -1,0 +1,44 @@
+"""The expiry of committed offsets (KIP-211), and of groups that have none.
+
+Rules (Kafka's)
+* The offsets of a group of members expire when it was empty for `offsets_retention_ms`.
+* While it has members, offsets of topics to which none of them subscribes expire that long after they were committed.
+  If a subscription cannot be read, none does.
+* The offsets of clients that use no group protocol expire that long after they were committed.
+* An empty group without offsets is removed.
+* This is checked every `offsets_check_ms`. What expires is removed at once, and deleted from the log without waiting:
+  if that fails, it expires again when the log is loaded.
+"""
+
+from __future__ import annotations
+
+from controller.groups.group import CONSUMER, Group
+from controller.groups.records import GroupRecord, OffsetRecord, Record
+from controller.groups.replies import State
+from controller.groups.turn import Turn, Unawaited
+from controller.model.values import TopicPartition
+
+
+def expire(turn: Turn, group: Group) -> None:
+    """Remove what is expired. A group of which nothing remains is blank afterwards."""
+    gone = [tp for tp in group.offsets if not group.writing[tp] and _is_expired(turn, group, tp)]
+    for tp in gone:
+        del group.offsets[tp]
+    records: list[Record] = [OffsetRecord(group.group_id, tp, None) for tp in gone]
+    is_unused = group.state is State.EMPTY and not (group.offsets or group.pending or +group.writing)
+    if is_unused and group.generation:
+        group.generation = 0
+        records.append(GroupRecord(group.group_id, None))
+    if records:
+        turn.append(records, Unawaited(group))
+
+
+def _is_expired(turn: Turn, group: Group, tp: TopicPartition) -> bool:
+    committed_ms = group.offsets[tp].committed.commit_ms
+    before_ms = turn.now_ms - turn.settings.offsets_retention_ms
+    if group.protocol_type is None:
+        return committed_ms <= before_ms
+    if group.state is State.EMPTY:
+        return (group.state_ms if group.state_ms >= 0 else committed_ms) <= before_ms
+    is_read = group.protocol_type == CONSUMER and group.state is State.STABLE and group.topics is not None
+    return is_read and tp.topic not in (group.topics or ()) and committed_ms <= before_ms
