@@ -1,6 +1,6 @@
 """Changes a config key that another program may change at the same time, with a notification beside it.
 
-The key is written with the version that was read, not by a fenced commit: the change is decided anew from what the key
+The key is written with the version that was read, not by a fenced commit: the change is decided again from what the key
 holds, so a deposed controller overwrites nothing.
 """
 

@@ -248,7 +248,7 @@ class Network:
         for _, request, revision in due:
             broker = self.brokers.get(request.broker_id)
             if broker is not None and broker.is_up and self._may_be_late(request):
-                with contextlib.suppress(CutOffError):  # nobody waits for the answer
+                with contextlib.suppress(CutOffError):  # no caller waits for the answer
                     self._obey(broker, request, revision, "late")
         return bool(due)
 

@@ -96,7 +96,7 @@ class _Naive(Replica):
 
 
 class _Certain(Replica):
-    """Takes the isr that it was told for the one that is committed."""
+    """Takes the isr that it was sent for the one that is committed."""
 
     __slots__ = ()
 

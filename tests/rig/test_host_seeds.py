@@ -45,7 +45,7 @@ class _Modest(DiskBrokers):
     abilities = frozenset()
 
     def open(self, broker_ids: Any) -> Any:
-        """Its leaders call alter_isr, and nobody listens."""
+        """Its leaders call alter_isr, and no controller listens."""
         host = super().open(broker_ids)
         super().use(Desk())
         return host

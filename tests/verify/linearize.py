@@ -4,7 +4,7 @@ In: a store's kind and a time. Out: a line of JSON per place, with how many hist
 
 The cases are those of `stores.suite` (group `linearizability`): four clients, 1,200 operations on five registers, while
 answers get lost, clients are cut off, and servers are paused, killed and cut off. Places: one server; three nodes whose
-leader is killed; three nodes whose leader is cut off from everybody. Each round has registers and
+leader is killed; three nodes whose leader is cut off from all others. Each round has registers and
 connections of its own; which operations meet is left to the threads. A history that no order explains ends the run.
 """
 

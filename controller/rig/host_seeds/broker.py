@@ -1,6 +1,6 @@
 """One broker of a host under test, as the network reaches it: every request goes to the host, and is remembered.
 
-What a process was told is what it may do: the rules compare it with what the host holds. A request counts from before
+What a process was sent is what it may do: the rules compare it with what the host holds. A request counts from before
 its delivery, since a host may obey it and raise.
 """
 
@@ -66,7 +66,7 @@ class Told:
 class HostedBroker:
     """`process`: the number of its present process. `epochs`: of its registrations. `deleted_at`: the leader epoch of
     each acknowledged deletion. `has_log`: places that had a log when it was last looked at; `begun`: those that it was
-    told to begin; `may_end`: those whose log a deletion may have ended since; `lost`: those whose disk failed at some
+    ordered to begin; `may_end`: those whose log a deletion may have ended since; `lost`: those whose disk failed at some
     time. `raised`: exceptions of the host."""
 
     broker_id: int
@@ -102,7 +102,7 @@ class HostedBroker:
         self.host.registered(self.broker_id, epoch)
 
     def ended(self) -> None:
-        """Its process is another one, which was told nothing."""
+        """Its process is another one, which was sent nothing."""
         self.process += 1
         self.epochs = set()
         self.told, self.deleted_at = {}, {}
@@ -229,7 +229,7 @@ class HostedBroker:
     # --- at every step
 
     def look(self, unnamed_ms_max: int) -> None:
-        """Compare what the host holds with what it was told."""
+        """Compare what the host holds with what it was sent."""
         for place in list(self.names):
             held = self.held(place)
             self._judge_log(place, held)

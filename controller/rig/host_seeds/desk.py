@@ -138,7 +138,7 @@ class SeededDesk:
     # --- the rules
 
     def _place(self, asked: Asked) -> Place | None:
-        """Where this process was told to lead under the epoch of the call."""
+        """Where the requests make this process lead under the epoch of the call."""
         broker = self._brokers[asked.leader]
         for place, told in broker.told.items():
             said = told.by_epoch.get(asked.leader_epoch)

@@ -8,7 +8,7 @@ In: a store's kind, a time, a seed. Out: a line of JSON per deed and per sample 
 verdict: every acknowledged record is there and was read by the group, the tree and the journals have no finding, and
 processes grew by no more than `GROWTH_MAX`.
 
-* `brokers`: the process of the brokers, which kills and starts them when it is told to.
+* `brokers`: the process of the brokers, which kills and starts them by order.
 * `traffic`: who writes and reads, and what is known of it.
 * `deeds`: what is done to the cluster.
 * `command`: the order of it all.

@@ -108,7 +108,7 @@ def _until_over(
 
 
 class OwnProcess:
-    """A process of ours. `restart` after `kill` begins it anew."""
+    """A process of ours. `restart` after `kill` starts it again."""
 
     def __init__(self, name: str, command: Sequence[str], log: Path, **streams: Any) -> None:
         self.name, self._command, self._log, self._streams = name, command, log, streams
