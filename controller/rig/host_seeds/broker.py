@@ -66,8 +66,8 @@ class Told:
 class HostedBroker:
     """`process`: the number of its present process. `epochs`: of its registrations. `deleted_at`: the leader epoch of
     each acknowledged deletion. `has_log`: places that had a log when it was last looked at; `begun`: those that it was
-    ordered to begin; `may_end`: those whose log a deletion may have ended since; `lost`: those whose disk failed at some
-    time. `raised`: exceptions of the host."""
+    ordered to begin; `may_end`: those whose log a deletion may have ended since; `lost`: those whose disk failed once.
+    `raised`: exceptions of the host."""
 
     broker_id: int
     host: HostUnderTest
