@@ -7,6 +7,7 @@ Rules
 * Work goes on in `build/mutants/ROOM`, which links to the checkout; a run that was interrupted goes on where it ended.
 * A mutant without any test is a survivor. One that never ends, or crashes the interpreter, is killed.
 * A survivor that changes nothing that anybody can observe is a row of `equivalent.toml`, with the reason.
+* Assertions are not mutated: they state what holds anyway, and their words are seen by nobody.
 * hypothesis draws few examples and the same ones each time, so that a run can be repeated.
 """
 
@@ -100,6 +101,7 @@ def _settings(room: Room) -> str:
     lists = {
         "source_paths": PRODUCT,
         "only_mutate": room.code,
+        "do_not_mutate_patterns": (r"^\s*assert\b.*",),
         "also_copy": BESIDE,
         "pytest_add_cli_args": ("-mnot slow and not server", "-pno:cacheprovider"),
         "pytest_add_cli_args_test_selection": room.tests,

@@ -34,9 +34,13 @@ ROOMS: Final[Mapping[str, Room]] = {
             "tests/stores/test_fence.py",
             "tests/stores/test_holding.py",
             "tests/stores/test_recipes.py",
+            "tests/stores/test_recipes_in_sync.py",
             "tests/stores/test_token.py",
             "tests/runtime/test_committer.py",
+            "tests/runtime/test_beside_kafka.py",
+            "tests/runtime/test_broker_ids.py",
             "tests/runtime/test_election_keys.py",
+            "tests/runtime/test_foreign_targets.py",
         ),
     ),
     "committer": Room(

@@ -52,6 +52,7 @@ class Living:
         logs = self.cluster.logs
         apis = with_groups(self.cluster.groups, with_deletion(logs, with_logs(logs, self._base)), **self._groups)
         apis = with_creation(apis) if self._creates else apis
+        self.apis = apis
         named: dict[str, Any] = {"cluster_id": "kedge-under-test", "apis": apis, "limits": self._limits}
         named["authorizer"] = self._authorizer
         self.gateway = self._stack.enter_context(Gateway(self.cluster.controller, **named))
