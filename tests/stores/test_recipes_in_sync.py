@@ -29,8 +29,9 @@ from stores.recipes import (
     reap_own_leftover,
     resolve,
 )
-from stores.recipes.election import EPOCH_MAX, HELD_KEY, SEAT_BESIDE_KAFKA
+from stores.recipes.election import EPOCH_MAX, SEAT_BESIDE_KAFKA
 from stores.recipes.sequence import NUMBER_MAX, sequence_key
+from stores.recipes.token import HELD_KEY
 
 WAIT_S = 0.25
 KEY = "/ids"

@@ -1,0 +1,181 @@
+"""What the state knows of its keys after a commit: their versions, what they still hold, and that they are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from controller.model import records as r
+from controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
+from controller.model.reductions import Retirement
+from controller.model.throttles import NO_MARK, Kept, ThrottleMark
+from controller.model.values import DeleteIntent, Partition
+from controller.state import apply, undo_to
+from controller.state.intents import Intents
+from controller.state.reductions import Reduction
+from controller.state.rows import Deletion
+from tests.rules.world import World
+
+ENTRIES = {1: Retirement(900, immediate=False)}
+EXTRA = {"more": 1}
+
+
+def intent(partition: int, epoch: int = 3, broker: int = 7) -> DeleteIntent:
+    return DeleteIntent(broker, "t", "id-of-t", partition, epoch)
+
+
+def world_of_two() -> World:
+    world = World()
+    for partition in (0, 1):
+        world.plant(Partition("t", partition, (1, 2), (1, 2), 1, 3))
+    return world
+
+
+def test_a_mark_keeps_what_it_holds_under_its_new_version_and_is_none_without_its_key() -> None:
+    state = World().state
+    mark = ThrottleMark(3, ("1", "2"), {"1": {"a": Kept("b")}}, EXTRA, 2)
+    slot = next(iter(state.throttles.marks))
+    state.throttles.marks[slot] = mark
+    state.throttles.stands(slot, 4)
+    assert state.throttles.marks[slot] == ThrottleMark(4, ("1", "2"), {"1": {"a": Kept("b")}}, EXTRA, 2)
+    state.throttles.stands(slot, 0)
+    assert state.throttles.marks[slot] == NO_MARK
+    assert not state.throttles.is_marked
+
+
+def test_the_legacy_key_holds_the_entries_in_force_in_order() -> None:
+    legacy = World().state.legacy
+    one, two = LegacyEntry("t", 0, (1,)), LegacyEntry("t", 1, (2,))
+    legacy.load(LegacyKey(3, (two, one, two), EXTRA, 2))
+    behind = [legacy.is_behind]
+    del legacy.entries[two.name]
+    behind.append(legacy.is_behind)
+    legacy.stands(4)
+    behind.append(legacy.is_behind)
+    assert behind == [False, True, False]
+    assert legacy.key == LegacyKey(4, (one,), EXTRA, 2)
+    legacy.stands(0)
+    assert legacy.key == NO_KEY
+
+
+@pytest.mark.parametrize("loaded", [(intent(0, 5), intent(0, 5)), (intent(0, 5), intent(0, 4))])
+def test_of_intents_that_are_no_newer_the_first_counts(loaded: Sequence[DeleteIntent]) -> None:
+    """The key of the other one holds nothing that is open, and may go."""
+    intents = Intents()
+    for seq, one in enumerate(loaded, 1):
+        intents.load(7, seq, 10 + seq, [one])
+    assert intents.of(7) == (loaded[0],)
+    assert intents.seq_of(loaded[0]) == 1
+    assert intents.finished_keys() == [(7, 2)]
+    assert (intents.count_of("id-of-t"), intents.count_of_partition("id-of-t", 0)) == (1, 1)
+
+
+def test_a_newer_intent_takes_the_place_of_an_older_one() -> None:
+    intents = Intents()
+    intents.load(7, 1, 11, [intent(0, 4), intent(1)])
+    intents.load(7, 2, 12, [intent(0, 5)])
+    assert intents.finished_keys() == []
+    assert set(intents.of(7)) == {intent(0, 5), intent(1)}
+    assert intents.close(intent(1)) == (1, (7, 1))
+    assert intents.finished_keys() == [(7, 1)]
+    assert intents.close(intent(0, 5)) == (2, (7, 2))
+    assert len(intents) == 0
+    assert intents.brokers() == []
+    assert (intents.count_of("id-of-t"), intents.count_of_partition("id-of-t", 1)) == (0, 0)
+
+
+def test_intents_of_a_batch_get_a_key_by_its_commit() -> None:
+    intents = Intents()
+    intents.load(7, 1, 11, [intent(0)])
+    intents.open(intent(1))
+    intents.open(intent(2, broker=8))
+    assert [intents.seq_of(one) for one in (intent(0), intent(1))] == [1, None]
+    assert intents.undurable(7) == [intent(1)]
+    intents.durable(7, 4, 21)
+    assert [intents.seq_of(one) for one in (intent(0), intent(1), intent(2, broker=8))] == [1, 4, None]
+    assert intents.undurable(7) == []
+    assert (intents.keys[7, 4].version, intents.keys[7, 4].open_count) == (21, 1)
+    intents.durable(7, 5, 22)  # nothing was left to write
+    assert set(intents.keys) == {(7, 1), (7, 4)}
+
+
+def test_the_key_of_a_reduction_that_is_found_changes_its_version_and_not_its_entries() -> None:
+    state = world_of_two().state
+    state.load_reduction("t", 3, ENTRIES, None)
+    apply(state, r.ReductionKeyFound("t", 5, 3, EXTRA))
+    assert state.reducing.of["t"] == Reduction(5, ENTRIES, EXTRA)
+    apply(state, r.ReductionChanged("t", ENTRIES, {}))
+    assert state.reducing.of["t"] == Reduction(5, {}, EXTRA)
+    apply(state, r.ReductionKeyFound("t", 0, 5))
+    assert state.reducing.of == {}
+    undo_to(state, 0)
+    assert state.reducing.of["t"] == Reduction(3, ENTRIES, None)
+
+
+def test_a_refused_reduction_keeps_what_is_known_of_its_own_topic() -> None:
+    """Until its key is gone."""
+    state = world_of_two().state
+    state.load_reduction("t", 3, ENTRIES, EXTRA)
+    apply(state, r.ReductionRefused("t", 6, "too many"))
+    assert state.reducing.of["t"] == Reduction(6, ENTRIES, EXTRA)
+    assert list(state.batch.dirty_keys) == [("reduction", "t")]
+    state.reducing.stands("t", 7)
+    assert state.reducing.of["t"].version == 7
+    state.reducing.stands("t", 0)
+    assert state.reducing.of == {}
+    state.reducing.stands("t", 0)  # there is none any more
+
+
+def test_a_reduction_without_entries_ends_with_its_key() -> None:
+    state = world_of_two().state
+    state.load_reduction("t", 3, {}, None)
+    state.reducing.stands("t", 4)
+    assert state.reducing.of == {}
+
+
+def test_state_keys_that_are_written_count_for_a_deletion_and_purged_ones_do_not() -> None:
+    state = world_of_two().state
+    state.deletions["t"] = Deletion(1, 0, 2)
+    state.state_key_written("t", 0, 0)
+    assert (state.deletions["t"].keys_left, state.versions[0], state.generations[0]) == (1, 0, -1)
+    state.state_key_written("t", 0, 9)
+    assert (state.deletions["t"].keys_left, state.versions[0], state.generations[0]) == (2, 9, 0)
+    state.state_key_written("t", 0, 10)
+    assert (state.deletions["t"].keys_left, state.versions[0], state.generations[0]) == (2, 10, 1)
+    state.purge_last_partition("t")
+    state.state_key_written("t", 1, 0)
+    assert state.deletions["t"].keys_left == 2
+    assert state.reducing.purged == {}
+
+
+def test_a_topic_key_counts_how_often_it_was_written() -> None:
+    state = world_of_two().state
+    row = state.topics["t"]
+    row.version = 0
+    for version, generation in ((5, 0), (6, 1), (0, 2), (7, 0)):
+        state.topic_key_stands("t", version)
+        assert (row.version, row.generation) == (version, generation)
+    state.config_stands("t", 8)
+    assert row.config_version == 8
+    for name in ("none", "gone"):  # deleted by the same commit
+        state.topic_key_stands(name, 1)
+        state.config_stands(name, 1)
+
+
+def test_numbers_of_notifications_are_above_those_that_were_seen() -> None:
+    changes = World().state.changes
+    changes.seen(4)
+    changes.seen(2)
+    assert changes.next_number == 5
+    changes.seen(5)
+    assert changes.next_number == 6
+
+
+def test_a_key_of_intents_that_is_gone_is_forgotten() -> None:
+    """Twice changes nothing: somebody else may have removed it."""
+    state = World().state
+    state.intents.load(7, 1, 11, [])
+    for _ in range(2):
+        state.intents_are_gone((7, 1))
+        assert state.intents.keys == {}
