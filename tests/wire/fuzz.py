@@ -52,7 +52,7 @@ ODD: Final = (
     b"\xff\xff\xff\xff\x07",
 )
 BLOCK: Final = 10_000
-BOMB_MIB: Final = (1, 17, 200)  # what a batch unpacks to
+BOMB_MIB: Final = (17, 500)  # what a batch unpacks to
 SLOWER_MAX: Final = 1.5  # how many times as long an answer may take after all frames
 LONGEST_MS_MAX: Final = 2_000  # that another client waits while frames are sent; the same for a busy machine
 MEASURED_MAX: Final = 5  # how often that is measured: other work on the machine is no fault of the gateway
