@@ -58,10 +58,12 @@ def test_each_equivalent_mutant_has_a_reason_and_a_function_that_exists() -> Non
     for (function, change), why in equivalents().items():
         assert len(why) > 10, function
         assert {line[:2] for line in change} <= {"- ", "+ "}, function
-        module = CHECKOUT.joinpath(*function.split("."))
-        files = [above.with_suffix(".py") for above in module.parents if above.with_suffix(".py").is_file()]
+        module, name = function.rsplit(".", 1)
+        parts = module.split(".")
+        files = [CHECKOUT.joinpath(*parts[:count]).with_suffix(".py") for count in range(len(parts), 0, -1)]
+        files = [file for file in files if file.is_file()]
         assert files, function
-        assert f"def {function.rpartition('.')[2]}(" in files[0].read_text(encoding="utf-8"), function
+        assert f"def {name}(" in files[0].read_text(encoding="utf-8"), function
 
 
 def test_mutmut_works_beside_the_checkout_with_settings_of_its_own(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ from controller.model import records as r
 from controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
 from controller.model.reductions import Retirement
 from controller.model.throttles import NO_MARK, Kept, ThrottleMark
-from controller.model.values import DeleteIntent, Partition
+from controller.model.values import Broker, BrokerRegistration, DeleteIntent, Partition
 from controller.state import apply, undo_to
 from controller.state.intents import Intents
 from controller.state.reductions import Reduction
-from controller.state.rows import Deletion
+from controller.state.rows import Admitted, Deletion
 from tests.rules.world import World
 
 ENTRIES = {1: Retirement(900, immediate=False)}
@@ -69,6 +69,14 @@ def test_of_intents_that_are_no_newer_the_first_counts(loaded: Sequence[DeleteIn
     assert intents.seq_of(loaded[0]) == 1
     assert intents.finished_keys() == [(7, 2)]
     assert (intents.count_of("id-of-t"), intents.count_of_partition("id-of-t", 0)) == (1, 1)
+
+
+def test_an_older_intent_in_a_key_hides_none_of_the_others_in_it() -> None:
+    intents = Intents()
+    intents.load(7, 1, 11, [intent(0, 5)])
+    intents.load(7, 2, 12, [intent(0, 4), intent(1), intent(2)])
+    assert set(intents.of(7)) == {intent(0, 5), intent(1), intent(2)}
+    assert (intents.keys[7, 2].version, intents.keys[7, 2].open_count) == (12, 2)
 
 
 def test_a_newer_intent_takes_the_place_of_an_older_one() -> None:
@@ -144,6 +152,8 @@ def test_state_keys_that_are_written_count_for_a_deletion_and_purged_ones_do_not
     state.state_key_written("t", 0, 10)
     assert (state.deletions["t"].keys_left, state.versions[0], state.generations[0]) == (2, 10, 1)
     state.purge_last_partition("t")
+    state.state_key_written("t", 0, 11)
+    assert list(state.reducing.purged) == [1]
     state.state_key_written("t", 1, 0)
     assert state.deletions["t"].keys_left == 2
     assert state.reducing.purged == {}
@@ -179,3 +189,67 @@ def test_a_key_of_intents_that_is_gone_is_forgotten() -> None:
     for _ in range(2):
         state.intents_are_gone((7, 1))
         assert state.intents.keys == {}
+
+
+def test_what_is_loaded_is_known_under_its_version() -> None:
+    state = World().state
+    state.load_broker_config("1", 4, {"a": "b"})
+    state.load_admitted(1, 5, 77)
+    state.load_dying({2: 70})
+    state.load_unread_broker(3, 71)
+    state.load_migration(6)
+    state.load_change_number(9)
+    assert (state.broker_configs["1"].version, dict(state.broker_configs["1"].configs)) == (4, {"a": "b"})
+    assert state.admitted[1] == Admitted(5, 77)
+    assert (state.dying, state.unread) == ({2: 70}, {3: 71})
+    assert (state.migration_version, state.changes.next_number) == (6, 9)
+
+
+def test_a_notification_that_is_gone_is_no_longer_known() -> None:
+    state = World().state
+    state.worked_off |= {"/one": 1, "/two": 2}
+    state.notification_is_gone("/one")
+    assert list(state.worked_off) == ["/two"]
+
+
+def test_a_deletion_ends_with_its_topic_and_has_its_version_until_then() -> None:
+    state = world_of_two().state
+    state.refused |= {"t": 1, "other": 2}
+    state.start_deletion("t", 0)
+    assert (state.deletions["t"].left_to_stop, state.deletions["t"].keys_left) == (2, 2)
+    state.deletion_stands("t", 5)
+    assert state.deletions["t"].version == 5
+    assert list(state.refused) == ["other"]
+    state.delete_topic("t")
+    state.deletion_stands("t", 0)
+    assert state.deletions == {}
+    state.deletion_stands("none", 0)
+
+
+def test_a_registration_is_live_under_the_epoch_that_was_admitted_or_if_none_was() -> None:
+    state = World().state
+    state.load_admitted(1, 1, 77)
+    state.load_admitted(2, 1, 70)
+    registrations = [Broker(BrokerRegistration(broker), 77) for broker in (1, 2, 3)]
+    assert [state.load_broker(one) for one in registrations] == [True, False, True]
+    assert sorted(state.brokers) == [1, 3]
+    for broker in (1, 2, 4):
+        state.load_unread_broker(broker, 77)
+    assert state.unread == {1: 77, 4: 77}
+
+
+def test_an_admission_is_of_the_epoch_of_its_broker_and_goes_with_its_key() -> None:
+    world = World()
+    world.plant_broker(1, epoch=78)
+    world.state.admission_stands(1, 3)
+    assert world.state.admitted[1] == Admitted(3, 78)
+    for _ in range(2):
+        world.state.admission_stands(1, 0)
+        assert world.state.admitted == {}
+
+
+def test_configs_of_a_broker_keep_their_values_under_a_new_version() -> None:
+    state = World().state
+    state.load_broker_config("1", 4, {"a": "b"})
+    state.broker_config_stands("1", 5)
+    assert (state.broker_configs["1"].version, dict(state.broker_configs["1"].configs)) == (5, {"a": "b"})
