@@ -253,3 +253,24 @@ def test_configs_of_a_broker_keep_their_values_under_a_new_version() -> None:
     state.load_broker_config("1", 4, {"a": "b"})
     state.broker_config_stands("1", 5)
     assert (state.broker_configs["1"].version, dict(state.broker_configs["1"].configs)) == (5, {"a": "b"})
+
+
+def test_state_keys_of_a_topic_are_left_until_their_deletion_is_committed() -> None:
+    """Also those that this batch is about to write; of other keys of the batch none counts."""
+    state = world_of_two().state
+    state.start_deletion("t", 1)
+    assert state.state_keys_left("t") == 2
+    state.state_key_written("t", 0, 0)
+    assert state.state_keys_left("t") == 1
+    state.state_key_written("t", 1, 0)
+    assert state.state_keys_left("t") == 0
+    state.batch.dirty_keys[("state", 1)] = None
+    state.batch.dirty_keys[("topic", 0)] = None
+    assert state.state_keys_left("t") == 1
+
+
+def test_only_a_topic_of_this_term_is_new() -> None:
+    state = world_of_two().state
+    assert [state.is_new(name) for name in ("t", "none")] == [False, False]
+    state.topics["t"].is_new = True
+    assert state.is_new("t")
