@@ -108,7 +108,7 @@ def _settings(room: Room) -> str:
     }
     # An empty first line makes a list also of one entry; git knows nothing of a folder in build.
     parts = [f"{name} =\n" + "".join(f"    {each}\n" for each in values) for name, values in lists.items()]
-    return "[mutmut]\n" + "".join(parts) + "use_git_change_detection = false\n"
+    return "[mutmut]\n" + "".join(parts) + "use_git_change_detection = false\ntimeout_multiplier = 3\n"
 
 
 def chosen(names: Iterable[str], sample: int | None, seed: int) -> list[str]:

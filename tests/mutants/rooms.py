@@ -21,17 +21,9 @@ class Room:
     tests: tuple[str, ...]
 
 
-_MACHINE: Final = (
-    "tests/rules",
-    "tests/state",
-    "tests/runtime/test_intents_over_a_takeover.py",
-    "tests/runtime/test_loader.py",
-    "tests/runtime/test_loader_broken.py",
-    "tests/runtime/test_throttle_takeover.py",
-)
 ROOMS: Final[Mapping[str, Room]] = {
-    "rules": Room(("controller/rules/*",), _MACHINE),
-    "state": Room(("controller/state/*",), _MACHINE),
+    "rules": Room(("controller/rules/*",), ("tests/rules",)),
+    "state": Room(("controller/state/*",), ("tests/state", "tests/rules", "tests/runtime/test_loader.py")),
     "codec": Room(("controller/codec/*",), ("tests/codec", "tests/runtime")),
     "keys": Room(("controller/keys/*",), ("tests/runtime", "tests/codec")),
     "recipes": Room(
