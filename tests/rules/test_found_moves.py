@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from controller.machine import decide
 from controller.model import events as e
 from controller.model import records as r
 from controller.model.events import Decision
 from controller.model.reductions import Retirement
-from controller.model.values import Broker, BrokerRegistration, KafkaMove, Move, Partition
-from controller.rules.brokers import death_done
+from controller.model.values import Broker, BrokerRegistration, DeleteIntent, KafkaMove, Move, Partition
+from controller.rules.brokers import broker_gone, death_done
 from controller.rules.completion import kafka_move_due
+from controller.rules.deletion import partition_deletion_due
 from controller.rules.foreign_writes import kafka_move_found
+from controller.rules.isr import alter_isr
 from controller.rules.reassignment import foreign_target_found
 from controller.rules.reduction.keys import reduction_due
 from controller.rules.reduction.purge import purge_due
+from controller.rules.topics import create_partitions
 from tests.rules.world import World
 
 MOVE = Move((4, 5), (1, 2), 500)
@@ -102,3 +108,38 @@ def test_after_its_death_a_broker_that_returned_is_born_at_the_same_time() -> No
     world.state.load_dying({1: 77})
     decision = death_done(world.state, e.DeathDone(1000, 1, 77, returned))
     assert decision.expand == (e.BrokerCame(1000, returned),)
+
+
+def test_what_follows_an_event_has_its_time() -> None:
+    """Deadlines and listings are counted from there."""
+    world = kafkas()
+    added = create_partitions(world.state, e.CreatePartitions(1234, "t", 5, None))
+    died = broker_gone(world.state, e.BrokerGone(1234, 2, 1))
+    world.state.shutting_down[1] = 1
+    epoch = world.state.partition_epoch(world.partition("t"))
+    left = alter_isr(world.state, e.AlterIsr(1234, "t", 0, 1, 3, epoch, (1,), 1))
+    for decision in (added, died, left):
+        following: list[Any] = [event for group in decision.expand for event in getattr(group, "events", (group,))]
+        assert following
+        assert {event.now_ms for event in following} == {1234}
+
+
+def test_the_deletion_of_a_partition_that_cannot_be_read_ends_its_problem() -> None:
+    """The record has the problem, so that an undone batch brings it back."""
+    world = kafkas()
+    world.state.load_problem("t", 1, "no JSON")
+    world.state.start_deletion("t", 1)
+    decision = partition_deletion_due(world.state, e.PartitionDeletionDue(1000, "t", 1))
+    assert r.BadKey("t", 1, None, "no JSON") in decision.records
+
+
+def test_intents_of_members_are_checked_once_the_partition_can_be_read_again() -> None:
+    """Whether they are void was not known until then."""
+    world = kafkas()
+    world.state.load_problem("t", 1, "no JSON")
+    intents = [DeleteIntent(broker, "t", "id-of-t", 1, 3) for broker in (1, 3)]
+    for intent in intents:
+        world.state.intents.open(intent)
+    found = Partition("t", 1, (1, 2), (1, 2), 1, 3)
+    decision = decide(world.state, e.StateKeyRead(1000, "t", 1, found, None, r.KeyVersion(9, 9)))
+    assert [event for event in decision.expand if isinstance(event, e.IntentDue)] == [e.IntentDue(1000, intents[0])]
