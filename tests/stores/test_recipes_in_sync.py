@@ -28,6 +28,7 @@ from stores.recipes import (
     number_in_sequence,
     reap_own_leftover,
     resolve,
+    taken,
 )
 from stores.recipes.election import EPOCH_MAX, SEAT_BESIDE_KAFKA
 from stores.recipes.sequence import NUMBER_MAX, sequence_key
@@ -293,3 +294,34 @@ def test_a_sequence_begins_at_zero_and_goes_on_above_the_highest() -> None:
     assert next_in_sequence(store, "/s", "n_", WAIT_S) == 0
     put(store, sequence_key("/s", "n_", 0), b"")
     assert next_in_sequence(store, "/s", "n_", WAIT_S) == 1
+
+
+def test_a_leftover_that_somebody_else_takes_away_meanwhile_is_looked_for_in_sync() -> None:
+    class Raced(Exacting):
+        def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
+            other.close()  # its session ends, and its key with it
+            return super().commit(ops, timeout_s=timeout_s)
+
+    store = Raced()
+    other = Exacting(store)
+    other.commit([Put(KEY, b"mine", ABSENT, ephemeral=True)], timeout_s=WAIT_S)
+    assert reap_own_leftover(store, KEY, b"mine", WAIT_S)
+
+
+def test_the_key_of_numbers_begins_with_a_number() -> None:
+    """For whom reads it before the first one is taken."""
+    store = Exacting()
+    assert next_number(store, KEY, WAIT_S) == 1
+    assert store.commits[0] == [Put(KEY, b"0", ABSENT)]
+
+
+def test_what_is_taken_is_tried_again_for_conflicts_and_lost_replies_alone() -> None:
+    tries: list[int] = []
+
+    def take() -> int:
+        tries.append(1)
+        raise ValueError("not this")
+
+    with pytest.raises(ValueError, match="not this"):
+        taken(take)
+    assert len(tries) == 1
