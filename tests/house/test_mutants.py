@@ -40,7 +40,7 @@ def test_a_mutant_names_the_function_as_it_is_in_the_source(name: str, function:
 
 
 def test_a_report_shows_survivors_that_are_not_known_to_be_equivalent() -> None:
-    known = {("a.known", CHANGE): "nobody sees it"}
+    known: dict[tuple[str, tuple[str, ...]], str] = {("a.known", CHANGE): "nobody sees it"}
     mutants = [
         Mutant("a.x_known__mutmut_1", is_killed=False, change=CHANGE),
         Mutant("a.x_known__mutmut_2", is_killed=False, change=("- a", "+ b")),

@@ -10,11 +10,11 @@ from controller.model import records as r
 from controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
 from controller.model.reductions import Retirement
 from controller.model.throttles import NO_MARK, Kept, ThrottleMark
-from controller.model.values import Broker, BrokerRegistration, DeleteIntent, Partition
+from controller.model.values import Broker, BrokerRegistration, ConfigEntity, DeleteIntent, Partition
 from controller.state import apply, undo_to
 from controller.state.intents import Intents
 from controller.state.reductions import Reduction
-from controller.state.rows import Admitted, Deletion
+from controller.state.rows import ABSENT, Admitted, Deletion
 from tests.rules.world import World
 
 ENTRIES = {1: Retirement(900, immediate=False)}
@@ -274,3 +274,48 @@ def test_only_a_topic_of_this_term_is_new() -> None:
     assert [state.is_new(name) for name in ("t", "none")] == [False, False]
     state.topics["t"].is_new = True
     assert state.is_new("t")
+
+
+def test_marked_owners_are_told_by_kind_each_once() -> None:
+    throttles = World().state.throttles
+    assert throttles.told() == {}
+    throttles.marks["topics"] = ThrottleMark(1, ("t", "u"))
+    throttles.marks["old topics"] = ThrottleMark(1, ("u", "v"))
+    assert throttles.told() == {"topics": ["t", "u", "v"]}
+    assert [throttles.has_marked("topics", owner) for owner in ("t", "v", "w")] == [True, True, False]
+    throttles.marks["old brokers"] = ThrottleMark(1, ("1",))
+    assert throttles.told() == {"topics": ["t", "u", "v"], "brokers": ["1"]}
+
+
+def test_a_deletion_begins_at_the_version_of_its_key_and_is_undone() -> None:
+    state = world_of_two().state
+    apply(state, r.TopicDeletionStarted(state.topics["t"].topic, 7))
+    assert state.deletion_version("t") == 7
+    undo_to(state, 0)
+    assert state.deletions == {}
+
+
+def test_a_key_of_intents_that_is_empty_is_deleted_by_this_commit() -> None:
+    state = World().state
+    apply(state, r.IntentsKeyEmptied(7, 3))
+    assert list(state.batch.dirty_keys) == [("intents done", (7, 3))]
+
+
+def test_a_topic_that_is_not_there_has_no_versions() -> None:
+    state = world_of_two().state
+    state.config_stands("t", 5)
+    assert [state.config_version(name) for name in ("t", "none")] == [5, 0]
+    assert state.key_version("none", None) == state.key_version("t", 9) == state.key_version("none", 0) == ABSENT
+
+
+def test_numbers_of_a_batch_are_used_up_by_its_commit() -> None:
+    changes = World().state.changes
+    changes.seen(4)
+    one, two = ConfigEntity("topics", "t"), ConfigEntity("brokers", "1")
+    assert [changes.tell(entity) for entity in (one, two, one)] == [True, True, False]
+    assert (changes.number(one), changes.number(two)) == (5, 6)
+    changes.take_back(two)
+    changes.committed()
+    assert changes.next_number == 6
+    assert changes.tell(one)
+    assert changes.number(one) == 6
