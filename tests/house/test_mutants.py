@@ -60,8 +60,8 @@ def test_each_equivalent_mutant_has_a_reason_and_a_function_that_exists() -> Non
         assert {line[:2] for line in change} <= {"- ", "+ "}, function
         module, name = function.rsplit(".", 1)
         parts = module.split(".")
-        files = [CHECKOUT.joinpath(*parts[:count]).with_suffix(".py") for count in range(len(parts), 0, -1)]
-        files = [file for file in files if file.is_file()]
+        above = [CHECKOUT.joinpath(*parts[:count]) for count in range(len(parts), 0, -1)]
+        files = [file for one in above for file in (one.with_suffix(".py"), one / "__init__.py") if file.is_file()]
         assert files, function
         assert f"def {name}(" in files[0].read_text(encoding="utf-8"), function
 

@@ -319,3 +319,8 @@ def test_numbers_of_a_batch_are_used_up_by_its_commit() -> None:
     assert changes.next_number == 6
     assert changes.tell(one)
     assert changes.number(one) == 6
+
+
+def test_the_first_notification_has_the_number_0() -> None:
+    """As ZooKeeper's own sequence gives it."""
+    assert World().state.changes.next_number == 0
