@@ -210,7 +210,7 @@ class ClusterState(Stored):
         twin = self._names.get(metric)
         self.remove_topic(name)
         if twin == name:  # the store may have two topics whose names collide
-            other = next((t for t in self.topics if t.replace(".", "_") == metric and t != metric), None)
+            other = next((t for t in self.topics if t.replace(".", "_") == metric), None)
             if other is not None:
                 self._names[metric] = other
         return Deleted(row, partitions, disks, twin)

@@ -160,3 +160,15 @@ def test_a_replacement_keeps_the_rack_rule_where_one_can(racks: Racks, data: st.
     assert spread[chosen] == max(spread.values())
     rivals = [broker for broker in others if spread[broker] == spread[chosen]]
     assert chosen == min(rivals, key=lambda broker: (loads[broker], broker))
+
+
+def test_followers_shift_by_one_more_at_each_pass_through_the_list() -> None:
+    """Also from the second pass to the third."""
+    placed = assign_replicas(dict.fromkeys(range(4)), 12, 2, start=0, shift=0)
+    assert [replicas[1] for replicas in placed] == [1, 2, 3, 0, 2, 3, 0, 1, 3, 0, 1, 2]
+
+
+def test_a_broker_without_a_known_load_has_none() -> None:
+    racks = dict.fromkeys([1, 2, 3, 4, 5])
+    assert replace_broker((1, 2), 2, racks, {3: 1, 5: 2}) == (1, 4)
+    assert replace_broker((1, 2), 2, racks, {3: 1, 4: 1, 5: 2}) == (1, 3)

@@ -215,3 +215,12 @@ def test_records_before_one_that_cannot_be_applied_are_undone_and_counted_once()
             undo_to(state, 0)
             assert kept(state) == recounted(state) == before
             assert snapshot(state) == stood
+
+
+def test_rows_that_differ_in_their_preferred_leader_alone_are_counted_apart() -> None:
+    """All are led by 3, with as many replicas, all in sync."""
+    rows = Rows()
+    replicas = [(1, 3, 2), (2, 3, 1), (2, 1, 3), (3, 1, 2)]
+    rows.load("t", 0, PartitionColumns(replicas, replicas, [3] * 4, [5] * 4, {}))
+    tally = Tally.of(rows)
+    assert tally.as_dict() == {"offline": 0, "reassigning": {}, "under_replicated": {}, "imbalanced": {1: 1, 2: 2}}

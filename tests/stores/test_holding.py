@@ -90,7 +90,7 @@ def test_three_at_most_are_deposed_where_another_is_elected_each_time() -> None:
             return super().commit(ops, timeout_s=timeout_s)
 
     assert elect(store, b"leader", "n", 1) is not None
-    with pytest.raises(Contested):
+    with pytest.raises(Contested, match="elected 3 times"):
         _held(Lost(server))
     assert len(Lost.rivals) == 3
     found = store.get(LEADER_KEY, timeout_s=1)

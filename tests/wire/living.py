@@ -48,6 +48,7 @@ class Living:
         self.cluster.until_ready(DEADLINE_S)
         parts = (self.cluster.logs, self.cluster.groups, self._base)
         apis = with_records(*parts, creates_topics=self._creates, **self._groups)
+        self.apis = apis
         named: dict[str, Any] = {"cluster_id": "kedge-under-test", "apis": apis, "limits": self._limits}
         named["authorizer"] = self._authorizer
         self.gateway = self._stack.enter_context(Gateway(self.cluster.controller, **named))

@@ -10,11 +10,17 @@ from controller.wire.calls import Api
 from controller.wire.protocol import build
 
 TEXTS = ("", "orders", "bills", "ü" * 5, "x" * 200)
+BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint16": 17, "uint32": 33}
+"""Of a signed number with the same limit above."""
 
 
 def every_version(apis: dict[int, Api]) -> list[Any]:
     """(request class, version) of everything that is offered."""
     return [(api.messages.request, version) for api in apis.values() for version in api.messages.versions]
+
+
+class AtLimits(Random):
+    """Chooses numbers at the limits of their types."""
 
 
 def frame(kind: Any, version: int, random: Random, least: int = 0, topic_id: uuid.UUID | None = None) -> bytes:
@@ -44,7 +50,17 @@ def _value(field: Any, version: int, random: Random, least: int) -> Any:
         return [_simple(field.array_of.type_str, random) for _ in range(random.randrange(least, 4))]
     if field.is_struct():
         return _fields(field.data_class, version, random, least)
+    if isinstance(random, AtLimits) and field.type_str in BITS:
+        return _limit(field, random)
     return _simple(field.type_str, random)
+
+
+def _limit(field: Any, random: Random) -> int:
+    """Of times only those that are soon over: the server would wait, as it was asked to."""
+    high = 1 << (BITS[field.type_str] - 1)
+    low = 0 if field.type_str.startswith("u") else -high
+    most = 1 if field.name.endswith("_ms") else high - 1
+    return random.choice([low, max(low, -1), 0, 1, most, most - 1])
 
 
 def _simple(kind: str, random: Random) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any, Self
@@ -66,8 +67,9 @@ class Served:
 class RawClient:
     """A client that sends what it is given, byte for byte."""
 
-    def __init__(self, address: Any) -> None:
-        self._socket = socket.create_connection((address.host, address.port), timeout=DEADLINE_S)
+    def __init__(self, address: Any, tls: ssl.SSLContext | None = None) -> None:
+        plain = socket.create_connection((address.host, address.port), timeout=DEADLINE_S)
+        self._socket = plain if tls is None else tls.wrap_socket(plain, server_hostname=address.host)
 
     def __enter__(self) -> Self:
         return self

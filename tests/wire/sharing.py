@@ -89,9 +89,14 @@ class Shared:
 def as_gateway(address: Any) -> Iterator[RawClient]:
     """A client there that logged in with the secret of gateways."""
     with RawClient(address) as client:
-        steps, answer = logging_in(Credentials(GATEWAY, SECRET, "SCRAM-SHA-256")), None
-        with suppress(StopIteration):
-            while True:
-                api, fields = steps.send(answer)
-                answer = client.ask(api.request, api.response, api.versions[-1], **fields)
+        log_in(client)
         yield client
+
+
+def log_in(client: RawClient) -> None:
+    """As a gateway, with its secret."""
+    steps, answer = logging_in(Credentials(GATEWAY, SECRET, "SCRAM-SHA-256")), None
+    with suppress(StopIteration):
+        while True:
+            api, fields = steps.send(answer)
+            answer = client.ask(api.request, api.response, api.versions[-1], **fields)

@@ -10,6 +10,7 @@ from controller.wire import Limits
 from kedge import NewTopic
 from tests.kit.waiting import until
 from tests.wire.fuzz import Fuzz, check, memory_mib
+from tests.wire.fuzzed import plain
 from tests.wire.served import RACKS, RawClient, Served
 
 
@@ -18,7 +19,7 @@ def test_ten_thousand_broken_frames_are_harmless_and_each_is_counted() -> None:
     with Served() as served:
         # A name that no frame has: some frames are well-formed, and delete what they name.
         served.controller.admin.create_topics({"kept": NewTopic(3, 3)}).all().result(30)
-        fuzz, before = Fuzz(served.address, seed=20), memory_mib()
+        fuzz, before = Fuzz(plain(served), seed=20), memory_mib()
         thread = threading.Thread(target=fuzz.run, args=(10_000,))
         thread.start()
         with RawClient(served.address) as other:
@@ -27,7 +28,7 @@ def test_ten_thousand_broken_frames_are_harmless_and_each_is_counted() -> None:
                 assert {broker.node_id for broker in answer.brokers} == set(RACKS)
                 assert "kept" in {topic.name for topic in answer.topics}
                 thread.join(0.1)
-        check(served, fuzz, served.gateway)
+        check(served.controller, fuzz, served.gateway)
         assert sum(fuzz.sent.values()) == 10_000
         assert fuzz.hung_up > 3_000
         assert memory_mib() - before < 250  # well-formed ones create topics, of some 50,000 partitions at most
@@ -35,7 +36,7 @@ def test_ten_thousand_broken_frames_are_harmless_and_each_is_counted() -> None:
 
 def test_the_same_seed_sends_the_same_frames() -> None:
     with Served() as served:
-        runs = [Fuzz(served.address, seed) for seed in (3, 3, 4)]
+        runs = [Fuzz(plain(served), seed) for seed in (3, 3, 4)]
         for fuzz in runs:
             fuzz.run(200)
         one, same, other = ((fuzz.sent, fuzz.hung_up) for fuzz in runs)

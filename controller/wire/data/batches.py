@@ -10,6 +10,7 @@ are passed on as they came, and their readers verify it.
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final
@@ -20,10 +21,15 @@ from controller.model.logs import Batch, LogError, StoredBatch
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _PLACE: Final = struct.Struct(">qii")
+_LENGTH, _ATTRIBUTES = 1, 5  # the place of these fields in the header
 _BEFORE_LENGTH: Final = 12  # bytes that the length field does not count
 _MAGIC: Final = 2
 _TRANSACTIONAL: Final = 0x10
 _CONTROL: Final = 0x20
+_CODECS, _PLAIN, _GZIP = 0x07, 0, 1
+_GZIP_BITS: Final = 16 + zlib.MAX_WBITS
+_UNPACKED_BYTES_MAX: Final = 16 * 1024 * 1024  # 16 times what a batch may have by default
+_RECORDS_MAX: Final = 200_000  # of one batch; a producer's has some thousands
 
 
 def read_batch(payload: bytes | None) -> Batch | LogError:
@@ -51,17 +57,41 @@ def written(stored: StoredBatch) -> bytes:
 
 
 def records_of(stored: StoredBatch) -> Iterator[Any]:
-    """The records of the batch. Raises whatever the codec raises for arbitrary bytes, or without the library for its
-    compression."""
-    for batch in iter(MemoryRecords(written(stored)).next_batch, None):
+    """The records of the batch. Raises ValueError for one that is not read (see `_readable`), and whatever the codec
+    raises for arbitrary bytes."""
+    payload = _readable(stored)
+    if payload is None:
+        raise ValueError("compressed other than by gzip, or too large to be read")
+    for batch in iter(MemoryRecords(payload).next_batch, None):
         yield from batch
 
 
 def first_since(stored: StoredBatch, timestamp_ms: int) -> tuple[int, int]:
-    """Offset and timestamp of the first record of that time or later. For a batch that cannot be read here, because the
-    library for its compression is not installed: its first offset, and its highest time."""
+    """Offset and timestamp of the first record of that time or later. For a batch that is not read here (see
+    `records_of`): its first offset, and its highest time. May take a second, so not for an event loop."""
     with suppress(Exception):
         for record in records_of(stored):
             if record.timestamp >= timestamp_ms:
                 return record.offset, record.timestamp
     return stored.base_offset, stored.batch.max_timestamp_ms
+
+
+def _readable(stored: StoredBatch) -> bytes | None:
+    """The batch with its records as they were before compression. None if they were compressed other than by gzip, or
+    if they are more than may be read: a megabyte of gzip can hold a gigabyte of records."""
+    payload = written(stored)
+    fields = list(_HEADER.unpack_from(payload))
+    codec = fields[_ATTRIBUTES] & _CODECS
+    if codec not in {_PLAIN, _GZIP} or stored.batch.records > _RECORDS_MAX:
+        return None
+    if codec == _PLAIN:
+        return payload
+    try:
+        records = zlib.decompressobj(_GZIP_BITS).decompress(payload[_HEADER.size :], _UNPACKED_BYTES_MAX)
+    except zlib.error:
+        return None
+    if len(records) == _UNPACKED_BYTES_MAX:
+        return None
+    fields[_LENGTH] = _HEADER.size - _BEFORE_LENGTH + len(records)
+    fields[_ATTRIBUTES] -= codec
+    return _HEADER.pack(*fields) + records

@@ -38,7 +38,7 @@ class BatchRecords:
     """A `BatchCodec`, by kafka-python's codec."""
 
     def keys(self, stored: StoredBatch) -> list[RecordKey] | None:
-        """Every record. None for arbitrary bytes, and for a compression whose library is not installed."""
+        """Every record. None for arbitrary bytes, and for a batch that is not read: see `records_of`."""
         try:
             return [RecordKey(record.offset, record.key, record.value is None) for record in records_of(stored)]
         except Exception:  # noqa: BLE001 - whatever the codec raises

@@ -83,7 +83,7 @@ async def _offset(logs: Logs, call: Call, tp: TopicPartition, part: Any, *, is_d
     elif is_debugging and part.timestamp == LATEST:
         offset, timestamp = bounds.end_offset, -1
     else:
-        offset, timestamp = _answer(bounds, part.timestamp)
+        offset, timestamp = await _answer(bounds, part.timestamp)
     return {
         "partition_index": tp.partition,
         "error_code": _code(bounds.error, call.version),
@@ -93,7 +93,7 @@ async def _offset(logs: Logs, call: Call, tp: TopicPartition, part: Any, *, is_d
     }
 
 
-def _answer(bounds: LogBounds, asked: int) -> tuple[int, int]:
+async def _answer(bounds: LogBounds, asked: int) -> tuple[int, int]:
     """Offset and timestamp."""
     if asked == LATEST:
         return bounds.high_watermark, -1
@@ -102,7 +102,9 @@ def _answer(bounds: LogBounds, asked: int) -> tuple[int, int]:
     if not bounds.batches:  # no such record, and no storage is tiered
         return _NOTHING
     stored = bounds.batches[0]
-    return first_since(stored, stored.batch.max_timestamp_ms if asked == NEWEST_TIMESTAMP else asked)
+    since_ms = stored.batch.max_timestamp_ms if asked == NEWEST_TIMESTAMP else asked
+    # Reading its records may take long, and other clients must not wait for that.
+    return await asyncio.to_thread(first_since, stored, since_ms)
 
 
 def _code(error: LogError, version: int) -> int:

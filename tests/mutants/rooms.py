@@ -1,0 +1,55 @@
+"""The rooms whose code is mutated, and the tests that must notice it.
+
+The tests of a room are the fast ones that are about it, not all that happen to run through it: a mutant that only a run
+of the whole cluster finds is found late, and nobody sees where. They are also few enough to be collected in a second,
+since that is done for each mutant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+
+@attrs.frozen
+class Room:
+    """`code`: patterns of files, `tests`: folders and files; both from the top of the checkout."""
+
+    code: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+ROOMS: Final[Mapping[str, Room]] = {
+    "rules": Room(("controller/rules/*",), ("tests/rules",)),
+    "state": Room(("controller/state/*",), ("tests/state", "tests/rules", "tests/runtime/test_loader.py")),
+    "codec": Room(("controller/codec/*",), ("tests/codec", "tests/runtime")),
+    "keys": Room(("controller/keys/*",), ("tests/runtime", "tests/codec")),
+    "recipes": Room(
+        ("stores/recipes/*",),
+        (
+            "tests/stores/test_election.py",
+            "tests/stores/test_fence.py",
+            "tests/stores/test_holding.py",
+            "tests/stores/test_recipes.py",
+            "tests/stores/test_recipes_in_sync.py",
+            "tests/stores/test_token.py",
+            "tests/runtime/test_committer.py",
+            "tests/runtime/test_beside_kafka.py",
+            "tests/runtime/test_broker_ids.py",
+            "tests/runtime/test_election_keys.py",
+            "tests/runtime/test_foreign_targets.py",
+        ),
+    ),
+    "committer": Room(
+        ("controller/runtime/committer.py",),
+        (
+            "tests/runtime/test_batches.py",
+            "tests/runtime/test_committer.py",
+            "tests/runtime/test_committer_errors.py",
+            "tests/runtime/test_commits_after_a_conflict.py",
+            "tests/runtime/test_conflicts.py",
+        ),
+    ),
+}

@@ -1,0 +1,85 @@
+"""A commit whose transaction is refused for what the tree turned into meanwhile is planned anew, and goes through.
+
+ZooKeeper's answers are given by the test, one for each transaction.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, Final
+
+import pytest
+
+from stores import ABSENT, Commit, Conflict, OutcomeUnknown, Put, Version
+from stores.base import Op
+from stores.zookeeper.commit import Attempt
+from stores.zookeeper.transaction import Multi, Refused
+from stores.zookeeper.wire import Node
+
+NO_NODE, EXISTS = Refused(-101), Refused(-110)
+NOT_TRIED: Final = Refused(-2)
+ROOT: Final = "/chroot"
+
+
+class Server:
+    """A connection to it, and its reads of many nodes. `answers`: to the transactions; `missing`: paths without a
+    node, to the reads."""
+
+    def __init__(self, missing: Sequence[str], answers: Sequence[list[Any]]) -> None:
+        self.address = SimpleNamespace(chroot=ROOT)
+        self.acl = b""
+        self.session = SimpleNamespace(session_id=1)
+        self.ephemerals: set[str] = set()
+        self.reads: list[list[str]] = []
+        self._missing, self._answers = missing, list(answers)
+
+    def demand_contact(self, *, write: bool) -> Any:
+        assert write
+        return self.session
+
+    def send(self, multi: Multi) -> list[Any]:
+        multi.serialize()
+        return self._answers.pop(0)
+
+    def wait(self, answer: list[Any], deadline_s: float) -> list[Any]:
+        assert deadline_s > time.monotonic()
+        return answer
+
+    def nodes(self, paths: list[str], _: float) -> list[Node | None]:
+        self.reads.append(paths)
+        there = Node(b"", 0, cversion=0, created=1, owner=0, child_count=0)
+        return [None if path in self._missing else there for path in paths]
+
+    def commit(self, *ops: Op) -> Commit:
+        """All answers are used up by it."""
+        link: Any = self
+        done = Attempt(link, link, ops, time.monotonic() + 60).run()
+        assert self._answers == []
+        return done
+
+
+def test_a_parent_that_somebody_else_created_between_two_transactions_fails_no_commit() -> None:
+    """The second one creates it, since it was seen to be absent, and is refused; the third one does without."""
+    server = Server([f"{ROOT}/p"], [[NO_NODE], [EXISTS, NOT_TRIED], [0]])
+    assert server.commit(Put("/p/q", b"ours", ABSENT)) == Commit((Version(1),))
+    assert server.reads == [[ROOT, f"{ROOT}/p"]]
+
+
+def test_a_parent_that_is_gone_again_is_looked_up_again() -> None:
+    server = Server([f"{ROOT}/p"], [[NO_NODE], [EXISTS, NOT_TRIED], [NO_NODE], [0, 0]])
+    assert server.commit(Put("/p/q", b"ours", ABSENT)) == Commit((Version(1),))
+
+
+def test_a_key_that_somebody_else_created_is_a_conflict() -> None:
+    """Not a parent that may be taken for granted."""
+    with pytest.raises(Conflict) as caught:
+        Server([], [[EXISTS]]).commit(Put("/p", b"ours", ABSENT))
+    assert (caught.value.index, caught.value.key) == (0, "/p")
+
+
+def test_an_answer_to_another_transaction_is_not_believed() -> None:
+    """As many results as operations were sent."""
+    with pytest.raises(OutcomeUnknown):
+        Server([], [[0, 0]]).commit(Put("/p", b"ours", ABSENT))
