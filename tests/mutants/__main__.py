@@ -7,7 +7,7 @@ Rules
 * Work goes on in `build/mutants/ROOM`, which links to the checkout; a run that was interrupted goes on where it ended.
 * A mutant without any test is a survivor. One that never ends, or crashes the interpreter, is killed.
 * A survivor that changes nothing that anybody can observe is a row of `equivalent.toml`, with the reason.
-* Assertions are not mutated: they state what holds anyway, and their words are seen by nobody.
+* Assertions are not mutated: they state what holds anyway, and no user sees their words.
 * hypothesis draws few examples and the same ones each time, so that a run can be repeated.
 """
 
@@ -68,7 +68,7 @@ class Bench:
     def run(self, names: Sequence[str]) -> int:
         """Try these mutants, or make all and try none if there are no names. Returns mutmut's exit code."""
         environment = {**os.environ, "KEDGE_TEST_EXAMPLES": "few", "KEDGE_NO_SERVERS": "1"}
-        # mutmut has no command that only makes mutants; with a name that nobody has, it stops after that.
+        # mutmut has no command that only makes mutants; with a name that does not exist, it stops after that.
         command = ["run", "--max-children", "1", *(names or ["none"])]
         return subprocess.run(_mutmut(command), cwd=self.folder, env=environment, check=False).returncode
 
@@ -118,7 +118,7 @@ def chosen(names: Iterable[str], sample: int | None, seed: int) -> list[str]:
 
 
 def equivalents(file: Path = EQUIVALENT) -> dict[tuple[str, tuple[str, ...]], str]:
-    """Function and change of each mutant that nobody can tell from the product, and why."""
+    """Function and change of each mutant that behaves as the product does, and why."""
     rows = tomllib.loads(file.read_text(encoding="utf-8"))["mutant"]
     return {(row["function"], tuple(row["change"])): row["why"] for row in rows}
 

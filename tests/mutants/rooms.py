@@ -1,7 +1,7 @@
 """The rooms whose code is mutated, and the tests that must notice it.
 
 The tests of a room are the fast ones that are about it, not all that happen to run through it: a mutant that only a run
-of the whole cluster finds is found late, and nobody sees where. They are also few enough to be collected in a second,
+of the whole cluster finds is found late, and without its place. They are also few enough to be collected in a second,
 since that is done for each mutant.
 """
 

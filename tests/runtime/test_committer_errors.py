@@ -1,4 +1,4 @@
-"""What a commit waits for, what it is told when it ends, and the errors that no repetition mends."""
+"""What a commit waits for, what it hears when it ends, and the errors that no repetition mends."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_an_error_of_the_look_up_does_not_end_the_term() -> None:
 
 @pytest.mark.parametrize("error", [SessionExpired("it ended"), Closed("closed"), Corrupt("no token")])
 def test_an_error_of_the_look_up_that_leaves_no_way_to_find_the_outcome_ends_the_term(error: StoreError) -> None:
-    """A token that is neither the one before nor this commit's own was written by nobody who leads."""
+    """A token that is neither the one before nor this commit's own was written by no controller that leads."""
     bench, _ = begun(OutcomeUnknown("lost"), reads=[error])
     assert bench.committer.try_once().end is End.IN_FLIGHT
     assert bench.committer.try_once() == Result(End.DEPOSED, why=str(error))
@@ -166,7 +166,7 @@ def test_a_commit_that_ends_for_lack_of_time_says_what_it_waited_for() -> None:
     assert bench.committer.try_once() == Result(End.DEPOSED, why=why)
 
 
-def test_the_time_of_each_commit_begins_anew() -> None:
+def test_the_time_of_each_commit_begins_again() -> None:
     bench, store = begun()
     assert bench.end() is End.APPLIED
     bench.clock.advance(60_000)

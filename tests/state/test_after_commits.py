@@ -183,7 +183,7 @@ def test_numbers_of_notifications_are_above_those_that_were_seen() -> None:
 
 
 def test_a_key_of_intents_that_is_gone_is_forgotten() -> None:
-    """Twice changes nothing: somebody else may have removed it."""
+    """Twice changes nothing: another program may have removed it."""
     state = World().state
     state.intents.load(7, 1, 11, [])
     for _ in range(2):
@@ -276,7 +276,7 @@ def test_only_a_topic_of_this_term_is_new() -> None:
     assert state.is_new("t")
 
 
-def test_marked_owners_are_told_by_kind_each_once() -> None:
+def test_marked_owners_are_named_by_kind_each_once() -> None:
     throttles = World().state.throttles
     assert throttles.told() == {}
     throttles.marks["topics"] = ThrottleMark(1, ("t", "u"))

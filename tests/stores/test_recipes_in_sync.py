@@ -125,7 +125,7 @@ def test_the_seat_beside_kafka_is_held_and_shown() -> None:
     assert (shown.value, shown.owner) == (b"ours", None)
 
 
-def test_nobody_is_elected_while_a_kafka_broker_leads() -> None:
+def test_no_controller_is_elected_while_a_kafka_broker_leads() -> None:
     store = Exacting()
     Exacting(store).commit([Put(LEADER_KEY, b"kafka", ABSENT, ephemeral=True)], timeout_s=WAIT_S)
     assert elect(store, b"ours", "n", WAIT_S, SEAT_BESIDE_KAFKA) is None
@@ -180,7 +180,7 @@ def test_who_holds_is_above_the_epoch_of_the_token() -> None:
     assert hold(store, b"kept", Check("/none", ABSENT), lambda _: (), WAIT_S) == 8
 
 
-def test_a_key_that_somebody_else_holds_is_named() -> None:
+def test_a_key_that_another_session_holds_is_named() -> None:
     store = Exacting()
     put(store, LEADER_KEY, b"theirs")
     with pytest.raises(Invalid) as caught:
@@ -296,7 +296,7 @@ def test_a_sequence_begins_at_zero_and_goes_on_above_the_highest() -> None:
     assert next_in_sequence(store, "/s", "n_", WAIT_S) == 1
 
 
-def test_a_leftover_that_somebody_else_takes_away_meanwhile_is_looked_for_in_sync() -> None:
+def test_a_leftover_that_another_program_removes_meanwhile_is_looked_for_in_sync() -> None:
     class Raced(Exacting):
         def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
             other.close()  # its session ends, and its key with it
@@ -309,7 +309,7 @@ def test_a_leftover_that_somebody_else_takes_away_meanwhile_is_looked_for_in_syn
 
 
 def test_the_key_of_numbers_begins_with_a_number() -> None:
-    """For whom reads it before the first one is taken."""
+    """For a reader before the first one is taken."""
     store = Exacting()
     assert next_number(store, KEY, WAIT_S) == 1
     assert store.commits[0] == [Put(KEY, b"0", ABSENT)]

@@ -46,7 +46,7 @@ class Target:
 
 
 class _Obedient:
-    """Brokers that do what they are told, whatever it is."""
+    """Brokers that obey every order."""
 
     def obeyed(self, request: Any) -> HostResponse:  # noqa: ARG002 - as brokers have it
         return HostResponse()

@@ -21,8 +21,8 @@ CALL_S = 10.0
 
 
 class Member:
-    """Plain reads are answered at revision 10, whatever it has to agree on with the others at 11. `refuses`: somebody
-    else has written the key before each commit."""
+    """Plain reads are answered at revision 10, whatever it has to agree on with the others at 11. `refuses`: another
+    client has written the key before each commit."""
 
     def __init__(self) -> None:
         self.refuses = False

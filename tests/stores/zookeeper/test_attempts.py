@@ -1,4 +1,4 @@
-"""A commit whose transaction is refused for what the tree turned into meanwhile is planned anew, and goes through.
+"""A commit whose transaction is refused for what the tree turned into meanwhile is planned again, and applied.
 
 ZooKeeper's answers are given by the test, one for each transaction.
 """
@@ -60,7 +60,7 @@ class Server:
         return done
 
 
-def test_a_parent_that_somebody_else_created_between_two_transactions_fails_no_commit() -> None:
+def test_a_parent_that_another_client_created_between_two_transactions_fails_no_commit() -> None:
     """The second one creates it, since it was seen to be absent, and is refused; the third one does without."""
     server = Server([f"{ROOT}/p"], [[NO_NODE], [EXISTS, NOT_TRIED], [0]])
     assert server.commit(Put("/p/q", b"ours", ABSENT)) == Commit((Version(1),))
@@ -72,7 +72,7 @@ def test_a_parent_that_is_gone_again_is_looked_up_again() -> None:
     assert server.commit(Put("/p/q", b"ours", ABSENT)) == Commit((Version(1),))
 
 
-def test_a_key_that_somebody_else_created_is_a_conflict() -> None:
+def test_a_key_that_another_client_created_is_a_conflict() -> None:
     """Not a parent that may be taken for granted."""
     with pytest.raises(Conflict) as caught:
         Server([], [[EXISTS]]).commit(Put("/p", b"ours", ABSENT))

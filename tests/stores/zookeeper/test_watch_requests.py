@@ -1,4 +1,4 @@
-"""What a watch asks ZooKeeper for, and which answers it believes, step by step. Nobody answers but the test."""
+"""What a watch asks ZooKeeper for, and which answers it believes, step by step. Only the test answers."""
 
 from __future__ import annotations
 
