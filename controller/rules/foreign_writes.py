@@ -237,10 +237,18 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
     if known == event.at or (event.found is None and event.problem is None and not partition.has_state):
         return Decision(tuple(records))
     if event.found is None:
-        detail = event.problem or "deleted by another program"
-        records.append(ForeignChange(event.topic, event.partition, f"{detail}; written again"))
-        return Decision(tuple(records))
+        return _write_again(partition, event.problem or "deleted by another program", records)
     return _take_over(view, partition, event.found, records)
+
+
+def _write_again(partition: Partition, problem: str, records: list[Record]) -> Decision:
+    """The key says nothing any more. Before, its leader may have reduced the ISR in it without a request, as leaders of
+    old versions do, and acknowledged records since: only the leader surely has them all."""
+    records.append(ForeignChange(partition.topic, partition.partition, f"{problem}; written again"))
+    if partition.leader in partition.isr and len(partition.isr) > 1:
+        alone = partition.but(isr=(partition.leader,))
+        records.append(StateFound(partition, alone, "isr is the leader alone, until others join again"))
+    return Decision(tuple(records))
 
 
 def _forbidden_state(view: ClusterView, partition: Partition, event: StateKeyRead) -> Decision:

@@ -236,7 +236,8 @@ def test_stand_by_and_a_late_request_get_errors() -> None:
 
 
 def test_topic_removed_by_hand_is_written_again_with_its_state_keys() -> None:
-    """Removing keys is not how a topic is deleted: brokers hold its logs, and lead it."""
+    """Removing keys is not how a topic is deleted: brokers hold its logs, and lead it. What the state key said last is
+    not known, so the ISR is the leader alone: an old leader may have reduced it in the key itself."""
     cluster = cluster_of_three()
     before = cluster.keys("/brokers/topics")
     state = cluster.state()
@@ -244,7 +245,7 @@ def test_topic_removed_by_hand_is_written_again_with_its_state_keys() -> None:
         cluster.delete(key)
     cluster.wait(1000)
     assert set(cluster.keys("/brokers/topics")) == set(before)
-    assert cluster.state() == state
+    assert cluster.state() == {**state, "isr": [state["leader"]]}
 
 
 def test_what_a_former_topic_left_is_no_state_of_a_new_one() -> None:
