@@ -97,8 +97,22 @@ class Batching:
             measures.committing()
             self.batch_size.decided()
             self.go_on()
-        else:
+        elif self._may_answer():
             self._publish()
+
+    def _may_answer(self) -> bool:
+        """Whether a batch without records is answered: no commit shows that this controller still leads, and one that
+        stood still may call done what another one has undone since. Only answers that are no errors wait for this."""
+        if not any(job.reply is not None and _is_result(decision.reply) for job, decision in self._decided):
+            return True
+        try:
+            if self._committer.still_leads(self.services.read_timeout_s):
+                return True
+        except StoreError:
+            for job in self._undo():
+                self.work.delay(job, self.services.elapsed_ms())
+            return False
+        raise Deposed("another controller was elected before an answer")
 
     def _decide(self) -> None:  # noqa: C901, PLR0912 - one loop, for speed
         """Decide until the batch is full or nothing is ready. Checks are inlined, since a call per job is slow.
@@ -349,3 +363,7 @@ class Batching:
             return
         self.batch_size.too_many(len(jobs))
         self.work.put_back(jobs)
+
+
+def _is_result(reply: object) -> bool:
+    return reply is not None and reply is not LATER and not isinstance(reply, ApiError)

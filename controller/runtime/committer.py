@@ -26,7 +26,7 @@ from stores.base import (
     TooLarge,
     Version,
 )
-from stores.recipes import FENCE_OPS, Attempt, Fence, Outcome, is_fence_conflict, resolve
+from stores.recipes import EPOCH_KEY, FENCE_OPS, Attempt, Fence, Outcome, is_fence_conflict, resolve
 
 
 class End(enum.Enum):
@@ -86,6 +86,11 @@ class Committer:
     def next_seq(self) -> int:
         """The number of the next commit, or of the one in flight."""
         return self._fence.next_seq
+
+    def still_leads(self, timeout_s: float) -> bool:
+        """Whether the store still has the epoch of this term, by a linearizable read. Raises the store's errors."""
+        epoch = self._store.get(EPOCH_KEY, sync=True, timeout_s=timeout_s)
+        return epoch is not None and epoch.version == self._fence.term.epoch_version
 
     def begin(self, ops: Sequence[Op]) -> None:
         """Make `ops` the next commit; `try_once` sends it."""

@@ -219,3 +219,18 @@ def test_a_session_that_is_lost_while_a_term_is_loaded_begins_none() -> None:
     controller.poll_once()
     assert not controller.is_active
     assert "lost during the load" in controller.describe().findings["election"]
+
+
+def test_a_request_that_changes_nothing_is_answered_once_the_store_says_who_leads() -> None:
+    """It is not answered from memory, and writes nothing."""
+    cluster = three()
+    store, before = store_of(cluster.controllers[0]), cluster.keys()
+    store.play([Rule(CutOff(), "get", key="/controller_epoch")])
+    future = cluster.move([1, 2, 3])
+    cluster.run()
+    assert not future.done()
+    store.play([])
+    store.reconnect()
+    cluster.wait(1_000)
+    assert cluster.done(future) is not None
+    assert cluster.keys() == before

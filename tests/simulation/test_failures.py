@@ -114,6 +114,21 @@ def test_a_zombie_commits_nothing_and_brokers_drop_what_it_sends() -> None:
     settle(rig)
 
 
+def test_a_zombie_does_not_call_done_what_its_successor_has_changed() -> None:
+    """The request changes nothing of what the zombie knows, so no commit of its own would show that it is deposed."""
+    rig = orders()
+    zombie = leading(rig)
+    rig.mishaps.pause_controller(zombie.node_id)
+    rig.until(lambda: rig.active is not None, what="the other is active")
+    rig.reassign({ORDERS: AFTER})
+    rig.wait.until_replicas({ORDERS: AFTER})
+    rig.mishaps.resume_controller(zombie.node_id, deaf_ms=300)
+    future = asked(zombie, BEFORE)
+    with pytest.raises(NotController):
+        rig.result(future)
+    settle(rig)
+
+
 def test_callbacks_of_a_deposed_controller_are_dropped() -> None:
     rig = orders()
     zombie = leading(rig)
