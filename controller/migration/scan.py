@@ -1,7 +1,7 @@
 """Which keys of a store are copied, and how two scans differ.
 
 * Not copied: ephemeral keys (their sessions belong to the old store); the keys of leadership, of the format and of the
-  move itself (each side has its own); the last admissions (the new store numbers its registrations anew); notifications
+  move itself (each side has its own); the last admissions (the new store begins at 1); notifications
   of config changes (brokers read the configs when they come to the new store, which numbers changes itself); and empty
   parents, which only a store that needs parents has.
 * `/brokers/seqid` counts by its generation, which starts again in the new store: the number is copied as text.

@@ -1,4 +1,4 @@
-"""Futures that the thread of the brokers completes. Whoever asked may have cancelled one; that is no error."""
+"""Futures that the thread of the brokers completes. The caller may have cancelled one; that is no error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def work_for(future: Future[Any], work: Callable[[], object]) -> Callable[[], No
     def run() -> None:
         try:
             work()
-        except Exception as error:  # noqa: BLE001 - it goes to whoever asked
+        except Exception as error:  # noqa: BLE001 - it goes to the caller
             with suppress(InvalidStateError):
                 future.set_exception(error)
 

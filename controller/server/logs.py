@@ -229,7 +229,7 @@ class LiveLogs:
         return {b: broker.replicas[place] for b, broker in self.brokers.items() if place in broker.replicas}
 
     def led_by(self, broker: Broker, tp: TopicPartition) -> Replica | None:
-        """The replica of `tp` on this broker, if that leads it as far as it was told."""
+        """The replica of `tp` on this broker, if that leads it as far as it knows."""
         found = _leading(self._held(broker, tp))
         return found if isinstance(found, Replica) else None
 

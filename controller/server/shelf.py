@@ -200,7 +200,7 @@ class Shelf:
 
 
 def _sent_as(batch: Batch) -> tuple[int, int, int]:
-    """What a producer repeats when it sends a batch again. With a new producer epoch sequences begin anew."""
+    """What a producer repeats when it sends a batch again. With a new producer epoch sequences begin at 0."""
     return batch.producer_epoch, batch.base_sequence, batch.records
 
 

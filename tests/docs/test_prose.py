@@ -10,8 +10,6 @@ import pytest
 from tests.docs import prose
 
 ROOMS = ("benchmarks", "controller", "examples", "kedge", "pipeline", "scripts", "servers", "stores", "tests")
-NOT_YET = ("controller/migration/", "controller/rig/host_suite/", "controller/server/", "tests/groups/", "tests/kafka_")
-"""Where such words are left."""
 LEDGER = tomllib.loads(prose.LEDGER.read_text(encoding="utf-8"))
 
 
@@ -35,7 +33,7 @@ def test_no_remark_has_an_odd_word(room: str) -> None:
         for line, text in prose.remarks(file)
         for match in prose.STUMBLED.finditer(text)
     ]
-    assert [each for each in found if not each.startswith(NOT_YET)] == []
+    assert found == []
 
 
 def test_remarks_are_names_of_tests_docstrings_and_comments(tmp_path: Path) -> None:

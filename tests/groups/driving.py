@@ -107,7 +107,7 @@ class Driven:
         self.now_ms = end_ms
 
     def forget(self, before_ms: Mapping[TopicPartition, int]) -> None:
-        """Topics were made anew at these times."""
+        """Topics were created again at these times."""
         self._took(self.coordinator.forget(before_ms, self.now_ms))
 
     def reloaded(self) -> Driven:

@@ -43,7 +43,7 @@ _LATER: Final = {GroupError.COORDINATOR_LOAD_IN_PROGRESS, GroupError.REQUEST_TIM
 
 
 class Seed:
-    """A rig of three brokers with coordinators, and what members were told."""
+    """A rig of three brokers with coordinators, and what members heard."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(f"groups/{seed}")
@@ -71,7 +71,7 @@ class Seed:
         self.members = [Client(self, number) for number in range(3)]
 
     def step(self) -> None:
-        """A tick: everybody does what is due."""
+        """A tick: all do what is due."""
         self.rig.step()
         self._drain()
         self.logs.step()

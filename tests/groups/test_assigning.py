@@ -13,7 +13,7 @@ def assigned(assignment: bytes) -> Synced:
 
 
 def two() -> tuple[Driven, int]:
-    """Members a-id1 (leader) and b-id2 have joined, and nobody has an assignment yet."""
+    """Members a-id1 (leader) and b-id2 have joined, and neither has an assignment yet."""
     driven = Driven(initial_rebalance_delay_ms=10)
     driven.join("a")
     driven.join("b")
@@ -145,7 +145,7 @@ def test_group_is_empty_when_the_last_one_left() -> None:
     assert driven.beat(ids["a"], 2) is GroupError.UNKNOWN_MEMBER_ID
 
 
-def test_nobody_is_a_member_of_a_group_that_is_not_there() -> None:
+def test_a_group_that_does_not_exist_has_no_members() -> None:
     driven = Driven()
     assert driven.ask(Heartbeat("g", 1, "a")).error is GroupError.UNKNOWN_MEMBER_ID
     assert driven.sync("a", "a", 1) == Synced(GroupError.UNKNOWN_MEMBER_ID)

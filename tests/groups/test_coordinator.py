@@ -51,7 +51,7 @@ def test_nothing_is_answered_before_the_log_is_loaded() -> None:
     }
 
 
-def test_coordinator_that_is_over_sends_everybody_elsewhere() -> None:
+def test_coordinator_that_is_over_sends_all_members_elsewhere() -> None:
     driven = Driven()
     driven.coordinator.unload(0)
     heard = answers(driven.coordinator)
@@ -64,7 +64,7 @@ def test_group_needs_a_name_to_have_members() -> None:
     assert invalid == {"join", "sync", "heartbeat", "leave", "delete offsets"}
 
 
-def test_whoever_waits_hears_that_the_coordinator_moved() -> None:
+def test_waiting_members_hear_that_the_coordinator_moved() -> None:
     driven = Driven(initial_rebalance_delay_ms=1_000)
     driven.holds = True
     driven.join("a")

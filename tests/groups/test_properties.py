@@ -178,7 +178,7 @@ class Groups(RuleBasedStateMachine):
         assert all(member_id == member.member_id for member_id, member in group.members.items())
 
     def teardown(self) -> None:
-        """Whoever waits is answered, at the latest at the end."""
+        """Each waiting member is answered, at the latest at the end."""
         self.take_over(0)
         assert not self.waiting
 

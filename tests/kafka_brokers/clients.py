@@ -1,6 +1,6 @@
 """Stock clients of the tests: librdkafka's producer and consumer, kafka-python's admin client for single calls.
 
-Whoever lives while a broker dies is librdkafka's: kafka-python leaves the socket of a refused connection open.
+Clients that live while a broker dies are librdkafka's: kafka-python leaves the socket of a refused connection open.
 """
 
 from __future__ import annotations

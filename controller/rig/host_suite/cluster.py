@@ -137,7 +137,7 @@ class Cluster:
     # --- brokers
 
     def register(self, broker: int) -> None:
-        """Register the broker, anew if it was registered before; the broker knows its epoch."""
+        """Register the broker, again if it was registered before; the broker knows its epoch."""
         if broker in self._registrars:
             self._registrars[broker].close()
         self._registrars[broker] = registrar = Registrar(self._store(), self.host.clock, 5, 10.0)

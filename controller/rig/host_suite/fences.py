@@ -120,7 +120,7 @@ def older_metadata_is_dropped(host: HostUnderTest) -> None:
 
 @case("fences")
 def another_topic_id_is_another_topic(host: HostUnderTest) -> None:
-    """A topic that was created anew under its name begins with a new log, under a leader epoch that begins anew."""
+    """A topic that was created again under its name begins with a new log, under a first leader epoch."""
     stage = Stage(host)
     stage.tell(1, said())
     stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
