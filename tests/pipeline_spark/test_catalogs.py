@@ -243,7 +243,7 @@ def test_rows_that_cannot_be_used_are_of_their_cluster_alone(spark: SparkSession
         2,
         [
             f"cluster g1: catalog:{schema}: no table broker of cluster g1, snapshot 1",
-            f"cluster g2: catalog:{schema}: table partition: column partition is null in 1 rows",
+            f"cluster g2: catalog:{schema}: table partition: column partition is null in 1 row",
         ],
     )
     assert set(schemas.rows_of(spark, f"{schema}.plan", "plan")) == {("g0", "1", "leaders")}

@@ -228,7 +228,7 @@ def test_a_file_that_is_no_such_table_is_of_its_cluster_alone(both: Callable[[An
         hollow.write_bytes(whole[:4] + bytes(footer - 4) + whole[footer:])
     said = fleet.same(lambda _: Plan("p", Leaders(), Limits()))
     assert [cluster for cluster, one in said.items() if isinstance(one[0], type)] == ["c0", "c1", "c3", "c4", "c5"]
-    assert "column leader is null in 1 rows" in said["c3"][1]
+    assert "column leader is null in 1 row" in said["c3"][1]
     assert said["c2"][1:] == said["c6"][1:] or "c2" in said["c2"][0], "numbers as text are taken"
 
 
