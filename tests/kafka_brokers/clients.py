@@ -14,6 +14,8 @@ import kafka
 from click.testing import CliRunner, Result
 
 from controller.cli import root
+from controller.cli.kafka import Endpoint, connected
+from tests.kafka.conftest import are_known
 from tests.kafka_brokers.cluster import WAIT_S, FollowingCluster, until
 
 RECORDS = 60
@@ -93,3 +95,12 @@ def admin_of(cluster: FollowingCluster) -> Iterator[kafka.KafkaAdminClient]:
 def kedge(*arguments: object) -> Result:
     """A command of Kedge's, in this process."""
     return CliRunner().invoke(root.kedge, [str(argument) for argument in arguments])
+
+
+def create_topic(cluster: FollowingCluster, new: kafka.admin.NewTopic) -> None:
+    """The topic, once every broker knows its leaders: a command may ask any of them."""
+    with admin_of(cluster) as admin:
+        admin.create_topics([new])
+    partitions = len(new.replica_assignments or ()) or new.num_partitions
+    with connected(Endpoint(cluster.servers)) as asked:
+        until(f"every broker knows {new.name}", lambda: are_known(asked, [new.name], partitions))

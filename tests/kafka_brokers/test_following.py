@@ -19,7 +19,7 @@ from kafka.structs import TopicPartition as Tp
 from servers import LocalZooKeeper
 from stores import MetadataStore
 from tests.kafka.java_tools import java_tools
-from tests.kafka_brokers.clients import admin_of, consume, kedge, produce
+from tests.kafka_brokers.clients import admin_of, consume, create_topic, kedge, produce
 from tests.kafka_brokers.cluster import BROKERS, WAIT_S, FollowingCluster, following, until
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
@@ -49,8 +49,7 @@ def store(cluster: FollowingCluster) -> Iterator[MetadataStore]:
 def topic(cluster: FollowingCluster) -> str:
     """A new topic of six partitions with three replicas each."""
     name = f"t{uuid.uuid4().hex[:8]}"
-    with admin_of(cluster) as admin:
-        admin.create_topics([KafkaTopic(name, 6, 3)])
+    create_topic(cluster, KafkaTopic(name, 6, 3))
     return name
 
 
@@ -93,8 +92,7 @@ def test_a_killed_broker_loses_its_leads_and_comes_back(
 
 def test_a_move_copies_the_data(cluster: FollowingCluster, store: MetadataStore) -> None:
     name = f"m{uuid.uuid4().hex[:8]}"
-    with admin_of(cluster) as admin:
-        admin.create_topics([KafkaTopic(name, replica_assignments={0: [1], 1: [1]})])
+    create_topic(cluster, KafkaTopic(name, replica_assignments={0: [1], 1: [1]}))
     sent = produce(cluster, name)
     with admin_of(cluster) as admin:
         admin.alter_partition_reassignments({Tp(name, 0): [2, 3], Tp(name, 1): [3, 2]})
@@ -131,8 +129,7 @@ def test_partitions_are_added_and_a_topic_is_deleted(
 def test_a_broker_that_shuts_down_hands_its_leads_over_first(cluster: FollowingCluster, store: MetadataStore) -> None:
     """Controlled shutdown, and after its return the preferred election gives its leads back."""
     name = f"s{uuid.uuid4().hex[:8]}"
-    with admin_of(cluster) as admin:
-        admin.create_topics([KafkaTopic(name, replica_assignments={0: [3, 1, 2]})])
+    create_topic(cluster, KafkaTopic(name, replica_assignments={0: [3, 1, 2]}))
     sent = produce(cluster, name)
     cluster.brokers[3].stop()
     assert cluster.states(store, name)[0]["leader"] != 3
@@ -188,8 +185,7 @@ def test_a_throttled_move_ends_its_throttle_and_can_be_cancelled(
 ) -> None:
     """By `kedge reassign-partitions` at the controller's gateway (KIP-179), on real data."""
     name, leader = f"q{uuid.uuid4().hex[:8]}", cluster.read(store, "/controller")["brokerid"]
-    with admin_of(cluster) as admin:
-        admin.create_topics([KafkaTopic(name, replica_assignments={0: [1], 1: [1]})])
+    create_topic(cluster, KafkaTopic(name, replica_assignments={0: [1], 1: [1]}))
     sent = produce(cluster, name, 20)
     sent |= produce(cluster, name, 20, (0, 1), size=100_000)
     plan, gateway = cluster.folder / f"{name}.json", cluster.gateway(leader)

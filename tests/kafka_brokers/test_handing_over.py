@@ -15,7 +15,7 @@ from kafka.structs import TopicPartition as Tp
 
 from servers import LocalZooKeeper
 from stores import MetadataStore
-from tests.kafka_brokers.clients import admin_of, consume, kedge, produce
+from tests.kafka_brokers.clients import admin_of, consume, create_topic, kedge, produce
 from tests.kafka_brokers.cluster import BROKERS, WAIT_S, FollowingCluster, following, until
 from tests.kafka_brokers.test_following import has_internal
 
@@ -63,8 +63,7 @@ def test_kafka_goes_on_with_the_moves_that_kedge_hands_back(cluster: FollowingCl
     """Without --depose-kafka-controller it stands by; with it, it leads; afterwards Kafka ends the move."""
     name = f"h{uuid.uuid4().hex[:8]}"
     until("Kafka's controller leads", lambda: controller(cluster, store) in BROKERS)
-    with admin_of(cluster) as admin:
-        admin.create_topics([KafkaTopic(name, replica_assignments={0: [1]})])
+    create_topic(cluster, KafkaTopic(name, replica_assignments={0: [1]}))
     throttled = ",".join(f"{side}.replication.throttled.replicas=*" for side in ("leader", "follower"))
     where = ("configs", "--bootstrap-server", cluster.servers, "--entity-type", "topics", "--entity-name", name)
     assert kedge(*where, "--alter", "--add-config", throttled).exit_code == 0  # brokers pass those of a new topic over

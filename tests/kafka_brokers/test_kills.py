@@ -16,7 +16,7 @@ from kafka.structs import TopicPartition as Tp
 
 from servers import LocalZooKeeper
 from stores import MetadataStore
-from tests.kafka_brokers.clients import admin_of, consume, produce
+from tests.kafka_brokers.clients import admin_of, consume, create_topic, produce
 from tests.kafka_brokers.cluster import BROKERS, CONTROLLERS, FollowingCluster, following, until
 from tests.kafka_brokers.test_following import has_internal
 
@@ -48,8 +48,7 @@ def test_moves_end_though_every_controller_is_killed(zookeeper_server: LocalZooK
         until("the internal topics are there", lambda: has_internal(cluster, store))
         name, targets = f"k{uuid.uuid4().hex[:8]}", ([1, 2], [2, 3], [3, 1])
         begun = epoch(store)
-        with admin_of(cluster) as admin:
-            admin.create_topics([KafkaTopic(name, replica_assignments=dict.fromkeys(range(PARTITIONS), targets[0]))])
+        create_topic(cluster, KafkaTopic(name, replica_assignments=dict.fromkeys(range(PARTITIONS), targets[0])))
         sent = produce(cluster, name, 200)
         for kill in range(1, KILLS + 1):
             leader, target = cluster.read(store, "/controller")["brokerid"], targets[kill % len(targets)]

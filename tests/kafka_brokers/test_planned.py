@@ -11,7 +11,7 @@ import pytest
 from kafka.admin import NewTopic as KafkaTopic
 
 from servers import LocalZooKeeper
-from tests.kafka_brokers.clients import admin_of, consume, kedge, produce
+from tests.kafka_brokers.clients import consume, create_topic, kedge, produce
 from tests.kafka_brokers.cluster import CONTROLLERS, WAIT_S, following, until
 from tests.kafka_brokers.test_following import has_internal, throttles
 
@@ -30,8 +30,7 @@ def test_a_planned_drain_survives_its_controller(zookeeper_server: LocalZooKeepe
         cluster.start_brokers()
         until("the internal topics are there", lambda: has_internal(cluster, store))
         name, pairs = f"d{uuid.uuid4().hex[:8]}", ([1, 3], [3, 2], [2, 3])
-        with admin_of(cluster) as admin:
-            admin.create_topics([KafkaTopic(name, replica_assignments={p: pairs[p % 3] for p in range(PARTITIONS)})])
+        create_topic(cluster, KafkaTopic(name, replica_assignments={p: pairs[p % 3] for p in range(PARTITIONS)}))
         sent = produce(cluster, name, 200) | produce(cluster, name, 4, range(PARTITIONS), size=50_000)
         tables, plan = cluster.folder / "tables", cluster.folder / "plan"
         steps: tuple[tuple[object, ...], ...] = (

@@ -16,7 +16,7 @@ from controller.wire.calls import Address
 from servers import LocalZooKeeper
 from stores import MetadataStore
 from tests.kafka.java_tools import ACLS, CONFIGS, GROUPS, LOG_DIRS, TOPICS, TRANSACTIONS, JavaTools, java_tools
-from tests.kafka_brokers.clients import admin_of, consume, kedge, produce
+from tests.kafka_brokers.clients import consume, create_topic, kedge, produce
 from tests.kafka_brokers.cluster import BROKERS, WAIT_S, FollowingCluster, following, until
 from tests.kafka_brokers.test_following import has_internal
 from tests.kafka_brokers.test_security import with_listeners
@@ -68,8 +68,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaTools]:
 @pytest.fixture
 def topic(cluster: FollowingCluster) -> str:
     name = f"t{uuid.uuid4().hex[:8]}"
-    with admin_of(cluster) as admin:
-        admin.create_topics([KafkaTopic(name, 1, 3)])
+    create_topic(cluster, KafkaTopic(name, 1, 3))
     return name
 
 
@@ -199,8 +198,7 @@ def test_clients_of_another_listener_find_the_controller_at_it(
 @pytest.mark.checklist(256)
 def test_a_reduction_is_refused_with_what_to_do(cluster: FollowingCluster, store: MetadataStore) -> None:
     name = f"r{uuid.uuid4().hex[:8]}"
-    with admin_of(cluster) as admin:
-        admin.create_topics([KafkaTopic(name, 3, 1)])
+    create_topic(cluster, KafkaTopic(name, 3, 1))
     said = {
         cluster.servers: "1 would not be an increase",  # as Kafka's own controller: brokers do not list the request
         cluster.gateway(NODE): "create another topic with fewer partitions",
