@@ -17,6 +17,7 @@ _SERVED: Final = {"content": "none", "driver": "threads", "host": "simulated bro
 FIXED: Final[Mapping[str, Mapping[str, str]]] = {
     "audit": {"content": "generated", **_NO_CONTROLLER},
     "fixture": _SERVED,
+    "groups": _SERVED,
     "memory": _NO_CONTROLLER,
     "metrics": {"driver": "polled"},  # it drives two clusters in turn, pass by pass
     "migrate": {"driver": "polled"},  # the second controller takes over inside a call of the command

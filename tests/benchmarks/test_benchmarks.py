@@ -27,6 +27,7 @@ SIZES: dict[str, dict[str, object]] = {
     "bounce": {"TOPICS": 20},
     "death": {"TOPICS": 20},
     "fixture": {"STARTS": 2, "SERVERS": 1, "IMPORTS": 1},
+    "groups": {"GROUPS": 5, "COMMITS": 100, "IN_FLIGHT": 50},
     "isr": {"PER_THREAD": 40, "CHANGED": 20, "UNDER_WAY": 10, "ONE_BY_ONE": 20, "SMALL": 10, "LARGE": 20},
     "listing": {"MOVES": 100, "ROUNDS": 2},
     "load": {"TOPICS": 20},
