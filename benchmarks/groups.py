@@ -107,6 +107,8 @@ def _commits_of_a_client(living: Living) -> None:
     client = _consumer(living, "client", on_commit=committed)
     offsets = [confluent.TopicPartition("many", partition, 0) for partition in range(PER_REQUEST)]
     client.assign(offsets)
+    client.commit(offsets=offsets, asynchronous=False)  # it has found its coordinator, whose look-up waits by a second
+    client.poll(0)
     with timed() as took:
         for _ in range(requests):
             number = next(numbers)
