@@ -97,7 +97,7 @@ def _commits_here(living: Living) -> None:
 def _commits_of_a_client(living: Living) -> None:
     """Requests of `PER_REQUEST` offsets, as a consumer with so many partitions commits them."""
     ended, requests = threading.Event(), COMMITS // PER_REQUEST
-    numbers, answered = count(1), count(1)
+    answered = count(1)
 
     def committed(error: Any, _: Any) -> None:
         assert error is None, error
@@ -110,8 +110,7 @@ def _commits_of_a_client(living: Living) -> None:
     client.commit(offsets=offsets, asynchronous=False)  # it has found its coordinator, whose look-up waits by a second
     client.poll(0)
     with timed() as took:
-        for _ in range(requests):
-            number = next(numbers)
+        for number in range(1, requests + 1):
             for each in offsets:
                 each.offset = number
             client.commit(offsets=offsets, asynchronous=True)

@@ -8,23 +8,19 @@ from time import perf_counter
 import kafka
 
 from benchmarks.figures import rate
-from benchmarks.served import served
+from kedge.testing import Server
 
 MOVES, BROKERS, RECORDS, RECORD_BYTES, TOPIC = 1_000, 6, 20_000, 100, "load"
 
 
 def run() -> None:
-    cluster = [
-        "--brokers",
-        str(BROKERS),
-        "--racks",
-        "a,b,c",
-        "--topic",
-        f"{TOPIC}:10:3",
-        "--topic",
-        f"moving:{MOVES}:3",
-    ]
-    with served(*cluster) as bootstrap, closing(kafka.KafkaAdminClient(bootstrap_servers=bootstrap)) as admin:
+    topics = ["--topic", f"{TOPIC}:10:3", "--topic", f"moving:{MOVES}:3"]
+    with Server(BROKERS, options=topics) as server:
+        _measure(server.bootstrap_servers)
+
+
+def _measure(bootstrap: str) -> None:
+    with closing(kafka.KafkaAdminClient(bootstrap_servers=bootstrap)) as admin:
         producer = kafka.KafkaProducer(bootstrap_servers=bootstrap, acks="all", linger_ms=5)
         with closing(producer):
             _write(producer, "warm")

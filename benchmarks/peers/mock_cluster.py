@@ -22,7 +22,7 @@ import confluent_kafka as confluent
 import kafka
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, OffsetSpec
 
-from benchmarks.served import served
+from kedge.testing import Server
 
 WAIT_S: Final = 10.0
 TOPIC: Final = "orders"
@@ -30,7 +30,7 @@ GROUPS, RECORDS = 20, 20_000
 
 
 def main() -> int:
-    for name, cluster in (("kedge", served("--brokers", "3")), ("mock", mock())):
+    for name, cluster in (("kedge", kedge()), ("mock", mock())):
         began = perf_counter()
         with cluster as bootstrap:
             said(name, "Start three brokers", "ok", perf_counter() - began)
@@ -52,6 +52,13 @@ def tried(step: Callable[[str], None], bootstrap: str) -> tuple[str, float]:
     except Exception as error:  # noqa: BLE001 - what a client says is the result
         outcome = f"{type(error).__name__}: {error}"[:400]
     return outcome, perf_counter() - began
+
+
+@contextmanager
+def kedge() -> Iterator[str]:
+    """A process of `kedge serve`."""
+    with Server() as server:
+        yield server.bootstrap_servers
 
 
 @contextmanager

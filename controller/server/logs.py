@@ -114,7 +114,7 @@ class LiveLogs:
     _producer_ids: int = 0
 
     def begin(self, codec: BatchCodec) -> None:
-        """Topics are compacted from now on, where their configs say so."""
+        """Start to compact topics whose `cleanup.policy` contains `compact`."""
         self.codec = codec
 
     # --- requests of clients, from any thread

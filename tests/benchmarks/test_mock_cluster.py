@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.peers import mock_cluster
-from benchmarks.peers.mock_cluster import STEPS, consume, mock, produce, transactions, tried
-from benchmarks.served import served
+from benchmarks.peers.mock_cluster import STEPS, consume, kedge, mock, produce, transactions, tried
 
 pytestmark = pytest.mark.slow  # processes
 
@@ -14,7 +13,7 @@ pytestmark = pytest.mark.slow  # processes
 def test_only_transactions_fail_with_kedge(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mock_cluster, "RECORDS", 100)
     monkeypatch.setattr(mock_cluster, "GROUPS", 3)
-    with served("--brokers", "3") as bootstrap:
+    with kedge() as bootstrap:
         outcomes = {step: tried(step, bootstrap)[0] for step in STEPS}
     assert "transactions are not supported" in outcomes.pop(transactions)
     assert set(outcomes.values()) == {"ok"}, outcomes

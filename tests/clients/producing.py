@@ -11,6 +11,7 @@ import kafka
 from kafka.errors import KafkaError
 
 from tests.clients import driven
+from tests.wire.living import Living
 
 Ended = list[int | str | None]
 """For each record the partition that took it, or the name of the error; None: nothing was heard of it in time."""
@@ -22,6 +23,16 @@ CLIENTS: Final = ("java", "librdkafka", "kafka-python", "franz-go", "sarama")
 _IN_GO: Final = {"franz-go": "kgo", "sarama": "sarama"}
 _TIMEOUT_S: Final = 30
 _BATCH_BYTES: Final = 200  # so that records without a key go to several partitions
+
+
+def fill(living: Living, partitions: int, records: int) -> None:
+    """Topic orders, with numbers from 0 in its partitions in turn."""
+    living.topic("orders", [[1, 2, 3]] * partitions)
+    producer = kafka.KafkaProducer(bootstrap_servers=living.bootstrap, acks="all")
+    for number in range(records):
+        producer.send("orders", str(number).encode(), partition=number % partitions)
+    producer.flush(_TIMEOUT_S)
+    producer.close()
 
 
 @contextmanager

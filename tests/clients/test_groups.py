@@ -16,6 +16,7 @@ from confluent_kafka import admin
 
 from tests.clients import driven
 from tests.clients.driven import JavaTools
+from tests.clients.producing import fill
 from tests.kit.waiting import until
 from tests.wire.living import Living
 
@@ -34,12 +35,7 @@ TIMEOUT_S: Final = 30
 def living() -> Iterator[Living]:
     """Topic orders, with ten records in each of its partitions."""
     with Living(groups={"offsets_partitions": 4}) as opened:
-        opened.topic("orders", [[1, 2, 3]] * PARTITIONS)
-        producer = kafka.KafkaProducer(bootstrap_servers=opened.bootstrap, acks="all")
-        for number in range(RECORDS):
-            producer.send("orders", str(number).encode(), partition=number % PARTITIONS)
-        producer.flush(TIMEOUT_S)
-        producer.close()
+        fill(opened, PARTITIONS, RECORDS)
         yield opened
 
 

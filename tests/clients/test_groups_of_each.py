@@ -12,6 +12,7 @@ from kafka.structs import OffsetAndMetadata
 
 from tests.clients import driven
 from tests.clients.driven import JavaTools
+from tests.clients.producing import fill
 from tests.kit.waiting import until
 from tests.wire.living import Living
 
@@ -24,7 +25,6 @@ pytestmark = [
 PARTITIONS: Final = 4
 RECORDS: Final = 40
 FIRST: Final = 15
-TIMEOUT_S: Final = 30
 
 Reads = Callable[[str, str, int], list[int]]
 """A new member, at this address and in this group, reads so many records of orders, commits each, and dies."""
@@ -34,12 +34,7 @@ Reads = Callable[[str, str, int], list[int]]
 def living() -> Iterator[Living]:
     """Topic orders, with ten records in each of its partitions."""
     with Living(groups={"offsets_partitions": 4}) as opened:
-        opened.topic("orders", [[1, 2, 3]] * PARTITIONS)
-        producer = kafka.KafkaProducer(bootstrap_servers=opened.bootstrap, acks="all")
-        for number in range(RECORDS):
-            producer.send("orders", str(number).encode(), partition=number % PARTITIONS)
-        producer.flush(TIMEOUT_S)
-        producer.close()
+        fill(opened, PARTITIONS, RECORDS)
         yield opened
 
 

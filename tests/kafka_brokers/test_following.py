@@ -39,12 +39,6 @@ def cluster(zookeeper_server: LocalZooKeeper, request: pytest.FixtureRequest) ->
         yield found
 
 
-@pytest.fixture(scope="module")
-def store(cluster: FollowingCluster) -> Iterator[MetadataStore]:
-    with contextlib.closing(cluster.store()) as found:
-        yield found
-
-
 @pytest.fixture
 def topic(cluster: FollowingCluster) -> str:
     """A new topic of six partitions with three replicas each."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import subprocess
 import sys
 import uuid
@@ -29,12 +28,6 @@ def cluster(zookeeper_server: LocalZooKeeper) -> Iterator[FollowingCluster]:
     settings = {"replica.fetch.max.bytes": "20000", "offsets.topic.replication.factor": "1"}
     with following(zookeeper_server, settings=settings) as found:
         found.start_brokers()
-        yield found
-
-
-@pytest.fixture(scope="module")
-def store(cluster: FollowingCluster) -> Iterator[MetadataStore]:
-    with contextlib.closing(cluster.store()) as found:
         yield found
 
 

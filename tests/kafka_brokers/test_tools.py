@@ -54,12 +54,6 @@ def cluster(zookeeper_server: LocalZooKeeper, request: pytest.FixtureRequest) ->
 
 
 @pytest.fixture(scope="module")
-def store(cluster: FollowingCluster) -> Iterator[MetadataStore]:
-    with contextlib.closing(cluster.store()) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaTools]:
     with java_tools(tmp_path_factory.mktemp("tools")) as made:
         yield made

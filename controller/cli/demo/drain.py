@@ -85,7 +85,7 @@ def another_target(partition: Partition, leaving: int, racks: Racks, loads: Mapp
 
 
 def racks_kept(partitions: Iterable[Partition], racks: Racks) -> tuple[int, int]:
-    """How many partitions stand in as many racks as they can, and how many there are."""
+    """The number of partitions with replicas in as many racks as possible, and the number of all partitions."""
     partitions = list(partitions)
     rack_count = len({rack for rack in racks.values() if rack is not None})
     kept = sum(len({racks.get(b) for b in p.replicas}) >= min(len(p.replicas), rack_count) for p in partitions)

@@ -99,7 +99,7 @@ def serve(**given: Any) -> None:
     from controller.cli.serve import running  # noqa: PLC0415 - what it needs is known to be there only now
 
     try:
-        options = _options(**given)
+        options = options_of(**given)
         with told_to_end() as ended, running.running(options) as found:
             told = running.as_json(found)
             if given["as_json"]:
@@ -113,7 +113,7 @@ def serve(**given: Any) -> None:
         confirm("ended")
 
 
-def _options(
+def options_of(
     *,
     count: int,
     racks: str | None,
@@ -134,7 +134,7 @@ def _options(
     as_json: bool,  # noqa: ARG001 - of the printing
     **same: Any,
 ) -> Options:
-    """Raises ValueError. `same`: options that are taken as they are."""
+    """The options of the command line as values. Raises ValueError. `same`: those that are taken as they are."""
     if no_status and status is not None:
         raise ValueError("--status and --no-status exclude each other")
     if retention < 1 or copy_rate == 0:

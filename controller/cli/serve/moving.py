@@ -7,8 +7,8 @@
   migrate` or another process completes the migration later, this process follows.
 * What fails for a while is tried again, until the process ends: after the fence nothing leads over the first store.
 * Of several processes on the store, the one whose controller is active moves it, and all that have the option follow.
-* The same command goes on where an ended process stopped: before the fence by copying again; after it the rest is done
-  before anything starts; once all is moved it starts over the other store.
+* The command can be repeated after its process ended. Before the fence it copies again. After the fence it first
+  completes the migration. Once the migration is complete, it starts over the other store.
 """
 
 from __future__ import annotations

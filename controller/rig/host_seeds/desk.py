@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 
 import attrs
 
 from controller.model.errors import NotController, RequestTimedOut
 from controller.model.requests import AcceptedIsr
-from controller.model.values import TopicPartition
 from controller.rig.host_seeds import rules
 from controller.rig.host_seeds.broker import HostedBroker, Place, Told
 from controller.rig.host_seeds.rules import Judge
-from controller.rig.host_suite.desk import Asked
+from controller.rig.host_suite.desk import Asked, Calls
 from controller.rig.node import Node
 from controller.simulated.network import Network
 
@@ -36,10 +35,9 @@ class _Call:
     inner: Future[AcceptedIsr] | None = None
 
 
-class SeededDesk:
-    """An `IsrDesk`. `judged`: gets each call that is passed on, with its place. `holds_answers`: none arrives;
-    `loses_answers`: each is replaced by
-    an error, and half of the calls do not arrive either."""
+class SeededDesk(Calls):
+    """`judged`: gets each call that is passed on, with its place. `holds_answers`: none arrives; `loses_answers`: each
+    is replaced by an error, and half of the calls do not arrive either."""
 
     def __init__(
         self,
@@ -59,21 +57,9 @@ class SeededDesk:
         self.holds_answers = self.loses_answers = False
         self.judged: Callable[[Asked, Place], None] = lambda _, __: None
 
-    def alter_isr(  # noqa: PLR0917 - as Controller
-        self,
-        tp: TopicPartition,
-        leader: int,
-        leader_epoch: int,
-        partition_epoch: int,
-        new_isr: Sequence[int],
-        broker_epoch: int,
-        leader_recovery_state: int = 0,  # noqa: ARG002 - as Controller
-        *,
-        timeout_s: float = 30.0,  # noqa: ARG002 - as Controller
-    ) -> Future[AcceptedIsr]:
-        """As Controller."""
-        asked = Asked(tp, leader, leader_epoch, partition_epoch, tuple(new_isr), broker_epoch)
-        self._new.append(_Call(asked, self._brokers[leader].process))
+    def take(self, asked: Asked) -> Future[AcceptedIsr]:
+        """As `Calls`."""
+        self._new.append(_Call(asked, self._brokers[asked.leader].process))
         return asked.future
 
     @property

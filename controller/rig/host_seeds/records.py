@@ -1,4 +1,4 @@
-"""What the rules say of records: those that are acknowledged stay, and a leader's log only grows."""
+"""The rules about records: acknowledged records are never lost, and the log of a leader only grows."""
 
 from __future__ import annotations
 

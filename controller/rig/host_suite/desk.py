@@ -3,6 +3,7 @@ order, and answered by the case."""
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Protocol
@@ -57,12 +58,8 @@ class Asked:
         self.future.set_exception(error)
 
 
-class Desk:
-    """An `IsrDesk` that records the calls. `pass_on`: forwards them meanwhile, and its answer counts."""
-
-    def __init__(self) -> None:
-        self.asked: list[Asked] = []
-        self.pass_on: Callable[[Asked], Future[AcceptedIsr]] | None = None
+class Calls(abc.ABC):
+    """An `IsrDesk` that makes a value of each call."""
 
     def alter_isr(  # noqa: PLR0917 - as Controller
         self,
@@ -77,7 +74,22 @@ class Desk:
         timeout_s: float = 30.0,  # noqa: ARG002 - as Controller
     ) -> Future[AcceptedIsr]:
         """As Controller."""
-        asked = Asked(tp, leader, leader_epoch, partition_epoch, tuple(new_isr), broker_epoch)
+        return self.take(Asked(tp, leader, leader_epoch, partition_epoch, tuple(new_isr), broker_epoch))
+
+    @abc.abstractmethod
+    def take(self, asked: Asked) -> Future[AcceptedIsr]:
+        """Take a call, on any thread. Returns its answer."""
+
+
+class Desk(Calls):
+    """It records the calls. `pass_on`: forwards them meanwhile, and its answer counts."""
+
+    def __init__(self) -> None:
+        self.asked: list[Asked] = []
+        self.pass_on: Callable[[Asked], Future[AcceptedIsr]] | None = None
+
+    def take(self, asked: Asked) -> Future[AcceptedIsr]:
+        """As `Calls`."""
         self.asked.append(asked)
         return asked.future if self.pass_on is None else self.pass_on(asked)
 

@@ -7,48 +7,24 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Final
 
-from controller.cli.serve.options import Options, Place, as_brokers
+from controller.cli.serve.command import options_of, serve
+from controller.cli.serve.options import Options
 from controller.cli.serve.running import as_json, running
 
-NODE_ID: Final = 101
 BROKERS: Final = 6
 
 
-def options(url: str, journal: Path) -> Options:
-    """Those of `kedge serve --brokers 6 --racks a,b,c --no-status`, at free ports."""
-    return Options(
-        url=url,
-        node_id=NODE_ID,
-        listen=Place("127.0.0.1", 0),
-        advertise=None,
-        status=None,
-        metrics=None,
-        users=None,
-        acls=None,
-        tls=None,
-        peers_secret=None,
-        peers_ca=None,
-        allow_anonymous=False,
-        broker_listener=None,
-        brokers=as_brokers(BROKERS, "a,b,c"),
-        topics={},
-        seed=None,
-        copy_rate_bytes_s=None,
-        retention_bytes=2**30,
-        offsets_partitions=6,
-        rebalance_delay_ms=200,
-        creates_topics=False,
-        journal=journal,
-        migrate_to=None,
-        status_may_be_elsewhere=False,
-    )
+def options(url: str, journal: str) -> Options:
+    """Those of `kedge serve` with six brokers, which keep all records."""
+    words = ["--brokers", str(BROKERS), "--racks", "a,b,c", "--listen", "127.0.0.1:0", "--no-status", "--store", url]
+    words += ["--journal", journal, "--offsets-partitions", "6", "--retention", "1GiB", "--no-auto-create"]
+    return options_of(**serve.make_context("serve", words).params)
 
 
 def main(url: str, journal: str) -> None:
-    with running(options(url, Path(journal))) as found:
+    with running(options(url, journal)) as found:
         _say(json.dumps(as_json(found)))
         for line in sys.stdin:
             what, broker = line.split()
