@@ -14,7 +14,7 @@ import socket
 import tempfile
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -32,7 +32,7 @@ _CONFIG: Final = "server.properties"
 _CONTROLLER: Final = 10
 _START_S: Final = 120.0
 _TOOL_S: Final = 120.0
-_JVM: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+SMALL_JVM: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 _PASSWORD: Final = "changeit"  # noqa: S105 - of a key that lives as long as the test
 _LOG4J: Final = """log4j.rootLogger=WARN, out
 log4j.appender.out=org.apache.log4j.ConsoleAppender
@@ -166,18 +166,24 @@ class KafkaCluster:
 
 
 def kafka_node(
-    name: str, folder: Path, settings: Mapping[str, str], port: int, version: str = VERSION
+    name: str,
+    folder: Path,
+    settings: Mapping[str, str],
+    port: int,
+    version: str = VERSION,
+    *,
+    jvm: Sequence[str] = SMALL_JVM,
 ) -> ServerProcess:
-    """A node that does not run yet, and its settings in `folder`; it answers on that port."""
+    """A node that does not run yet, and its settings in `folder`; it answers on that port. `jvm`: options of java."""
     (folder / _CONFIG).write_text("".join(f"{k}={v}\n" for k, v in settings.items()), encoding="utf-8")
     (folder / "log4j.properties").write_text(_LOG4J, encoding="utf-8")
-    command = [*_kafka(folder, version), "kafka.Kafka", str(folder / _CONFIG)]
+    command = [*_kafka(folder, version, jvm), "kafka.Kafka", str(folder / _CONFIG)]
     return ServerProcess(name, command, lambda: _accepts(port), folder / "server.log")
 
 
-def _kafka(folder: Path, version: str = VERSION) -> list[str]:
+def _kafka(folder: Path, version: str = VERSION, jvm: Sequence[str] = SMALL_JVM) -> list[str]:
     log4j = f"-Dlog4j.configuration=file:{folder / 'log4j.properties'}"
-    return [java(), "-Xmx256m", *_JVM, log4j, "-cp", kafka_classpath(version)]
+    return [java(), *jvm, log4j, "-cp", kafka_classpath(version)]
 
 
 def _plain_users() -> str:

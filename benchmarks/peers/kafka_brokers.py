@@ -7,8 +7,8 @@ tests. A short run, to see that it works: --partitions 20 --idle 30 --rounds 1
 
 * `moves`: so many partitions with 10 kB each move from broker 1 to broker 2, by one request of kafka-python's client.
 * `failover`: with `--idle` partitions on the brokers, the controller hands over. Kedge gets SIGTERM; for Kafka
-  `/controller` is deleted, which is all that can be done without killing a broker. Until a topic that is created right
-  afterwards has a leader.
+  `/controller` is deleted, which is all that can be done without killing a broker. From when every broker knows all
+  of them, until a topic that is created right afterwards has a leader.
 * `death`: broker 3 is killed. From the end of its session, until it leads nothing.
 """
 
@@ -18,26 +18,33 @@ import argparse
 import contextlib
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from time import perf_counter, sleep
-from typing import Final
+from typing import Final, TypeAlias
 from uuid import uuid4
 
 import kafka
 from kafka.admin import NewTopic
 from kafka.structs import TopicPartition
 
+from controller.cli.kafka import Endpoint, connected
 from servers import LocalZooKeeper
 from stores import MetadataStore
 from stores.base import PRESENT, Delete
+from tests.kafka.conftest import are_known
 from tests.kafka_brokers.clients import admin_of, produce
 from tests.kafka_brokers.cluster import BROKERS, CONTROLLERS, FollowingCluster
 
 CALL_S: Final = 60.0
 WAIT_S: Final = 1_800.0
+JVM: Final = ("-Xmx1g", "-Xms1g", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
+"""As Kafka's own start script has it: the small heap of the tests does not hold 20,000 partitions."""
+SETTINGS: Final = {"num.network.threads": "3", "num.io.threads": "8"}  # Kafka's defaults; tests have fewer
 TOPIC_PARTITIONS: Final = 1_000
 RECORD_BYTES: Final = 10_000
+
+Figure: TypeAlias = tuple[str, int, float]  # what, how many, seconds
 
 
 def main(arguments: list[str]) -> int:
@@ -56,15 +63,15 @@ def main(arguments: list[str]) -> int:
     asked = parser.parse_args(arguments)
     for number in range(1, asked.rounds + 1):
         for who in ("kedge", "kafka"):
-            with LocalZooKeeper() as zookeeper, FollowingCluster(zookeeper) as cluster:
+            with LocalZooKeeper() as zookeeper, FollowingCluster(zookeeper, settings=SETTINGS, jvm=JVM) as cluster:
                 for what, n, seconds in measured(cluster, asked.partitions, asked.idle, is_kedge=who == "kedge"):
                     row = {"what": what, "controller": who, "round": number, "n": n, "seconds": round(seconds, 2)}
                     print(json.dumps(row), flush=True)
     return 0
 
 
-def measured(cluster: FollowingCluster, partitions: int, idle: int, *, is_kedge: bool) -> list[tuple[str, int, float]]:
-    """What, how many, how long."""
+def measured(cluster: FollowingCluster, partitions: int, idle: int, *, is_kedge: bool) -> Iterator[Figure]:
+    """One figure after the other."""
     if is_kedge:
         for controller in CONTROLLERS:
             cluster.start_controller(controller)
@@ -75,17 +82,15 @@ def measured(cluster: FollowingCluster, partitions: int, idle: int, *, is_kedge:
             until(
                 lambda: all(has_leader(cluster, store, name) for name in ("__consumer_offsets", "__transaction_state"))
             )
-        return [
-            ("moves", partitions, moves(cluster, store, partitions)),
-            ("failover", idle, failover(cluster, store, idle, is_kedge=is_kedge)),
-            ("death", idle // len(BROKERS), death(cluster, store)),
-        ]
+        yield "moves", partitions, moves(cluster, store, partitions)
+        yield "failover", idle, failover(cluster, store, idle, is_kedge=is_kedge)
+        yield "death", idle // len(BROKERS), death(cluster, store)
 
 
 def moves(cluster: FollowingCluster, store: MetadataStore, count: int) -> float:
     name = f"m{uuid4().hex[:8]}"
     create(cluster, name, {p: [1] for p in range(count)})
-    until(lambda: len(cluster.states(store, name)) == count)
+    until(partial(_are_known, cluster, name, count), pause_s=0.2)
     produce(cluster, name, 1, range(count), size=RECORD_BYTES)
     with admin_of(cluster) as admin:
         began = perf_counter()
@@ -100,7 +105,7 @@ def failover(cluster: FollowingCluster, store: MetadataStore, count: int, *, is_
         name = f"i{uuid4().hex[:8]}"
         here = min(TOPIC_PARTITIONS, count - first)
         create(cluster, name, {p: [BROKERS[p % len(BROKERS)]] for p in range(here)})
-        until(partial(_has_states, cluster, store, name, here))
+        until(partial(_are_known, cluster, name, here), pause_s=0.2)  # logs are made long after the state was written
     active = cluster.read(store, "/controller")["brokerid"]
     began = perf_counter()
     if is_kedge:
@@ -145,8 +150,9 @@ def assignments(cluster: FollowingCluster, store: MetadataStore, name: str) -> l
     return list(cluster.read(store, f"/brokers/topics/{name}")["partitions"].values())
 
 
-def _has_states(cluster: FollowingCluster, store: MetadataStore, name: str, count: int) -> bool:
-    return len(cluster.states(store, name)) == count
+def _are_known(cluster: FollowingCluster, name: str, count: int) -> bool:
+    with connected(Endpoint(cluster.servers)) as asked:
+        return are_known(asked, [name], count)
 
 
 def has_leader(cluster: FollowingCluster, store: MetadataStore, name: str) -> bool:
@@ -156,12 +162,12 @@ def has_leader(cluster: FollowingCluster, store: MetadataStore, name: str) -> bo
     return bool(states) and all(state["leader"] >= 0 for state in states)
 
 
-def until(holds: Callable[[], object]) -> None:
+def until(holds: Callable[[], object], pause_s: float = 0.02) -> None:
     end = perf_counter() + WAIT_S
     while not holds():
         if perf_counter() >= end:
             raise TimeoutError(f"not within {WAIT_S:g} s")
-        sleep(0.02)
+        sleep(pause_s)
 
 
 if __name__ == "__main__":

@@ -8,14 +8,14 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
 from servers import LocalZooKeeper
 from servers.process import ServerProcess, free_ports
 from stores import MetadataStore, open_store
-from tests.kafka_servers import kafka_node
+from tests.kafka_servers import SMALL_JVM, kafka_node
 
 WAIT_S: Final = 90.0
 BROKERS: Final = (1, 2, 3)
@@ -25,9 +25,16 @@ _INTERNAL: Final = ("--offsets-partitions", "5", "--transactions-partitions", "5
 
 class FollowingCluster:
     """Brokers run from the start; controllers do when `start_controller` says so. `ibp`: the brokers'
-    inter.broker.protocol.version. `settings`: of every broker."""
+    inter.broker.protocol.version. `settings`: of every broker. `jvm`: its options of java."""
 
-    def __init__(self, zookeeper: LocalZooKeeper, ibp: str = "3.9", settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        zookeeper: LocalZooKeeper,
+        ibp: str = "3.9",
+        settings: Mapping[str, str] | None = None,
+        jvm: Sequence[str] = SMALL_JVM,
+    ) -> None:
+        self._jvm = jvm
         self.zookeeper: Final = zookeeper
         self.folder: Final = Path(tempfile.mkdtemp(prefix="kedge-following-"))
         self.chroot: Final = f"{zookeeper.address}/{self.folder.name}"
@@ -71,7 +78,7 @@ class FollowingCluster:
             "log.flush.interval.messages": "1",
             **self._settings,
         }
-        return kafka_node(f"broker {broker}", folder, settings, port)
+        return kafka_node(f"broker {broker}", folder, settings, port, jvm=self._jvm)
 
     # --- life
 
