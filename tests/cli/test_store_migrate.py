@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from controller.cli.root import kedge
-from controller.cli.store.places import is_same_place
+from controller.cli.store.opening import is_same_place
 from controller.codec import keys
 from stores import ABSENT, Delete, MemoryServer, MemoryStore, Put
 from stores.recipes import EPOCH_KEY

@@ -145,7 +145,7 @@ def as_topics(texts: Sequence[str], brokers: int) -> Mapping[str, NewTopic]:
 
 def demand_two(url: str, migrate_to: str) -> None:
     """Both are stores that other processes see, and not the same one."""
-    from controller.cli.store.places import is_same_place  # noqa: PLC0415 - needed only here
+    from controller.cli.store.opening import is_same_place  # noqa: PLC0415 - needed only here
 
     for name, given in (("--store", url), ("--migrate-to", migrate_to)):
         if given.partition(":")[0] == "memory":

@@ -13,11 +13,10 @@ import attrs
 
 from controller.cli.printing import is_quiet, one_line, say, without_place
 from controller.cli.serve import sharing
-from controller.cli.serve.beginning import create
-from controller.cli.serve.journaling import journals
 from controller.cli.serve.moving import Moving, place
 from controller.cli.serve.options import CannotServe, Listening, Options, Place
 from controller.cli.serve.pages import Page, Pages
+from controller.cli.serve.starting import create, journals
 from controller.cli.serve.status import Recent, Status
 from controller.codec import BadValue
 from controller.groups.requests import GroupSettings

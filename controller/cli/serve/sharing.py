@@ -16,8 +16,8 @@ from contextlib import ExitStack
 from typing import Final
 
 from controller.cli.printing import one_line, without_place
-from controller.cli.serve.left import require_there
 from controller.cli.serve.options import CannotServe, Listening, Options
+from controller.cli.serve.starting import require_there
 from controller.codec import BadValue, broker, keys
 from controller.model.values import Endpoint
 from controller.wire import Peers

@@ -16,8 +16,7 @@ import click
 
 from controller.cli.options import command, option, plain_option, quiet_option
 from controller.cli.printing import clean, confirm, fail, note, of_system, say
-from controller.cli.store.opening import Told, bar
-from controller.cli.store.places import MEMORY, file_of, is_same_place
+from controller.cli.store.opening import MEMORY, Told, bar, file_of, is_same_place
 from controller.migration import NO_BROKERS, MigrationRefused, Plan, Stage
 from controller.model.plural import counted
 from controller.runtime.clock import Chance, SystemClock

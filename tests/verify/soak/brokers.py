@@ -9,7 +9,7 @@ import json
 import sys
 from typing import Final
 
-from controller.cli.serve.command import options_of, serve
+from controller.cli.serve import options_of, serve
 from controller.cli.serve.options import Options
 from controller.cli.serve.running import as_json, running
 
