@@ -144,8 +144,10 @@ class ServerProcess:
     @property
     def pid(self) -> int:
         """The process id. Raises NoServer if it does not run."""
-        if self._process is None or self._process.poll() is not None:
+        if self._process is None:
             raise NoServer(f"{self.name} does not run")
+        if (code := self._process.poll()) is not None:
+            raise NoServer(f"{self.name} ended by itself with exit code {code}; the end of its log:\n{self.log_tail()}")
         return self._process.pid
 
     def start(self, timeout_s: float = START_S) -> None:

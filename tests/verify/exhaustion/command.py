@@ -40,6 +40,7 @@ def add_to(commands: argparse._SubParsersAction[OneLine]) -> None:
     command.add_argument("--requests", type=some_of(REQUESTS), help="what is asked, each once at most (all)")
     command.add_argument("--faults", type=some_of(FAULTS), help="what goes wrong, each once at most (all)")
     command.add_argument("--faults-max", type=at_least(0), default=1, help="of these so many in all (%(default)s)")
+    command.add_argument("--partitions", type=int, choices=(1, 2), default=1, help="of the topic (%(default)s)")
     command.add_argument("--waits-max", type=at_least(0), help="how often time passes (1; 0 with --small)")
     command.add_argument("--depth", type=at_least(1), help="cut off after so many actions in a row")
     command.add_argument("--states-max", type=at_least(1), help="cut off after so many states")
@@ -53,34 +54,39 @@ def add_to(commands: argparse._SubParsersAction[OneLine]) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command; its exit status."""
     if options.path is not None:
-        return _replay(options.path)
+        return _replay(options.path, options.partitions)
     small = options.small
     requests = (("move",) if small else REQUESTS) if options.requests is None else options.requests
     faults = (SMALL_FAULTS if small else FAULTS) if options.faults is None else options.faults
     waits_max = (0 if small else 1) if options.waits_max is None else options.waits_max
     limits = Limits(options.depth, options.states_max, options.seconds, options.heal_every)
-    outcome = Search(build(requests, faults, options.faults_max, waits_max), limits, _say).run()
+    outcome = Search(build(requests, faults, options.faults_max, waits_max, options.partitions), limits, _say).run()
     _say(_summary(outcome))
     if outcome.broken is None:
         return 0
     path = ",".join(outcome.broken.path)
-    lines, _ = replay(build(REQUESTS, FAULTS, len(FAULTS), len(outcome.broken.path)), outcome.broken.path)
+    lines, _ = _replayed(outcome.broken.path, options.partitions)
     _say("\n".join(lines))
     _say(f"BROKEN {'when healed' if outcome.broken.healing else 'there'}: {outcome.broken.error}")
-    _say(f"replay: python -m tests.verify exhaust --path {path}")
+    world = "" if options.partitions == 1 else f"--partitions {options.partitions} "
+    _say(f"replay: python -m tests.verify exhaust {world}--path {path}")
     return 1
 
 
-def _replay(path: str) -> int:
+def _replay(path: str, partitions: int) -> int:
     actions = [action for action in path.split(",") if action]
     try:
-        lines, error = replay(build(REQUESTS, FAULTS, len(FAULTS), len(actions)), actions)
+        lines, error = _replayed(actions, partitions)
     except (ValueError, TypeError, KeyError, StopIteration, IndexError) as wrong:
         sys.stderr.write(f"python -m tests.verify exhaust: --path: {wrong!s:.300}\n")
         return 2
     _say("\n".join(lines))
     _say("holds" if error is None else f"BROKEN: {error}")
     return 0 if error is None else 1
+
+
+def _replayed(path: Sequence[str], partitions: int) -> tuple[list[str], str | None]:
+    return replay(build(REQUESTS, FAULTS, len(FAULTS), len(path), partitions), path)
 
 
 def _summary(outcome: Outcome) -> str:

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 from controller.admin import Admin
 from controller.codec import keys
 from controller.model.requests import AlterReassignmentsOptions, ElectionType
+from controller.model.values import TopicPartition
 from controller.rig.invariants import InvariantBroken
 from controller.rig.node import Node, NodeStore
 from controller.rig.rig import Rig
@@ -20,6 +21,7 @@ from tests.verify.exhaustion.small_world import (
     FOR_EVER_MS,
     JUMP_MS,
     MOVE_TIMEOUT_MS,
+    MOVED,
     ORDERS,
     WAIT_MS,
     SmallWorld,
@@ -139,9 +141,16 @@ def _write(world: SmallWorld) -> bool:
     return world.rig.produce(ORDERS, 1) > 0
 
 
-def _alter(request: str, target: tuple[int, ...] | None, move_timeout_s: float | None = None) -> Deed:
+def _move(world: SmallWorld, node_id: str) -> bool:
+    targets = {TopicPartition(ORDERS.topic, place): MOVED[place] for place in range(world.partitions)}
+    return _alter("move", targets, MOVE_TIMEOUT_MS / 1000)(world, node_id) is not False
+
+
+def _alter(
+    request: str, targets: Mapping[TopicPartition, tuple[int, ...] | None], move_timeout_s: float | None = None
+) -> Deed:
     options = AlterReassignmentsOptions(timeout_s=FOR_EVER_MS / 1000, move_timeout_s=move_timeout_s)
-    return _ask(request, lambda admin: admin.alter_partition_reassignments({ORDERS: target}, options))
+    return _ask(request, lambda admin: admin.alter_partition_reassignments(targets, options))
 
 
 def _ask(request: str, call: Callable[[Admin], object]) -> Deed:
@@ -215,9 +224,9 @@ _DEEDS: Final[Mapping[str, Deed]] = {
     "return": _return,
     "fetch": _fetch,
     "work": _work,
-    "move": _alter("move", (2, 3), MOVE_TIMEOUT_MS / 1000),
-    "override": _alter("override", (3, 1)),
-    "cancel": _alter("cancel", None),
+    "move": _move,
+    "override": _alter("override", {ORDERS: (3, 1)}),
+    "cancel": _alter("cancel", {ORDERS: None}),
     "prefer": _ask("prefer", lambda admin: admin.elect_leaders(ElectionType.PREFERRED, [ORDERS])),
     "write": _write,
     "foreign": _foreign,

@@ -164,11 +164,17 @@ class Telling(Stored):
                 self.rank(SEQ, intents.seq_of(intent))
 
     def dispatcher(self, dispatcher: Any) -> None:
-        """Of its log counts what stands behind the place of each lane: with one partition, whether anything does."""
+        """Of its log count the partitions behind the place of each lane, and of each round that may come back."""
         if not self.has_met(dispatcher):
-            self.rank(_LOG, dispatcher._log_from + len(dispatcher._log))  # noqa: SLF001
-            self.thing(dispatcher._lanes)  # noqa: SLF001
-            self.thing(dispatcher._busy)  # noqa: SLF001
+            lanes, busy = dispatcher._lanes, dispatcher._busy  # noqa: SLF001
+            log, first = dispatcher._log, dispatcher._log_from  # noqa: SLF001
+            self.rank(_LOG, first + len(log))
+            self.thing(lanes)
+            self.thing(busy)
+            for _, lane in sorted(lanes.items()):
+                self.each(sorted(set(log[lane.metadata_at - first :])))
+            for _, sending in sorted(busy.items()):
+                self.each(sorted(set(log[max(0, sending.metadata_from - first) :])))
 
     # --- brokers, and what is on its way to them
 

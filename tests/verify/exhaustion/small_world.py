@@ -1,5 +1,5 @@
-"""The small world: three brokers, `orders-0` on 1 and 2, two controllers, and what may still be asked and go wrong in
-it.
+"""The small world: three brokers, `orders-0` on 1 and 2, perhaps `orders-1` on 2 and 3, two controllers, and what may
+still be asked and go wrong in it.
 
 Each action happens at once and lets no time pass, but for `wait`, which is longer than any time that anything waits
 for. What needs no time may thus happen in any order, what does may happen before or after anything else.
@@ -18,7 +18,8 @@ from controller.simulated.network import Fate
 from tests.verify.exhaustion.identity import Telling
 
 ORDERS: Final = TopicPartition("orders", 0)
-BEFORE: Final = (1, 2)
+BEFORE: Final = ((1, 2), (2, 3))  # the replicas of each partition
+MOVED: Final = ((2, 3), (3, 1))  # where `move` takes them
 WAIT_MS: Final = 20_000  # longer than a session, the longest back-off, a lag, the delay of a topic's key
 SESSION_MS: Final = 6_000
 LAG_MS: Final = 5_000
@@ -30,7 +31,8 @@ TICK_MS: Final = 100  # of the steps in which it heals
 
 
 REQUESTS: Final = ("move", "override", "cancel", "prefer", "write")
-"""What is asked of the cluster: move to 2, 3 (with a deadline); to 3, 1; cancel; preferred leader; write a record."""
+"""What is asked of the cluster: move all to `MOVED` (with a deadline); and of `orders-0`: move to 3, 1; cancel;
+preferred leader; write a record."""
 
 COMMITS: Final = ("unsent", "unanswered", "lost", "later")
 CALLBACKS: Final[tuple[Fate, ...]] = ("lost", "late", "unheard", "doubled")
@@ -56,13 +58,14 @@ FAULTS: Final = (
 @attrs.define(eq=False)
 class SmallWorld:
     """A rig, and what may still be asked and go wrong in it: `requests` and `faults` by name, each at most once, and of
-    the faults `faults_left` in all."""
+    the faults `faults_left` in all. `partitions`: of its topic."""
 
     rig: Rig
     requests: frozenset[str]
     faults: frozenset[str]
     faults_left: int
     waits_left: int
+    partitions: int
 
     def digest(self) -> bytes:
         """What this state is, without regard to how it was reached."""
@@ -95,9 +98,13 @@ class SmallWorld:
 
 
 def build(
-    requests: Iterable[str] = REQUESTS, faults: Iterable[str] = FAULTS, faults_max: int = 1, waits_max: int = 1
+    requests: Iterable[str] = REQUESTS,
+    faults: Iterable[str] = FAULTS,
+    faults_max: int = 1,
+    waits_max: int = 1,
+    partitions: int = 1,
 ) -> SmallWorld:
-    """The world as it begins: 101 leads, all are in sync, nothing is under way."""
+    """The world as it begins: 101 leads, all are in sync, nothing is under way. `partitions`: 1 or 2."""
     rig = Rig(
         brokers=dict.fromkeys((1, 2, 3)),
         session_timeout_s=SESSION_MS / 1000,
@@ -105,10 +112,10 @@ def build(
         tick_ms=TICK_MS,
         record_bytes=100,
     )
-    rig.create_topic(ORDERS.topic, replicas=[list(BEFORE)], records=1)
+    rig.create_topic(ORDERS.topic, replicas=list(map(list, BEFORE[:partitions])), records=1)
     rig.wait.until_converged()
     rig.wait.until_quiet()
-    return SmallWorld(rig, frozenset(requests), frozenset(faults), faults_max, waits_max)
+    return SmallWorld(rig, frozenset(requests), frozenset(faults), faults_max, waits_max, partitions)
 
 
 def _unanswered(rig: Rig) -> int:
