@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.verify.__main__ import main
-from tests.verify.soak.command import growth
+from tests.verify.soak.command import growth, growth_per_record
 
 pytestmark = [
     pytest.mark.server,
@@ -24,5 +24,10 @@ def test_a_short_soak_loses_nothing_and_has_no_finding(capsys: pytest.CaptureFix
 
 
 def test_a_process_that_grows_is_seen() -> None:
-    assert growth([100] * 8) == 1
-    assert growth([100, 100, 100, 100, 150, 180, 200, 220]) > 2
+    assert growth([(100, 0)] * 8) == 1
+    assert growth([(size, 0) for size in (100, 100, 100, 100, 150, 180, 200, 220)]) > 2
+
+
+def test_brokers_may_grow_by_what_they_keep_and_no_more() -> None:
+    assert growth_per_record([(100 + 50 * n, n) for n in range(16)]) == 1
+    assert growth_per_record([(100 + n**3, n) for n in range(16)]) > 1.3

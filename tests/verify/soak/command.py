@@ -12,10 +12,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from servers.ensembles import EtcdEnsemble, ZooKeeperEnsemble
 from tests.kit.waiting import until
@@ -28,7 +28,10 @@ CONTROLLERS: Final = (102, 103)
 SESSION_S: Final = 5
 SAMPLE_S: Final = 30.0
 GROWTH_MAX: Final = 1.3
-"""The mean of the last quarter of the samples of a process, over that of the second quarter."""
+"""Of a controller: the mean of the last quarter of the samples of its memory, over that of the second quarter. The
+brokers keep all records, so of them: the bytes per acknowledged record later on, over those before."""
+
+Sample: TypeAlias = tuple[int, int]  # resident bytes, acknowledged records
 
 
 def add_to(commands: Any) -> None:
@@ -58,13 +61,19 @@ def run(options: argparse.Namespace) -> int:
         )
         stack.callback(deeds.close)
         deeds.prepare()
-        memory: dict[str, list[int]] = {}
+        memory: dict[str, list[Sample]] = {}
+
+        def sample() -> None:
+            for process in (brokers, *controllers):
+                memory.setdefault(process.name, []).append((process.memory, len(traffic.acknowledged)))
+
         with Traffic(brokers.bootstrap) as traffic:
-            done = _until_over(deeds, options.minutes * 60, [brokers, *controllers], memory)
+            done = _until_over(deeds, options.minutes * 60, sample)
             deeds.until_healed()
             traffic.stop_writing()
             until(lambda: traffic.is_all_read, "the group has read all", HEAL_S)
             lost = len(traffic.acknowledged - traffic.there())
+        grew = {name: (growth_per_record if name == brokers.name else growth)(found) for name, found in memory.items()}
         verdict = {
             "store": f"{options.store} {ensemble.version}",
             "seed": options.seed,
@@ -73,27 +82,41 @@ def run(options: argparse.Namespace) -> int:
             "acknowledged": len(traffic.acknowledged),
             "refused": traffic.refused,
             "lost": lost,
-            "memory_mib": {name: [found[0] >> 20, found[-1] >> 20] for name, found in memory.items()},
-            "grew": {name: round(growth(found), 2) for name, found in memory.items()},
+            "memory_mib": {name: [found[0][0] >> 20, found[-1][0] >> 20] for name, found in memory.items()},
+            "grew": {name: round(rate, 2) for name, rate in grew.items()},
             "tree": _command("store", "check-tree", url),
             "journals": _command("journal", "audit", str(folder / "journal"), "--engine", "local"),
         }
     _say(verdict)
-    is_flat = all(growth(found) <= GROWTH_MAX for found in memory.values())
+    is_flat = all(rate <= GROWTH_MAX for rate in grew.values())
     return 0 if not lost and is_flat and not verdict["tree"] and not verdict["journals"] else 1
 
 
-def growth(samples: Sequence[int]) -> float:
+def growth(samples: Sequence[Sample]) -> float:
     """As `GROWTH_MAX` says; 1 for fewer than eight samples."""
     quarter = len(samples) // 4
     if quarter < 2:
         return 1.0
-    return (sum(samples[-quarter:]) / quarter) / (sum(samples[quarter : 2 * quarter]) / quarter)
+    return sum(size for size, _ in samples[-quarter:]) / sum(size for size, _ in samples[quarter : 2 * quarter])
 
 
-def _until_over(
-    deeds: Deeds, seconds: float, processes: Sequence[OwnProcess], memory: dict[str, list[int]]
-) -> Mapping[str, int]:
+def growth_per_record(samples: Sequence[Sample]) -> float:
+    """The same for a process that keeps all records, without the first quarter, in which it starts."""
+    quarter = len(samples) // 4
+    if quarter < 2:
+        return 1.0
+    later = samples[quarter:]
+    middle = len(later) // 2
+    before, after = _per_record(later[: middle + 1]), _per_record(later[middle:])
+    return after / before if before > 0 else 1.0
+
+
+def _per_record(samples: Sequence[Sample]) -> float:
+    (size, records), (later_size, later_records) = samples[0], samples[-1]
+    return (later_size - size) / max(1, later_records - records)
+
+
+def _until_over(deeds: Deeds, seconds: float, sample: Callable[[], None]) -> Mapping[str, int]:
     done: Counter[str] = Counter()
     began = sampled = time.monotonic()
     while (now := time.monotonic()) - began < seconds:
@@ -102,8 +125,7 @@ def _until_over(
         _say({"at_s": round(now - began), "deed": name, "took_s": round(time.monotonic() - now, 1)})
         if now - sampled >= SAMPLE_S:
             sampled = now
-            for process in processes:
-                memory.setdefault(process.name, []).append(process.memory)
+            sample()
     return done
 
 
