@@ -9,11 +9,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from typing import Final
 
 from controller.rig.command import OneLine, at_least
 from tests.verify.exhaustion.search import Limits, Outcome, Search, replay
-from tests.verify.exhaustion.small_world import FAULTS, REQUESTS, build
+from tests.verify.exhaustion.small_world import FAULTS, REQUESTS, SmallWorld, build
 
 SMALL_FAULTS: Final = ("commit-unanswered", "callback-lost")
 
@@ -40,6 +41,7 @@ def add_to(commands: argparse._SubParsersAction[OneLine]) -> None:
     command.add_argument("--requests", type=some_of(REQUESTS), help="what is asked, each once at most (all)")
     command.add_argument("--faults", type=some_of(FAULTS), help="what goes wrong, each once at most (all)")
     command.add_argument("--faults-max", type=at_least(0), default=1, help="of these so many in all (%(default)s)")
+    command.add_argument("--pairs", action="store_true", help="each pair of the faults in a search of its own")
     command.add_argument("--partitions", type=int, choices=(1, 2), default=1, help="of the topic (%(default)s)")
     command.add_argument("--waits-max", type=at_least(0), help="how often time passes (1; 0 with --small)")
     command.add_argument("--depth", type=at_least(1), help="cut off after so many actions in a row")
@@ -60,15 +62,27 @@ def run(options: argparse.Namespace) -> int:
     faults = (SMALL_FAULTS if small else FAULTS) if options.faults is None else options.faults
     waits_max = (0 if small else 1) if options.waits_max is None else options.waits_max
     limits = Limits(options.depth, options.states_max, options.seconds, options.heal_every)
-    outcome = Search(build(requests, faults, options.faults_max, waits_max, options.partitions), limits, _say).run()
+    if not options.pairs:
+        start = build(requests, faults, options.faults_max, waits_max, options.partitions)
+        return _search(start, limits, options.partitions)
+    for pair in combinations(faults, 2):
+        _say(f"both of {', '.join(pair)}")
+        if code := _search(build(requests, pair, 2, waits_max, options.partitions), limits, options.partitions):
+            return code
+    return 0
+
+
+def _search(start: SmallWorld, limits: Limits, partitions: int) -> int:
+    """Search and print; the exit status."""
+    outcome = Search(start, limits, _say).run()
     _say(_summary(outcome))
     if outcome.broken is None:
         return 0
     path = ",".join(outcome.broken.path)
-    lines, _ = _replayed(outcome.broken.path, options.partitions)
+    lines, _ = _replayed(outcome.broken.path, partitions)
     _say("\n".join(lines))
     _say(f"BROKEN {'when healed' if outcome.broken.healing else 'there'}: {outcome.broken.error}")
-    world = "" if options.partitions == 1 else f"--partitions {options.partitions} "
+    world = "" if partitions == 1 else f"--partitions {partitions} "
     _say(f"replay: python -m tests.verify exhaust {world}--path {path}")
     return 1
 
