@@ -8,7 +8,7 @@ from itertools import islice
 from time import perf_counter
 from typing import Final
 
-from benchmarks.content import CONTROLLER_EPOCHS, topics_of
+from benchmarks.content import CONTROLLER_EPOCHS, Made, topics_of
 from controller.codec import keys, partition_state, small, topic
 from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from kedge import BrokerRegistration, Controller, HostResponse
@@ -33,17 +33,22 @@ class QuietHost:
 
 
 def plant(store: MetadataStore, topics: int, partitions: int, brokers: int, content: str = "planted") -> None:
-    """`topics` x `partitions` in Kafka's layout, RF 3, with all replicas in sync; several commits under way."""
-    ops = _tree(topics, partitions, brokers, content)
+    """`topics` x `partitions` in Kafka's layout, RF 3, with all replicas in sync."""
+    plant_topics(store, topics_of(content, topics, partitions, brokers), is_realistic=content == "realistic")
+
+
+def plant_topics(store: MetadataStore, topics: Iterable[Made], *, is_realistic: bool = True) -> None:
+    """These topics in Kafka's layout; several commits under way. `is_realistic`: they are of `content.realistic`."""
+    ops = _tree(topics, is_realistic=is_realistic)
     with ThreadPoolExecutor(_IN_FLIGHT) as pool:
         for _ in pool.map(lambda batch: store.commit(batch, timeout_s=60), _batches(store, ops)):
             pass
 
 
-def _tree(topics: int, partitions: int, brokers: int, content: str) -> Iterator[Op]:
-    if content == "realistic":  # a state key with a later epoch than the last controller's would be damage
+def _tree(topics: Iterable[Made], *, is_realistic: bool) -> Iterator[Op]:
+    if is_realistic:  # a state key with a later epoch than the last controller's would be damage
         yield Put(EPOCH_KEY, b"%d" % CONTROLLER_EPOCHS, ABSENT)
-    for made in topics_of(content, topics, partitions, brokers):
+    for made in topics:
         name = made.topic.name
         yield Put(keys.topic_config(name), small.encode_config({}), ABSENT)
         yield Put(keys.topic(name), topic.encode(made.topic, [p.replicas for p in made.partitions]), ABSENT)

@@ -13,7 +13,7 @@ The first replica leads in both, and topics have the same names: `topic-000000` 
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Final
 
@@ -44,7 +44,7 @@ class Made:
 
 def topics_of(content: str, topics: int, partitions: int, brokers: int) -> Iterator[Made]:
     """`topics` x `partitions` in all, over `brokers` brokers if the content is planted."""
-    return _planted(topics, partitions, brokers) if content == "planted" else _realistic(topics, topics * partitions)
+    return _planted(topics, partitions, brokers) if content == "planted" else realistic(topics, topics * partitions)
 
 
 def _planted(topics: int, partitions: int, brokers: int) -> Iterator[Made]:
@@ -58,9 +58,11 @@ def _planted(topics: int, partitions: int, brokers: int) -> Iterator[Made]:
         yield Made(Topic(name, f"{index:022d}"), tuple(rows), (1,) * partitions)
 
 
-def _realistic(topics: int, partitions: int) -> Iterator[Made]:
+def realistic(
+    topics: int, partitions: int, brokers: Sequence[int] = range(FIRST_BROKER, FIRST_BROKER + REALISTIC_BROKERS)
+) -> Iterator[Made]:
+    """Realistic content with `partitions` in all, over these brokers."""
     chance = Random(_SEED)
-    brokers = range(FIRST_BROKER, FIRST_BROKER + REALISTIC_BROKERS)
     for index, size in enumerate(_sizes(chance, topics, partitions)):
         name = f"topic-{index:06d}"
         rows = []

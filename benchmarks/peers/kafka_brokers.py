@@ -18,7 +18,7 @@ import argparse
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from time import perf_counter, sleep
 from typing import Final, TypeAlias
@@ -48,26 +48,43 @@ Figure: TypeAlias = tuple[str, int, float]  # what, how many, seconds
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.peers.kafka_brokers",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    asked = options(
+        "kafka_brokers",
+        __doc__,
+        (
+            ("partitions", 1_000, "partitions that move, from 1"),
+            ("idle", 2_000, "partitions on the brokers at the failover and when a broker dies"),
+            ("rounds", 3, "rounds, each with Kedge and with Kafka"),
+        ),
+        arguments,
     )
-    wanted = (
-        ("partitions", 1_000, "partitions that move, from 1"),
-        ("idle", 2_000, "partitions on the brokers at the failover and when a broker dies"),
-        ("rounds", 3, "rounds, each with Kedge and with Kafka"),
-    )
-    for name, default, what in wanted:
-        parser.add_argument(f"--{name}", type=int, default=default, metavar="N", help=f"{what} (default: {default})")
-    asked = parser.parse_args(arguments)
     for number in range(1, asked.rounds + 1):
         for who in ("kedge", "kafka"):
             with LocalZooKeeper() as zookeeper, FollowingCluster(zookeeper, settings=SETTINGS, jvm=JVM) as cluster:
-                for what, n, seconds in measured(cluster, asked.partitions, asked.idle, is_kedge=who == "kedge"):
-                    row = {"what": what, "controller": who, "round": number, "n": n, "seconds": round(seconds, 2)}
-                    print(json.dumps(row), flush=True)
+                for figure in measured(cluster, asked.partitions, asked.idle, is_kedge=who == "kedge"):
+                    printed(figure, who, number)
     return 0
+
+
+def options(
+    module: str, text: str | None, wanted: Iterable[tuple[str, int, str]], arguments: list[str]
+) -> argparse.Namespace:
+    """The numbers that were given. `wanted`: name, default and help of each."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m benchmarks.peers.{module}",
+        description=text,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    for name, default, what in wanted:
+        parser.add_argument(f"--{name}", type=int, default=default, metavar="N", help=f"{what} (default: {default})")
+    return parser.parse_args(arguments)
+
+
+def printed(figure: Figure, who: str, number: int) -> None:
+    """One line of JSON."""
+    what, n, seconds = figure
+    row = {"what": what, "controller": who, "round": number, "n": n, "seconds": round(seconds, 2)}
+    print(json.dumps(row), flush=True)
 
 
 def measured(cluster: FollowingCluster, partitions: int, idle: int, *, is_kedge: bool) -> Iterator[Figure]:
