@@ -7,14 +7,16 @@ calls may be repeated, reordered and lost without harm.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import attrs
 
 from controller.model.errors import ErrorCode
 from controller.model.frozen import NOTHING, frozen_dict, sealed
 from controller.model.values import Endpoint, Replicas, TopicPartition
+
+T = TypeVar("T")
 
 
 @sealed
@@ -105,9 +107,19 @@ class PartitionMetadata:
     status_code: int
 
 
+class Shared(tuple[T, ...]):  # noqa: SLOT001 - a tuple has no slots of its own
+    """What the requests of a round to several brokers have in common: the same object in each. `prepared`: what a host
+    makes of it once for all of them, by a key of the host's; it ends with the tuple."""
+
+    prepared: dict[object, Any]
+
+    def __init__(self, _: Iterable[T] = ()) -> None:
+        self.prepared = {}
+
+
 @sealed
 class UpdateMetadataRequest:
-    """`full`: partitions that are not listed do not exist."""
+    """`full`: partitions that are not listed do not exist. `partitions`: a `Shared` of the controller."""
 
     broker_id: int
     broker_epoch: int

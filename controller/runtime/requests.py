@@ -10,6 +10,7 @@ from controller.model.host import (
     LeaderAndIsrRequest,
     LivePeer,
     PartitionMetadata,
+    Shared,
     StopReplicaPartition,
     StopReplicaRequest,
     UpdateMetadataRequest,
@@ -151,13 +152,13 @@ class Builder:
                     continue
                 told = made[number] = self._metadata_of(number, partition)
             partitions.append(told)
-        return tuple(partitions)
+        return Shared(partitions)
 
     def full_metadata(self, broker: Broker) -> UpdateMetadataRequest:
         """All partitions that have a state; those that ended are left out."""
         if self._everything is None:
             made = self._metadata
-            self._everything = tuple(
+            self._everything = Shared(
                 [
                     made.get(number) or self._metadata_of(number, partition)
                     for number in range(len(self._state.rows))

@@ -125,6 +125,34 @@ def write_request(messages: Messages, header: Header, fields: Answer) -> bytes:
     return bytes(request.encode(header=True, framed=True))
 
 
+def body_behind(messages: Messages, version: int, fields: Answer, field: str) -> bytes:
+    """The bytes of a request behind a field of 8 bytes; all of them where the version does not have the field."""
+    return _body(messages, version, fields)[_end_of(messages.request, version, field) :]
+
+
+def write_before(messages: Messages, header: Header, fields: Answer, field: str, behind: bytes) -> bytes:
+    """The frame of a request whose bytes behind `field` are given, from `body_behind`. `fields`: those up to it."""
+    request = build(messages.request, header.version, fields)
+    request.with_header(header.correlation_id, header.client_id)
+    with_header = bytes(request.encode(header=True))
+    body = len(request.encode())
+    head = with_header[: len(with_header) - body + _end_of(messages.request, header.version, field)]
+    return b"".join((SIZE.pack(len(head) + len(behind)), head, behind))
+
+
+def _body(messages: Messages, version: int, fields: Answer) -> bytes:
+    return bytes(build(messages.request, version, fields).encode())
+
+
+@functools.cache
+def _end_of(kind: Any, version: int, field: str) -> int:
+    """Where a field of 8 bytes ends in the body: the codec tells no places, but all fields before it have a fixed
+    length."""
+    zeros, ones = (bytes(build(kind, version, {field: value}).encode()) for value in (0, -1))
+    differs = [at for at, (zero, one) in enumerate(zip(zeros, ones, strict=True)) if zero != one]
+    return differs[-1] + 1 if differs else 0
+
+
 def read_answer(messages: Messages, header: Header, frame: bytes) -> Any:
     """The response to the request with this header. Raises Garbage where the frame is none, or belongs to another."""
     try:

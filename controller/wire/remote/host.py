@@ -11,7 +11,7 @@ from __future__ import annotations
 import ssl
 import threading
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -30,6 +30,7 @@ from controller.wire.messages import StopReplicaRequest as StopReplica
 from controller.wire.messages import UpdateMetadataRequest as UpdateMetadata
 from controller.wire.protocol import Messages
 from controller.wire.remote import orders
+from controller.wire.remote.in_common import DIFFERS, InCommon
 from controller.wire.remote.link import Link, NotDelivered, messages
 from controller.wire.security.client import Credentials
 
@@ -39,6 +40,8 @@ _STOP_REPLICA: Final = messages(StopReplica.API_KEY)
 _UPDATE_METADATA: Final = messages(UpdateMetadata.API_KEY)
 
 Ordered = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
+_Asked: TypeAlias = tuple[orders.Fields] | tuple[orders.Fields, tuple[str, bytes]]
+"""The fields of a message; perhaps those up to one, and the bytes behind it."""
 
 
 @attrs.frozen
@@ -73,6 +76,7 @@ class RemoteHost:
         self._listener = listener
         self._controller: Controller | None = None
         self._kept: dict[int, _Kept] = {}
+        self._in_common = InCommon(_UPDATE_METADATA)
         self._lock = threading.Lock()
 
     def attach(self, controller: Controller) -> None:
@@ -107,15 +111,22 @@ class RemoteHost:
     # --- the callbacks
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
-        return self._told(_LEADER_AND_ISR, request, lambda version: [orders.leader_and_isr(request, version)])
+        return self._told(_LEADER_AND_ISR, request, lambda version: [(orders.leader_and_isr(request, version),)])
 
     def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
-        return self._told(_UPDATE_METADATA, request, lambda version: [orders.update_metadata(request, version)])
+        fields = orders.before_partitions(request)
+
+        def made(version: int) -> list[_Asked]:
+            return [(fields, (DIFFERS, self._in_common.of(request, version)))]
+
+        return self._told(_UPDATE_METADATA, request, made)
 
     def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
-        return self._told(_STOP_REPLICA, request, lambda version: orders.stop_replica(request, version))
+        return self._told(
+            _STOP_REPLICA, request, lambda version: [(fields,) for fields in orders.stop_replica(request, version)]
+        )
 
-    def _told(self, api: Messages, request: Ordered, made: Callable[[int], list[orders.Fields]]) -> HostResponse:
+    def _told(self, api: Messages, request: Ordered, made: Callable[[int], list[_Asked]]) -> HostResponse:
         """The broker's answer; `made` returns the messages in a version. Raises NotDelivered."""
         kept = self._kept_for(request)
         if kept is not None:
@@ -132,11 +143,9 @@ class RemoteHost:
             self._drop(request.broker_id)
             raise
 
-    def _asked(
-        self, kept: _Kept, api: Messages, request: Ordered, made: Callable[[int], list[orders.Fields]]
-    ) -> HostResponse:
+    def _asked(self, kept: _Kept, api: Messages, request: Ordered, made: Callable[[int], list[_Asked]]) -> HostResponse:
         version = kept.link.version_of(api)
-        answers = [orders.answered(kept.link.ask(api, version, fields), request) for fields in made(version)]
+        answers = [orders.answered(kept.link.ask(api, version, *asked), request) for asked in made(version)]
         errors: dict[Any, Any] = {}
         for answer in answers:
             if answer.error:

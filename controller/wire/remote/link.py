@@ -19,7 +19,7 @@ from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersions
 from controller.wire.calls import Address
 from controller.wire.errors import Refused
 from controller.wire.messages import RESPONSES, VERSIONS, requests
-from controller.wire.protocol import SIZE, Header, Messages, read_answer, write_request
+from controller.wire.protocol import SIZE, Header, Messages, read_answer, write_before, write_request
 from controller.wire.security.client import Credentials, NotLetIn, logging_in
 
 CLIENT_ID: Final = "kedge"
@@ -84,10 +84,13 @@ class Link:
             )
         return both[-1]
 
-    def ask(self, api: Messages, version: int, fields: Mapping[str, Any]) -> Any:
-        """The answer to a request with these fields (as in `protocol.build`)."""
+    def ask(
+        self, api: Messages, version: int, fields: Mapping[str, Any], behind: tuple[str, bytes] | None = None
+    ) -> Any:
+        """The answer to a request with these fields (as in `protocol.build`). `behind`: a field, and the bytes of all
+        that comes after it."""
         header = Header(api.api_key, version, next(self._correlation_ids) % 2**31, CLIENT_ID)
-        frame = write_request(api, header, fields)
+        frame = write_request(api, header, fields) if behind is None else write_before(api, header, fields, *behind)
         self._until = time.monotonic() + self._timeout_s
         try:
             self._socket.settimeout(self._timeout_s)

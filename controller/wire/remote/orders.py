@@ -65,6 +65,11 @@ def _member(p: LeaderAndIsrPartition, controller_epoch: int, version: int) -> Fi
     }
 
 
+def before_partitions(request: UpdateMetadataRequest) -> Fields:
+    """The fields of UpdateMetadata that come before its partitions."""
+    return _from_controller(request)
+
+
 def update_metadata(request: UpdateMetadataRequest, version: int) -> Fields:
     """The fields of UpdateMetadata."""
     states = [(p.topic, p.topic_id, _known(p, request.controller_epoch)) for p in request.partitions]

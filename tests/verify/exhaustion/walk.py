@@ -28,6 +28,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 import attrs
 
 from controller.model.errors import NotController
+from controller.model.host import Shared
 from controller.runtime.replies import Reply
 
 Tell: TypeAlias = Callable[[Any, Any], None]
@@ -208,6 +209,7 @@ def _partial(walk: Walk, made: partial[Any]) -> None:
 _PLAIN: Final = frozenset({int, str, bool, bytes, float})
 _BY_TYPE: Final[dict[type, Tell]] = {
     tuple: Walk.each,
+    Shared: Walk.each,
     list: Walk.each,
     deque: Walk.each,
     array: Walk.each,
