@@ -99,5 +99,9 @@ class LegacyKeys(KeyKind):
             return Put(key, codec.encode(held.ordered(), held.key.extra, held.key.format), expect(version))
         return Delete(key, Version(version)) if version else None
 
+    def is_altered(self, of: object) -> bool:  # noqa: ARG002
+        """One that another program wrote after ours was removed is a plan of its own."""
+        return True
+
     def stands(self, of: object, version: int) -> None:  # noqa: ARG002
         self.state.legacy.stands(version)

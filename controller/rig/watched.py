@@ -110,6 +110,7 @@ class WatchedAdmin(Admin):
                 self._operators.leave_out("brokers", str(broker), RATES["replication"])
             for topic in {tp.topic for tp in results}:
                 self._operators.leave_out("topics", topic, LISTS)
+            self._replaced(results)
         return results
 
     def _replaced(self, results: Results[Any, None]) -> None:

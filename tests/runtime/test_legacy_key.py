@@ -115,6 +115,21 @@ def test_a_rewrite_whose_reply_is_lost_is_found_out_whatever_came_behind_it(afte
     assert told.named() is None
 
 
+@pytest.mark.parametrize("targets", [{}, {("t", 1): [4, 5, 6]}], ids=["empty", "a move"])
+def test_plan_behind_the_lost_reply_of_the_removal_is_a_plan_of_its_own(targets: dict[tuple[str, int], Any]) -> None:
+    """Seed 2002579: an empty plan stayed for good, and another one would have been dropped."""
+    told = Told()
+    told.submit({("t", 0): [4, 5, 6]})
+    told.cluster.store.play([Rule(LoseReply(), key=KEY, nth=1)])
+    future = told.cluster.isr((1, 2, 3, 4, 5, 6), "t", 0)
+    told.cluster.controller.poll_once()
+    told.cluster.put(KEY, plan(targets))
+    told.cluster.done(future)
+    told.cluster.wait(1_100)
+    assert told.target(1) == targets.get(("t", 1))
+    assert told.named() == (targets or None)
+
+
 @pytest.mark.checklist(118)
 def test_bad_entries_are_dropped_with_their_reason_and_the_others_go_on() -> None:
     """The key lists only the good ones from the commit that takes the plan."""
