@@ -37,8 +37,9 @@ class CallbackRules:
     def _was_committed(self, sent: Sent, said: LeaderAndIsrPartition | PartitionMetadata) -> bool:
         for moment in reversed(self._case.committed.history.get(TopicPartition(said.topic, said.partition), [])):
             p = moment.partition
-            if said.leader == LEADER_DURING_DELETE and p.is_offline and moment.revision <= sent.revision:
-                return said.leader_epoch == p.leader_epoch  # purged
+            is_offline = p.is_offline and moment.revision <= sent.revision
+            if said.leader == LEADER_DURING_DELETE and is_offline and said.leader_epoch == p.leader_epoch:
+                return True  # purged; its id may have been used again since
             # Another program may write anything to the state key of a topic under deletion: it is only deleted.
             same_epoch = moment.partition_epoch == said.partition_epoch or said.topic_id in self._case.committed.doomed
             if same_epoch and moment.revision <= sent.revision:
