@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -45,7 +46,8 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """0 if all held."""
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kedge-soak")))
+        folder = Path(tempfile.mkdtemp(prefix="kedge-soak"))  # logs and journals: it stays where something went wrong
+        _say({"folder": str(folder)})
         ensemble = stack.enter_context(STORES[options.store]())
         url = ensemble.url("/kedge", session_timeout=SESSION_S)
         controllers = [stack.enter_context(Controller(n, url, folder)) for n in CONTROLLERS]
@@ -89,7 +91,10 @@ def run(options: argparse.Namespace) -> int:
         }
     _say(verdict)
     is_flat = all(rate <= GROWTH_MAX for rate in grew.values())
-    return 0 if not lost and is_flat and not verdict["tree"] and not verdict["journals"] else 1
+    if lost or not is_flat or verdict["tree"] or verdict["journals"]:
+        return 1
+    shutil.rmtree(folder)
+    return 0
 
 
 def growth(samples: Sequence[Sample]) -> float:

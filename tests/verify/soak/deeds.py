@@ -81,19 +81,26 @@ class Deeds:
         return name
 
     def until_healed(self) -> None:
-        """Nothing moves, and every replica is in sync."""
-        until(self._is_healed, "the cluster is healed", HEAL_S)
+        """Nothing moves, and every replica is in sync. AssertionError with what is not."""
+        try:
+            until(lambda: not self._unhealed(), "the cluster is healed", HEAL_S)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; {self._unhealed()}") from error
 
-    def _is_healed(self) -> bool:
+    def _unhealed(self) -> str:
+        """What is not healed; empty if all is."""
         try:
             topics = self._admin.describe_topics([TOPIC, SPARE])
             moving = self._admin.list_partition_reassignments()
-        except kafka.errors.KafkaError:
-            return False
-        partitions = [p for topic in topics for p in topic["partitions"]]
-        return not moving and all(
-            p["leader_id"] >= 0 and sorted(p["isr_nodes"]) == sorted(p["replica_nodes"]) for p in partitions
-        )
+        except kafka.errors.KafkaError as error:
+            return repr(error)
+        partitions = [(topic["name"], p) for topic in topics for p in topic["partitions"]]
+        ill = [
+            f"{name}-{p['partition_index']}: leader {p['leader_id']}, ISR {p['isr_nodes']} of {p['replica_nodes']}"
+            for name, p in partitions
+            if p["leader_id"] < 0 or sorted(p["isr_nodes"]) != sorted(p["replica_nodes"])
+        ]
+        return "; ".join([*([f"moving: {moving}"] if moving else []), *ill])
 
     def _targets(self, count: int) -> dict[int, list[int]]:
         chosen = self._chance.sample(range(PARTITIONS), count)
