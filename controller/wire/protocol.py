@@ -127,30 +127,32 @@ def write_request(messages: Messages, header: Header, fields: Answer) -> bytes:
 
 def body_behind(messages: Messages, version: int, fields: Answer, field: str) -> bytes:
     """The bytes of a request behind a field of 8 bytes; all of them where the version does not have the field."""
-    return _body(messages, version, fields)[_end_of(messages.request, version, field) :]
+    end, _ = _around(messages.request, version, field)
+    return _body(messages.request, version, fields)[end:]
 
 
 def write_before(messages: Messages, header: Header, fields: Answer, field: str, behind: bytes) -> bytes:
     """The frame of a request whose bytes behind `field` are given, from `body_behind`. `fields`: those up to it."""
     request = build(messages.request, header.version, fields)
     request.with_header(header.correlation_id, header.client_id)
-    with_header = bytes(request.encode(header=True))
-    body = len(request.encode())
-    head = with_header[: len(with_header) - body + _end_of(messages.request, header.version, field)]
+    encoded = bytes(request.encode(header=True))
+    _, rest = _around(messages.request, header.version, field)
+    head = encoded[: len(encoded) - rest]
     return b"".join((SIZE.pack(len(head) + len(behind)), head, behind))
 
 
-def _body(messages: Messages, version: int, fields: Answer) -> bytes:
-    return bytes(build(messages.request, version, fields).encode())
+def _body(kind: Any, version: int, fields: Answer) -> bytes:
+    return bytes(build(kind, version, fields).encode())
 
 
 @functools.cache
-def _end_of(kind: Any, version: int, field: str) -> int:
-    """Where a field of 8 bytes ends in the body: the codec tells no places, but all fields before it have a fixed
-    length."""
-    zeros, ones = (bytes(build(kind, version, {field: value}).encode()) for value in (0, -1))
+def _around(kind: Any, version: int, field: str) -> tuple[int, int]:
+    """How many bytes a body has up to the end of a field of 8 bytes, and how many behind it if the fields there have
+    their defaults. The codec tells no places, but all fields before it have a fixed length."""
+    zeros, ones = _body(kind, version, {field: 0}), _body(kind, version, {field: -1})
     differs = [at for at, (zero, one) in enumerate(zip(zeros, ones, strict=True)) if zero != one]
-    return differs[-1] + 1 if differs else 0
+    end = differs[-1] + 1 if differs else 0
+    return end, len(zeros) - end
 
 
 def read_answer(messages: Messages, header: Header, frame: bytes) -> Any:
