@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from itertools import chain
 from typing import Any, Final
 
 import confluent_kafka as ck
@@ -39,7 +40,39 @@ def living() -> Iterator[Living]:
         yield opened
 
 
+class Member:
+    """A consumer with a thread that polls it, as members of a group have: one that waits for another's poll joins anew.
+
+    `polled` takes the consumer and returns the values of a poll and the assigned partitions.
+    """
+
+    def __init__(self, consumer: Any, polled: Callable[[Any], tuple[list[int], list[int]]]) -> None:
+        self._consumer = consumer
+        self._polled = polled
+        self._is_over = threading.Event()
+        self.values: list[int] = []
+        self.partitions: list[int] = []
+        self._thread = threading.Thread(target=self._poll)
+        self._thread.start()
+
+    def _poll(self) -> None:
+        while not self._is_over.is_set():
+            values, self.partitions = self._polled(self._consumer)
+            self.values += values
+
+    def close(self) -> None:
+        if not self._is_over.is_set():
+            self._is_over.set()
+            self._thread.join()
+            self._consumer.close()
+
+
 # --- kafka-python
+
+
+def of_kafka_python(consumer: Any) -> tuple[list[int], list[int]]:
+    values = [int(r.value) for records in consumer.poll(200).values() for r in records]
+    return values, [tp.partition for tp in consumer.assignment()]
 
 
 def consumer(living: Living, group: str, **options: Any) -> Any:
@@ -60,10 +93,7 @@ def test_kafka_python_goes_on_where_it_stopped(living: Living) -> None:
     first = consumer(living, "python")
     assert sorted(read(first)) == [*range(RECORDS)]
     first.close()
-    second = consumer(
-        living,
-        "python",
-    )
+    second = consumer(living, "python")
     until(lambda: second.poll(50) == {} and len(second.assignment()) == PARTITIONS)
     assert [second.position(tp) for tp in second.assignment()] == [RECORDS // PARTITIONS] * PARTITIONS
     second.close()
@@ -71,18 +101,15 @@ def test_kafka_python_goes_on_where_it_stopped(living: Living) -> None:
 
 def test_kafka_python_members_share_partitions(living: Living) -> None:
     with ExitStack() as stack:
-        consumers = [consumer(living, "shared") for _ in range(3)]
-        for each in consumers:
-            stack.callback(each.close)
+        members = [Member(consumer(living, "shared"), of_kafka_python) for _ in range(3)]
+        for member in members:
+            stack.callback(member.close)
 
         def shared() -> bool:
-            for each in consumers:
-                each.poll(20)
-            return sorted(len(each.assignment()) for each in consumers) == [4, 4, 4]
+            held = [[*member.partitions] for member in members]
+            return [len(each) for each in held] == [4, 4, 4] and sorted(chain(*held)) == [*range(PARTITIONS)]
 
         until(shared)
-        held = [tp.partition for each in consumers for tp in each.assignment()]
-        assert sorted(held) == [*range(PARTITIONS)]
 
 
 def test_kafka_python_static_member_comes_back_without_rebalance(living: Living) -> None:
@@ -124,45 +151,31 @@ def test_kafka_python_admin_resets_and_deletes(living: Living) -> None:
 # --- librdkafka
 
 
-class Member:
-    """A consumer of librdkafka, which is only asked by the thread that polls it."""
+def of_librdkafka(consumer: Any) -> tuple[list[int], list[int]]:
+    message = consumer.poll(0.05)
+    values = [] if message is None or message.error() else [int(message.value())]
+    return values, [tp.partition for tp in consumer.assignment()]
 
-    def __init__(self, living: Living, group: str, **options: Any) -> None:
-        settings = {
-            "bootstrap.servers": living.bootstrap,
-            "group.id": group,
-            "auto.offset.reset": "earliest",
-            "heartbeat.interval.ms": 200,
-            "session.timeout.ms": 6000,
-            "log_level": 0,
-        }
-        self._consumer = ck.Consumer(settings | {k.replace("_", "."): v for k, v in options.items()})
-        self._consumer.subscribe(["orders"])
-        self._is_over = threading.Event()
-        self.values: list[int] = []
-        self.partitions: list[int] = []
-        self._thread = threading.Thread(target=self._poll)
-        self._thread.start()
 
-    def _poll(self) -> None:
-        while not self._is_over.is_set():
-            message = self._consumer.poll(0.05)
-            if message is not None and not message.error():
-                self.values.append(int(message.value()))
-            self.partitions = [tp.partition for tp in self._consumer.assignment()]
-
-    def close(self) -> None:
-        if not self._is_over.is_set():
-            self._is_over.set()
-            self._thread.join()
-            self._consumer.close()
+def librdkafka_member(living: Living, group: str, **options: Any) -> Member:
+    settings = {
+        "bootstrap.servers": living.bootstrap,
+        "group.id": group,
+        "auto.offset.reset": "earliest",
+        "heartbeat.interval.ms": 200,
+        "session.timeout.ms": 6000,
+        "log_level": 0,
+    }
+    consumer = ck.Consumer(settings | {k.replace("_", "."): v for k, v in options.items()})
+    consumer.subscribe(["orders"])
+    return Member(consumer, of_librdkafka)
 
 
 @pytest.mark.checklist(260)
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
 def test_librdkafka_members_share_partitions(living: Living, strategy: str) -> None:
     with ExitStack() as stack:
-        members = [Member(living, strategy, partition_assignment_strategy=strategy) for _ in range(3)]
+        members = [librdkafka_member(living, strategy, partition_assignment_strategy=strategy) for _ in range(3)]
         for member in members:
             stack.callback(member.close)
         until(lambda: sorted(len(member.partitions) for member in members) == [4, 4, 4])
@@ -172,7 +185,7 @@ def test_librdkafka_members_share_partitions(living: Living, strategy: str) -> N
 
 
 def test_librdkafka_closes_at_once(living: Living) -> None:
-    member = Member(living, "closing")
+    member = librdkafka_member(living, "closing")
     until(lambda: member.partitions)
     began_s = time.monotonic()
     member.close()
@@ -180,7 +193,7 @@ def test_librdkafka_closes_at_once(living: Living) -> None:
 
 
 def test_librdkafka_admin_sees_and_deletes(living: Living) -> None:
-    member = Member(living, "admin-librdkafka")
+    member = librdkafka_member(living, "admin-librdkafka")
     until(lambda: len(member.values) == RECORDS)
     client: Any = admin.AdminClient({"bootstrap.servers": living.bootstrap})
     seen = client.describe_consumer_groups(["admin-librdkafka"])["admin-librdkafka"].result(TIMEOUT_S)
