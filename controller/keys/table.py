@@ -21,6 +21,7 @@ from controller.keys.topics import ParentKeys, TopicKeys
 from controller.model.events import Event, KeyRead
 from controller.state import ClusterState, DirtyKey
 from stores.checks import parent
+from stores.recipes import TOKEN_KEY
 
 KINDS: Final[tuple[type[KeyKind], ...]] = (
     AdmissionKeys,
@@ -76,6 +77,18 @@ class KeyKinds:
         )
         if word is not None:
             self.by_word[word].hinted[path] = None
+
+    def altered(self, paths: Iterable[str], now_ms: int) -> set[str]:
+        """Those of `paths`, all of keys of configs, that differ now from what the state knows."""
+        self.ground.get(TOKEN_KEY)  # so that what is read next is at least as new as this call
+        by_word: dict[str, list[str]] = {}
+        for path in paths:
+            by_word.setdefault(_BY_ROOT[parent(path)], []).append(path)
+        return {
+            kind.key(kind.told_of(event))
+            for kind, asked in ((self.by_word[word], asked) for word, asked in by_word.items())
+            for event in kind.look(asked, now_ms)
+        }
 
     def told(self, event: Event) -> DirtyKey | None:
         """The key whose content `event` holds, if any; a later read replaces the event."""

@@ -12,10 +12,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, cast
 
+from controller.codec import keys
 from controller.machine import step
 from controller.model.errors import ApiError, InvalidRequest, RequestTimedOut
 from controller.model.events import (
     LATER,
+    AlterConfigs,
     Decision,
     Event,
 )
@@ -35,6 +37,7 @@ from stores.base import Op, OutcomeUnknown, Put, StoreError, Unavailable, Versio
 _log = logging.getLogger(__name__)
 
 CONFLICTS_MAX: Final = 3  # of one key, before the rest continues without it
+_NOTHING: Final = Decision()
 
 
 class Batching:
@@ -91,6 +94,7 @@ class Batching:
         self._decide()
         while not self._writer.fits(state.batch, self.services.store.capabilities.commit_bytes_max):
             self._take_back_half()
+        self._take_out_late()
         if state.batch.log:
             self._dirty_keys, self._ops = self._writer.ops(state.batch, self._committer.next_seq)
             self._committer.begin(self._ops)
@@ -99,6 +103,27 @@ class Batching:
             self.go_on()
         elif self._may_answer():
             self._publish()
+
+    def _take_out_late(self) -> None:
+        """Take out requests that alter no configs of those known, if another program has altered these and its hint has
+        not come yet: no commit would find out. They are decided again once their keys were read."""
+        unchanged = {
+            place: keys.config(job.event.entity.kind, job.event.entity.name)
+            for place, (job, decision) in enumerate(self._decided)
+            if type(job.event) is AlterConfigs and not job.event.validate_only and decision == _NOTHING
+        }
+        if not unchanged:
+            return
+        try:
+            altered = self._kinds.altered(dict.fromkeys(unchanged.values()), self.services.clock.now_ms())
+        except StoreError:
+            altered = {*unchanged.values()}
+        late = {place: path for place, path in unchanged.items() if path in altered}
+        for place, path in late.items():
+            self._kinds.hint(path)
+            self.work.delay(self._decided[place][0], self.services.elapsed_ms())
+        self._decided = [pair for place, pair in enumerate(self._decided) if place not in late]
+        self._starts = [start for place, start in enumerate(self._starts) if place not in late]
 
     def _may_answer(self) -> bool:
         """Whether a batch without records is answered: no commit shows that this controller still leads, and one that

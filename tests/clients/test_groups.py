@@ -41,7 +41,8 @@ def living() -> Iterator[Living]:
 
 
 class Member:
-    """A consumer with a thread that polls it, as members of a group have: one that waits for another's poll joins anew.
+    """A consumer with a thread that polls it, as members of a group have. Polled in turn by one thread, they join again
+    and again.
 
     `polled` takes the consumer and returns the values of a poll and the assigned partitions.
     """

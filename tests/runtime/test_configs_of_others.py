@@ -8,7 +8,7 @@ import pytest
 
 from controller.codec import keys
 from controller.keys.changes import PURGE_AFTER_MS
-from kedge import ConfigResource
+from kedge import ConfigResource, OpType
 from stores.faults import DeliverLater, DropEvent, FailBefore, LoseReply, LoseRequest, Rule
 from tests.runtime.configured import BROKER, BROKER_KEY, KEY, RATE, TOPIC, alter, change, changes, described
 from tests.runtime.world import cluster_of_three
@@ -25,6 +25,37 @@ def test_value_set_by_another_client_meanwhile_is_not_lost(resource: ConfigResou
     assert len(changes(cluster)) == 1
     cluster.done(alter(cluster, resource, change(name, "6")))
     assert cluster.get(key)["config"] == {"other": "1", name: "6"}
+
+
+@pytest.mark.parametrize("resource, key, name", [(TOPIC, KEY, "retention.ms"), (BROKER, BROKER_KEY, RATE)])
+def test_a_change_to_what_is_known_is_made_to_what_another_client_wrote_meanwhile(
+    resource: ConfigResource, key: str, name: str
+) -> None:
+    """It would change nothing, so that no commit conflicts: the key is read before the answer."""
+    cluster = cluster_of_three()
+    cluster.store.play([Rule(DropEvent(), "event")])
+    cluster.put(key, {"version": 1, "config": {"other": "1", name: "5"}})
+    deletion = alter(cluster, resource, change(name, op=OpType.DELETE))
+    cluster.wait(200)
+    cluster.done(deletion)
+    assert cluster.get(key)["config"] == {"other": "1"}
+
+
+def test_a_change_to_what_is_known_waits_for_a_store_that_does_not_answer() -> None:
+    """It is neither answered from memory nor lost; others that need no read of configs are decided."""
+    cluster = cluster_of_three()
+    cluster.done(alter(cluster, TOPIC, change("retention.ms", "5")))
+    before = cluster.keys()
+    cluster.store.play([Rule(FailBefore(), key=KEY, name="get_columns")])
+    same = alter(cluster, TOPIC, change("retention.ms", "5"))
+    other = alter(cluster, BROKER, change(RATE, "7"))
+    cluster.run()
+    assert other.done()
+    assert not same.done()
+    cluster.store.play([])
+    cluster.wait(1_000)
+    cluster.done(same)
+    assert cluster.keys()[KEY] == before[KEY]
 
 
 def test_number_that_is_taken_is_passed_over() -> None:

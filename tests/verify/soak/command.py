@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -24,7 +25,10 @@ from tests.verify.soak.brokers import BROKERS
 from tests.verify.soak.deeds import HEAL_S, KEDGE, Deeds
 from tests.verify.soak.traffic import Traffic
 
-STORES: Final = {"zookeeper": ZooKeeperEnsemble, "etcd": EtcdEnsemble}
+STORES: Final[Mapping[str, Callable[[], Any]]] = {
+    "zookeeper": ZooKeeperEnsemble,
+    "etcd": partial(EtcdEnsemble, sound=True),  # its nodes are killed
+}
 CONTROLLERS: Final = (102, 103)
 SESSION_S: Final = 5
 SAMPLE_S: Final = 30.0
