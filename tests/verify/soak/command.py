@@ -152,14 +152,21 @@ class OwnProcess:
         self.kill()
 
     def restart(self) -> None:
+        """As a supervisor does: again, as long as it ends because no node of the store answers."""
+        until(self._begins, f"{self.name} begins, see {self._log}", HEAL_S)
+
+    def _begins(self) -> bool:
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
                 self._command, stdout=subprocess.PIPE, stderr=log, text=True, **self._streams
             )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        assert line, f"{self.name} did not begin: {self._log.read_text()[-2_000:]}"
-        self.said = json.loads(line)
+        if line:
+            self.said = json.loads(line)
+        else:
+            self.kill()
+        return bool(line)
 
     def kill(self) -> None:
         self.process.kill()
