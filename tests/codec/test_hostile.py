@@ -3,50 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import hypothesis.strategies as st
 import pytest
 from hypothesis import example, given
 
-from controller.codec import BadValue, broker, legacy, notifications, partition_state, small, topic
+from controller.codec import BadValue, small, topic
 from controller.codec.text import parse, parse_many
+from tests.codec.samples import GOOD, READERS
 from tests.codec.strategies import JSON
 
-READERS: dict[str, Callable[[bytes], object]] = {
-    "state": lambda value: partition_state.decode(parse(value), "t", 0, (1, 2), 5),
-    "topic": lambda value: topic.decode(value, "t"),
-    "broker": lambda value: broker.decode(value, 1),
-    "config": small.decode_config,
-    "intents": lambda value: small.decode_intents(value, 1),
-    "admitted": small.decode_admitted,
-    "legacy": lambda value: legacy.decode(value, 1),
-    "partitions": notifications.decode_partitions,
-    "log dir event": notifications.decode_log_dir_event,
-    "config change": notifications.decode_config_change,
-}
-GOOD: dict[str, dict[str, object]] = {
-    "state": {
-        "controller_epoch": 1, "leader": 1, "version": 1, "leader_epoch": 0, "isr": [1, 2], "targetReplicas": [3],
-        "reassignment": {"origin": [1, 2], "started_ms": 5, "deadline_ms": 9}, "status_code": 0,
-        "leader_recovery_state": 0,
-    },
-    "topic": {
-        "version": 3, "partitions": {"0": [1, 2]}, "topic_id": "A" * 22, "adding_replicas": {"0": [2]},
-        "removing_replicas": {"0": [1]}, "retired_epochs": {"3": 4},
-    },
-    "broker": {
-        "version": 5, "host": "h", "port": 1, "rack": "r", "endpoints": ["A://h:1"],
-        "listener_security_protocol_map": {"A": "SSL"}, "features": {}, "leader_and_isr_version": 3,
-    },
-    "config": {"version": 1, "config": {"a": "b"}},
-    "intents": {"version": 1, "replicas": [{"topic": "t", "topic_id": "i", "partition": 0, "leader_epoch": 0}]},
-    "admitted": {"broker_epoch": 5},
-    "legacy": {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2]}]},
-    "partitions": {"version": 1, "partitions": [{"topic": "t", "partition": 0}]},
-    "log dir event": {"version": 1, "broker": 1, "event": 1},
-    "config change": {"version": 2, "entity_path": "topics/t"},
-}  # fmt: skip
 DIGITS = b"9" * 100_000
 NO_JSON = [
     b"", b"{", b"null", b"[]", b"7", b'"text"', b"\xff\xfe", b'{"a":"\xc3"}', b"\xef\xbb\xbf{}", b"{} {}",
