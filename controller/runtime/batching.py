@@ -12,16 +12,15 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, cast
 
-from controller.codec import keys
 from controller.machine import step
 from controller.model.errors import ApiError, InvalidRequest, RequestTimedOut
 from controller.model.events import (
     LATER,
-    AlterConfigs,
     Decision,
     Event,
 )
 from controller.rules.throttling.turns import must_wait
+from controller.runtime import unwritten
 from controller.runtime.batch_size import BatchSize
 from controller.runtime.committer import Committer, End, Result
 from controller.runtime.deposed import Deposed
@@ -37,7 +36,6 @@ from stores.base import Op, OutcomeUnknown, Put, StoreError, Unavailable, Versio
 _log = logging.getLogger(__name__)
 
 CONFLICTS_MAX: Final = 3  # of one key, before the rest continues without it
-_NOTHING: Final = Decision()
 
 
 class Batching:
@@ -105,30 +103,18 @@ class Batching:
             self._publish()
 
     def _take_out_late(self) -> None:
-        """Take out requests that alter no configs of those known, if another program has altered these and its hint has
-        not come yet: no commit would find out. They are decided again once their keys were read."""
-        unchanged = {
-            place: keys.config(job.event.entity.kind, job.event.entity.name)
-            for place, (job, decision) in enumerate(self._decided)
-            if type(job.event) is AlterConfigs and not job.event.validate_only and decision == _NOTHING
-        }
-        if not unchanged:
-            return
-        try:
-            altered = self._kinds.altered(dict.fromkeys(unchanged.values()), self.services.clock.now_ms())
-        except StoreError:
-            altered = {*unchanged.values()}
-        late = {place: path for place, path in unchanged.items() if path in altered}
-        for place, path in late.items():
-            self._kinds.hint(path)
-            self.work.delay(self._decided[place][0], self.services.elapsed_ms())
-        self._decided = [pair for place, pair in enumerate(self._decided) if place not in late]
-        self._starts = [start for place, start in enumerate(self._starts) if place not in late]
+        """Take out requests that alter no configs of those known, where the store holds others or does not answer. They
+        are decided again once their keys were read."""
+        late = unwritten.late(self._decided, self._kinds, self.services.clock.now_ms())
+        if late:
+            for place in late:
+                self.work.delay(self._decided[place][0], self.services.elapsed_ms())
+            self._decided = [pair for place, pair in enumerate(self._decided) if place not in late]
+            self._starts = [start for place, start in enumerate(self._starts) if place not in late]
 
     def _may_answer(self) -> bool:
-        """Whether a batch without records is answered: no commit shows that this controller still leads, and one that
-        stood still may call done what another one has undone since. Only answers that are no errors wait for this."""
-        if not any(job.reply is not None and _is_result(decision.reply) for job, decision in self._decided):
+        """Whether a batch without records is answered, once the store says that this controller still leads."""
+        if not unwritten.need_leader(self._decided):
             return True
         try:
             if self._committer.still_leads(self.services.read_timeout_s):
@@ -388,7 +374,3 @@ class Batching:
             return
         self.batch_size.too_many(len(jobs))
         self.work.put_back(jobs)
-
-
-def _is_result(reply: object) -> bool:
-    return reply is not None and reply is not LATER and not isinstance(reply, ApiError)
