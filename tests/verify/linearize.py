@@ -30,7 +30,11 @@ from tests.servers import has_sound_etcd
 SWITCH_S: Final = 0.00005  # so that threads run into each other
 ON: Final[dict[str, tuple[Callable[[], Any], Callable[..., Backend], Callable[..., Any]]]] = {
     "zookeeper": (LocalZooKeeper, ZooKeeperBackend, ZooKeeperEnsemble),
-    "etcd": (LocalEtcd, EtcdBackend, lambda **more: EtcdEnsemble(sound=has_sound_etcd(), **more)),
+    "etcd": (
+        lambda: LocalEtcd(sound=has_sound_etcd()),
+        EtcdBackend,
+        lambda **more: EtcdEnsemble(sound=has_sound_etcd(), **more),
+    ),
 }
 
 
