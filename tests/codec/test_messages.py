@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 import pytest
@@ -189,6 +190,11 @@ def test_other_broken_fields_are_named(name: str, path: Path, value: object, sai
     assert said in said_of(name, with_field(name, path, value))
 
 
+def test_an_error_that_is_only_a_message_has_no_fields() -> None:
+    error = BadValue("broken")
+    assert (error.where, error.expected, error.got) == ("", "", None)
+
+
 def test_the_active_controller_is_read_where_it_can_be() -> None:
     """A key that cannot be read is held all the same."""
     for controller_id in (-(2**31), 0, INT32_MAX):
@@ -211,21 +217,21 @@ def test_who_holds_a_store_and_where_it_came_from_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "written, name",
+    "write, name",
     [
-        (producer_ids.encode(producer_ids.ProducerIdBlock(3, 0, 999)), "producer ids"),
-        (orders.encode_format(2), "format"),
-        (orders.encode_cluster_id("i"), "cluster id"),
-        (small.encode_gateway("h", 9), "gateway"),
-        (small.encode_gateways_secret("s"), "gateways_secret"),
-        (small.encode_admitted(5), "admitted"),
-        (small.encode_config({"a": "b"}), "config"),
-        (handed_back.encode("begun"), "handed_back"),
-        (notifications.encode_config_change("topics", "t"), "config change"),
+        (lambda: producer_ids.encode(producer_ids.ProducerIdBlock(3, 0, 999)), "producer ids"),
+        (lambda: orders.encode_format(2), "format"),
+        (lambda: orders.encode_cluster_id("i"), "cluster id"),
+        (lambda: small.encode_gateway("h", 9), "gateway"),
+        (lambda: small.encode_gateways_secret("s"), "gateways_secret"),
+        (lambda: small.encode_admitted(5), "admitted"),
+        (lambda: small.encode_config({"a": "b"}), "config"),
+        (lambda: handed_back.encode("begun"), "handed_back"),
+        (lambda: notifications.encode_config_change("topics", "t"), "config change"),
     ],
 )
-def test_a_value_is_written_as_others_read_it(written: bytes, name: str) -> None:
-    assert json.loads(written) == GOOD[name]
+def test_a_value_is_written_as_others_read_it(write: Callable[[], bytes], name: str) -> None:
+    assert json.loads(write()) == GOOD[name]
 
 
 def test_partitions_of_seven_digits_may_go() -> None:
