@@ -43,6 +43,10 @@ class Undecided(Exception):
     """The search exceeded its limit: too many operations of one register are concurrent, or have no end."""
 
 
+class Unanswered(AssertionError):
+    """Operations had no answer although nothing was broken on purpose."""
+
+
 def unlinearizable(
     history: Iterable[Operation], initial: bytes | None = None, *, states_max: int = STATES_MAX
 ) -> str | None:
