@@ -25,7 +25,7 @@ ROOMS: Final[Mapping[str, Room]] = {
     "rules": Room(("controller/rules/*",), ("tests/rules",)),
     "state": Room(("controller/state/*",), ("tests/state", "tests/rules", "tests/runtime/test_loader.py")),
     "codec": Room(("controller/codec/*",), ("tests/codec", "tests/journal", "tests/runtime")),
-    "keys": Room(("controller/keys/*",), ("tests/runtime", "tests/codec")),
+    "keys": Room(("controller/keys/*",), ("tests/runtime", "tests/codec", "tests/migration")),
     "recipes": Room(
         ("stores/recipes/*",),
         (
