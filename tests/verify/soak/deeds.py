@@ -22,7 +22,8 @@ SPARE: Final = "spare"
 REPLICAS: Final = 3
 KEDGE: Final = (sys.executable, "-c", "from controller.cli import main; main()")
 HEAL_S: Final = 300.0
-THROTTLE: Final = 2_000_000
+THROTTLE: Final = 10_000_000
+"""Bytes a second: brokers keep all records, so after two hours a move copies some 100 MB a replica, within HEAL_S."""
 
 
 class Process(Protocol):
