@@ -166,6 +166,8 @@ class OwnProcess:
             self.said = json.loads(line)
         else:
             self.kill()
+            said = self._log.read_text()[-2_000:]
+            assert "answer" in said.splitlines()[-1], f"{self.name} did not begin: {said}"  # of a store, in any wording
         return bool(line)
 
     def kill(self) -> None:
