@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from controller.rig.invariants import InvariantBroken
 from controller.runtime.committer import Committer, End, Result
 from tests.simulation import test_mutants as mutants
 from tests.verify.__main__ import main
@@ -167,6 +168,35 @@ def _settled(world: SmallWorld) -> SmallWorld:
     do(world, "fetch-2")
     do(world, "poll-102")
     return _renewed(world)
+
+
+def test_which_of_two_controllers_leads_does_not_count() -> None:
+    """Once brokers have heard of it: until then they name the former one, which may run again."""
+    one = _after("kill-101", "poll-102", "poll-102")
+    other = _after("kill-101", "start-101", "poll-101", "poll-101")
+    for broker in (1, 2, 3):
+        assert do(one, f"deliver-102-{broker}")
+        assert do(other, f"deliver-101-{broker}")
+    assert one.digest() != other.digest(), "the one may still run, the other does"
+    for world in (one, other):
+        world.faults = frozenset({"bounce"})
+    assert one.digest() == other.digest()
+
+
+def test_a_stand_by_counts_as_long_as_the_leader_may_fall() -> None:
+    both, alone = _after("poll-102"), _after("kill-102")
+    assert both.digest() != alone.digest()
+    for world in (both, alone):
+        world.faults = frozenset({"bounce"})
+    assert both.digest() == alone.digest()
+
+
+def test_a_leader_that_falls_although_nothing_ended_its_term_is_found() -> None:
+    world = build(["move"], ["bounce"])
+    world.digest()
+    assert do(world, "kill-101")
+    with pytest.raises(InvariantBroken, match="101 leads no more"):
+        world.digest()
 
 
 def test_epochs_count_by_their_order_alone() -> None:

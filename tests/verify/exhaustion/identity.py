@@ -7,6 +7,7 @@
   them, and a takeover loads everything.
 * Items that came in are taken in together. Hints among them are flags, and a round that came back with nothing to
   decide touches the lane of its broker alone: their order does not count, that of the others does.
+* Controllers count by their roles, as `roles` says.
 * What the invariants remember beyond the present state counts as far as they may need it again: which replicas the
   leader of the present epoch named, what was requested, and whether each callback under way might arrive without
   breaking one.
@@ -18,10 +19,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from controller.codec import keys
-from controller.rig.node import Node
+from controller.rig.node import Node, Process
 from controller.rig.rig import Rig
 from controller.runtime.inbox import Hint, Sent
 from stores.recipes import LEADER_KEY
+from tests.verify.exhaustion.roles import by_role
 from tests.verify.exhaustion.stored import (
     BROKER_EPOCH,
     CONTROLLER_EPOCH,
@@ -81,9 +83,13 @@ class Telling(Stored):
     kinds: ClassVar[Mapping[str, Tell | None]]
     plans: ClassVar[dict[Any, Any]] = {}
 
-    def __init__(self, rig: Rig, wait_ms: int) -> None:
+    def __init__(self, rig: Rig, wait_ms: int, leader: Node | None = None) -> None:
+        """`leader`: the controller that leads to the end, if there is one."""
         super().__init__(rig.server, rig.clock.elapsed_ms, wait_ms)
         self.rig = rig
+        self.leader = leader
+        self.nodes = by_role(rig.nodes.values())
+        self.roles = {node.node_id: f"node {place}" for place, node in enumerate(self.nodes)}
         self.from_wall_ms = rig.clock.elapsed_ms - rig.clock.now_ms()
         self.wall_ms = rig.clock.now_ms()  # by the clock of the node that is described
 
@@ -92,7 +98,7 @@ class Telling(Stored):
         rig = self.rig
         self.say(budget)
         self.store()
-        for node in rig.nodes.values():
+        for node in self.nodes:
             self._node(node)
         for broker_id, broker in rig.brokers.items():
             self.thing(broker)
@@ -105,21 +111,32 @@ class Telling(Stored):
 
     # --- controllers
 
+    def role(self, node_id: int | None) -> None:
+        """A controller, by what it does."""
+        self.say(None if node_id is None else self.roles[node_id])
+
     def _node(self, node: Node) -> None:
-        self.say((node.node_id, node.clock.skew_ms))
-        self.wall_ms = node.clock.now_ms()
         for store in node.buried:
             self.late_commits(store)
+        if self.leader not in (None, node):
+            if node.process is not None:
+                self.late_commits(node.process.store)
+            return
+        self.say(node.clock.skew_ms)
+        self.wall_ms = node.clock.now_ms()
         if node.process is not None and not self.has_met(node.process):
-            controller: Any = node.process.controller
-            stands_by = controller._loop.term is None  # noqa: SLF001
-            self.node_store(node.process.store, (LEADER_KEY,) if stands_by else None)
-            services = controller._services  # noqa: SLF001
-            self._items(services.inbox._items)  # noqa: SLF001
-            self.say(len(services.outstanding))
-            self.thing(controller._loop)  # noqa: SLF001
-            self.thing(controller._registrar)  # noqa: SLF001
+            self._process(node.process)
         self.wall_ms = self.rig.clock.now_ms()
+
+    def _process(self, process: Process) -> None:
+        controller: Any = process.controller
+        stands_by = controller._loop.term is None  # noqa: SLF001
+        self.node_store(process.store, (LEADER_KEY,) if stands_by else None)
+        services = controller._services  # noqa: SLF001
+        self._items(services.inbox._items)  # noqa: SLF001
+        self.say(len(services.outstanding))
+        self.thing(controller._loop)  # noqa: SLF001
+        self.thing(controller._registrar)  # noqa: SLF001
 
     def _items(self, items: Any) -> None:
         self.each(sorted({where(item.event) for item in items if isinstance(item, Hint)}))
@@ -191,8 +208,9 @@ class Telling(Stored):
     def _under_way(self) -> None:
         rig, network = self.rig, self.rig.network
         self.rank(CONTROLLER_EPOCH, network._newest_controller_epoch)  # noqa: SLF001
-        for one in sorted(network._rounds, key=lambda one: (one.controller_id, one.broker)):  # noqa: SLF001
-            self.say((one.controller_id, one.broker))
+        for one in sorted(network._rounds, key=lambda one: (self.roles[one.controller_id], one.broker)):  # noqa: SLF001
+            self.role(one.controller_id)
+            self.say(one.broker)
             sending: Any = one.call.args[1]  # type: ignore[attr-defined]
             self.thing(sending)
             for request in (sending.leader_and_isr, sending.update_metadata, sending.stop_replica):
@@ -231,6 +249,7 @@ def _suspended(walk: Telling, since_s: float | None) -> None:
 Telling.fields = {
     **dict.fromkeys((*_WIRING, *_FOR_PEOPLE, *_WRITTEN_DOWN, *_BACK_OFF)),
     **dict.fromkeys((of, name) for of, names in _LEFT_OUT_OF.items() for name in names),
+    **dict.fromkeys(("controller_id", "active_id", "_node_id"), lambda walk, node_id: walk.role(node_id)),
     # Epochs and sessions.
     "leader_epoch": _rank(LEADER_EPOCH),
     ("Broker", "deleted_at"): _ranks(LEADER_EPOCH),

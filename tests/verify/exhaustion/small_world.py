@@ -13,9 +13,11 @@ from typing import Final
 import attrs
 
 from controller.model.values import TopicPartition
+from controller.rig.invariants import InvariantBroken
 from controller.rig.rig import Rig
 from controller.simulated.network import Fate
 from tests.verify.exhaustion.identity import Telling
+from tests.verify.exhaustion.roles import leader_for_good
 
 ORDERS: Final = TopicPartition("orders", 0)
 BEFORE: Final = ((1, 2), (2, 3))  # the replicas of each partition
@@ -58,7 +60,7 @@ FAULTS: Final = (
 @attrs.define(eq=False)
 class SmallWorld:
     """A rig, and what may still be asked and go wrong in it: `requests` and `faults` by name, each at most once, and of
-    the faults `faults_left` in all. `partitions`: of its topic."""
+    the faults `faults_left` in all. `partitions`: of its topic. `leads_on`: who leads to the end."""
 
     rig: Rig
     requests: frozenset[str]
@@ -66,11 +68,19 @@ class SmallWorld:
     faults_left: int
     waits_left: int
     partitions: int
+    leads_on: int | None = None
 
     def digest(self) -> bytes:
-        """What this state is, without regard to how it was reached."""
+        """What this state is, without regard to how it was reached. Raises InvariantBroken if a leader whose term
+        nothing could end leads no more."""
         faults = sorted(self.faults) if self.faults_left else []
-        return Telling(self.rig, WAIT_MS).all((sorted(self.requests), faults, self.faults_left, self.waits_left))
+        leader = leader_for_good(self.rig, faults)
+        leads_on = None if leader is None else leader.node_id
+        if self.leads_on not in (None, leads_on):
+            raise InvariantBroken(0, f"controller {self.leads_on} leads no more, and nothing can have ended its term")
+        self.leads_on = leads_on
+        budget = sorted(self.requests), faults, self.faults_left, self.waits_left
+        return Telling(self.rig, WAIT_MS, leader).all(budget)
 
     def spend(self, fault: str) -> None:
         """It has happened, and will not again."""
