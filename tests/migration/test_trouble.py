@@ -340,7 +340,7 @@ def test_leader_epoch_that_cannot_be_raised_keeps_the_marker_and_sends_nothing(
             raise ZeroDivisionError  # no input is known that does this
         return rules(state, event)
 
-    monkeypatch.setattr("controller.runtime.batching.step", step)
+    monkeypatch.setattr("controller.runtime.deciding.step", step)
     moved.wait(2_000)
     assert moved.next.is_active
     assert keys.MIGRATION in moved.values(moved.to)
