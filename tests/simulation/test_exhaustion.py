@@ -16,6 +16,7 @@ from controller.runtime.committer import Committer, End, Result
 from tests.simulation import test_mutants as mutants
 from tests.verify.__main__ import main
 from tests.verify.exhaustion import FAULTS, REQUESTS, Limits, Outcome, Search, SmallWorld, build, do, replay
+from tests.verify.exhaustion.choices import actions
 from tests.verify.exhaustion.snapshot import freeze, thaw
 
 Patch = pytest.MonkeyPatch
@@ -188,7 +189,12 @@ def test_a_stand_by_counts_as_long_as_the_leader_may_fall() -> None:
     assert both.digest() != alone.digest()
     for world in (both, alone):
         world.faults = frozenset({"bounce"})
-    assert both.digest() == alone.digest()
+    settled = both.digest()
+    assert settled == alone.digest()
+    assert not {"poll-102", "start-102"} & {*actions(both), *actions(alone)}
+    assert do(both, "poll-102")
+    assert do(alone, "start-102")
+    assert settled == both.digest() == alone.digest()
 
 
 def test_a_leader_that_falls_although_nothing_ended_its_term_is_found() -> None:

@@ -22,7 +22,7 @@ def actions(world: SmallWorld) -> list[str]:
 def _steps(world: SmallWorld) -> Iterator[str]:
     network = world.rig.network
     for node in world.rig.nodes.values():
-        yield from _steps_of_node(node)
+        yield from _steps_of_node(node, counts=world.leads_on in {None, node.node_id})
     yield from (f"deliver-{controller}-{broker}" for controller, broker in network.under_way)
     yield from (f"late-{place}" for place in range(network.late))
     for broker in world.rig.brokers.values():
@@ -31,9 +31,12 @@ def _steps(world: SmallWorld) -> Iterator[str]:
         yield "wait"
 
 
-def _steps_of_node(node: Node) -> Iterator[str]:
+def _steps_of_node(node: Node, *, counts: bool) -> Iterator[str]:
+    """A stand-by that counts no more (`roles`) is left alone, but for its late commits."""
     process = node.process
-    if process is None:
+    if not counts:
+        pass
+    elif process is None:
         yield f"start-{node.node_id}"
     else:
         yield f"poll-{node.node_id}"

@@ -139,25 +139,26 @@ class Search:
         every = self._limits.heal_every
         if every and waiting.place % every == 0 and not self._heals(waiting.place, self._copy(taken)):
             return False
+        world = None
         for action in waiting.actions:
-            world = self._copy(taken)
+            world = self._copy(taken) if world is None else world
             try:
-                if not do(world, action):
-                    continue
-                digest = world.digest()
+                is_same = do(world, action) and self._meet(world.digest(), waiting.place, action, world)
             except Exception as error:  # noqa: BLE001 - whatever escapes from a controller is a finding
                 self._broken = Broken((*self.path(waiting.place), action), _words(error), healing=False)
                 return False
-            self._meet(digest, waiting.place, action, world)
+            world = world if is_same else None
         return True
 
-    def _meet(self, digest: bytes, before: int, action: str, world: SmallWorld) -> None:
+    def _meet(self, digest: bytes, before: int, action: str, world: SmallWorld) -> bool:
+        """Whether the action changed nothing: then the next one may happen to the same copy."""
         place = self._places.get(digest)
         self._edges += place != before
         if place is None:
             place = self._places[digest] = len(self._came_by)
             self._came_by.append((before, action))
             self._level.append(self._waiting(place, world))
+        return place == before
 
     def _heals(self, place: int, world: SmallWorld) -> bool:
         self._healed += 1
