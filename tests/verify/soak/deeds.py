@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -94,6 +95,7 @@ class Deeds:
             topics = self._admin.describe_topics([TOPIC, SPARE])
             moving = self._admin.list_partition_reassignments()
         except kafka.errors.KafkaError as error:
+            self._renew()
             return repr(error)
         partitions = [(topic["name"], p) for topic in topics for p in topic["partitions"]]
         ill = [
@@ -102,6 +104,14 @@ class Deeds:
             if p["leader_id"] < 0 or sorted(p["isr_nodes"]) != sorted(p["replica_nodes"])
         ]
         return "; ".join([*([f"moving: {moving}"] if moving else []), *ill])
+
+    def _renew(self) -> None:
+        """A new client: kafka-python asks one broker for all, and where its metadata is from when that one was dead, it
+        does not find it for five minutes."""
+        with suppress(kafka.errors.KafkaError):
+            admin = kafka.KafkaAdminClient(bootstrap_servers=self._bootstrap)
+            self._admin.close()
+            self._admin = admin
 
     def _targets(self, count: int) -> dict[int, list[int]]:
         chosen = self._chance.sample(range(PARTITIONS), count)
@@ -157,9 +167,8 @@ class Deeds:
         words = [*KEDGE, command, "--bootstrap-server", self._bootstrap, *arguments]
         subprocess.run(words, capture_output=True, check=False, timeout=HEAL_S)
 
-    @staticmethod
-    def _ask(ask: Callable[[], Any]) -> None:
+    def _ask(self, ask: Callable[[], Any]) -> None:
         try:
             ask()
         except kafka.errors.KafkaError:
-            return  # no controller at that moment, or a broker that is down
+            self._renew()  # no controller at that moment, or a broker that is down
