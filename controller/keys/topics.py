@@ -119,8 +119,7 @@ class TopicKeys(KeyKind):
 
     def _assignments(self, row: TopicRow) -> list[Replicas]:
         """R of every partition, by id."""
-        rows = self.state.rows
-        return [p.replicas for number in row.numbers if (p := rows[number]) is not None]
+        return self.state.rows.replicas(row.numbers)
 
     def op(self, of: str, key: str) -> Op | None:
         row = self.state.topics.get(of)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, permutations
 from struct import Struct
 from typing import Final, NamedTuple
@@ -138,6 +138,18 @@ class Rows(Sequence[Partition | None]):
         if row is None:
             return False
         return broker in row.replicas or broker in row.isr or (row.move is not None and broker in row.move.target)
+
+    def replicas(self, numbers: Iterable[int]) -> list[Replicas]:
+        """R of each of these that is there. Makes no rows, since the key of a topic is written with all of them."""
+        codes, columns = self._codes, self._replicas
+        found = []
+        for number in numbers:
+            code = codes[number]
+            if code < _LATELY:
+                found.append(_READ[code][0](columns, _BYTES * number))
+            elif code != _GONE:
+                found.append((self._lately if code == _LATELY else self._whole)[number].replicas)
+        return found
 
     def alike(self) -> Iterator[tuple[Partition, int]]:
         """One row of each kind, with their number: rows at rest are of one kind if they have the same leader, preferred

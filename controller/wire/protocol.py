@@ -125,10 +125,17 @@ def write_request(messages: Messages, header: Header, fields: Answer) -> bytes:
     return bytes(request.encode(header=True, framed=True))
 
 
-def body_behind(messages: Messages, version: int, fields: Answer, field: str) -> bytes:
-    """The bytes of a request behind a field of 8 bytes; all of them where the version does not have the field."""
+def body_behind(
+    messages: Messages, version: int, fields: Answer, field: str, instead: tuple[str, bytes] | None = None
+) -> bytes:
+    """The bytes of a request behind a field of 8 bytes; all of them where the version does not have the field.
+    `instead`: the bytes of a list behind it, which `fields` leaves out, for versions in which lists are compact."""
     end, _ = _around(messages.request, version, field)
-    return _body(messages.request, version, fields)[end:]
+    body = _body(messages.request, version, fields)
+    if instead is None:
+        return body[end:]
+    at = _place(messages.request, version, instead[0])
+    return b"".join((body[end:at], instead[1], body[at + 1 :]))
 
 
 def write_before(messages: Messages, header: Header, fields: Answer, field: str, behind: bytes) -> bytes:
@@ -153,6 +160,13 @@ def _around(kind: Any, version: int, field: str) -> tuple[int, int]:
     differs = [at for at, (zero, one) in enumerate(zip(zeros, ones, strict=True)) if zero != one]
     end = differs[-1] + 1 if differs else 0
     return end, len(zeros) - end
+
+
+@functools.cache
+def _place(kind: Any, version: int, array: str) -> int:
+    """Where a list begins of which all fields before it have a fixed length: with its count, a byte if it is empty."""
+    empty, one = _body(kind, version, {}), _body(kind, version, {array: [{}]})
+    return next(at for at, (each, other) in enumerate(zip(empty, one, strict=False)) if each != other)
 
 
 def read_answer(messages: Messages, header: Header, frame: bytes) -> Any:

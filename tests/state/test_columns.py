@@ -97,6 +97,8 @@ class Packed(RuleBasedStateMachine):
     def alike(self) -> None:
         assert list(self.rows) == self.plain
         assert [self.rows[number] for number in range(len(self.rows))] == self.plain
+        numbers = range(len(self.plain))[::-1]
+        assert self.rows.replicas(numbers) == [row.replicas for row in self.plain[::-1] if row is not None]
         for number, row in enumerate(self.plain):
             named = set() if row is None else {*row.replicas, *row.isr, *(row.move.target if row.move else ())}
             assert {broker for broker in (0, 1, 2, 7, 9) if self.rows.names(number, broker)} == named & {0, 1, 2, 7, 9}

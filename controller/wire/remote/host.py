@@ -30,7 +30,7 @@ from controller.wire.messages import StopReplicaRequest as StopReplica
 from controller.wire.messages import UpdateMetadataRequest as UpdateMetadata
 from controller.wire.protocol import Messages
 from controller.wire.remote import orders
-from controller.wire.remote.in_common import DIFFERS, InCommon
+from controller.wire.remote.in_common import DIFFERS, InCommon, leader_and_isr
 from controller.wire.remote.link import Link, NotDelivered, messages
 from controller.wire.security.client import Credentials
 
@@ -111,7 +111,12 @@ class RemoteHost:
     # --- the callbacks
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
-        return self._told(_LEADER_AND_ISR, request, lambda version: [(orders.leader_and_isr(request, version),)])
+        fields = orders.before_partitions(request)
+
+        def made(version: int) -> list[_Asked]:
+            return [(fields, (DIFFERS, leader_and_isr(_LEADER_AND_ISR, request, version)))]
+
+        return self._told(_LEADER_AND_ISR, request, made)
 
     def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
         fields = orders.before_partitions(request)

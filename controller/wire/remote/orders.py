@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from controller.model.errors import ErrorCode
@@ -36,9 +36,14 @@ PROTOCOLS: Final[Mapping[str, int]] = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT
 def leader_and_isr(request: LeaderAndIsrRequest, version: int) -> Fields:
     """The fields of LeaderAndIsr."""
     states = [(p.topic, p.topic_id, _member(p, request.controller_epoch, version)) for p in request.partitions]
+    partitions = _states(states, "ungrouped_partition_states", grouped=version >= 2)
+    return partitions | leader_and_isr_besides(request)
+
+
+def leader_and_isr_besides(request: LeaderAndIsrRequest) -> Fields:
+    """The fields of LeaderAndIsr besides its partitions."""
     return {
         **_from_controller(request, full=request.full),
-        **_states(states, "ungrouped_partition_states", grouped=version >= 2),
         "live_leaders": [
             {"broker_id": peer.broker_id, "host_name": peer.host, "port": peer.port} for peer in request.live_leaders
         ],
@@ -46,8 +51,7 @@ def leader_and_isr(request: LeaderAndIsrRequest, version: int) -> Fields:
 
 
 def _member(p: LeaderAndIsrPartition, controller_epoch: int, version: int) -> Fields:
-    target = p.replicas if p.target_replicas is None or version < TARGETS_SINCE else p.target_replicas
-    adding = [b for b in target if b not in p.replicas]
+    replicas, adding, removing = lists_of(p, None if version < TARGETS_SINCE else p.target_replicas)
     return {
         "partition_index": p.partition,
         "controller_epoch": controller_epoch,
@@ -55,9 +59,9 @@ def _member(p: LeaderAndIsrPartition, controller_epoch: int, version: int) -> Fi
         "leader_epoch": p.leader_epoch,
         "isr": list(p.isr),
         "partition_epoch": p.partition_epoch,
-        "replicas": [*p.replicas, *adding],
+        "replicas": replicas,
         "adding_replicas": adding,
-        "removing_replicas": [b for b in p.replicas if b not in target],
+        "removing_replicas": removing,
         "is_new": p.is_new,
         "leader_recovery_state": p.leader_recovery_state,
         "status_code": p.status_code,
@@ -65,17 +69,29 @@ def _member(p: LeaderAndIsrPartition, controller_epoch: int, version: int) -> Fi
     }
 
 
-def before_partitions(request: UpdateMetadataRequest) -> Fields:
-    """The fields of UpdateMetadata that come before its partitions."""
+def lists_of(p: LeaderAndIsrPartition, target: Sequence[int] | None) -> tuple[list[int], list[int], list[int]]:
+    """Replicas, adding and removing replicas, as the rule at the top says. `target`: T as far as it is sent."""
+    target = p.replicas if target is None else target
+    adding = [b for b in target if b not in p.replicas]
+    return [*p.replicas, *adding], adding, [b for b in p.replicas if b not in target]
+
+
+def before_partitions(request: LeaderAndIsrRequest | UpdateMetadataRequest) -> Fields:
+    """The fields that come before the partitions, up to the broker epoch."""
     return _from_controller(request)
 
 
 def update_metadata(request: UpdateMetadataRequest, version: int) -> Fields:
     """The fields of UpdateMetadata."""
     states = [(p.topic, p.topic_id, _known(p, request.controller_epoch)) for p in request.partitions]
+    partitions = _states(states, "ungrouped_partition_states", grouped=version >= 5)
+    return partitions | update_metadata_besides(request)
+
+
+def update_metadata_besides(request: UpdateMetadataRequest) -> Fields:
+    """The fields of UpdateMetadata besides its partitions."""
     return {
         **_from_controller(request, full=request.full),
-        **_states(states, "ungrouped_partition_states", grouped=version >= 5),
         "live_brokers": [_broker(peer) for peer in request.live_brokers],
     }
 

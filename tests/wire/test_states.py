@@ -1,0 +1,80 @@
+"""Partitions that are packed at once are the bytes that the codec makes of them, whatever stands in them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.model.host import (
+    LeaderAndIsrPartition,
+    LeaderAndIsrRequest,
+    LivePeer,
+    PartitionMetadata,
+    UpdateMetadataRequest,
+)
+from controller.wire.protocol import Header, write_before, write_request
+from controller.wire.remote import orders, states
+from controller.wire.remote.in_common import DIFFERS, InCommon, leader_and_isr
+from controller.wire.remote.link import messages
+
+LEADER_AND_ISR: Final = messages(4)
+UPDATE_METADATA: Final = messages(6)
+PEERS: Final = (LivePeer(1, "one", 9092, None), LivePeer(2, "two", 9093, "a"))
+IDS: Final = ("AAAAAAAAAAAAAAAAAAAAAQ", "__________________8", "", "none")
+
+numbers = st.integers(0, 2**31 - 1)
+replicas = st.lists(numbers, max_size=4).map(tuple)
+many = st.sampled_from([126, 127, 128, 300]).map(lambda count: tuple(range(count)))
+any_replicas = st.one_of(replicas, replicas, many)
+basis = {
+    "topic": st.sampled_from(["orders", "zwölf", "x" * 249]),
+    "topic_id": st.sampled_from(IDS),
+    "partition": numbers,
+    "leader": st.one_of(st.sampled_from([-2, -1]), numbers),
+    "leader_epoch": numbers,
+    "isr": any_replicas,
+    "partition_epoch": st.integers(-1, 2**31 - 1),
+    "replicas": any_replicas,
+    "status_code": st.sampled_from([0, 0, -2, -1, 1]),
+}
+of_replica = st.builds(
+    LeaderAndIsrPartition,
+    **basis,
+    target_replicas=st.one_of(st.none(), any_replicas),
+    is_new=st.booleans(),
+    leader_recovery_state=st.integers(0, 1),
+)
+of_metadata = st.builds(PartitionMetadata, **basis, offline_replicas=st.one_of(st.just(()), any_replicas))
+
+
+@pytest.mark.parametrize("version", range(8))
+@given(partitions=st.lists(of_replica, max_size=6), full=st.booleans())
+def test_leader_and_isr_is_what_the_codec_writes(
+    version: int, partitions: list[LeaderAndIsrPartition], full: bool
+) -> None:
+    request = LeaderAndIsrRequest(7, 2**40, 101, 5, full, tuple(partitions), PEERS)
+    header = Header(4, version, 77, "kedge")
+    behind = leader_and_isr(LEADER_AND_ISR, request, version)
+    frame = write_before(LEADER_AND_ISR, header, orders.before_partitions(request), DIFFERS, behind)
+    assert frame == write_request(LEADER_AND_ISR, header, orders.leader_and_isr(request, version))
+
+
+@pytest.mark.parametrize("version", range(9))
+@given(partitions=st.lists(of_metadata, max_size=6), full=st.booleans())
+def test_update_metadata_is_what_the_codec_writes(
+    version: int, partitions: list[PartitionMetadata], full: bool
+) -> None:
+    request = UpdateMetadataRequest(7, 2**40, 101, 5, full, PEERS, tuple(partitions))
+    header = Header(6, version, 77, "kedge")
+    behind = InCommon(UPDATE_METADATA).of(request, version)
+    frame = write_before(UPDATE_METADATA, header, orders.before_partitions(request), DIFFERS, behind)
+    assert frame == write_request(UPDATE_METADATA, header, orders.update_metadata(request, version))
+
+
+def test_versions_of_kafka_2_8_and_later_are_packed() -> None:
+    """2.8 reads LeaderAndIsr 5 and UpdateMetadata 7."""
+    assert states.LEADER_AND_ISR_SINCE <= 5
+    assert states.UPDATE_METADATA_SINCE <= 7
