@@ -12,7 +12,7 @@ from controller.model.host import LivePeer, PartitionMetadata, Shared, UpdateMet
 from controller.model.values import Endpoint
 from controller.wire.protocol import Header, write_before, write_request
 from controller.wire.remote import orders
-from controller.wire.remote.in_common import DIFFERS, InCommon
+from controller.wire.remote.bodies import DIFFERS, InCommon
 from controller.wire.remote.link import messages
 from kedge import NewTopic
 from tests.kit.waiting import until

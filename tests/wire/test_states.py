@@ -17,7 +17,7 @@ from controller.model.host import (
 )
 from controller.wire.protocol import Header, write_before, write_request
 from controller.wire.remote import orders, states
-from controller.wire.remote.in_common import DIFFERS, InCommon, leader_and_isr
+from controller.wire.remote.bodies import DIFFERS, InCommon, leader_and_isr
 from controller.wire.remote.link import messages
 
 LEADER_AND_ISR: Final = messages(4)

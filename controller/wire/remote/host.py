@@ -30,7 +30,7 @@ from controller.wire.messages import StopReplicaRequest as StopReplica
 from controller.wire.messages import UpdateMetadataRequest as UpdateMetadata
 from controller.wire.protocol import Messages
 from controller.wire.remote import orders
-from controller.wire.remote.in_common import DIFFERS, InCommon, leader_and_isr
+from controller.wire.remote.bodies import DIFFERS, InCommon, leader_and_isr
 from controller.wire.remote.link import Link, NotDelivered, messages
 from controller.wire.security.client import Credentials
 
