@@ -10,7 +10,8 @@ Rules
   ones first. Output of a part is printed when it is over, in one piece.
 * Each part leaves a report (tests/checklist.py writes it); a part without one has failed, whatever its exit code.
 * The fast tests run on other CPythons of the machine as well, the oldest of each minor version, as a part each
-  (`python 3.12.1`), with fewer examples of each property.
+  (`python 3.12.1`), with fewer examples of each property. What reads pages and sources of the project (ON_ONE) is the
+  same on all of them.
 * A family of programs that tests need and that cannot be installed (FAMILIES) leaves out the tests that need it, with
   the reason in the table. Without a store's server or Spark the run fails.
 * SIGTERM and Ctrl-C end every process of the run.
@@ -60,6 +61,7 @@ ORDER = (
     "e2e",
     "clients",
 )
+ON_ONE = ("docs", "house")
 TRACED = [
     "check",
     "codec",
@@ -76,6 +78,7 @@ TRACED = [
     "stores",
 ]
 
+FAST = ("tests", *(f"--ignore=tests/{part}" for part in ON_ONE), "-m", "not slow and not server", "-pno:cacheprovider")
 TOOLS = {
     "ruff check": ["ruff", "check", "."],
     "ruff format": ["ruff", "format", "--check", "."],
@@ -242,7 +245,7 @@ def run_part(
 ) -> tuple[report.Step, int]:
     """The step of the part, with its seconds, and the exit code of pytest. `python`: all fast tests, on that one."""
     launcher = ["coverage", "run", "--parallel-mode", "-m", "pytest"] if traced else ["pytest"]
-    chosen = (name,) if python is None else ("tests", "-m", "not slow and not server", "-p", "no:cacheprovider")
+    chosen = (name,) if python is None else FAST
     step, began = report.Step(name), time.monotonic()
     variables = _variables(run, name) | ({} if python is None else {"KEDGE_TEST_EXAMPLES": "few"})
     code = run.call(*launcher, *chosen, *arguments, python=python, variables=variables, output=output)

@@ -170,6 +170,12 @@ def test_other_pythons_run_the_fast_tests_and_one_without_an_environment_is_name
     assert run.steps[1].note == "NOT RUN: the fast tests on Python 3.99: failed with exit code 1: pip install"
 
 
+def test_what_reads_pages_and_sources_runs_on_one_python() -> None:
+    left_out = {part.removeprefix("--ignore=") for part in checks.FAST if part.startswith("--ignore=")}
+    assert left_out == {"tests/docs", "tests/house"}
+    assert left_out < set(checks.parts())
+
+
 @pytest.mark.parametrize("own", ["3.12.4", "3.12.10"])
 def test_the_oldest_release_of_a_minor_version_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str
