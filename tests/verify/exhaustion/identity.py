@@ -285,19 +285,9 @@ Telling.fields = {
 }
 Telling.kinds = {
     **dict.fromkeys(
-        # Of retirements there are none: the small world asks for no reduction.
-        (
-            "Retirements",
-            "Services",
-            "Settings",
-            "Publisher",
-            "Inbox",
-            "Journal",
-            "BrokerRegistration",
-            "Random",
-            "Writer",
-        )
+        ("Services", "Settings", "Publisher", "Inbox", "Journal", "BrokerRegistration", "Random", "Writer")
     ),
+    "Retirements": None,  # the small world asks for no reduction
     **dict.fromkeys(("Put", "Delete", "Check"), Telling.op),
     **dict.fromkeys(("MemoryStore", "Connection"), Telling.memory_store),
     "NodeStore": Telling.node_store,
