@@ -12,8 +12,7 @@ Rules
 * The fast tests run on other CPythons of the machine as well, the oldest of each minor version, as a part each
   (`python 3.12.1`), with fewer examples of each property. What reads pages and sources of the project (ON_ONE) is the
   same on all of them.
-* A family of programs that tests need and that cannot be installed (FAMILIES) leaves out the tests that need it, with
-  the reason in the table. Without a store's server or Spark the run fails.
+* What the machine must have for the tests, and what becomes of a run without it: needs.py.
 * SIGTERM and Ctrl-C end every process of the run.
 * Parts that are tests of the rooms with a floor of coverage are traced, and hold each room to it, by lines and by
   branches, each on its own. The others are not: tracing would treble their time, and see little of their processes.
@@ -22,24 +21,21 @@ Rules
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 import ending
 import environment
-import pythons
+import needs
 import report
+from steps import Run
 
 CHECKOUT = environment.CHECKOUT
 LANES = 2
@@ -85,90 +81,6 @@ TOOLS = {
     "mypy": ["mypy", "."],
 }
 
-# Real servers that tests need: the command that says which one it would be, or in one line that there is none. Where
-# root may install packages, it does, first.
-SERVERS = {
-    "zookeeper": ["servers", "--install"],
-    "etcd": ["servers.etcd", "--which", "--install"],
-    "spark": ["servers.spark", "--install"],
-}
-# Programs without which some tests are left out, by the family that `tests/left_out.py` knows.
-FAMILIES = {
-    "browser": ["tests.browser", "--install"],
-    "kafka": ["tests.clients.machine", "java", "--install"],
-    "node": ["tests.clients.machine", "node", "--install"],
-    "go": ["tests.clients.machine", "go", "--install"],
-    "lakes": ["tests.lake_jars", "--install"],
-}
-# Of an etcd that is killed under load, the version matters; see tests/servers.py.
-SOUND_ETCD = ["servers.etcd", "--which", "--sound", "--install"]
-# What stores in tests run in: the command, as above, and what is not run where that cannot be had.
-PLACES = {
-    "containers": (
-        ["servers.containers", "--install"],
-        "the bindings zookeeper-in-container and etcd-in-container, the image of kedge serve",
-    ),
-    "networks": (["servers.network", "--install"], "the tests that cut a node off from the others"),
-}
-
-
-@dataclass
-class Run:
-    """One run of the script: where its files go, and what came out so far."""
-
-    python: Path
-    files: Path
-    began: float = field(default_factory=time.monotonic)
-    signals: ending.Ending | None = None
-    left_out: list[str] = field(default_factory=list)
-    steps: list[report.Step] = field(default_factory=list)
-    parts: list[report.Part] = field(default_factory=list)
-
-    @contextmanager
-    def step(self, name: str) -> Iterator[report.Step]:
-        """Print the name, time what happens inside, and keep the outcome for the table."""
-        print(f"\n--- {name}", flush=True)
-        step = report.Step(name)
-        began = time.monotonic()
-        try:
-            yield step
-        finally:
-            step.seconds = time.monotonic() - began
-            self.steps.append(step)
-
-    def call(
-        self,
-        *arguments: str,
-        python: Path | None = None,
-        variables: Mapping[str, str] | None = None,
-        cwd: Path = CHECKOUT,
-        output: IO[str] | None = None,
-    ) -> int:
-        """Run a module of the environment, or of another Python's, with output to the terminal, or to a file, and
-        nothing to read. Returns its exit code."""
-        if self.signals is not None and self.signals.begun:
-            return 1
-        python = python or self.python
-        path = f"{python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-        return subprocess.run(
-            [str(python), "-m", *arguments],
-            cwd=cwd,
-            env={**os.environ, "PATH": path, **(variables or {})},
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=None if output is None else subprocess.STDOUT,
-            check=False,
-        ).returncode
-
-    def note(self, name: str, *command: str) -> tuple[int, str]:
-        """Run a module that says in a line or two what it found; print that, and return it with the exit code."""
-        said = self.files / f"{name}.txt"
-        with said.open("w") as output:
-            code = self.call(*command, output=output)
-        text = said.read_text().strip()
-        print(text, flush=True)
-        return code, " ".join(text.split())
-
 
 def parts() -> list[str]:
     """The folders of tests/ that hold a test file at any depth, in the order in which they begin."""
@@ -181,58 +93,6 @@ def run_tools(run: Run) -> None:
     for name, command in TOOLS.items():
         with run.step(name) as step:
             step.failed = run.call(*command) != 0
-
-
-def find_servers(run: Run) -> bool:
-    """Whether every server that the tests need is to be had. The line that says so stands in the output."""
-    failed = False
-    for name, command in SERVERS.items():
-        with run.step(f"server {name}") as step:
-            step.failed = run.call(*command) != 0
-            step.note = "or leave its tests out: scripts/test --no-servers" if step.failed else ""
-            failed = failed or step.failed
-    return not failed
-
-
-def find_sound_etcd(run: Run) -> None:
-    """Without one the tests are run all the same, and may fail once in a great while by no fault of ours."""
-    with run.step("etcd to be killed") as step:
-        if run.call(*SOUND_ETCD) != 0:
-            step.note = "NOT SOUND: the etcd that tests kill may lose what it acknowledged"
-
-
-def find_families(run: Run) -> None:
-    """What cannot be had is no failure, but its tests are left out, and the table says why."""
-    for name, command in FAMILIES.items():
-        with run.step(f"programs {name}") as step:
-            code, said = run.note(name, *command)
-            if code != 0:
-                run.left_out.append(name)
-                step.note = f"NOT RUN: the tests that need {name}: {said}"
-
-
-def find_places(run: Run) -> None:
-    """What would be run in a place that cannot be had is not: no failure, but the table names it."""
-    for name, (command, tests) in PLACES.items():
-        with run.step(name) as step:
-            code, step.note = run.note(name, *command)
-            if code != 0:
-                step.note = f"NOT RUN: {tests}: {step.note}"
-
-
-def find_pythons(run: Run) -> dict[str, Path]:
-    """The environment of each other Python, by the name of its part."""
-    ready: dict[str, Path] = {}
-    here = ".".join(map(str, sys.version_info[:3]))
-    others = {version: program for version, program in pythons.found().items() if version != here}
-    for version, program in others.items():
-        with run.step(f"environment {version}") as step:
-            try:
-                ready[f"python {version}"] = environment.prepare_fast(program, version)
-            except environment.InstallFailed as failure:
-                print(failure)
-                step.note = f"NOT RUN: the fast tests on Python {version}: {str(failure).strip().splitlines()[-1]}"
-    return ready
 
 
 def run_part(
@@ -317,12 +177,10 @@ def run_coverage(run: Run, *, servers: bool) -> list[report.Room]:
 def run_all(run: Run, *, servers: bool) -> list[report.Room]:
     run_tools(run)
     # Without one, that is what failed; the tests of the rest have still something to say.
-    without = () if servers and find_servers(run) else ("--no-servers",)
+    without = () if servers and needs.find_servers(run) else ("--no-servers",)
     if not without:
-        find_sound_etcd(run)
-        find_families(run)
-        find_places(run)
-    others = find_pythons(run)
+        needs.find_the_rest(run)
+    others = needs.find_pythons(run)
     names = parts()
     with run.step("parts") as step:
         step.failed = not names

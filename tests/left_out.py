@@ -1,6 +1,6 @@
 """Tests that scripts/test leaves out because what they need cannot be installed here; the run's table gives the reason.
 
-A family is a name of `FAMILIES` in scripts/checks.py. What hands out its programs to tests calls `skip_if_left_out`, so
+A family is a name of `FAMILIES` in scripts/needs.py. What hands out its programs to tests calls `skip_if_left_out`, so
 no test names what it needs. Without scripts/test nothing is left out, and a test fails with what is missing.
 """
 

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import checks
 import environment
+import needs
 import pytest
 import pythons
 import report
+import steps
 
 from tests import kafka_jars, lake_jars, left_out
 from tests.browser import chromium
@@ -95,9 +97,9 @@ def test_places_that_cannot_be_had_are_named_as_not_run_with_the_reason(
     (tmp_path / "none.py").write_text("import sys; sys.exit('no containers: no engine')")
     (tmp_path / "some.py").write_text("print('run by one')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(checks, "PLACES", {name: ([name], "some tests") for name in ("none", "some")})
-    run = checks.Run(Path(sys.executable), tmp_path)
-    checks.find_places(run)
+    monkeypatch.setattr(needs, "PLACES", {name: ([name], "some tests") for name in ("none", "some")})
+    run = steps.Run(Path(sys.executable), tmp_path)
+    needs.find_places(run)
     assert [(step.name, step.failed, step.note) for step in run.steps] == [
         ("none", False, "NOT RUN: some tests: no containers: no engine"),
         ("some", False, "run by one"),
@@ -109,9 +111,9 @@ def test_a_server_that_is_missing_fails_by_name_and_says_how_to_go_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run without servers that was not requested is not green, whatever the tests say that can be run."""
-    monkeypatch.setattr(checks, "SERVERS", {"one": ["this"], "none": ["no_such_module"]})
-    run = checks.Run(Path(sys.executable), tmp_path)
-    assert not checks.find_servers(run)
+    monkeypatch.setattr(needs, "SERVERS", {"one": ["this"], "none": ["no_such_module"]})
+    run = steps.Run(Path(sys.executable), tmp_path)
+    assert not needs.find_servers(run)
     assert [(step.name, step.failed) for step in run.steps] == [("server one", False), ("server none", True)]
     assert "--no-servers" in run.steps[1].note
 
@@ -123,9 +125,9 @@ def test_programs_that_are_missing_leave_out_their_own_tests_with_the_reason(
     (tmp_path / "none.py").write_text("import sys; sys.exit('there is no go on the PATH')")
     (tmp_path / "some.py").write_text("print('a browser')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(checks, "FAMILIES", {"go": ["none"], "browser": ["some"]})
-    run = checks.Run(Path(sys.executable), tmp_path)
-    checks.find_families(run)
+    monkeypatch.setattr(needs, "FAMILIES", {"go": ["none"], "browser": ["some"]})
+    run = steps.Run(Path(sys.executable), tmp_path)
+    needs.find_families(run)
     assert [(step.name, step.failed, step.note) for step in run.steps] == [
         ("programs go", False, "NOT RUN: the tests that need go: there is no go on the PATH"),
         ("programs browser", False, ""),
@@ -139,10 +141,10 @@ def test_programs_that_are_missing_leave_out_their_own_tests_with_the_reason(
 
 def test_every_family_that_may_be_missing_is_asked_for_by_its_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     """A family that no test's program belongs to would be left out by name only, and its tests would fail."""
-    monkeypatch.setenv(left_out.VARIABLE, " ".join(checks.FAMILIES))
+    monkeypatch.setenv(left_out.VARIABLE, " ".join(needs.FAMILIES))
     uses = {"browser": chromium, "kafka": kafka_jars.kafka_classpath, "node": machine.kafkajs, "go": machine.in_go}
     uses["lakes"] = lake_jars.lakes
-    assert set(uses) == set(checks.FAMILIES)
+    assert set(uses) == set(needs.FAMILIES)
     for family, use in uses.items():
         with pytest.raises(pytest.skip.Exception, match=f"{family} is missing"):
             use()
@@ -161,8 +163,8 @@ def test_other_pythons_run_the_fast_tests_and_one_without_an_environment_is_name
     versions = (own, "3.98", "3.99")
     monkeypatch.setattr(pythons, "found", lambda: dict.fromkeys(versions, sys.executable))
     monkeypatch.setattr(environment, "prepare_fast", prepared)
-    run = checks.Run(Path(sys.executable), tmp_path)
-    assert checks.find_pythons(run) == {"python 3.98": Path(sys.executable)}
+    run = steps.Run(Path(sys.executable), tmp_path)
+    assert needs.find_pythons(run) == {"python 3.98": Path(sys.executable)}
     assert [(step.name, step.failed) for step in run.steps] == [
         ("environment 3.98", False),
         ("environment 3.99", False),
