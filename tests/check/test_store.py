@@ -12,7 +12,7 @@ from stores import ABSENT, MemoryServer, MemoryStore, Put, Snapshot, Unavailable
 from stores.base import Delete
 from stores.recipes import EPOCH_KEY
 from stores.tree import TreeEntry
-from tests.check.trees import STATE, entries, good, state
+from tests.check.trees import STATE, T, entries, good, state
 
 
 def server(**more: object) -> MemoryServer:
@@ -23,9 +23,10 @@ def server(**more: object) -> MemoryServer:
     return found
 
 
-def test_nothing_is_written() -> None:
+@pytest.mark.parametrize("broken", [{}, {STATE: b"{broken"}, {STATE: b"\xff"}, {T: b"[]"}, {EPOCH_KEY: b""}])
+def test_nothing_is_written(broken: dict[str, bytes]) -> None:
     """Every row is the same object's worth: value, version, generation, created, owner; the revision stands still."""
-    held = server()
+    held = server(**broken)
     before, revision, sessions = dict(held.table.rows), held.revision, held.sessions
     store = MemoryStore(held)
     check_store(store, timeout_s=1)

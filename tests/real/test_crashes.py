@@ -113,7 +113,7 @@ CASES: Final = [
     ),
     *(
         pytest.param(
-            (reduction_scenarios.world, scenario, reduction_scenarios.ends),
+            (reduction_scenarios.world, scenario, reduction_scenarios.ends(scenario)),
             marks=pytest.mark.checklist(214, 215) if "deletion" in named(scenario) else pytest.mark.checklist(214),
             id=named(scenario),
         )

@@ -9,7 +9,7 @@ import pytest
 from controller.runtime.clock import Chance
 from controller.runtime.committer import Committer, End
 from stores import MemoryStore
-from stores.base import ABSENT, MetadataStore, Put
+from stores.base import ABSENT, PRESENT, MetadataStore, Put
 from stores.faults import DeliverLater, ExpireSession, FailBefore, FaultStore, LoseReply, LoseRequest, Rule
 from stores.memory import MemoryServer
 from stores.recipes import EPOCH_KEY, TOKEN_KEY, ElectedTerm, Fence, elect
@@ -118,13 +118,14 @@ def test_a_commit_that_never_arrived_is_sent_again_as_it_was() -> None:
 def test_of_a_commit_that_arrives_late_and_its_repetition_only_one_is_applied() -> None:
     """The first sending reaches the server just before the second: the Conflict of the second is looked up."""
     bench = Bench()
-    bench.store.play([Rule(DeliverLater(before_commit=1), key=KEY, nth=1)])
-    bench.begin()
+    bench.begin(b"0")
     assert bench.end() is End.APPLIED
-    assert bench.value() == b"1"
+    bench.store.play([Rule(DeliverLater(before_commit=1), key=KEY, nth=1)])
+    bench.committer.begin([Put(KEY, b"1", PRESENT)])  # what the key would take twice
+    assert bench.end() is End.APPLIED
     entry = bench.store.inner.get(KEY, timeout_s=1)
     assert entry is not None
-    assert entry.generation == 0
+    assert (entry.value, entry.generation) == (b"1", 1)
 
 
 def test_a_sending_that_arrives_after_the_next_commit_changes_nothing() -> None:

@@ -82,6 +82,9 @@ def test_batch_in_conflict_is_decided_again_as_a_whole() -> None:
     assert [cluster.done(future).target_replicas for future in both] == [(4, 5, 6), (4, 5, 6)]
     assert cluster.state("u")["targetReplicas"] == [4, 5, 6]
     assert cluster.state("t")["isr"] == [1, 3]
+    assert cluster.store.errors == {"Conflict": 1}
+    first, second = [set(call.keys) for call in cluster.store.calls if call.name == "commit"][-2:]
+    assert first == second >= {STATE, "/brokers/topics/u/partitions/0/state"}
 
 
 def test_a_deleted_state_key_is_written_again() -> None:

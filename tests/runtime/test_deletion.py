@@ -142,25 +142,6 @@ def test_partitions_without_state_or_leader_or_on_brokers_that_never_were_are_de
     assert "/admin/replica_deletions/88" not in " ".join(cluster.keys())
 
 
-def test_a_late_acknowledgement_of_the_former_topic_says_nothing_of_the_next() -> None:
-    """Intents are known by the topic's id: those of an earlier move of the topic that went are closed by themselves."""
-    cluster = cluster_of_three()
-    cluster.host.answer = failing(1, StopReplicaRequest)
-    cluster.done(cluster.move([2, 3]))
-    delete(cluster)
-    assert left(cluster)
-    cluster.leave(1)
-    cluster.done(cluster.controller.admin.forget_broker(1))
-    cluster.wait(1000)
-    assert left(cluster) == []
-    cluster.create("t", (2, 3))
-    cluster.host.answer = lambda _: HostResponse()
-    cluster.join(1)
-    cluster.wait(1000)
-    assert cluster.partition().isr == (2, 3)
-    assert cluster.controller.describe().replicas_to_delete == 0
-
-
 def test_a_stand_by_takes_up_a_deletion_where_it_was_left() -> None:
     cluster = refusing(2)
     delete(cluster)
@@ -246,6 +227,19 @@ def test_topic_removed_by_hand_is_written_again_with_its_state_keys() -> None:
     cluster.wait(1000)
     assert set(cluster.keys("/brokers/topics")) == set(before)
     assert cluster.state() == {**state, "isr": [state["leader"]]}
+
+
+@pytest.mark.parametrize("by_hand", [b"{broken", None])
+def test_a_lost_state_key_is_written_with_the_leader_alone_until_others_join(by_hand: bytes | None) -> None:
+    cluster = cluster_of_three()
+    if by_hand is None:
+        cluster.delete(STATE)
+    else:
+        cluster.put(STATE, by_hand)
+    cluster.done(cluster.move([4, 5, 6]))
+    assert cluster.state()["isr"] == [1]
+    cluster.done(cluster.isr([1, 2, 3]))
+    assert cluster.state()["isr"] == [1, 2, 3]
 
 
 def test_what_a_former_topic_left_is_no_state_of_a_new_one() -> None:

@@ -188,9 +188,10 @@ def test_a_send_that_failed_is_repeated_after_100_ms_doubling_to_10_s() -> None:
     assert set(gaps[6:]) == {10_000}
     assert {r.broker_id for r in cluster.host.told} == {4}
     assert "no such luck" in cluster.findings()["callbacks of broker 4"]
+    cluster.done(cluster.move([5, 6, 4]))
     cluster.host.answer = lambda _: HostResponse()
     cluster.wait(10_000, 500)
-    assert cluster.host.to(4, LeaderAndIsrRequest)[-1].partitions[0].target_replicas == (4, 5, 6)
+    assert cluster.host.to(4, LeaderAndIsrRequest)[-1].partitions[0].target_replicas == (5, 6, 4)
     assert cluster.findings() == {}
 
 

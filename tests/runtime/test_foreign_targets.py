@@ -91,14 +91,20 @@ MARKER = encode_marker(Marker("m", "to", "complete", "memory:from", 1))
 @ENDS
 @pytest.mark.parametrize("wrote", ["t", "u"])
 @pytest.mark.parametrize("is_migrated", [False, True], ids=["as it was", "migrated"])
-def test_a_takeover_dying_at_any_commit_resumes_nothing(fault: Fault, wrote: str, *, is_migrated: bool) -> None:
+@pytest.mark.parametrize("resumes", [False, True])
+def test_a_takeover_dying_at_any_commit_resumes_all_or_nothing_as_the_setting_says(
+    fault: Fault, wrote: str, *, is_migrated: bool, resumes: bool
+) -> None:
     """Its claim overwrites the token that showed the gap, and its other commits the state keys that prove it: by a
     drop, a raised leader epoch, a request."""
     for at in count(1):
         cluster, death = left_alone(wrote), Death(at, fault)
+        wanted = [cluster.state("t", p)["targetReplicas"] if resumes else None for p in (0, 1)]
         if is_migrated:
             cluster.put(keys.MIGRATION, MARKER)
-        dying = cluster.another(2, death.store(cluster.server), settings=Settings(commit_decisions_max=1))
+        dying = cluster.another(
+            2, death.store(cluster.server), settings=Settings(commit_decisions_max=1, resume_foreign_targets=resumes)
+        )
         dying.poll_once()
         cluster.isr([1], "u")
         for _ in range(20):
@@ -106,12 +112,12 @@ def test_a_takeover_dying_at_any_commit_resumes_nothing(fault: Fault, wrote: str
         dying.close()
         cluster.controllers.clear()
         expire(cluster)
-        cluster.another(3)
+        cluster.another(3, settings=Settings(resume_foreign_targets=resumes))
         cluster.run()
-        assert [cluster.state("t", p).get("targetReplicas") for p in (0, 1)] == [None, None], at
+        assert [cluster.state("t", p).get("targetReplicas") for p in (0, 1)] == wanted, at
         if not death.is_over:
             break
-    assert at > 5
+    assert at > (4 if resumes else 5)
 
 
 def expire(cluster: Cluster) -> None:

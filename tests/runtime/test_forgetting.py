@@ -17,6 +17,7 @@ from controller.runtime.journal import Journal, MemorySink
 from kedge import HostResponse, LogReport, Settings
 from stores import MemoryStore
 from stores.base import ABSENT, Put
+from stores.faults import DropEvent, Rule
 from tests.runtime.test_conflicts import meddled
 from tests.runtime.test_deletion import ASKED, TOPIC, delete, left
 from tests.runtime.world import Cluster, cluster_of_three, failing
@@ -102,15 +103,17 @@ def test_the_answer_waits_for_what_a_key_in_conflict_holds_up() -> None:
 
 
 def test_a_broker_that_is_registered_and_not_seen_yet_is_alive() -> None:
-    """It came back just now: what it has to delete stays, and is sent to it."""
+    """It came back just now, and the event is not here yet: what it has to delete stays, and is sent to it."""
     cluster = owing()
     cluster.host.told.clear()
+    cluster.store.play([Rule(DropEvent(), "event", keys.broker(3))])
     cluster.sessions[3] = MemoryStore(cluster.server)
     value = broker_codec.encode(BrokerRegistration(3), 5, cluster.clock.now_ms())
     cluster.sessions[3].commit([Put(keys.broker(3), value, ABSENT, ephemeral=True)], timeout_s=1)
     error = cluster.error(cluster.controller.admin.forget_broker(3))
     assert isinstance(error, InvalidRequest)
     assert "alive" in str(error)
+    assert cluster.store.errors["Conflict"] == 1  # the commit found the registration
     cluster.wait(1000)
     assert len(cluster.host.to(3, StopReplicaRequest)) == 1
     assert intents_of(cluster, 3) == []

@@ -43,6 +43,37 @@ def test_a_late_acknowledgement_of_an_older_intent_leaves_the_newer_one_open() -
     assert cluster.keys(keys.REPLICA_DELETIONS) == {}
 
 
+def test_a_late_acknowledgement_of_a_former_topic_closes_no_intent_of_the_next() -> None:
+    """Both topics have the same name, replicas and leader epochs: only their ids differ."""
+    cluster, executor = with_hand()
+    others = (1, 2, 4, 5, 6)
+
+    def go_on() -> None:
+        for _ in range(10):
+            cluster.run()
+            executor.work(*others)
+
+    moved(cluster, executor, [1, 2], 1, 2)  # the call to 3 does not return
+    cluster.controller.admin.delete_topics(["t"])
+    go_on()
+    cluster.leave(3)
+    forgotten = cluster.controller.admin.forget_broker(3)
+    go_on()
+    cluster.wait(1_000)
+    go_on()
+    assert forgotten.result(0) is None
+    assert not cluster.has(keys.topic("t"))
+    cluster.join(3)
+    cluster.create()
+    go_on()
+    moved(cluster, executor, [1, 2], *others)
+    assert cluster.controller.describe().replicas_to_delete == 1
+    executor.work(3)
+    while cluster.controller.poll_once():
+        pass
+    assert cluster.controller.describe().replicas_to_delete == 1
+
+
 def reelected(cluster: Cluster) -> None:
     """The controller's session ends, and the same controller leads again."""
     before = cluster.controller.controller_epoch

@@ -7,7 +7,7 @@ import pytest
 from controller.codec.keys import REASSIGN_PARTITIONS
 from kedge import Controller, NewTopic, NotController
 from stores import MemoryStore
-from stores.base import Entry, SessionChanged, SessionState
+from stores.base import Conflict, Entry, SessionChanged, SessionState
 from stores.faults import CutOff, DeliverLater, FaultStore, Rule
 from tests.runtime.world import Cluster, actives, cluster_of_three
 
@@ -135,7 +135,8 @@ def test_a_commit_that_arrives_after_the_end_of_its_term_changes_nothing() -> No
     cluster.run(*cluster.controllers[1:])
     assert actives(cluster) in ([1, 2], [1, 3])  # the zombie was not asked yet
     store.reconnect()
-    store.deliver_late()
+    (answer,) = store.deliver_late()
+    assert isinstance(answer, Conflict)
     assert "targetReplicas" not in cluster.state()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from controller.codec import keys
+from controller.model.host import StopReplicaRequest
 from controller.runtime.journal import Journal, MemorySink
 from kedge import StorageError
 from tests.runtime.guarded import GuardedCluster
@@ -129,6 +130,10 @@ def test_a_deletion_that_was_begun_waits_for_a_state_that_may_not_be_read() -> N
     cluster.succeed()
     cluster.join(2)
     assert STATE in cluster.findings()["t-0"]
+    assert cluster.host.to(2, StopReplicaRequest)
+    cluster.wait(5_000, 500)
+    assert cluster.has(REQUEST)
+    assert cluster.has(STATE)
     cluster.allow(STATE)
     assert cluster.keys("/brokers/topics") == {}
     assert not cluster.has(REQUEST)

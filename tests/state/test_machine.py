@@ -209,6 +209,12 @@ class Cluster(RuleBasedStateMachine):
                 assert partition.target_replicas == self.targets.get(name)
 
     @invariant()
+    def ids_have_no_holes(self) -> None:
+        for name in self.world.state.topics:
+            ids = [p.partition for p in self.world.state.partitions_of(name)]
+            assert ids == list(range(len(ids)))
+
+    @invariant()
     def epochs_never_go_back(self) -> None:
         for partition in self.world.state.partitions():
             name = (partition.topic, partition.partition)
