@@ -70,7 +70,6 @@ def assignment(topic: str, java: JavaTools, *replicas: tuple[int, ...]) -> str:
     return json.dumps({"version": 1, "partitions": rows}, separators=(",", ":")) + "\n"
 
 
-@pytest.mark.checklist(73)
 def test_a_plan_is_generated_by_rack(java: JavaTools, named: str, plans: Plans) -> None:
     wanted = plans.text(json.dumps({"version": 1, "topics": [{"topic": named}]}), "--topics-to-move-json-file")
     current, proposed = java("reassign", "--generate", *wanted, "--broker-list", "1,3").done.split("\n\n")
@@ -84,7 +83,6 @@ def test_a_plan_is_generated_by_rack(java: JavaTools, named: str, plans: Plans) 
     ]
 
 
-@pytest.mark.checklist(61, 72)
 def test_a_move_is_begun_seen_running_and_verified(
     java: JavaTools, cluster: Withheld, named: str, plans: Plans
 ) -> None:

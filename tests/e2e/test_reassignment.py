@@ -133,6 +133,7 @@ def targets(plan: str) -> dict[int, list[int]]:
     return {row["partition"]: row["replicas"] for row in json.loads(plan)["partitions"]}
 
 
+@pytest.mark.checklist(111)
 def test_nothing_is_lost_and_no_throttle_is_left_when_the_active_controller_is_killed_half_way(
     two: TwoControllers, admin: kafka.KafkaAdminClient, java: JavaTools, plans: Plans
 ) -> None:

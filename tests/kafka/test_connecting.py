@@ -89,7 +89,7 @@ def test_a_server_proves_who_it_is(kafka_cluster: KafkaCluster, topic: Topics, t
     assert (done.exit_code, "TLS failed" in done.stderr) == (1, True)
 
 
-@pytest.mark.checklist(91, 129)
+@pytest.mark.checklist(129)
 def test_without_rights_topics_are_described_and_nothing_is_moved(
     run: Kedge, tools: JavaTools, kafka_cluster: KafkaCluster, topic: Topics, tmp_path: Path
 ) -> None:

@@ -60,6 +60,7 @@ def shown(cluster: Cluster, topics: list[str], holds: Callable[[Throttles], bool
     return throttles(cluster, topics)
 
 
+@pytest.mark.checklist(61, 72)
 def test_a_plan_is_executed_and_verified_with_the_words_of_kafkas_tool(
     *, run: Kedge, java: Java, cluster: Cluster, topic: Topics, tmp_path: Path
 ) -> None:
@@ -182,7 +183,7 @@ def test_moves_are_added_to_moves_and_a_cancel_leaves_throttles_to_those_that_ru
     shown(cluster, [one, two], lambda found: not found)
 
 
-@pytest.mark.checklist(64, 65, 66, 67, 68, 69)
+@pytest.mark.checklist(64, 66, 67, 68, 69)
 def test_progress_says_of_each_replica_how_it_is(run: Kedge, topic: Topics, tmp_path: Path) -> None:
     """What is not known, and what is not there, too."""
     name = topic([[1, 2]])

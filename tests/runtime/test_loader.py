@@ -32,7 +32,6 @@ def test_topic_keys_of_every_version_are_read_and_get_an_id(value: dict[str, Any
     assert works(cluster, "t")
 
 
-@pytest.mark.checklist(112)
 def test_a_move_of_kafkas_own_becomes_ours_and_goes_on() -> None:
     """adding_replicas and removing_replicas: T = replicas minus removing, R = the rest and what is in sync."""
     key = {
@@ -90,6 +89,7 @@ def test_kafkas_move_of_a_partition_that_cannot_be_read_waits_for_it(shared_data
     assert cluster.get("/brokers/topics/orders")["adding_replicas"] == {}
 
 
+@pytest.mark.checklist(112, 113)
 def test_move_is_taken_up_with_its_state_and_all_brokers_hear_of_it() -> None:
     """R grows by T and I, whatever the topic key says; origin, start and deadline are the state key's."""
     memory = {"origin": [1, 2], "started_ms": 5, "deadline_ms": 2**50}

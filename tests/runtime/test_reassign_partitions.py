@@ -104,7 +104,7 @@ def test_a_request_that_copies_nothing_sets_no_throttle() -> None:
     nothing_left(cluster)
 
 
-@pytest.mark.checklist(17, 35, 41)
+@pytest.mark.checklist(17, 35)
 def test_the_throttle_goes_when_the_last_move_has_ended() -> None:
     """Entries leave the legacy key one by one; the throttle stays until the key is gone."""
     cluster = cluster_with({"t": [[1, 2]], "u": [[2, 3]]})
@@ -413,6 +413,7 @@ def test_a_request_of_many_steps_counts_as_running_until_its_last_one() -> None:
     assert marked(cluster) == (["t"], [1, 2, 3, 4, 5, 6])
 
 
+@pytest.mark.checklist(7)
 def test_ended_wait_does_not_stop_what_was_started() -> None:
     """The request is answered with 7 and its move started all the same, throttle and all."""
     cluster = cluster_with({"t": [[1, 2, 3]]}, options={"commit_ops_max": 6})

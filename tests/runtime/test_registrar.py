@@ -167,7 +167,7 @@ def test_unreadable_registration_is_refused_at_once(said: dict[str, object], err
     assert cluster.keys() == before
 
 
-@pytest.mark.checklist(135)
+@pytest.mark.checklist(133, 135)
 def test_the_version_of_the_registration_is_a_setting_and_the_rack_begins_with_v3() -> None:
     """For rolling upgrades; a version that is none is refused."""
     for version, rack in ((2, None), (3, "r")):

@@ -95,7 +95,6 @@ def test_no_lost_commit_changes_the_end_of_a_day(scenario: Scenario, ended: Scen
 
 
 @pytest.mark.slow
-@pytest.mark.checklist(112)
 @pytest.mark.parametrize("crash", CRASHES)
 @pytest.mark.parametrize("scenario,ended", SCENARIOS, ids=named)
 def test_no_crash_changes_the_end_of_a_day(scenario: Scenario, ended: Scenario, crash: str) -> None:

@@ -10,6 +10,7 @@ from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest, St
 from controller.model.requests import AlterReassignmentsOptions, ElectionType
 from controller.model.values import TopicPartition
 from controller.rig import Rig
+from controller.simulated.log import Run
 from tests.simulation.clusters import AFTER, BEFORE, ORDERS, Told, asked, leading, log_of, orders, running, settle
 
 
@@ -147,7 +148,7 @@ def test_a_cancel_keeps_who_is_in_sync_and_deletes_who_is_not() -> None:
     assert rig.brokers[4].deleted == [ORDERS]
 
 
-@pytest.mark.checklist(81, 82)
+@pytest.mark.checklist(79)
 @pytest.mark.parametrize("steps", range(1, 7))
 def test_cancel_during_the_joining_of_a_target_keeps_who_is_in_sync(steps: int) -> None:
     """Also in one commit, where what is left may look like the end of the move."""
@@ -163,6 +164,7 @@ def test_cancel_during_the_joining_of_a_target_keeps_who_is_in_sync(steps: int) 
     settle(rig)
 
 
+@pytest.mark.checklist(81, 82)
 def test_cancelling_a_topic_stops_its_moves_and_cancelling_all_stops_the_rest() -> None:
     rig = orders(copy_rate_bytes_s=50_000)
     (clicks,) = rig.create_topic("clicks", replicas=[[1, 2]], records=1_000)
@@ -231,6 +233,30 @@ def test_the_present_replicas_as_target_write_nothing() -> None:
     revision = rig.server.revision
     rig.reassign({ORDERS: BEFORE})
     assert rig.server.revision == revision
+
+
+@pytest.mark.checklist(111)
+def test_a_consumer_reads_over_a_move_without_a_gap() -> None:
+    """From the first record to the last, each once, while they are written and all replicas are replaced."""
+    rig = orders(records=100, copy_rate_bytes_s=1_000_000)
+    writer = rig.write([ORDERS], records_per_s=300)
+    consumer = rig.clients.consumer()
+    consumer.assign([ORDERS])
+    rig.reassign({ORDERS: AFTER})
+    read: list[Run] = []
+    while rig.partition(ORDERS).move is not None:
+        rig.run(50)
+        read += consumer.poll().get(ORDERS, ())
+    during = read[-1].end
+    rig.run(300)
+    writer.stop()
+    settle(rig)
+    for _ in range(2):
+        read += consumer.poll().get(ORDERS, ())
+    assert during > 100
+    assert [one.start for one in read[1:]] == [one.end for one in read[:-1]]
+    assert (read[0].start, read[-1].end) == (0, log_of(rig, 4).end_offset)
+    assert read[-1].end >= rig.producers.acknowledged(ORDERS) > during
 
 
 @pytest.mark.checklist(3)

@@ -146,7 +146,6 @@ def _end(scenario: Scenario, ends: frozenset[tuple[int, ...]]) -> Scenario:
     return end
 
 
-@pytest.mark.checklist(113)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("scenario,ends", SCENARIOS, ids=named)
 def test_no_lost_commit_changes_where_it_ends(scenario: Scenario, ends: frozenset[tuple[int, ...]], loss: str) -> None:

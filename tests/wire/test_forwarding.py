@@ -36,9 +36,11 @@ from stores.faults import FailBefore, FaultStore, LoseReply, Rule
 from stores.memory import MemoryServer
 from tests.kit.waiting import until
 from tests.runtime.world import Brokers
+from tests.wire.asking import ask
 from tests.wire.certificates import Authority
 from tests.wire.served import RACKS, RawClient
 from tests.wire.test_access import logged_in
+from tests.wire.test_private_apis import reassign
 
 ALTER = (IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, 1)
 METADATA = (MetadataRequest, MetadataResponse, 12)
@@ -149,6 +151,19 @@ def test_a_standby_answers_as_the_active_one_does_with_addresses_of_its_own(pair
     assert pair.standby.gateway.counts["forwarded"] >= 2
     assert pair.active.gateway.counts["relayed"] >= 2
     assert not pair.active.gateway.counts["forwarded"]
+
+
+@pytest.mark.checklist(22, 89)
+def test_moves_that_are_asked_of_a_standby_begin_and_are_listed(pair: Pair) -> None:
+    """A client need not know which controller leads: the gateway passes on what its own one would refuse with 41."""
+    (row,) = pair.active.controller.query(lambda view: view.partitions_of("orders")).result(30)
+    target = [*row.replicas[1:], row.replicas[0]]
+    with RawClient(pair.standby.address) as client:
+        assert reassign(client, {"orders": {0: target}}) == {("orders", 0): 0}
+        rows = [{"name": "orders", "partitions": [{"partition_index": 0, "replicas": list(row.replicas)}]}]
+        answer = ask(client, "AlterPartitionReassignments", 0, topics=rows)
+        assert [p.error_code for topic in answer.responses for p in topic.partitions] == [0]
+        assert ask(client, "ListPartitionReassignments", 0, topics=None).error_code == 0
 
 
 def test_what_is_refused_there_ends_the_connection_here(pair: Pair) -> None:

@@ -32,14 +32,14 @@ def test_each_version_of_each_message_has_golden_bytes() -> None:
     assert shown == declared - NOT_IN_KAFKA_3
 
 
-@pytest.mark.checklist(98, 137, 139, 189)
+@pytest.mark.checklist(98, 134, 137, 139, 189)
 @pytest.mark.parametrize("name", CASES)
 def test_bytes_are_those_of_kafkas_own_classes(name: str) -> None:
     for _, version, number, content in KAFKAS[name]:
         check(name, version, CASES[name][number], content)
 
 
-@pytest.mark.checklist(187)
+@pytest.mark.checklist(20, 21, 187)
 def test_bytes_of_private_messages_are_those_of_the_field_lists() -> None:
     for name, version, values, content in private():
         check(name, version, values, content)

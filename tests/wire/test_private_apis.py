@@ -73,7 +73,7 @@ def reassign(client: RawClient, targets: dict[str, dict[int, list[int]]], thrott
     return said(ask(client, "ReassignPartitions", 0, **fields).topics)
 
 
-@pytest.mark.checklist(1, 2, 12, 17, 20, 21)
+@pytest.mark.checklist(1, 2, 12, 17)
 def test_a_throttled_move_begins_and_takes_its_throttle_with_it(served: Served, client: RawClient) -> None:
     assert reassign(client, {"t": {0: [4, 2, 3]}}) == {("t", 0): 0}
     both = dict.fromkeys(RATES["replication"], "1000")

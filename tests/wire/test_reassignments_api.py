@@ -101,7 +101,7 @@ def test_a_target_is_replaced_while_another_partition_moves(served: Served, clie
     assert listed(client) == {("t", 1): ([1, 2, 5, 3], [5], [3]), ("t", 2): ([2, 1, 3, 5], [5], [])}
 
 
-@pytest.mark.checklist(85, 86, 87)
+@pytest.mark.checklist(85, 86, 87, 97)
 def test_a_listing_is_of_all_or_of_those_named_and_idle_ones_are_absent(client: RawClient) -> None:
     alter(client, {"t": {1: [1, 2, 4], 2: [1, 2, 5]}, "u": {0: [1, 2, 6]}})
     assert set(listed(client)) == {("t", 1), ("t", 2), ("u", 0)}
@@ -112,7 +112,7 @@ def test_a_listing_is_of_all_or_of_those_named_and_idle_ones_are_absent(client: 
     assert listed(client, {"t": []}) == {}
 
 
-@pytest.mark.checklist(79, 83)
+@pytest.mark.checklist(79, 83, 96)
 def test_null_replicas_cancel_the_move_of_that_partition(client: RawClient) -> None:
     alter(client, {"t": {1: [1, 2, 4], 2: [1, 2, 5]}})
     assert said(alter(client, {"t": {1: None}})) == {("t", 1): (0, None)}
@@ -121,7 +121,7 @@ def test_null_replicas_cancel_the_move_of_that_partition(client: RawClient) -> N
     assert said(alter(client, {"t": {1: None}})) == {("t", 1): none}
 
 
-@pytest.mark.checklist(82, 83)
+@pytest.mark.checklist(82, 83, 96)
 def test_null_partitions_cancel_all_of_the_topic(client: RawClient) -> None:
     alter(client, {"t": {1: [1, 2, 4], 2: [1, 2, 5]}, "u": {0: [1, 2, 6]}})
     answer = alter(client, {"t": None, "u": {0: [1, 2, 4]}})
@@ -130,7 +130,7 @@ def test_null_partitions_cancel_all_of_the_topic(client: RawClient) -> None:
     assert said(alter(client, {"t": None})) == {}
 
 
-@pytest.mark.checklist(81, 83)
+@pytest.mark.checklist(81, 83, 96)
 def test_null_topics_cancel_everything(client: RawClient) -> None:
     alter(client, {"t": {1: [1, 2, 4]}, "u": {0: [1, 2, 6]}})
     assert said(alter(client, None)) == {("t", 1): (0, None), ("u", 0): (0, None)}

@@ -84,7 +84,7 @@ def test_leader_and_isr_says_who_orders_and_who_lives(version: int) -> None:
     assert [each.leader_recovery_state for each in members(version)] == [1 if version >= 6 else 0, 0]
 
 
-@pytest.mark.checklist(137)
+@pytest.mark.checklist(134, 137)
 @pytest.mark.parametrize("version", range(9))
 def test_update_metadata_has_what_every_client_may_know(version: int) -> None:
     known = PartitionMetadata("foo", ID, 2, 4, 9, (4,), 11, (4, 5), (5,), -1)

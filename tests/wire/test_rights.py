@@ -54,7 +54,7 @@ def _codes(value: Any) -> set[int]:
     return {code for each in value for code in _codes(each)} if isinstance(value, list) else set()
 
 
-@pytest.mark.checklist(23, 91, 211)
+@pytest.mark.checklist(23, 48, 54, 91, 211)
 @pytest.mark.parametrize(
     "operation, api, version, fields",
     [
