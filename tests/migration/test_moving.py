@@ -52,6 +52,9 @@ def test_old_store_elects_no_controller_again_and_gives_the_reason() -> None:
     first = moved.controllers[0].describe()
     assert first.active_id is None
     assert "moved to memory:to" in first.findings[keys.MIGRATION]
+    late = moved.another(9, MemoryStore(moved.server))
+    moved.wait(60_000, 1_000)
+    assert not late.is_active
 
 
 def test_raised_epochs_are_sent_to_every_broker_first() -> None:

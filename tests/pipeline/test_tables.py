@@ -15,6 +15,7 @@ from pipeline.tables.files import GROUP_ROWS, Place, Wanted, find_place, find_pl
 from pipeline.tables.journal import JOURNAL_EVENT
 from pipeline.tables.rejects import Rejects
 from pipeline.tables.schema import Table
+from tests.disks import file_size_limit
 
 BROKERS = from_rows(BROKER, [(2, None, "b", "alive", None, None, 1.5), (1, "h", "a", "dead", 10, None, None)])
 
@@ -71,6 +72,8 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(place: Pla
     before = path.read_bytes()
     with pytest.raises(BadInput, match="no column rack"):
         place.write(BROKER, BROKERS.drop_columns(["rack"]))
+    with file_size_limit(100), pytest.raises(OSError, match="File too large"):
+        place.write(BROKER, BROKERS)
     assert path.read_bytes() == before
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 

@@ -106,6 +106,12 @@ def test_each_cause_is_reported_where_it_shows(
     assert list(causes_of(move(**changes), world, samples)) == [cause]
 
 
+def test_all_causes_of_a_move_are_reported() -> None:
+    world = World((1, 3), (), is_led=False, last_ts_ms=0)
+    causes = ["no controller", "target down", "source down", "isr flapping"]
+    assert list(causes_of(move(isr_losses=3), world, Samples())) == causes
+
+
 def test_rates_of_brokers_are_the_present_ones_of_any_writer(tmp_path: Path) -> None:
     """In the end what an operator set, and a throttle that is to stay; in the middle the throttle of the moves."""
     rows = throttled()

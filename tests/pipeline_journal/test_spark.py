@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -198,6 +199,7 @@ def test_a_batch_of_a_stream_is_limited_and_holds_whole_commits(spark: SparkSess
     sizes = [progress_of["numInputRows"] for progress_of in query.recentProgress if progress_of["numInputRows"]]
     largest = max(row["rows"] for row in rows if "rows" in row)
     assert sum(sizes) == len(rows)
+    assert all(rows[begin]["row"] == 0 for begin in [*accumulate(sizes)][:-1])
     assert max(sizes) <= max(40, largest)
     assert len(sizes) >= len(rows) // 40
     assert stream.read() == expected(rows)
@@ -217,7 +219,7 @@ def test_a_stream_goes_on_when_files_are_rotated_away(spark: SparkSession, tmp_p
     for file in files[2:]:
         shutil.copy(file, journal)
     stream.run()
-    assert len(stream.read()) == len(rows)
+    assert [row[:3] for row in stream.read()] == sorted((row["epoch"], row["seq"], row["row"]) for row in rows)
 
 
 def test_a_file_that_is_rotated_away_while_it_is_read_is_a_row_and_no_failure(

@@ -165,6 +165,7 @@ def test_a_cluster_that_was_changed_since_is_refused_with_the_partition(made: Ma
         Refused, match=r"wave [0-9]+: orders-0 has the replicas \[6, 2, 3\]: the plan moves it from \[1, 2, 3\]"
     ):
         made.submit()
+    assert sent(made) == [f"{ORDERS_0}"]  # the change alone
 
 
 def test_other_reassignments_are_not_stood_beside(made: Made) -> None:
@@ -176,6 +177,7 @@ def test_other_reassignments_are_not_stood_beside(made: Made) -> None:
     ):
         made.submit()
     assert not progress_file(made.folder).exists()
+    assert sent(made) == [f"{other}"]
 
 
 def test_a_target_that_is_down_is_refused_before_anything_moves(made: Made) -> None:
@@ -196,16 +198,18 @@ def test_what_is_no_export_or_differs_from_its_manifest_is_refused(made: Made, t
 
 
 def test_a_plan_that_was_changed_after_it_was_begun_is_refused(made: Made) -> None:
-    made.submit()
+    submit(made.folder, made.store, made.options(), last=1)
     manifest = made.folder / "manifest.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_bytes())))
     with pytest.raises(Refused, match="the plan was changed after it was begun"):
         made.submit()
+    assert sorted(sent(made)) == sorted(f"{tp}" for tp in waves_of(made)[0])
 
 
 def test_two_at_once_are_refused(made: Made) -> None:
     with locked(made.folder), pytest.raises(Refused, match=r"is already being submitted, by process [0-9]+ on"):
         made.submit()
+    assert (made.replicas(), made.events) == (made.before, [])
     assert made.submit().end == "done"
 
 

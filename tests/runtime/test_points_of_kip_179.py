@@ -67,7 +67,7 @@ def test_a_target_alone_is_a_reassignment_in_progress() -> None:
 
 @pytest.mark.checklist(47)
 def test_until_a_request_for_rates_has_ended_the_key_names_the_brokers_of_both() -> None:
-    """Whoever dies in between leaves no rate that nobody would remove."""
+    """A death in between leaves no rate that is never removed."""
     cluster = small(10)
     assert set(alter_rates(cluster, dict.fromkeys((1, 2, 3), 5_000)).values()) == {None}
     wanted = {broker: ThrottledRate(6_000, 6_000) for broker in (3, 4, 5, 6)}

@@ -20,7 +20,7 @@ TP = TopicPartition("orders", 0)
 
 @pytest.fixture
 def denied() -> set[tuple[str, str]]:
-    """Operations and resources that nobody may use."""
+    """Operations and resources that no caller may use."""
     return set()
 
 

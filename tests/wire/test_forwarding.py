@@ -266,6 +266,34 @@ def test_client_waits_for_the_next_controller() -> None:
         assert retention(pair.standby.controller) == "2"
 
 
+def write_until(
+    ended: threading.Event,
+    client: kafka.KafkaAdminClient,
+    store: MemoryStore,
+    acknowledged: list[int],
+    untrue: list[int],
+) -> None:
+    """Set the retention again and again; `untrue`: what was acknowledged and does not stand in the store."""
+    number = 0
+    while not ended.is_set():
+        number += 1
+        resource = ConfigResource("topic", "orders", {"retention.ms": str(number)})
+        try:
+            said = client.alter_configs([resource], incremental=True)["topic"]["orders"]
+        except kafka.errors.KafkaError as error:
+            said = str(error)
+        except ValueError as error:  # a description that is refused is to kafka-python one without settings
+            said = str(error)
+            assert said == "Unrecognized configs: {'retention.ms'}"
+        if said == "OK":
+            acknowledged.append(number)
+            entry = store.get(keys.topic_config("orders"), timeout_s=5)
+            if entry is None or f'"{number}"' not in entry.value.decode():
+                untrue.append(number)
+        else:
+            time.sleep(0.01)  # as clients do: not known, so it asks again
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # sockets that the client forgets
 @pytest.mark.parametrize("how", ["it is closed", "its session ends"])
@@ -276,26 +304,10 @@ def test_the_active_one_dies_under_a_client_of_kafka_and_every_answer_it_got_was
             bootstrap_servers=f"127.0.0.1:{pair.standby.address.port}", request_timeout_ms=10_000
         )
         acknowledged: list[int] = []
+        untrue: list[int] = []
         ended = threading.Event()
-
-        def write() -> None:
-            number = 0
-            while not ended.is_set():
-                number += 1
-                resource = ConfigResource("topic", "orders", {"retention.ms": str(number)})
-                try:
-                    said = client.alter_configs([resource], incremental=True)["topic"]["orders"]
-                except kafka.errors.KafkaError as error:
-                    said = str(error)
-                except ValueError as error:  # a description that is refused is to kafka-python one without settings
-                    said = str(error)
-                    assert said == "Unrecognized configs: {'retention.ms'}"
-                if said == "OK":
-                    acknowledged.append(number)
-                else:
-                    time.sleep(0.01)  # as clients do: not known, so it asks again
-
-        writer = threading.Thread(target=write)
+        store = MemoryStore(pair.server)
+        writer = threading.Thread(target=write_until, args=(ended, client, store, acknowledged, untrue))
         writer.start()
         try:
             until(lambda: len(acknowledged) > 20)
@@ -313,6 +325,7 @@ def test_the_active_one_dies_under_a_client_of_kafka_and_every_answer_it_got_was
             gc.collect()
         assert pair.leader is not None
         assert retention(pair.leader) == str(acknowledged[-1])
+        assert untrue == []
 
 
 @pytest.mark.slow

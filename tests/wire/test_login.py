@@ -8,6 +8,7 @@ import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import kafka
@@ -23,10 +24,12 @@ from kafka.protocol.sasl import (
 )
 
 from controller.wire import Limits, Users, allow_all
+from controller.wire.apis import APIS
 from controller.wire.security.files import BrokenFile
 from controller.wire.security.sasl import Login, LoginFailed
 from controller.wire.security.users import Credential, salted
 from tests.kit.waiting import until
+from tests.wire.requests_made import frame
 from tests.wire.served import RACKS, RawClient, Served
 
 HANDSHAKE = (SaslHandshakeRequest, SaslHandshakeResponse)
@@ -123,6 +126,16 @@ def test_before_the_login_only_api_versions_is_answered_and_large_frames_are_not
         client.send(struct.pack(">i", 4097))
         assert client.receive() is None
     until(lambda: served.gateway.counts["too_large"] == 1)
+
+
+def test_before_the_login_no_version_of_another_api_is_answered(served: Served) -> None:
+    login = {17, 18, 36}  # SaslHandshake, ApiVersions, SaslAuthenticate
+    for key, api in APIS.items():
+        for version in api.messages.versions if key not in login else ():
+            sent = frame(api.messages.request, version, Random(key))
+            with RawClient(served.address) as client:
+                client.send(len(sent).to_bytes(4) + sent)
+                assert client.receive() is None, (key, version)
 
 
 @pytest.mark.parametrize(
