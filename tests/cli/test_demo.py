@@ -39,7 +39,7 @@ def as_json() -> Result:
 
 
 @pytest.mark.slow
-@pytest.mark.checklist(77, 78, 79, 101, 103, 104, 105, 111, 112, 146)
+@pytest.mark.checklist(77, 78, 79, 101, 103, 104, 105, 111, 112)
 def test_the_last_line_says_that_nothing_was_lost() -> None:
     """The plain form ends with the number of lost records, and the acts stand above it in order."""
     done = plain()
@@ -116,7 +116,7 @@ def test_a_throttle_holds_while_replicas_move_and_only_the_operators_is_left() -
 
 
 @pytest.mark.slow
-@pytest.mark.checklist(186, 197, 218)
+@pytest.mark.checklist(197)
 def test_a_topic_shrinks_while_it_is_written_and_read_and_grows_again() -> None:
     """Nothing is written to what is read-only, nothing is refused in the end, and all that was written is read."""
     result = json.loads(as_json().output)["shrink"]

@@ -294,5 +294,8 @@ def decoded(text: str) -> Iterator[Any]:
 def test_java_hears_at_once_that_there_are_no_transactions(living: Living) -> None:
     with driven.in_java("Producing") as producing:
         settings = {"bootstrap.servers": living.bootstrap, "transactional.id": "id"}
-        with pytest.raises(AssertionError):
+        with pytest.raises(driven.Rejected) as caught:
             producing(settings, "orders", ["key"])
+    name, is_retriable, said = caught.value.said
+    assert not is_retriable, name
+    assert "transactions are not supported" in said

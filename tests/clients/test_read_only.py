@@ -58,7 +58,7 @@ def refusal(client: str, *, idempotent: bool) -> str:
     return f"kafka server: {said}" if client == "sarama" else f"POLICY_VIOLATION: {said}."
 
 
-@pytest.mark.checklist(193, 194, 197, 198, 225, 267)
+@pytest.mark.checklist(194, 197, 198, 225, 267)
 @pytest.mark.parametrize("keys", [KEYED, KEYLESS], ids=["keyed", "keyless"])
 @pytest.mark.parametrize("idempotent", [True, False], ids=["idempotent", "plain"])
 @pytest.mark.parametrize("client", CLIENTS)

@@ -193,6 +193,7 @@ def test_a_throttled_move_ends_its_throttle_and_can_be_cancelled(
         assert ran.exit_code == 0, ran.output
         if throttle == 1_000:
             until("the moves run", lambda: all("targetReplicas" in s for s in cluster.states(store, name)))
+            until("broker 2 has logs of it", lambda: logs_of(cluster, 2, name))
             ran = kedge(
                 "reassign-partitions", "--bootstrap-server", gateway, "--cancel", "--reassignment-json-file", plan
             )
@@ -231,8 +232,7 @@ def test_java_clients_produce_and_read_in_a_group(cluster: FollowingCluster, top
         assert (read.code, len(read.out.split())) == (0, 100), read
 
 
-@pytest.mark.checklist(249)
-def test_the_stand_by_goes_on_with_moves_when_the_controller_is_killed(
+def test_the_stand_by_leads_when_the_controller_is_killed(
     cluster: FollowingCluster, store: MetadataStore, topic: str
 ) -> None:
     leader = cluster.read(store, "/controller")["brokerid"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import json
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from pipeline.tables.files import Place
 from tests.pipeline_journal.journals import write, written
 
 pytestmark = pytest.mark.slow
+
+CHECKOUT = Path(__file__).resolve().parents[2]
 
 # The path finders never come to what is held to be missing, so a fresh interpreter is as one without the extra `spark`.
 PROGRAM = """
@@ -32,6 +35,15 @@ done = [CliRunner().invoke(kedge, line) for line in json.loads(sys.argv[1])]
 print(json.dumps([(one.exit_code, one.stderr) for one in done]))
 print(len(names), sorted(name for name in sys.modules if name.startswith("pyspark.")))
 """
+
+
+@pytest.mark.checklist(246)
+def test_the_extra_of_the_local_engine_brings_nothing_of_spark() -> None:
+    setup = configparser.ConfigParser(interpolation=None)
+    setup.read(CHECKOUT / "setup.cfg", encoding="utf-8")
+    brought = [*setup["options"]["install_requires"].split(), *setup["options.extras_require"]["pipeline"].split()]
+    assert [one for one in brought if one.startswith("pyarrow")]
+    assert not [one for one in brought if one.startswith(("pyspark", "py4j", "pandas", "kedge["))]
 
 
 @pytest.mark.checklist(246)

@@ -198,6 +198,7 @@ def until(what: Callable[[], bool], process: subprocess.Popen[str]) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.checklist(243)
 def test_the_command_that_is_killed_goes_on_and_ends_cleanly_by_a_signal(tmp_path: Path) -> None:
     """SIGKILL while a batch runs; files come all the while. Then SIGTERM."""
     files = broken(tmp_path / "aside")

@@ -9,6 +9,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from controller.model import events as e
 from controller.model.values import Replicas
 from controller.rules.placement import (
     alternate_racks,
@@ -16,6 +17,7 @@ from controller.rules.placement import (
     continue_rotation,
     replace_broker,
 )
+from tests.rules.world import World
 
 SAMPLE = {0: "r1", 1: "r3", 2: "r3", 3: "r2", 4: "r2", 5: "r1"}
 Racks = Mapping[int, str | None]
@@ -122,6 +124,22 @@ def test_added_partitions_go_on_with_the_rotation(racks: Racks, present: int, ad
     grown = assign_replicas(racks, added, factor, start=again, shift=again, first_partition=present)
     assert [replicas[0] for replicas in grown] == [replicas[0] for replicas in whole[present:]]
     assert all(len(set(replicas)) == factor for replicas in grown)
+
+
+@pytest.mark.checklist(156)
+def test_added_partitions_have_the_factor_of_the_first_one_and_its_racks() -> None:
+    world = World()
+    racks = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
+    for broker, rack in racks.items():
+        world.plant_broker(broker, rack)
+    world.run(e.CreateTopic(5, "t", 2, 2, None, {}, False, "id", 1, 0))
+    before = [world.partition("t", number).replicas for number in (0, 1)]
+    world.run(e.CreatePartitions(6, "t", 8, None))
+    after = [world.partition("t", number).replicas for number in range(8)]
+    assert after[:2] == before
+    assert {len(replicas) for replicas in after} == {2}
+    assert all(len({racks[broker] for broker in replicas}) == 2 for replicas in after)
+    assert [replicas[0] for replicas in after[:6]] == [3, 5, 2, 4, 6, 1]
 
 
 def test_a_rotation_whose_first_broker_is_gone_goes_on_with_the_next_id() -> None:

@@ -78,6 +78,7 @@ def owners(server: MemoryServer) -> dict[str, bool | None]:
     return {key: None if entry is None else entry.owner is not None for key, entry in found.items()}
 
 
+@pytest.mark.checklist(255)
 def test_the_controller_key_outlives_its_controller(server: MemoryServer, make: Make) -> None:
     first, second = make(101), make(102)
     poll(first, second)

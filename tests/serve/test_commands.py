@@ -203,7 +203,7 @@ def test_where_some_brokers_have_racks_and_some_none_that_has_to_be_said(tmp_pat
         assert (leaders[:3], sorted(leaders[:3])) == (leaders[3:], [1, 2, 3])
 
 
-@pytest.mark.checklist(155)
+@pytest.mark.checklist(154, 155)
 def test_a_proposal_puts_no_two_replicas_into_a_rack_unless_that_is_asked_for(tmp_path: Path) -> None:
     """Six brokers in three racks, replicas of each partition in one: the proposal spreads them, and leads evenly."""
     racks = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}

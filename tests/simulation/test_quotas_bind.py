@@ -67,23 +67,25 @@ def test_an_ordinary_replica_that_fell_out_of_the_isr_during_a_move_catches_up_f
     assert rig.partition(ORDERS).move is not None
 
 
-def _acknowledged(rate: int | None) -> int:
+def _served(rate: int | None) -> tuple[int, int]:
+    """How many records are acknowledged and consumed within three seconds."""
     rig = big()
     if rate is not None:
         for setting in (LEADER, FOLLOWER, OLD_LEADER, OLD_FOLLOWER):
             limit(rig, setting, rate)
     name_replicas(rig, "orders", "*", "*")
     rig.reassign({ORDERS: AFTER})
-    before = rig.producers.acknowledged()
+    group, before = rig.clients.group("g", ["orders"]), rig.producers.acknowledged()
     rig.write([ORDERS], records_per_s=500)
     rig.run(3_000)
-    return rig.producers.acknowledged() - before
+    return rig.producers.acknowledged() - before, sum(group.consumed.values()) - before
 
 
 @pytest.mark.checklist(171)
-def test_clients_write_as_much_as_without_a_limit() -> None:
-    assert _acknowledged(1_000) == pytest.approx(_acknowledged(None), abs=10)
-    assert _acknowledged(1_000) == pytest.approx(1_500, rel=0.02)
+def test_clients_write_and_read_as_much_as_without_a_limit() -> None:
+    limited = _served(1_000)
+    assert limited == pytest.approx(_served(None), abs=10)
+    assert limited == pytest.approx((1_500, 1_500), rel=0.02)
 
 
 @pytest.mark.checklist(175)

@@ -44,6 +44,14 @@ def test_client_can_ask_without_creating(client: RawClient) -> None:
     assert asked(client, 9, "own-never", lets=False) == {"own-never": 3}
 
 
+@pytest.mark.checklist(264)
+def test_where_creation_is_off_an_unknown_topic_is_refused_at_once() -> None:
+    with Living(creates=False) as living, RawClient(living.address) as client:
+        for _ in range(2):
+            assert asked(client, 9, "own-never") == {"own-never": 3}
+        assert living.cluster.controller.admin.list_topics().result(30) == {}
+
+
 def test_only_allowed_names_are_created(client: RawClient) -> None:
     names = ("own-bad name", "__consumer_offsets", "not-own")
     assert asked(client, 9, *names) == {"own-bad name": 17, "__consumer_offsets": 3, "not-own": 3}

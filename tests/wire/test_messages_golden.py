@@ -39,7 +39,7 @@ def test_bytes_are_those_of_kafkas_own_classes(name: str) -> None:
         check(name, version, CASES[name][number], content)
 
 
-@pytest.mark.checklist(20, 21, 187)
+@pytest.mark.checklist(20, 21, 187, 188)
 def test_bytes_of_private_messages_are_those_of_the_field_lists() -> None:
     for name, version, values, content in private():
         check(name, version, values, content)

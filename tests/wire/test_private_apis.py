@@ -199,7 +199,7 @@ def status(served: Served, topic: str, partition: int) -> int | None:
     return None if row is None else row.status_code
 
 
-@pytest.mark.checklist(185, 186, 187, 188, 206, 210)
+@pytest.mark.checklist(185, 186, 187, 206, 210)
 def test_the_last_partitions_go_at_once_or_are_read_until_then(client: RawClient) -> None:
     answer = delete(client, [("t", [2, 1])], immediate=False)
     assert (answer.error_code, answer.error_message) == (0, None)
