@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -173,6 +175,40 @@ def test_run_that_ended_anywhere_is_repeated_to_the_same(policy: Path, lost: str
     said(policy)
     whole.pop("plans/index.html")
     assert {path: data for path, data in contents(policy.parent).items() if path in whole} == whole
+
+
+# Ends its process at the given rename below the folder: each table and each export is renamed to its name in the end.
+DIES = """
+import os, sys
+from controller.cli.root import kedge
+left, policy = int(sys.argv[1]), sys.argv[2]
+def watch(event, arguments):
+    global left
+    if event == "os.rename" and os.path.abspath(str(arguments[1])).startswith(os.path.dirname(policy)):
+        left -= 1
+        if not left:
+            os._exit(9)
+sys.addaudithook(watch)
+kedge(["plan", "run", policy, "--json"])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.checklist(240)
+@pytest.mark.parametrize("rename", [1, 8, 14, 20])
+def test_run_that_was_killed_is_repeated_to_the_same(policy: Path, tmp_path: Path, rename: int) -> None:
+    """But for hidden files of the killed process, which nothing reads."""
+    shutil.copytree(policy.parent, tmp_path / "whole")
+    said(tmp_path / "whole/policy.toml")
+    killed = shutil.copytree(policy.parent, tmp_path / "killed", ignore=shutil.ignore_patterns("whole"))
+    words = [sys.executable, "-c", DIES, str(rename), str(killed / "policy.toml")]
+    assert subprocess.run(words, capture_output=True, check=False).returncode == 9
+    said(killed / "policy.toml")
+    ends = [contents(tmp_path / name) for name in ("whole", "killed")]
+    for end in ends:
+        end.pop("plans/index.html")
+    hidden = {path for path in ends[1] if "/." in path}
+    assert {path: data for path, data in ends[1].items() if path not in hidden} == ends[0]
 
 
 def test_a_dry_run_says_the_same_and_writes_nothing(policy: Path) -> None:
