@@ -63,9 +63,10 @@ def test_a_session_under_spark_submit_is_set_by_spark_submit_alone(submitter: Su
     set_there = ("--conf", "spark.sql.session.timeZone=Asia/Tokyo", "--name", "theirs", "--master", "local[1]")
     done = submitter.submit(*set_there, str(program))
     assert done.returncode == 0, done.stderr
-    master, name, zone, partitions, ours, *refused = done.stdout.splitlines()
-    assert (master, name, zone, partitions, ours) == ("local[1]", "theirs", "Asia/Tokyo", "7", "False")
-    assert refused == [
+    *said, ours, refused, also = done.stdout.splitlines()
+    assert said == ["local[1]", "theirs", "512m", "Asia/Tokyo", "7"]
+    assert ours == "False"
+    assert [refused, also] == [
         "the session of spark-submit cannot take spark.master=local[2]",
         "the session of spark-submit cannot take spark.jars.packages=a:b:1",
     ]
@@ -75,7 +76,7 @@ PROGRAM = """
 from pipeline.spark import NoSpark, session
 with session(settings={"spark.sql.shuffle.partitions": "7"}) as spark:
     context = spark.sparkContext
-    print(context.master, context.appName, sep="\\n")
+    print(context.master, context.appName, context.getConf().get("spark.executor.memory"), sep="\\n")
     print(spark.conf.get("spark.sql.session.timeZone"), spark.conf.get("spark.sql.shuffle.partitions"), sep="\\n")
     print("kedge" in spark.conf.get("spark.sql.warehouse.dir"))
 for asked in ({"master": "local[2]"}, {"settings": {"spark.jars.packages": "a:b:1"}}):
