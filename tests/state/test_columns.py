@@ -126,3 +126,16 @@ def test_rows_that_were_asked_for_are_forgotten_in_the_end() -> None:
     assert sum(rows[number] is not None for number in range(50_000)) == 50_000
     assert len(rows._lately) < 20_000  # noqa: SLF001 - that nothing else tells
     assert rows[7] is whole
+
+
+def test_what_was_written_lately_is_packed_and_not_kept_whole() -> None:
+    """Also where the ISR has another order than R; a partition that moves is kept."""
+    rows = Rows()
+    isrs = [(1, 2, 3), (3, 1), (), (1, 2, 3)]
+    for number, isr in enumerate(isrs):
+        rows.append(Partition(TOPIC, number, (9,), (9,), 9, 0))
+        rows[number] = Partition(TOPIC, number, (1, 2, 3), isr, 1, 4)
+    rows[3] = Partition(TOPIC, 3, (1, 2, 3), isrs[3], 1, 4, Move((4,), (1, 2, 3), 5))
+    list(rows.alike())  # packs
+    assert list(rows._whole) == [3]  # noqa: SLF001 - nothing else shows it but memory
+    assert [row and row.isr for row in rows] == isrs

@@ -56,6 +56,17 @@ def test_a_topic_that_is_found_moving_is_listed_until_that_is_undone() -> None:
     assert (state.moving(), list(state.listing.values()), state.is_reassigning) == ([], [], False)
 
 
+@pytest.mark.parametrize("there, other", [("a_b", "a.b"), ("a.b", "a_b")])
+def test_a_name_that_metrics_would_not_tell_apart_collides(there: str, other: str) -> None:
+    world = World()
+    world.plant_topic(there)
+    assert (world.state.colliding_topic(other), world.state.colliding_topic("ab")) == (there, None)
+
+
+def test_the_state_knows_whose_it_is() -> None:
+    assert World().state.controller_id == 1
+
+
 # --- what is counted
 
 
@@ -124,7 +135,7 @@ def test_throttles_are_being_removed_until_that_ends() -> None:
 def test_a_created_topic_is_new() -> None:
     state = World().state
     apply(state, r.TopicCreated(Topic("t", "id"), ((1, 2),)))
-    assert state.is_new("t")
+    assert (state.is_new("t"), state.config_version("t")) == (True, 0)
 
 
 def test_the_key_of_a_deletion_that_is_found_gives_its_version() -> None:
@@ -153,6 +164,13 @@ def _add_and_undo(world: World) -> None:
     undo_to(world.state, 0)
 
 
+def _move_off(world: World) -> None:
+    for number in range(STAY, STAY + MANY):
+        row = world.state.partition("t", number)
+        assert row is not None
+        world.state.put_row(number, row, row.but(replicas=(3, 4), isr=(3, 4), leader=3))
+
+
 def _delete_another(world: World) -> None:
     for number in range(MANY):
         world.plant(Partition("u", number, (1, 2), (1, 2), 1, 3))
@@ -162,7 +180,12 @@ def _delete_another(world: World) -> None:
 
 @pytest.mark.parametrize(
     "remove, planted, stay",
-    [(_purge, STAY + MANY, STAY), (_add_and_undo, STAY + MANY, STAY + MANY), (_delete_another, STAY, STAY)],
+    [
+        (_purge, STAY + MANY, STAY),
+        (_move_off, STAY + MANY, STAY),
+        (_add_and_undo, STAY + MANY, STAY + MANY),
+        (_delete_another, STAY, STAY),
+    ],
 )
 def test_an_index_that_is_compacted_while_partitions_go_names_those_that_stay(
     remove: Callable[[World], None], planted: int, stay: int
