@@ -145,8 +145,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=1, help="which ones a sample holds (default: 1)")
     parser.add_argument("--only", default="", metavar="TEXT", help="mutants with this in their name (default: all)")
     parser.add_argument("--again", action="store_true", help="make all mutants anew, and try those of before again")
+    parser.add_argument("--survivors", action="store_true", help="try those again that survived before")
+    parser.add_argument("--tests", action="append", default=[], help="more tests than the room's own")
     asked = parser.parse_args(arguments)
-    bench = Bench(asked.room, ROOMS[asked.room])
+    room = ROOMS[asked.room]
+    bench = Bench(asked.room, attrs.evolve(room, tests=(*room.tests, *asked.tests)))
     if asked.again:
         bench.clear()
     bench.run([])
@@ -155,7 +158,8 @@ def main(arguments: Sequence[str]) -> int:
     if not names:
         sys.stderr.write("no mutants were made; what mutmut printed above says why\n")
         return 2
-    untried = [name for name in names if found[name] is None]
+    again = SURVIVED if asked.survivors else frozenset()
+    untried = [name for name in names if found[name] is None or found[name] in again]
     if untried and (failed := bench.run(untried)):
         return failed
     ends = bench.found()
