@@ -22,7 +22,7 @@ class Room:
 
 
 ROOMS: Final[Mapping[str, Room]] = {
-    "rules": Room(("controller/rules/*",), ("tests/rules",)),
+    "rules": Room(("controller/rules/*",), ("tests/rules", "tests/runtime")),
     "state": Room(("controller/state/*",), ("tests/state", "tests/rules", "tests/runtime/test_loader.py")),
     "codec": Room(("controller/codec/*",), ("tests/codec", "tests/journal", "tests/runtime")),
     "keys": Room(("controller/keys/*",), ("tests/runtime", "tests/codec", "tests/migration")),
