@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from controller.check.findings import Finding, find
 from controller.check.tree import Tree
 from controller.codec import keys
 from controller.codec.migration import FROM
+from controller.codec.notifications import CHANGES_MAX
 from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY
 from controller.model.values import TopicPartition
 from controller.rules.topics import VALUE_BYTES_MAX
 from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
-
-CHANGES_MAX: Final = 1000
 
 
 def leadership(tree: Tree) -> Iterator[Finding]:

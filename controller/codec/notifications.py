@@ -8,6 +8,8 @@ from typing import Final
 from controller.codec.text import INT32_MAX, bad, dump, fields, number, parse, text
 from controller.model.values import TopicPartition
 
+CHANGES_MAX: Final = 1_000
+"""Notifications of config changes: more than 15 minutes leave in a busy cluster."""
 _LOG_DIR_FAILURE: Final = 1
 
 

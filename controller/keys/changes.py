@@ -1,7 +1,8 @@
 """The notifications that a config was changed, below `/config/changes`.
 
 They are read and left, since brokers read them as well. What was seen 15 minutes ago is deleted when something is
-looked at again, as Kafka's brokers do it: all but the newest, by whose number the next one is known.
+looked at again, as Kafka's brokers do it: all but the newest, by whose number the next one is known. Where no
+controller leads for so long, they would pile up, so what is below the newest thousand goes after a minute.
 
 A change of ours is announced by a numbered key of its own, put as ABSENT: where another client was first it is a
 conflict, and the number is read again.
@@ -22,6 +23,7 @@ from stores.checks import OP_BYTES_FIXED
 from stores.recipes import FENCE_OPS, NUMBER_MAX, next_in_sequence, number_in_sequence, sequence_key
 
 PURGE_AFTER_MS: Final = 15 * 60_000  # Kafka's own
+PILED_AFTER_MS: Final = 60_000
 _PURGED_MAX: Final = 100  # in one Decision
 
 
@@ -37,7 +39,10 @@ class ChangeKeys(KeyKind):
         self._seen: dict[str, int] = {}  # notifications that are there: when they were seen first, in `elapsed_ms`
 
     def load(self, now_ms: int) -> list[Event]:  # noqa: ARG002
+        """Those of former terms are left to this one, which does not know how old they are."""
         self.state.load_change_number(self._next_number())
+        names = self.ground.store.children(keys.CONFIG_CHANGES, timeout_s=self.ground.timeout_s)
+        self._seen = dict.fromkeys([f"{keys.CONFIG_CHANGES}/{name}" for name in names], self.ground.elapsed_ms())
         return []
 
     def reread(self, ofs: Sequence[object], now_ms: int) -> list[Event]:  # noqa: ARG002
@@ -78,9 +83,13 @@ class ChangeKeys(KeyKind):
 
     def _old(self, now_ms: int) -> list[Event]:
         """Of many some at a time: the others go when something is looked at again."""
-        before_ms = self.ground.elapsed_ms() - PURGE_AFTER_MS
-        newest = max(self._seen, default="")
-        old = [path for path, seen_ms in self._seen.items() if seen_ms <= before_ms and path != newest]
+        elapsed_ms, paths = self.ground.elapsed_ms(), sorted(self._seen)
+        above = len(paths) - notifications.CHANGES_MAX
+        old = [
+            path
+            for place, path in enumerate(paths[:-1])
+            if self._seen[path] <= elapsed_ms - (PILED_AFTER_MS if place < above else PURGE_AFTER_MS)
+        ]
         old = old[: max(1, min(_PURGED_MAX, self.ground.store.capabilities.commit_ops_max - FENCE_OPS))]
         for path in old:
             del self._seen[path]

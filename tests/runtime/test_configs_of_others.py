@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from controller.codec import keys
-from controller.keys.changes import PURGE_AFTER_MS
+from controller.codec.notifications import CHANGES_MAX
+from controller.keys.changes import PILED_AFTER_MS, PURGE_AFTER_MS
 from kedge import ConfigResource, OpType
 from stores.faults import DeliverLater, DropEvent, FailBefore, LoseReply, LoseRequest, Rule
 from tests.runtime.configured import BROKER, BROKER_KEY, KEY, RATE, TOPIC, alter, change, changes, described
@@ -138,3 +139,37 @@ def test_notifications_go_after_a_quarter_of_an_hour_but_for_the_newest() -> Non
     cluster.done(alter(cluster, TOPIC, change("retention.ms", "7")))
     cluster.run()
     assert sorted(changes(cluster)) == [6]
+
+
+def test_notifications_of_a_former_controller_go_in_their_time() -> None:
+    """The next one does not know how old they are, and gives each a quarter of an hour."""
+    cluster = cluster_of_three()
+    for value in "123":
+        cluster.done(alter(cluster, TOPIC, change("retention.ms", value)))
+    cluster.wait(PURGE_AFTER_MS - 60_000, 60_000)
+    cluster.succeed()
+    cluster.wait(120_000, 60_000)
+    cluster.done(alter(cluster, TOPIC, change("retention.ms", "4")))
+    cluster.run()
+    assert sorted(changes(cluster)) == [0, 1, 2, 3]
+    cluster.wait(PURGE_AFTER_MS, 60_000)
+    cluster.done(alter(cluster, TOPIC, change("retention.ms", "5")))
+    cluster.run()
+    assert sorted(changes(cluster)) == [4]
+
+
+def test_notifications_that_pile_up_go_after_a_minute_though_no_controller_leads_for_long() -> None:
+    """The newest thousand stay until their time is over."""
+    cluster = cluster_of_three()
+    for number in range(CHANGES_MAX + 150):
+        cluster.put(f"{keys.CONFIG_CHANGES}/config_change_{number:010}", {"version": 2, "entity_path": "topics/t"})
+    cluster.succeed()
+    cluster.wait(PILED_AFTER_MS - 1_000, 1_000)
+    cluster.done(alter(cluster, TOPIC, change("retention.ms", "5")))
+    assert len(changes(cluster)) == CHANGES_MAX + 151
+    cluster.wait(1_000, 1_000)
+    for value in "67":
+        cluster.done(alter(cluster, TOPIC, change("retention.ms", value)))
+        cluster.run()
+    assert sorted(changes(cluster)) == list(range(153, CHANGES_MAX + 153))
+    assert cluster.findings() == {}
