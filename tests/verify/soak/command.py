@@ -70,14 +70,19 @@ def run(options: argparse.Namespace) -> int:
         memory: dict[str, list[Sample]] = {}
 
         def sample() -> None:
+            traffic.look_after()
             for process in (brokers, *controllers):
                 memory.setdefault(process.name, []).append((process.memory, len(traffic.acknowledged)))
+
+        def all_read() -> bool:
+            traffic.look_after()
+            return traffic.is_all_read
 
         with Traffic(brokers.bootstrap) as traffic:
             done = _until_over(deeds, options.minutes * 60, sample)
             deeds.until_healed()
             traffic.stop_writing()
-            until(lambda: traffic.is_all_read, "the group has read all", HEAL_S)
+            until(all_read, "the group has read all", HEAL_S)
             lost = len(traffic.acknowledged - traffic.there())
         grew = {name: (growth_per_record if name == brokers.name else growth)(found) for name, found in memory.items()}
         verdict = {
@@ -87,6 +92,7 @@ def run(options: argparse.Namespace) -> int:
             "deeds": dict(done),
             "acknowledged": len(traffic.acknowledged),
             "refused": traffic.refused,
+            "readers_replaced": traffic.replaced,
             "lost": lost,
             "memory_mib": {name: [found[0][0] >> 20, found[-1][0] >> 20] for name, found in memory.items()},
             "grew": {name: round(rate, 2) for name, rate in grew.items()},

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final, Self
 
@@ -13,7 +15,34 @@ GROUP: Final = "readers"
 PARTITIONS: Final = 12
 READERS: Final = 2
 PAUSE_S: Final = 0.005
+STUCK_S: Final = 60.0
 VALUE: Final = b"%09d" + b"." * 91
+
+
+class Reader:
+    """A member of the group, in a thread of its own. `take` gets what it read, before that is committed."""
+
+    def __init__(self, settings: Mapping[str, Any], goes_on: threading.Event, take: Callable[[set[int]], None]) -> None:
+        self._settings, self._goes_on, self._take = settings, goes_on, take
+        self.beat_s = time.monotonic()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    @property
+    def is_stuck(self) -> bool:
+        return time.monotonic() - self.beat_s > STUCK_S
+
+    def _run(self) -> None:
+        client = ck.Consumer(dict(self._settings))
+        client.subscribe([TOPIC])
+        while self._goes_on.is_set():
+            self.beat_s = time.monotonic()
+            found = {int(m.value()[:9]) for m in client.consume(500, 0.2) if m.error() is None}
+            if found:
+                self._take(found)
+                with suppress(ck.KafkaException):  # without a coordinator; the next commit says more
+                    client.commit(asynchronous=False)
+        client.close()
 
 
 class Traffic:
@@ -22,32 +51,46 @@ class Traffic:
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
         self.acknowledged: set[int] = set()
-        self.refused = 0
+        self.refused = self.replaced = 0
         self.read: set[int] = set()
         self._lock = threading.Lock()
         self._writes, self._reads = threading.Event(), threading.Event()
-        self._threads = [
-            threading.Thread(target=self._write),
-            *(threading.Thread(target=self._read) for _ in range(READERS)),
-        ]
+        self._writer = threading.Thread(target=self._write)
+        self._readers: list[Reader] = []
 
     def __enter__(self) -> Self:
         for event in (self._writes, self._reads):
             event.set()
-        for thread in self._threads:
-            thread.start()
+        self._writer.start()
+        self._readers = [self._reader() for _ in range(READERS)]
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop_writing()
         self._reads.clear()
-        for thread in self._threads:
-            thread.join()
+        for reader in self._readers:
+            reader.thread.join(STUCK_S)
+
+    def _reader(self) -> Reader:
+        group = {"group.id": GROUP, "auto.offset.reset": "earliest", "session.timeout.ms": 6_000}
+        return Reader({**self._basis, **group, "enable.auto.commit": False}, self._reads, self._take)
+
+    def _take(self, found: set[int]) -> None:
+        with self._lock:
+            self.read |= found
+
+    def look_after(self) -> None:
+        """Replace a reader that is stuck, as a supervisor restarts a process: in librdkafka 2.16 a synchronous commit
+        was seen to wait for ever after its coordinator had died (confluent-kafka-python, issue 1801)."""
+        for place, reader in enumerate(self._readers):
+            if reader.is_stuck:
+                self._readers[place] = self._reader()
+                self.replaced += 1
 
     def stop_writing(self) -> None:
         """Returns once every record was acknowledged or refused."""
         self._writes.clear()
-        self._threads[0].join()
+        self._writer.join()
 
     @property
     def is_all_read(self) -> bool:
@@ -69,19 +112,6 @@ class Traffic:
             number += 1
             client.poll(PAUSE_S)
         client.flush()
-
-    def _read(self) -> None:
-        group = {"group.id": GROUP, "auto.offset.reset": "earliest", "session.timeout.ms": 6_000}
-        client = ck.Consumer({**self._basis, **group, "enable.auto.commit": False})
-        client.subscribe([TOPIC])
-        while self._reads.is_set():
-            found = [int(m.value()[:9]) for m in client.consume(500, 0.2) if m.error() is None]
-            if found:
-                with self._lock:
-                    self.read.update(found)
-                with suppress(ck.KafkaException):  # without a coordinator; the next commit says more
-                    client.commit(asynchronous=False)
-        client.close()
 
     def there(self) -> set[int]:
         """What a new consumer reads of all partitions, from the beginning."""
