@@ -21,8 +21,7 @@ import hashlib
 import json
 import math
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,7 +29,7 @@ import attrs
 
 from pipeline.amounts import bytes_of
 from pipeline.errors import BadInput, NotFound
-from pipeline.policy_places import line_of
+from pipeline.policy_places import at
 from pipeline.stages.arrays import Limits
 from pipeline.stages.requests import TOLERANCE, Drain, FixRacks, Leaders, Rebalance, Request, SetFactor
 from pipeline.stages.waves import WaveSettings
@@ -120,13 +119,12 @@ class Policy:
 
 @attrs.frozen
 class Fleet:
-    """A whole policy. `clusters`: those with values of their own. `lines`: the line of a value in the file."""
+    """A whole policy. `clusters`: those with values of their own."""
 
     tables: Location
     out: Path
     default: Policy = attrs.field(factory=Policy)
     clusters: Mapping[str, Policy] = attrs.field(factory=dict)
-    lines: Callable[[Sequence[str]], int | None] = attrs.field(default=lambda _: None, eq=False, repr=False)
 
     def of(self, cluster: str) -> Policy:
         return self.clusters.get(cluster, self.default)
@@ -139,24 +137,18 @@ class Fleet:
 def read_policy(path: Path) -> Fleet:
     """The policy in a file. Raises BadInput that names the mistake and its line, NotFound if the file is missing."""
     try:
-        text = path.read_text(encoding="utf-8")
-        found = tomllib.loads(text)
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise NotFound(f"{path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadInput(f"{path}: invalid TOML: {error}") from None
     try:
-        return attrs.evolve(_fleet(found, path.parent), lines=partial(line_of, text))
+        return _fleet(found, path.parent)
     except BadInput as error:
-        raise BadInput(f"{at(path, line_of(text, _path_of(str(error))))}: {error}") from None
+        raise BadInput(f"{at(path, _names_in(str(error)))}: {error}") from None
 
 
-def at(path: Path, line: int | None) -> str:
-    """The file, and the line in it if that is known."""
-    return f"{path}" if line is None else f"{path}:{line}"
-
-
-def _path_of(message: str) -> list[str]:
+def _names_in(message: str) -> list[str]:
     """The names at the beginning of a message: `default.steps: ...`, or `default: steps: ...` of a value by itself."""
     where, _, rest = message.partition(": ")
     name, colon, _ = rest.partition(": ")

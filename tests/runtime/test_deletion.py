@@ -142,6 +142,25 @@ def test_partitions_without_state_or_leader_or_on_brokers_that_never_were_are_de
     assert "/admin/replica_deletions/88" not in " ".join(cluster.keys())
 
 
+def test_a_forgotten_broker_that_comes_back_has_nothing_of_the_former_topic_to_delete() -> None:
+    """Intents of an earlier move of the topic were dropped with it, and the next topic of that name is untouched."""
+    cluster = cluster_of_three()
+    cluster.host.answer = failing(1, StopReplicaRequest)
+    cluster.done(cluster.move([2, 3]))
+    delete(cluster)
+    assert left(cluster)
+    cluster.leave(1)
+    cluster.done(cluster.controller.admin.forget_broker(1))
+    cluster.wait(1000)
+    assert left(cluster) == []
+    cluster.create("t", (2, 3))
+    cluster.host.answer = lambda _: HostResponse()
+    cluster.join(1)
+    cluster.wait(1000)
+    assert cluster.partition().isr == (2, 3)
+    assert cluster.controller.describe().replicas_to_delete == 0
+
+
 def test_a_stand_by_takes_up_a_deletion_where_it_was_left() -> None:
     cluster = refusing(2)
     delete(cluster)

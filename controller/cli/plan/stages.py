@@ -17,7 +17,8 @@ from controller.cli.plan.running import finish, told_of
 from controller.cli.printing import Amount, folder_problem
 from pipeline.amounts import amount
 from pipeline.errors import BadInput
-from pipeline.policy import Fleet, at, read_policy
+from pipeline.policy import Fleet, read_policy
+from pipeline.policy_places import at
 from pipeline.report.fleet import fleet_page
 from pipeline.stages.arrays import Limits
 from pipeline.stages.load import WINDOW_S
@@ -179,5 +180,5 @@ def _check_clusters(fleet: Fleet, policy: Path, of: Sequence[Place]) -> None:
     there = {place.cluster for place in of}
     for name in sorted(fleet.clusters.keys() - there):
         listed = ", ".join(sorted(there)[:20])
-        where = at(policy, fleet.lines(["cluster", name]))
+        where = at(policy, ["cluster", name])
         raise BadInput(f"{where}: cluster.{name}: {fleet.tables} has no such cluster; it has {listed}")
