@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -204,6 +205,18 @@ def test_the_oldest_release_of_a_minor_version_is_found(
         release: str(tmp_path / folder / "python3.12"),
         "3.14.0": str(tmp_path / "kept/versions/3.14.0/bin/python3.14"),
     }
+
+
+def test_scripts_use_the_oldest_release_of_their_minor_version_and_without_one_their_own_python(tmp_path: Path) -> None:
+    own = sys.version_info
+    stub = tmp_path / "python{}.{}".format(*own)
+    stub.write_text("#!/bin/sh\necho CPython {} {} 0\n".format(*own))
+    stub.chmod(0o755)
+    for folder, expected in ((tmp_path, str(stub)), (tmp_path / "none", sys.executable)):
+        environment = {"PATH": str(folder), "PYENV_ROOT": str(tmp_path)}
+        script = [sys.executable, str(CHECKOUT / "scripts" / "pythons.py")]
+        done = subprocess.run(script, env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout == f"{expected}\n"
 
 
 def test_coverage_is_measured_of_the_rooms_that_have_a_floor() -> None:
