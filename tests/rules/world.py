@@ -118,6 +118,8 @@ class World:
         again = step(self.state, event)
         same = (again.records, again.expand) == (decision.records, decision.expand) and snapshot(self.state) == after
         assert same, f"{event} is decided otherwise the second time"
+        for job in jobs_of(decision.expand, None):
+            assert job.event.now_ms == event.now_ms, f"{job.event} has another time than {event}, which it follows"
         return decision
 
     def commit(self) -> Batch:
