@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from controller.model.throttle_configs import LISTS, RATES
 from controller.model.throttles import Kept
-from controller.rules.throttling.keeping import elements, given_back, joined, trimmed, written
+from controller.rules.throttling.keeping import elements, given_back, joined, released, trimmed, written
 
 RATE, LIST = RATES["replication"][0], LISTS[0]
 OURS = st.sampled_from(["1000", "2000", "3000"])
@@ -139,6 +139,26 @@ def test_a_list_that_names_everything_is_left_as_it_is() -> None:
     kept = joined(LIST, None, "*", ("0:1",))
     assert written(LIST, kept, "*", ("0:1",), replaces=True) == "*"
     assert given_back(LIST, kept, "*") == "*"
+
+
+def test_what_names_everything_gets_nothing_added_and_keeps_its_spelling() -> None:
+    assert joined(LIST, None, "*", ("0:1",)).set == ()
+    assert written(LIST, None, "*, *", ("0:1",), replaces=False) == "*, *"
+
+
+def test_what_stood_there_before_the_first_request_is_kept_over_the_second() -> None:
+    kept = joined(LIST, Kept("5:5", ("0:1",)), "5:5,0:1", ("0:2",))
+    assert kept == Kept("5:5", ("0:1", "0:2"))
+
+
+def test_a_list_of_which_an_operator_took_its_own_part_away_is_removed() -> None:
+    assert given_back(LIST, Kept("5:5", ("0:1",)), "0:1") is None
+
+
+def test_nothing_is_kept_of_a_list_that_is_to_stay_as_a_whole() -> None:
+    kept = Kept("5:5", ("0:1", "0:2"))
+    assert released(LIST, kept, ("0:1",)) == Kept("5:5", ("0:2",))
+    assert released(LIST, kept, ("0:1", "0:2")) is None
 
 
 def test_an_operator_who_had_the_same_rate_keeps_it() -> None:

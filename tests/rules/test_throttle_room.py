@@ -6,14 +6,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.codec import legacy, throttles
+from controller.codec import legacy, notifications, small, throttles
 from controller.model.errors import ApiError
-from controller.model.events import LATER, Event, Group, ThrottleRemovalDue, ThrottleRequestAborted, ThrottleStepDue
+from controller.model.events import (
+    LATER,
+    Event,
+    Group,
+    LegacyEntryDue,
+    ThrottleRemovalDue,
+    ThrottleRequestAborted,
+    ThrottleStepDue,
+)
 from controller.model.legacy import LegacyEntry
-from controller.model.records import ThrottleRequestBegan, ThrottleRequestEnded
+from controller.model.records import LegacyPlanWritten, ThrottleRequestBegan, ThrottleRequestEnded
 from controller.model.throttles import CONFIGS, CommitLimits, Kept, ThrottleMark, ThrottlePlan
 from controller.model.values import Partition
-from controller.rules.throttling.steps import carry_out, mark_bytes, plan_bytes, request_aborted
+from controller.rules.throttling.steps import (
+    AT_ONCE_MAX,
+    carry_out,
+    config_bytes,
+    mark_bytes,
+    plan_bytes,
+    request_aborted,
+)
 from controller.state import apply
 from tests.rules.world import World
 
@@ -40,6 +55,18 @@ ENTRIES = st.lists(
 @given(MARKS)
 def test_a_mark_takes_no_more_than_its_bound(mark: ThrottleMark) -> None:
     assert len(throttles.encode("topics", mark)) <= mark_bytes(mark)
+
+
+def test_a_mark_of_many_owners_takes_no_more_than_its_bound() -> None:
+    mark = ThrottleMark(0, tuple(map(str, range(1_000))))
+    assert len(throttles.encode("topics", mark)) <= mark_bytes(mark)
+
+
+@pytest.mark.parametrize("length", [0, 1, 5_000])
+def test_configs_and_their_notification_take_no_more_than_their_bound(length: int) -> None:
+    configs = dict.fromkeys(CONFIGS["topics"], "1" * length)
+    written = len(small.encode_config(configs)) + len(notifications.encode_config_change("topics", "t" * 249))
+    assert written <= config_bytes(configs)
 
 
 @given(ENTRIES)
@@ -97,6 +124,25 @@ def test_a_large_topic_whose_key_is_written_needs_the_room_for_it() -> None:
     room = CommitLimits(1_000, 30_000)
     assert carry_out(small, plan, 1, room).reply is not LATER
     assert carry_out(large, plan, 1, room).reply is LATER
+
+
+def test_a_mark_that_names_many_needs_the_room_for_it() -> None:
+    """A topic that is throttled joins 2,000 others in the mark."""
+    plan = plan_for(1)
+    few, many = world_of(1, 1).state, world_of(1, 1).state
+    many.throttles.marks["topics"] = ThrottleMark(1, tuple(f"other-{number}" for number in range(2_000)))
+    room = CommitLimits(1_000, 30_000)
+    assert carry_out(few, plan, 1, room).reply is not LATER
+    assert carry_out(many, plan, 1, room).reply is LATER
+
+
+def test_very_many_moves_are_handed_over_in_the_key_of_plans_whatever_a_commit_takes() -> None:
+    moves = tuple(LegacyEntry("t0", number, (2, 3)) for number in range(AT_ONCE_MAX + 1))
+    plan = ThrottlePlan({}, moves=moves, answer={"t0": None})
+    decision = carry_out(world_of(1, len(moves)).state, plan, 1, CommitLimits(10**6, 10**9))
+    assert decision.records == (LegacyPlanWritten(moves),)
+    assert decision.expand == tuple(LegacyEntryDue(1, one.topic, one.partition) for one in moves)
+    assert decision.reply == plan.answer
 
 
 Stage = set[tuple[str, str, str]]

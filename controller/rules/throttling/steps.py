@@ -68,7 +68,7 @@ def carry_out(view: ClusterView, plan: ThrottlePlan, now_ms: int, room: CommitLi
         return Decision(tuple(records), plan.answer)
     steps = tuple(_steps(view, plan))
     if len(steps) == 1 and steps[0].do == "begin":
-        return _begin(view, plan, now_ms)
+        return _begin(plan, now_ms)
     return Decision((ThrottleRequestBegan(plan),), LATER, (_in_order(steps, now_ms),))
 
 
@@ -152,7 +152,7 @@ def _fits(view: ClusterView, records: list[Record], room: CommitLimits) -> bool:
     keys = size = 0
     for record in records:
         if isinstance(record, ConfigsAltered):
-            keys, size = keys + _KEYS_OF_CONFIG, size + _config_bytes(record.after)
+            keys, size = keys + _KEYS_OF_CONFIG, size + config_bytes(record.after)
         elif isinstance(record, ThrottleMarkChanged):
             keys, size = keys + 1, size + mark_bytes(record.after)
         elif isinstance(record, LegacyPlanWritten):
@@ -165,7 +165,8 @@ def _fits(view: ClusterView, records: list[Record], room: CommitLimits) -> bool:
     return keys <= room.keys and size <= room.bytes
 
 
-def _config_bytes(configs: Mapping[str, str]) -> int:
+def config_bytes(configs: Mapping[str, str]) -> int:
+    """An upper bound of the bytes of configs and of their notification."""
     return 2 * _KEY_BYTES + sum(len(name) + len(value) + 8 for name, value in configs.items())
 
 
@@ -215,7 +216,7 @@ def step_due(view: ClusterView, event: ThrottleStepDue) -> Decision:
     if step.do == "begin":
         if view.is_reassigning:
             return _abort(plan, event, ReassignmentInProgress("another reassignment has begun meanwhile"))
-        begun = _begin(view, plan, event.now_ms)
+        begun = _begin(plan, event.now_ms)
         return Decision((*begun.records, ThrottleRequestEnded(plan)), begun.reply, begun.expand)
     records = _records(view, plan, step)
     if not event.is_last:
@@ -242,7 +243,7 @@ def _records(view: ClusterView, plan: ThrottlePlan, step: ThrottleStep) -> list[
     return [*(rejoined_records(view, kind, step.owner, plan) if plan.auto_remove else ()), record]
 
 
-def _begin(view: ClusterView, plan: ThrottlePlan, now_ms: int) -> Decision:
+def _begin(plan: ThrottlePlan, now_ms: int) -> Decision:
     """Write the plan to the legacy key; each of its entries is due, as if a client had written it."""
     due = tuple(LegacyEntryDue(now_ms, entry.topic, entry.partition) for entry in plan.moves)
     return Decision((LegacyPlanWritten(plan.moves),), plan.answer, due)
