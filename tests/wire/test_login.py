@@ -84,6 +84,7 @@ def test_wrong_password_gets_error_58_and_ends_the_connection(
     until(lambda: served.gateway.counts["login_refused"] == before + 1)
 
 
+@pytest.mark.slow
 def test_kafka_client_gets_an_error_for_a_wrong_password(served: Served, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(kafka.errors.KafkaError):  # it asks again until its time is over
         kafka.KafkaAdminClient(**login(served, "SCRAM-SHA-256", "alice", "wrong"), bootstrap_timeout_ms=5_000)

@@ -67,6 +67,7 @@ class Pages:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = THREADS_MAX  # with the default of 5, many at once connect again after 1, 3 and 7 s
 
     def __init__(
         self,
