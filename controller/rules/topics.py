@@ -169,7 +169,7 @@ def create_partitions(view: ClusterView, event: CreatePartitions) -> Decision:
     if any(p.move is not None for p in partitions):
         return refuse(ReassignmentInProgress(f"topic {event.topic}: a partition of it is being reassigned"))
     present = tuple(p.replicas for p in partitions)
-    added = _assign_added(view, event, present)
+    added = _assign_added(view, event, topic, present)
     if isinstance(added, ApiError):
         return refuse(added)
     described = CreatedTopic(event.topic, topic.topic_id, present + added)
@@ -180,7 +180,7 @@ def create_partitions(view: ClusterView, event: CreatePartitions) -> Decision:
 
 
 def _assign_added(
-    view: ClusterView, event: CreatePartitions, present: tuple[Replicas, ...]
+    view: ClusterView, event: CreatePartitions, topic: Topic, present: tuple[Replicas, ...]
 ) -> tuple[Replicas, ...] | ApiError:
     count = event.total_count - len(present)
     if count == 0:
@@ -190,8 +190,7 @@ def _assign_added(
             f"The topic {event.topic} currently has {len(present)} partition(s); {event.total_count} would not be an "
             "increase."
         )
-    factor, topic = len(present[0]), view.topic(event.topic)
-    retired = 0 if topic is None else len(topic.retired_epochs)
+    factor, retired = len(present[0]), len(topic.retired_epochs)
     if event.assignments is not None:
         if len(event.assignments) != count:
             return InvalidReplicaAssignment(
