@@ -43,7 +43,7 @@ def static_value(settings: Settings, name: str) -> str | None:
     """The field of `settings` for Kafka's config `name`, as text; None if there is none. Fields have underscores where
     Kafka's names have dots."""
     value = getattr(settings, name.replace(".", "_"), None)
-    return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return None if value is None else str(value).lower()  # a bool, in Kafka's spelling, or a number
 
 
 def _entry(name: str, value: str, default: str | None, kind: ConfigKind, documentation: str) -> ConfigEntry:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from controller.model.config_requests import ConfigEntry, ConfigSource, ConfigSynonym
 from controller.model.configs import ConfigKind
-from controller.model.values import Broker, BrokerRegistration, Endpoint, Settings
+from controller.model.values import TOPICS, Broker, BrokerRegistration, ConfigEntity, Endpoint, Settings
+from controller.rules.configs import describe
 from controller.rules.static_configs import static_entries
 from tests.rules.world import World
 
@@ -73,3 +74,13 @@ def test_a_broker_that_is_not_live_or_said_nothing_of_itself_has_no_such_configs
         found = list(static_entries(world.state, broker))
         assert [one.name for one in found[:2]] == ["broker.id", "auto.leader.rebalance.enable"]
         assert found[1:] == OF_THE_HOST
+
+
+def test_a_topic_without_a_value_shows_the_one_of_its_host() -> None:
+    """Under its name among the configs of brokers."""
+    world = World(Settings(unclean_leader_election_enable=True))
+    world.plant_topic("t")
+    name = "unclean.leader.election.enable"
+    found = describe(world.state, ConfigEntity(TOPICS, "t"))[name]
+    assert (found.value, found.source) == ("true", STATIC)
+    assert found.synonyms == (ConfigSynonym(name, "true", STATIC), ConfigSynonym(name, "false", DEFAULT))
