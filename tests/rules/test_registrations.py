@@ -17,7 +17,7 @@ def test_a_broker_is_neither_born_nor_unread_before_its_death_is_complete() -> N
     assert came_and_went(world.state, {}, {1: 5}, 1000) == [e.BrokerUnread(1000, 1, 5)]
 
 
-def test_an_unread_broker_that_registers_anew_has_died_and_is_unread_again() -> None:
+def test_an_unread_broker_that_registers_again_has_died_and_is_unread_again() -> None:
     world = World()
     world.state.load_unread_broker(1, 5)
     assert came_and_went(world.state, {}, {1: 5}, 1000) == []

@@ -55,7 +55,7 @@ REMOVAL = e.ThrottleRemovalDue(5)
         ("removal", attrs.evolve(RATED, validate_only=True), False),
     ],
 )
-def test_who_waits_for_whom(running: str | None, event: e.Event, waits: bool) -> None:
+def test_which_requests_wait_for_which(running: str | None, event: e.Event, waits: bool) -> None:
     """Moves beside moves do not wait: they are refused. What sets no throttle waits for nothing."""
     state = World().state
     if running == "removal":
