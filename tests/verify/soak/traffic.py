@@ -16,6 +16,7 @@ PARTITIONS: Final = 12
 READERS: Final = 2
 PAUSE_S: Final = 0.005
 STUCK_S: Final = 60.0
+POLL_S: Final = 30.0  # between two calls of a member; the default of 300 s is how long a stuck one stops its group
 VALUE: Final = b"%09d" + b"." * 91
 
 
@@ -72,8 +73,9 @@ class Traffic:
             reader.thread.join(STUCK_S)
 
     def _reader(self) -> Reader:
-        group = {"group.id": GROUP, "auto.offset.reset": "earliest", "session.timeout.ms": 6_000}
-        return Reader({**self._basis, **group, "enable.auto.commit": False}, self._reads, self._take)
+        group = {"group.id": GROUP, "auto.offset.reset": "earliest", "enable.auto.commit": False}
+        times = {"session.timeout.ms": 6_000, "max.poll.interval.ms": int(POLL_S * 1_000)}
+        return Reader({**self._basis, **group, **times}, self._reads, self._take)
 
     def _take(self, found: set[int]) -> None:
         with self._lock:
@@ -96,6 +98,11 @@ class Traffic:
     def is_all_read(self) -> bool:
         """Whether the group has read every acknowledged record."""
         return self.acknowledged <= self.read
+
+    @property
+    def unread(self) -> int:
+        """How many acknowledged records the group has not read. Of millions it takes a second, in which none is."""
+        return len(self.acknowledged - self.read)
 
     def _write(self) -> None:
         client = ck.Producer({**self._basis, "acks": "all", "linger.ms": 5, "message.timeout.ms": 120_000})
