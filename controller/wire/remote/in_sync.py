@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 import attrs
@@ -25,6 +26,7 @@ from controller.wire.reading import as_uuid
 from controller.wire.remote.link import messages
 
 Row = dict[str, Any]
+Became: TypeAlias = Future[Any] | Outcome
 
 UNKNOWN_TOPIC_ID: Final = 100
 
@@ -54,7 +56,8 @@ class IsrChanges:
             return {"error_code": known.error_code, "topics": []}
         self._names = known.value.names
         changes = [[_change(call, request, topic, p, known.value) for p in topic.partitions or ()] for topic in topics]
-        answers = [await asyncio.gather(*each) for each in changes]
+        awaited = [asyncio.gather(*[_answered(request, *one) for one in each]) for each in changes]
+        answers = await asyncio.gather(*awaited)  # of all topics at once: the connection may end at any await
         for row in itertools.chain.from_iterable(answers):
             if row["error_code"] == ErrorCode.STALE_BROKER_EPOCH:  # of the broker, not of the partition
                 return {"error_code": row["error_code"], "topics": []}
@@ -67,15 +70,15 @@ class IsrChanges:
         }
 
 
-def _change(call: Call, request: Request, topic: Any, partition: Any, known: _Seen) -> Awaitable[Row]:
-    """The change of one partition. It is submitted when this returns, so that the changes of one request are decided in
-    one batch; its result is awaited."""
+def _change(call: Call, request: Request, topic: Any, partition: Any, known: _Seen) -> tuple[Any, Became]:
+    """The change of one partition, and what becomes of it. It is submitted when this returns, so that the changes of a
+    request are decided in one batch."""
     name = topic.topic_name if call.version < 2 else known.names.get(topic.topic_id)
     if name is None:
-        return _answered(request, partition, _refused(UNKNOWN_TOPIC_ID))
+        return partition, Outcome(error_code=UNKNOWN_TOPIC_ID)
     members = partition.new_isr_with_epochs or ()
     if any(each.broker_epoch not in (-1, known.epochs.get(each.broker_id)) for each in members):
-        return _answered(request, partition, _refused(ErrorCode.INELIGIBLE_REPLICA))
+        return partition, Outcome(error_code=ErrorCode.INELIGIBLE_REPLICA)
     future = call.controller.alter_isr(
         TopicPartition(name, partition.partition_index),
         request.broker_id,
@@ -85,16 +88,12 @@ def _change(call: Call, request: Request, topic: Any, partition: Any, known: _Se
         request.broker_epoch,
         partition.leader_recovery_state,
     )
-    return _answered(request, partition, outcome(future))
+    return partition, future
 
 
-async def _refused(error_code: int) -> Outcome:
-    return Outcome(error_code=error_code)
-
-
-async def _answered(request: Request, partition: Any, became: Awaitable[Outcome]) -> Row:
+async def _answered(request: Request, partition: Any, became: Became) -> Row:
     """The isr and the partition epoch as committed; leader and leader epoch are those of the request."""
-    found = await became
+    found = became if isinstance(became, Outcome) else await outcome(became)
     row = {"partition_index": partition.partition_index, "error_code": found.error_code}
     if found.error_code:
         return row
