@@ -9,7 +9,7 @@ Rules
 * Two parts run at a time, because they wait for half of their seconds; the next begins when one of them ends, the long
   ones first. Output of a part is printed when it is over, in one piece.
 * Each part leaves a report (tests/checklist.py writes it); a part without one has failed, whatever its exit code.
-* The fast tests run on other CPythons of the machine as well, the oldest of each minor version, as a part each
+* The fast tests run on CPythons of other minor versions as well, the oldest of each that is here, as a part each
   (`python 3.12.1`), with fewer examples of each property. What reads pages and sources of the project (ON_ONE) is the
   same on all of them.
 * What the machine must have for the tests, and what becomes of a run without it: needs.py.

@@ -1,6 +1,5 @@
 # Sourced by the scripts beside it. Afterwards `checkout` is the folder of the project and `python` is a Python that can
-# make the virtual environment: of its minor version the oldest release here (pythons.py). Names are tried by running
-# them, because a name on the PATH may be a stub that fails.
+# make the virtual environment. Names are tried by running them, because a name on the PATH may be a stub that fails.
 
 checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) || exit 1
 python=
@@ -14,4 +13,3 @@ if [ -z "$python" ]; then
     echo "kedge needs Python 3.11 or later; none was found on the PATH" >&2
     exit 1
 fi
-python=$("$python" "$checkout/scripts/pythons.py") || exit 1

@@ -88,10 +88,11 @@ def find_places(run: Run) -> None:
 
 
 def find_pythons(run: Run) -> dict[str, Path]:
-    """The environment of each other Python, by the name of its part."""
+    """The environment of each other Python, by the name of its part: of each minor version but the one that runs here,
+    on which all tests run."""
     ready: dict[str, Path] = {}
-    here = ".".join(map(str, sys.version_info[:3]))
-    others = {version: program for version, program in pythons.found().items() if version != here}
+    here = "{}.{}".format(*sys.version_info)
+    others = {version: program for version, program in pythons.found().items() if version.rpartition(".")[0] != here}
     for version, program in others.items():
         with run.step(f"environment {version}") as step:
             try:

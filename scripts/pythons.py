@@ -1,11 +1,8 @@
-"""The Pythons of this machine that tests run on: of each minor version that the project supports, the oldest release.
+"""The Pythons of this machine that the fast tests run on: of each minor version that the project supports, the oldest.
 
 The oldest release of a minor version lacks the most fixes, so it is the one that tells whether the project needs one.
-Run as a script it prints the one that all scripts use: of the minor version that runs here.
-
 A name on the PATH may be a stub that fails, as pyenv's are for versions that are not switched on; so each is run, and
-those that pyenv keeps are looked at too. One that cannot make an environment, as Debian's cannot without its package
-python3-venv, is passed over.
+those that pyenv keeps are looked at too.
 """
 
 from __future__ import annotations
@@ -13,22 +10,21 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
-_SAID = "import ensurepip, platform, sys, venv; print(platform.python_implementation(), *sys.version_info[:3])"
+_SAID = "import platform, sys; print(platform.python_implementation(), *sys.version_info[:3])"
 
 
 def found() -> dict[str, str]:
     """The program of the oldest CPython of each minor version that runs here, by its whole version ("3.11.2")."""
-    oldest = filter(None, map(_oldest, VERSIONS))
-    return {".".join(map(str, release)): program for release, program in oldest}
-
-
-def _oldest(minor: str) -> tuple[tuple[int, ...], str] | None:
-    releases = [(release, program) for program in _programs(minor) if (release := _release(program, minor))]
-    return min(releases, key=lambda each: each[0], default=None)  # of two alike, the first on the PATH
+    oldest = {}
+    for minor in VERSIONS:
+        releases = [(release, program) for program in _programs(minor) if (release := _release(program, minor))]
+        if releases:
+            release, program = min(releases, key=lambda each: each[0])  # of two alike, the first on the PATH
+            oldest[".".join(map(str, release))] = program
+    return oldest
 
 
 def _programs(version: str) -> list[str]:
@@ -50,8 +46,3 @@ def _release(program: str, minor: str) -> tuple[int, ...] | None:
     if done.returncode or said[:3] != ["CPython", *minor.split(".")]:
         return None
     return tuple(map(int, said[1:]))
-
-
-if __name__ == "__main__":
-    own = _oldest("{}.{}".format(*sys.version_info))
-    print(sys.executable if own is None else own[1])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -156,21 +155,21 @@ def test_other_pythons_run_the_fast_tests_and_one_without_an_environment_is_name
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def prepared(_: str, version: str) -> Path:
-        if version == "3.99":
+        if version == "3.99.0":
             raise environment.InstallFailed("no wheel\nfailed with exit code 1: pip install")
         return Path(sys.executable)
 
-    own = ".".join(map(str, sys.version_info[:3]))
-    versions = (own, "3.98", "3.99")
+    own = "{}.{}.0".format(*sys.version_info)  # all tests run on another release of it
+    versions = (own, "3.98.4", "3.99.0")
     monkeypatch.setattr(pythons, "found", lambda: dict.fromkeys(versions, sys.executable))
     monkeypatch.setattr(environment, "prepare_fast", prepared)
     run = steps.Run(Path(sys.executable), tmp_path)
-    assert needs.find_pythons(run) == {"python 3.98": Path(sys.executable)}
+    assert needs.find_pythons(run) == {"python 3.98.4": Path(sys.executable)}
     assert [(step.name, step.failed) for step in run.steps] == [
-        ("environment 3.98", False),
-        ("environment 3.99", False),
+        ("environment 3.98.4", False),
+        ("environment 3.99.0", False),
     ]
-    assert run.steps[1].note == "NOT RUN: the fast tests on Python 3.99: failed with exit code 1: pip install"
+    assert run.steps[1].note == "NOT RUN: the fast tests on Python 3.99.0: failed with exit code 1: pip install"
 
 
 def test_what_reads_pages_and_sources_runs_on_one_python() -> None:
@@ -183,7 +182,7 @@ def test_what_reads_pages_and_sources_runs_on_one_python() -> None:
 def test_the_oldest_release_of_a_minor_version_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str
 ) -> None:
-    """Debian's 3.11.2 is run beside a 3.11 that comes first on the PATH. Names that fail or lie are passed over, as
+    """Not the one that comes first on the PATH. Names that fail or lie are passed over, as
     pyenv's are, which print how to switch a version on."""
     for name, program in {
         "first/python3.12": f"echo CPython {own.replace('.', ' ')}",
@@ -205,18 +204,6 @@ def test_the_oldest_release_of_a_minor_version_is_found(
         release: str(tmp_path / folder / "python3.12"),
         "3.14.0": str(tmp_path / "kept/versions/3.14.0/bin/python3.14"),
     }
-
-
-def test_scripts_use_the_oldest_release_of_their_minor_version_and_without_one_their_own_python(tmp_path: Path) -> None:
-    own = sys.version_info
-    stub = tmp_path / "python{}.{}".format(*own)
-    stub.write_text("#!/bin/sh\necho CPython {} {} 0\n".format(*own))
-    stub.chmod(0o755)
-    for folder, expected in ((tmp_path, str(stub)), (tmp_path / "none", sys.executable)):
-        environment = {"PATH": str(folder), "PYENV_ROOT": str(tmp_path)}
-        script = [sys.executable, str(CHECKOUT / "scripts" / "pythons.py")]
-        done = subprocess.run(script, env=environment, capture_output=True, text=True, check=True)
-        assert done.stdout == f"{expected}\n"
 
 
 def test_coverage_is_measured_of_the_rooms_that_have_a_floor() -> None:

@@ -280,7 +280,9 @@ def test_directories_that_a_plan_names_are_moved_to(
 ) -> None:
     """Within a broker, and of a replica that is new to it; --verify tells of each, as Kafka's tool does."""
     name = topic([[1, 2]])
-    there = cluster.log_dirs(1).replicas[TopicPartition(name, 0)][0].path
+    tp = TopicPartition(name, 0)
+    until(lambda: tp in cluster.log_dirs(1).replicas)  # a broker may tell of a partition before it has a log of it
+    there = cluster.log_dirs(1).replicas[tp][0].path
     other = next(str(path) for path in kafka_cluster.log_dirs(1) if str(path) != there)
     wanted = str(kafka_cluster.log_dirs(3)[1])
     entry = {"topic": name, "partition": 0, "replicas": [1, 3], "log_dirs": [other, wanted]}
@@ -291,7 +293,7 @@ def test_directories_that_a_plan_names_are_moved_to(
     until(lambda: "completed" in run(COMMAND, "--verify", FILE, file, "--preserve-throttles").stdout.splitlines()[2])
     until_moved(cluster, {(name, 0): (1, 3)})
     until(lambda: all(len(r) == 1 for b in (1, 3) for r in cluster.log_dirs(b).replicas.values()))
-    assert [cluster.log_dirs(b).replicas[TopicPartition(name, 0)][0].path for b in (1, 3)] == [other, wanted]
+    assert [cluster.log_dirs(b).replicas[tp][0].path for b in (1, 3)] == [other, wanted]
     done, said = run(COMMAND, "--verify", FILE, file), java("--verify", FILE, file)
     assert done.stdout == said.out
     entry["log_dirs"] = [there, "/no/such"]

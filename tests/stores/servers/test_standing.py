@@ -188,7 +188,7 @@ def test_a_port_that_was_taken_meanwhile_is_one_line() -> None:
 def test_the_script_hands_on_its_arguments_and_the_exit_code(tmp_path: Path) -> None:
     """From a checkout whose environment is there already."""
     (tmp_path / "scripts").mkdir()
-    for name in ("servers", "environment.sh", "pythons.py"):
+    for name in ("servers", "environment.sh"):
         shutil.copy(CHECKOUT / "scripts" / name, tmp_path / "scripts")
     (tmp_path / "scripts" / "environment.py").write_text("")
     python = tmp_path / ".venv" / "bin" / "python"
