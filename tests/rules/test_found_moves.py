@@ -51,7 +51,8 @@ def kafkas(*partitions: int) -> World:
 
 def test_a_move_that_another_controller_ignored_is_cancelled() -> None:
     decision = foreign_target_found(moving().state, e.ForeignTargetFound(1000, "t", 0, MOVE))
-    assert r.TargetCleared in map(type, decision.records)
+    causes = [record.cause for record in decision.records if isinstance(record, r.TargetCleared)]
+    assert causes == ["another controller led"]
 
 
 @pytest.mark.parametrize("move", [Move((4, 5), (1, 2), 501), Move((4,), (1, 2), 500)])

@@ -1,4 +1,4 @@
-"""The legacy key while it leaves, moves that another controller ignored, and elections on lost disks (KIP-455)."""
+"""The legacy key while it leaves, what is listed of a move, and elections on lost disks (KIP-455)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from controller.model import records as r
 from controller.model.legacy import LegacyEntry, LegacyKey
 from controller.model.values import Move, Partition
 from controller.rules.preferred import rebalance_due
-from controller.rules.reassignment import check_replicas, describe_move, foreign_target_found
+from controller.rules.reassignment import check_replicas, describe_move
 from tests.rules.world import World
 
 MOVE = Move((2, 3), (1, 2), 500, 900)
@@ -31,12 +31,6 @@ def test_a_plan_that_is_written_while_the_key_is_being_removed_is_removed_and_re
     assert isinstance(changed, r.LegacyKeyChanged)
     assert changed.detail == "written by another program; removed"
     assert decision.expand == ()
-
-
-def test_an_ignored_move_is_cancelled_with_its_reason() -> None:
-    decision = foreign_target_found(world_of_three(move=MOVE).state, e.ForeignTargetFound(1000, "t", 0, MOVE))
-    causes = [record.cause for record in decision.records if isinstance(record, r.TargetCleared)]
-    assert causes == ["another controller led"]
 
 
 def test_the_listing_of_a_move_has_its_deadline() -> None:
