@@ -158,10 +158,9 @@ def config_key_read(view: ClusterView, event: ConfigKeyRead) -> Decision:
     """The topic's configs are those of its key. If they allow unclean election, partitions without a leader are due."""
     if view.topic(event.topic) is None:
         return Decision()
-    before, version = view.topic_config(event.topic), view.config_version(event.topic)
-    if version == event.version:
+    if view.config_version(event.topic) == event.version:
         return Decision()
-    changed = ConfigChanged(event.topic, before, event.configs, version, event.version)
+    changed = ConfigChanged(event.topic, view.topic_config(event.topic), event.configs, event.version)
     return Decision((changed,), expand=due_by_topic(view, event.topic, event.configs, event.now_ms))
 
 
@@ -175,10 +174,9 @@ def due_by_topic(view: ClusterView, topic: str, configs: Mapping[str, str], now_
 
 def broker_config_read(view: ClusterView, event: BrokerConfigRead) -> Decision:
     """The own configs of a broker, or the defaults of all, are those of the key."""
-    before, version = view.broker_config(event.name), view.broker_config_version(event.name)
-    if version == event.version:
+    if view.broker_config_version(event.name) == event.version:
         return Decision()
-    changed = BrokerConfigChanged(event.name, before, event.configs, version, event.version)
+    changed = BrokerConfigChanged(event.name, view.broker_config(event.name), event.configs, event.version)
     return Decision((changed,), expand=due_by_brokers(view, event.name, event.configs, event.now_ms))
 
 

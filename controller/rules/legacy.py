@@ -57,13 +57,13 @@ def legacy_key_read(view: ClusterView, event: LegacyKeyRead) -> Decision:
     if found == legacy.key and (found.version or not is_owned):
         return Decision()
     if is_owned or is_leaving:
-        return Decision((LegacyKeyChanged(legacy.key, found, _what(found, is_owned=is_owned)),))
+        return Decision((LegacyKeyChanged(found, _what(found, is_owned=is_owned)),))
     if found.problem is not None or not found.version:
         return Decision((LegacyKeyBroken(legacy.key, found),))
     plan = {entry.name: entry for entry in found.entries}
     dropped, due = _admit(view, event.now_ms, plan.values(), found)
     gone = (LegacyKeyRemoved(),) if len(dropped) == len(plan) else ()
-    return Decision((LegacySubmitted(legacy.key, found), *dropped, *gone), expand=due)
+    return Decision((LegacySubmitted(found), *dropped, *gone), expand=due)
 
 
 def _what(found: LegacyKey, *, is_owned: bool) -> str:

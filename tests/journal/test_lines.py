@@ -143,7 +143,7 @@ CASES: list[tuple[r.Record, dict[str, Any]]] = [
         {"event": "ForeignChange", "topic": "gone", **BY, "detail": {"what": "deleted"}},
     ),
     (r.BadKey("orders", 0, "not JSON"), {"event": "BadKey", **WHERE, **BY, "detail": {"problem": "not JSON"}}),
-    (r.LegacySubmitted(NO_KEY, PLAN), {"event": "LegacySubmitted", **BY, "detail": {"key": LEGACY_KEY, "entries": 1}}),
+    (r.LegacySubmitted(PLAN), {"event": "LegacySubmitted", **BY, "detail": {"key": LEGACY_KEY, "entries": 1}}),
     (
         r.LegacyEntryRemoved(PLAN.entries[0], "completed", at_once=False),
         {"event": "LegacyEntryRemoved", **WHERE, "target": [4, 5], **BY, "cause": "completed"},
@@ -157,7 +157,7 @@ CASES: list[tuple[r.Record, dict[str, Any]]] = [
     ),
     (r.LegacyKeyRemoved(), {"event": "LegacyKeyRemoved", **BY}),
     (
-        r.LegacyKeyChanged(PLAN, NO_KEY, "deleted"),
+        r.LegacyKeyChanged(NO_KEY, "deleted"),
         {"event": "ForeignChange", **BY, "detail": {"key": LEGACY_KEY, "what": "deleted"}},
     ),
     (
@@ -170,14 +170,14 @@ CASES: list[tuple[r.Record, dict[str, Any]]] = [
     ),
     (r.BadKey("orders", 0, None, "not JSON"), {"event": "BadKey", **WHERE, **BY, "detail": {"mended": "not JSON"}}),
     (
-        r.ConfigChanged("orders", {"a": "b"}, {"a": "c"}, 3, 4),
+        r.ConfigChanged("orders", {"a": "b"}, {"a": "c"}, 4),
         {
             "event": "ConfigChanged", "topic": "orders", "topic_id": "id-of-orders", **BY,
             "detail": {"configs": {"a": "c"}, "was": {"a": "b"}},
         },
     ),
     (
-        r.BrokerConfigChanged("<default>", {"a": "b"}, {"a": "c"}, 3, 4),
+        r.BrokerConfigChanged("<default>", {"a": "b"}, {"a": "c"}, 4),
         {
             "event": "ConfigChanged", **BY,
             "detail": {"entity": "brokers/<default>", "configs": {"a": "c"}, "was": {"a": "b"}},

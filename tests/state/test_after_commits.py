@@ -111,11 +111,11 @@ def test_intents_of_a_batch_get_a_key_by_its_commit() -> None:
 def test_the_key_of_a_reduction_that_is_found_changes_its_version_and_not_its_entries() -> None:
     state = world_of_two().state
     state.load_reduction("t", 3, ENTRIES, None)
-    apply(state, r.ReductionKeyFound("t", 5, 3, EXTRA))
+    apply(state, r.ReductionKeyFound("t", 5, EXTRA))
     assert state.reducing.of["t"] == Reduction(5, ENTRIES, EXTRA)
-    apply(state, r.ReductionChanged("t", ENTRIES, {}))
+    apply(state, r.ReductionChanged("t", {}))
     assert state.reducing.of["t"] == Reduction(5, {}, EXTRA)
-    apply(state, r.ReductionKeyFound("t", 0, 5))
+    apply(state, r.ReductionKeyFound("t", 0))
     assert state.reducing.of == {}
     undo_to(state, 0)
     assert state.reducing.of["t"] == Reduction(3, ENTRIES, None)

@@ -126,7 +126,7 @@ def test_a_notification_is_deleted_at_the_version_that_was_processed() -> None:
 def test_throttles_are_being_removed_until_that_ends() -> None:
     state = World().state
     said = []
-    for record in (r.ThrottleRemovalBegan(), r.ThrottleRemovalEnded(is_left_over=True, was_left_over=False)):
+    for record in (r.ThrottleRemovalBegan(), r.ThrottleRemovalEnded(is_left_over=True)):
         apply(state, record)
         said.append((bool(state.throttles.is_removing), state.throttles.is_left_over))
     assert said == [(True, False), (False, True)]

@@ -16,7 +16,6 @@ class ConfigChanged(Record):
     topic: str
     before: Mapping[str, str]
     after: Mapping[str, str]
-    version_before: int
     version: int
 
 
@@ -28,7 +27,6 @@ class BrokerConfigChanged(Record):
     name: str
     before: Mapping[str, str]
     after: Mapping[str, str]
-    version_before: int
     version: int
 
 

@@ -9,10 +9,8 @@ from controller.model.records.base import Record
 
 @frozen
 class LegacySubmitted(Record):
-    """A client wrote a plan to the legacy key, and it was read: the controller owns its content from now on. `before`:
-    the key was absent or unreadable."""
+    """A client wrote a plan to the legacy key, and it was read: the controller owns its content from now on."""
 
-    before: LegacyKey
     after: LegacyKey
 
 
@@ -42,7 +40,6 @@ class LegacyKeyChanged(Record):
     """Another program wrote or deleted the legacy key, which the controller owns: it is written or deleted again. In
     the journal: ForeignChange."""
 
-    before: LegacyKey
     after: LegacyKey
     detail: str
 

@@ -31,7 +31,6 @@ class ReductionChanged(Record):
     has a StatusChanged and a PartitionPurged for each partition."""
 
     topic: str
-    before: Retirements
     after: Retirements
     is_written: bool = False
     gone: tuple[int, ...] = ()
@@ -44,9 +43,7 @@ class ReductionKeyFound(Record):
 
     topic: str
     found: int
-    before: int
     extra: Extra | None = None
-    extra_before: Extra | None = None
 
 
 @frozen

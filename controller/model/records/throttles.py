@@ -70,11 +70,10 @@ class ThrottleRemovalBegan(Record):
 
 @frozen
 class ThrottleRemovalEnded(Record):
-    """The removal has ended. `is_left_over`: some throttles remain, because their configs cannot be read;
-    `was_left_over`: the same before the removal. Kept in memory only."""
+    """The removal has ended. `is_left_over`: some throttles remain, because their configs cannot be read.
+    Kept in memory only."""
 
     is_left_over: bool
-    was_left_over: bool
 
 
 @frozen

@@ -39,7 +39,7 @@ def reduction_key_read(view: ClusterView, event: ReductionKeyRead) -> Decision:
     if event.version == known:
         return Decision()
     if view.is_deleting(name):  # the key is removed with its topic
-        return Decision((ReductionKeyFound(name, event.version, known, event.extra),))
+        return Decision((ReductionKeyFound(name, event.version, event.extra),))
     if view.reduction(name):
         return _changed(view, event)
     if not event.version or view.unreadable(name):
@@ -77,15 +77,15 @@ def _is_gone(view: ClusterView, name: str, partition: int) -> bool:
 def _put(view: ClusterView, event: ReductionKeyRead) -> Decision:
     name = event.topic
     reason = refusal(view, event)
-    found = ReductionKeyFound(name, event.version, 0, event.extra)
+    found = ReductionKeyFound(name, event.version, event.extra)
     if reason is None:
-        changed = ReductionChanged(name, {}, event.entries, is_written=bool(event.entries))
+        changed = ReductionChanged(name, event.entries, is_written=bool(event.entries))
         return Decision((found, changed), expand=_due(event))
     begun = _begun(view, name, event.now_ms, event.entries)
     if not begun:
         return Decision((ReductionRefused(name, event.version, reason),))
     again = ForeignChange(name, None, f"{_KEY}: {reason}; what was begun goes on", is_rewritten=False)
-    return Decision((found, ReductionChanged(name, {}, begun), again), expand=_due(event))
+    return Decision((found, ReductionChanged(name, begun), again), expand=_due(event))
 
 
 def _begun(view: ClusterView, name: str, now_ms: int, said: Retirements) -> dict[int, Retirement]:
@@ -101,11 +101,11 @@ def _due(event: ReductionKeyRead) -> tuple[Event, ...]:
 def _changed(view: ClusterView, event: ReductionKeyRead) -> Decision:
     """Another program wrote or removed the key of a running reduction."""
     name, ours = event.topic, view.reduction(event.topic)
-    found = ReductionKeyFound(name, event.version, view.reduction_version(name), event.extra)
+    found = ReductionKeyFound(name, event.version, event.extra)
     merged = ours if event.problem is not None or not event.version else _merged(view, event, ours)
     what = "removed by another program" if not event.version else "written by another program"
     said = f"{_KEY}: {event.problem or what}; the reduction goes on"
-    changed = ReductionChanged(name, ours, merged, is_written=bool(event.version) and merged == event.entries)
+    changed = ReductionChanged(name, merged, is_written=bool(event.version) and merged == event.entries)
     foreign = ForeignChange(name, None, said, is_rewritten=False)
     return Decision((found, changed, foreign), expand=_due(event) if merged != ours else ())
 
@@ -138,7 +138,7 @@ def reduction_due(view: ClusterView, event: ReductionDue) -> Decision:
     records: tuple[Record, ...] = ()
     if missing and check_tail(name, [p for p in entries if p < count], count) is None:
         said = f"{_KEY}: named not all that are not online; written again"
-        records = (ReductionChanged(name, known, entries), ForeignChange(name, None, said, is_rewritten=False))
+        records = (ReductionChanged(name, entries), ForeignChange(name, None, said, is_rewritten=False))
     elif not known:
         return Decision()
     due = [RetirementDue(event.now_ms, name, p) for p in sorted(entries, reverse=True) if p < count]
@@ -157,4 +157,4 @@ def reduction_key_due(view: ClusterView, event: ReductionKeyDue) -> Decision:
     if not entries and not view.reduction_version(name):
         return Decision()
     left = {p: entries[p] for p in entries.keys() - set(gone)}
-    return Decision((ReductionChanged(name, entries, left, gone=gone if event.is_found else ()),))
+    return Decision((ReductionChanged(name, left, gone=gone if event.is_found else ()),))

@@ -48,7 +48,7 @@ def delete_partitions(view: ClusterView, event: DeletePartitions) -> Decision:
     if after == before:
         return Decision(reply=reply)
     due = ReductionDue(event.now_ms, name)
-    return Decision((ReductionChanged(name, before, after),), reply, (due,))
+    return Decision((ReductionChanged(name, after),), reply, (due,))
 
 
 def _check_topic(view: ClusterView, name: str) -> ApiError | None:

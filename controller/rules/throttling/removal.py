@@ -71,7 +71,7 @@ def mark_gone_due(view: ClusterView, event: ThrottleMarkGoneDue) -> Decision:
         records = mark_records(view, event.kind, attrs.evolve(mark, owners=left, previous=previous))
     if event.is_last:
         is_left_over = any(is_unread(view, k, o) for k in KINDS for o in view.throttles.owners(k))
-        records.append(ThrottleRemovalEnded(is_left_over, view.throttles.is_left_over))
+        records.append(ThrottleRemovalEnded(is_left_over))
     return Decision(tuple(records))
 
 
