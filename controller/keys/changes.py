@@ -2,7 +2,7 @@
 
 They are read and left, since brokers read them as well. What was seen 15 minutes ago is deleted when something is
 looked at again, as Kafka's brokers do it: all but the newest, by whose number the next one is known. Where no
-controller leads for so long, they would pile up, so what is below the newest thousand goes after a minute.
+controller leads for so long, they would pile up, so what is below the newest 500 goes after a minute.
 
 A change of ours is announced by a numbered key of its own, put as ABSENT: where another client was first it is a
 conflict, and the number is read again.
@@ -24,6 +24,7 @@ from stores.recipes import FENCE_OPS, NUMBER_MAX, next_in_sequence, number_in_se
 
 PURGE_AFTER_MS: Final = 15 * 60_000  # Kafka's own
 PILED_AFTER_MS: Final = 60_000
+PILE_MAX: Final = notifications.CHANGES_MAX // 2  # `kedge store check-tree` allows as many again for that minute
 _PURGED_MAX: Final = 100  # in one Decision
 
 
@@ -84,7 +85,7 @@ class ChangeKeys(KeyKind):
     def _old(self, now_ms: int) -> list[Event]:
         """Of many some at a time: the others go when something is looked at again."""
         elapsed_ms, paths = self.ground.elapsed_ms(), sorted(self._seen)
-        above = len(paths) - notifications.CHANGES_MAX
+        above = len(paths) - PILE_MAX
         old = [
             path
             for place, path in enumerate(paths[:-1])

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from controller.codec import keys
-from controller.codec.notifications import CHANGES_MAX
-from controller.keys.changes import PILED_AFTER_MS, PURGE_AFTER_MS
+from controller.keys.changes import PILE_MAX, PILED_AFTER_MS, PURGE_AFTER_MS
 from kedge import ConfigResource, OpType
 from stores.faults import DeliverLater, DropEvent, FailBefore, LoseReply, LoseRequest, Rule
 from tests.runtime.configured import BROKER, BROKER_KEY, KEY, RATE, TOPIC, alter, change, changes, described
@@ -159,17 +158,17 @@ def test_notifications_of_a_former_controller_go_in_their_time() -> None:
 
 
 def test_notifications_that_pile_up_go_after_a_minute_though_no_controller_leads_for_long() -> None:
-    """The newest thousand stay until their time is over."""
+    """The newest 500 stay until their time is over."""
     cluster = cluster_of_three()
-    for number in range(CHANGES_MAX + 150):
+    for number in range(PILE_MAX + 150):
         cluster.put(f"{keys.CONFIG_CHANGES}/config_change_{number:010}", {"version": 2, "entity_path": "topics/t"})
     cluster.succeed()
     cluster.wait(PILED_AFTER_MS - 1_000, 1_000)
     cluster.done(alter(cluster, TOPIC, change("retention.ms", "5")))
-    assert len(changes(cluster)) == CHANGES_MAX + 151
+    assert len(changes(cluster)) == PILE_MAX + 151
     cluster.wait(1_000, 1_000)
     for value in "67":
         cluster.done(alter(cluster, TOPIC, change("retention.ms", value)))
         cluster.run()
-    assert sorted(changes(cluster)) == list(range(153, CHANGES_MAX + 153))
+    assert sorted(changes(cluster)) == list(range(153, PILE_MAX + 153))
     assert cluster.findings() == {}
