@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from controller.codec import keys
+from controller.codec.notifications import CHANGES_MAX
 from controller.keys.changes import PILE_MAX, PILED_AFTER_MS, PURGE_AFTER_MS
 from kedge import ConfigResource, OpType
 from stores.faults import DeliverLater, DropEvent, FailBefore, LoseReply, LoseRequest, Rule
@@ -172,3 +173,17 @@ def test_notifications_that_pile_up_go_after_a_minute_though_no_controller_leads
         cluster.run()
     assert sorted(changes(cluster)) == list(range(153, PILE_MAX + 153))
     assert cluster.findings() == {}
+
+
+def test_notifications_that_come_upon_a_pile_stay_below_what_the_check_allows() -> None:
+    """As after hours of failovers: the next controller does not know how old they are, and adds its own."""
+    cluster = cluster_of_three()
+    for number in range(CHANGES_MAX):
+        cluster.put(f"{keys.CONFIG_CHANGES}/config_change_{number:010}", {"version": 2, "entity_path": "topics/t"})
+    for first in (0, 100):
+        cluster.succeed()
+        for value in range(first, first + 30):
+            cluster.wait(PILED_AFTER_MS // 20 if first == 0 else 0, 1_000)
+            cluster.done(alter(cluster, TOPIC, change("retention.ms", str(value + 1))))
+            cluster.run()
+    assert len(changes(cluster)) <= CHANGES_MAX

@@ -35,8 +35,8 @@ _KEY = "/admin/delete_topic_partitions"
 
 def reduction_key_read(view: ClusterView, event: ReductionKeyRead) -> Decision:
     """Another tool requests a reduction, or wrote or removed a key of ours."""
-    name, known = event.topic, view.reduction_version(event.topic)
-    if event.version == known:
+    name = event.topic
+    if event.version == view.reduction_version(name):
         return Decision()
     if view.is_deleting(name):  # the key is removed with its topic
         return Decision((ReductionKeyFound(name, event.version, event.extra),))
