@@ -158,9 +158,10 @@ def test_cluster_without_brokers_is_reported_as_such(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
 
 
-def test_server_that_never_answers_is_reported_as_such(tmp_path: Path) -> None:
-    """Not by what was left of the time when the last request was sent."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+@pytest.mark.parametrize("backlog", [None, 0], ids=["accepts all", "accepts the first alone"])
+def test_server_that_never_answers_is_reported_as_such(tmp_path: Path, backlog: int | None) -> None:
+    """Not by what was left of the time when the last request was sent, or the last connection begun."""
+    with socket.create_server(("127.0.0.1", 0), backlog=backlog) as listening:
         servers = f"127.0.0.1:{listening.getsockname()[1]}"
         done = ask(servers, tmp_path, socket_connection_setup_timeout_ms=2000)
     told = f"Error: {servers}: the server accepts connections, but did not answer within 2 s\n"

@@ -98,8 +98,11 @@ class _Heard(logging.Handler):
         given = record.args if isinstance(record.args, tuple) else ()
         of_time = (errors.KafkaTimeoutError, errors.RequestTimedOutError)  # these say how long it took, and not why
         for error in given:
-            self.is_silent |= isinstance(error, of_time)
-            if isinstance(error, Exception) and not isinstance(error, of_time) and not self.is_final:
+            if not isinstance(error, Exception):
+                continue
+            if isinstance(error, of_time) or isinstance(error.__context__, of_time):  # a connection's is wrapped
+                self.is_silent = True
+            elif not self.is_final:
                 self.last = _said(error)
                 self.is_refused = isinstance(error, errors.SaslAuthenticationFailedError)
                 self.is_final = self.is_refused or isinstance(error, errors.UnsupportedSaslMechanismError)
