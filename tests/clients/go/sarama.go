@@ -62,6 +62,8 @@ func (s saramaClient) SendEach(topic string, keys []*string, idempotent bool) ([
 	if err != nil {
 		return nil, err
 	}
+	// It is closed when all have ended: one that closes sends nothing again, however the server answers.
+	defer producer.Close()
 	go func() {
 		for place, key := range keys {
 			message := &sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder("value"), Metadata: place}
@@ -70,22 +72,13 @@ func (s saramaClient) SendEach(topic string, keys []*string, idempotent bool) ([
 			}
 			producer.Input() <- message
 		}
-		producer.AsyncClose()
 	}()
 	ended := make([]any, len(keys))
-	for successes, failures := producer.Successes(), producer.Errors(); successes != nil || failures != nil; {
+	for range keys {
 		select {
-		case message, open := <-successes:
-			if !open {
-				successes = nil
-				continue
-			}
+		case message := <-producer.Successes():
 			ended[message.Metadata.(int)] = message.Partition
-		case failed, open := <-failures:
-			if !open {
-				failures = nil
-				continue
-			}
+		case failed := <-producer.Errors():
 			ended[failed.Msg.Metadata.(int)] = failed.Err.Error()
 		}
 	}
