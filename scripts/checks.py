@@ -175,12 +175,14 @@ def run_coverage(run: Run, *, servers: bool) -> list[report.Room]:
 
 
 def run_all(run: Run, *, servers: bool) -> list[report.Room]:
-    run_tools(run)
-    # Without one, that is what failed; the tests of the rest have still something to say.
-    without = () if servers and needs.find_servers(run) else ("--no-servers",)
-    if not without:
-        needs.find_the_rest(run)
-    others = needs.find_pythons(run)
+    with ThreadPoolExecutor(1) as beside:  # pip waits for the network half of its time
+        environments = beside.submit(needs.find_pythons, run)
+        run_tools(run)
+        # Without one, that is what failed; the tests of the rest have still something to say.
+        without = () if servers and needs.find_servers(run) else ("--no-servers",)
+        if not without:
+            needs.find_the_rest(run)
+        others = environments.result()
     names = parts()
     with run.step("parts") as step:
         step.failed = not names
