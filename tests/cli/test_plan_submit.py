@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import signal
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from controller.admin import Admin
 from controller.cli.printing import Duration
 from controller.cli.root import kedge
 from pipeline.stages.export import export
+from pipeline.submit.cluster import Look, Name
+from pipeline.submit.ways import AdminWay
 from pipeline.tables.arrow import from_rows
 from pipeline.tables.declared import WAVE
 from stores import MetadataStore
@@ -164,16 +167,20 @@ def test_what_is_refused_before_anything_was_handed_over_is_exit_code_2(running:
 
 
 def test_ctrl_c_leaves_the_wave_running_and_says_how_to_go_on(running: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(_: object, seconds: float) -> None:
-        raise KeyboardInterrupt(seconds)
+    """It comes inside of a call, before anything was handed over; the next pause comes after that."""
+    look = AdminWay.look
 
-    monkeypatch.setattr("pipeline.submit.ways.Time.pause", interrupted)
+    def interrupted(way: AdminWay, names: Iterable[Name]) -> Look:
+        monkeypatch.setattr(AdminWay, "look", look)
+        signal.raise_signal(signal.SIGINT)
+        return look(way, names)
+
+    monkeypatch.setattr(AdminWay, "look", interrupted)
     done = run(running, *ADMIN)
     assert done.exit_code == 1
     assert done.stderr == (
         "kedge: interrupted; wave 1 continues in the cluster; the same command continues, --rollback undoes\n"
     )
-    monkeypatch.undo()
 
 
 def test_memory_store_is_refused_since_no_controller_would_see_the_key(still: Made) -> None:

@@ -6,7 +6,6 @@ What runs is in running.py.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,8 +14,8 @@ import click
 
 from controller.cli.options import CONNECTION, command, group, json_option, option, quiet_option
 from controller.cli.printing import clean, confirm, fail, one_line, say
-from controller.cli.serve import told_to_end
 from controller.cli.serve.options import CannotServe, access, as_host, as_place, as_tls
+from controller.cli.signals import Told, told_to_end
 from stores import public_url
 
 if TYPE_CHECKING:
@@ -154,7 +153,7 @@ class Findings:
         self._seen: dict[str, int] = {}
         self._printed: dict[str, str] = {}
 
-    def watch(self, ended: threading.Event) -> None:
+    def watch(self, ended: Told) -> None:
         """Print until `ended` is set."""
         while not ended.wait(LOOK_S):
             for line in self.look():

@@ -9,12 +9,9 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -23,6 +20,7 @@ import click
 from controller.cli.engines import Engine, spark
 from controller.cli.extras import need
 from controller.cli.printing import clean, compact, fail, is_of_stdout, need_folder, of_system, one_line, say
+from controller.cli.signals import handled
 from controller.model.plural import counted
 from pipeline.audit import Quarantined, Violation
 
@@ -81,23 +79,12 @@ def _run(session: Any, wanted: Wanted, found: _Found) -> None:
 
     paths = [str(path.absolute()) for path in wanted.paths]
     checkpoint = Location(wanted.checkpoint).absolute().text
-    with _stopped() as stopped:
+    stopped = threading.Event()
+    with handled(lambda *_: stopped.set()):  # PySpark's own handler fails the batch
         try:
             wait(start(session, paths, checkpoint, found.take, once=wanted.once, cluster=wanted.cluster), stopped)
         except EngineFailed as error:
             found.fail(error)
-
-
-@contextmanager
-def _stopped() -> Iterator[threading.Event]:
-    """Set once SIGINT or SIGTERM came, which do nothing else meanwhile: PySpark's own handler fails the batch."""
-    stopped = threading.Event()
-    before = {one: signal.signal(one, lambda *_: stopped.set()) for one in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stopped
-    finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
 
 
 class _Found:

@@ -24,6 +24,7 @@ from controller.cli.plan.options import dry_run_option
 from controller.cli.plan.running import say_json
 from controller.cli.printing import Duration, clean, confirm, fail, note, of_system, one_line, without_place
 from controller.cli.printing import say as complain
+from controller.cli.signals import Interrupts, interrupts
 from controller.cli.store.opening import ToldTitle, opened, titled_bar
 from controller.model.plural import counted
 from pipeline.amounts import amount, duration
@@ -32,6 +33,7 @@ from pipeline.errors import BadInput, PipelineError, Refused, Stopped
 from pipeline.submit import Event, Options, Outcome, Reach, cancel, roll_back
 from pipeline.submit import submit as hand_over
 from pipeline.submit.exported import read_export
+from pipeline.submit.way import Time
 from stores import StoreError, public_url
 
 _IN_MEMORY: Final = (
@@ -77,6 +79,16 @@ class _Teller:
             took = f", {duration(event.seconds)}" if event.kind == "wave" else ""
             what = f"{counted(event.moves, 'partition')}, {size_words(event.bytes)}{took}: {state}"
             confirm(f"wave {event.wave} of {event.waves}  {what}")
+
+
+class _Time(Time):
+    """Ctrl-C ends a pause, and no call: whether a wave that is being handed over runs would not be known."""
+
+    def __init__(self, interrupted: Interrupts) -> None:
+        self._interrupted = interrupted
+
+    def pause(self, seconds: float) -> None:
+        self._interrupted.pause(seconds)
 
 
 def _title(event: Event) -> str:
@@ -134,9 +146,10 @@ def submit(folder: str, *, as_json: bool, plain: bool, **asked: Any) -> None:
     with (
         _reached(asked) as to,
         _ending(teller, asked["url"]),
+        interrupts() as interrupted,
         titled_bar("reading the cluster", shown=not plain) as teller.told,
     ):
-        outcome = _does(Path(folder), asked)(to, options)
+        outcome = _does(Path(folder), asked)(to, attrs.evolve(options, time=_Time(interrupted)))
     by = "the admin API" if asked["admin"] else "the legacy key" if asked["url"] else "the brokers"
     throttles = by != "the legacy key" and not asked["no_throttle"]
     _say_end(outcome, by, as_json=as_json, throttles=throttles)

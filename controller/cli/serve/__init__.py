@@ -19,12 +19,9 @@ from __future__ import annotations
 
 import json
 import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import FrameType
 from typing import Any, Final
 
 import click
@@ -43,12 +40,12 @@ from controller.cli.serve.options import (
     as_topics,
     demand_two,
 )
+from controller.cli.signals import SIGNALS, Told, told_to_end
 from controller.server import RETENTION_BYTES
 from stores import public_url
 
 _LISTEN: Final = "127.0.0.1:9092"
 _STATUS: Final = "127.0.0.1:8480"
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _SAVE_S: Final = 5.0
 _LOOK_S: Final = 0.5
 _SHARE: Final = 20  # saving may take this part of the time, where it takes long
@@ -198,31 +195,14 @@ def _say(told: dict[str, object], brokers: Mapping[int, str | None], url: str, *
     confirm(f"ready; Ctrl-C ends it{lost}{saved}")
 
 
-@contextmanager
-def told_to_end() -> Iterator[threading.Event]:
-    """Set by the first SIGINT or SIGTERM; the second one ends the process at once."""
-    ended = threading.Event()
-
-    def end(number: int, _: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_DFL)
-        ended.set()
-
-    before = {number: signal.signal(number, end) for number in _SIGNALS}
-    try:
-        yield ended
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _await_end(ended: threading.Event, save: Callable[[], None] | None, url: str) -> None:
+def _await_end(ended: Told, save: Callable[[], None] | None, url: str) -> None:
     """Saves at intervals, and once more at the end. Only after that a second signal ends the process at once: to hand
     over takes a while, and a second Ctrl-C would lose what is not saved."""
     if save is None:
         while not ended.wait(_LOOK_S):  # a signal just before a wait without an end would not end it
             pass
         return
-    for number in _SIGNALS:
+    for number in SIGNALS:
         signal.signal(number, lambda *_: ended.set())
     pause_s, is_over, is_said = _SAVE_S, False, False
     while not is_over:
@@ -235,5 +215,5 @@ def _await_end(ended: threading.Event, save: Callable[[], None] | None, url: str
                 say(f"{url}: not saved, retrying: {without_place(error)}")
             is_said = True
         pause_s = max(_SAVE_S, _SHARE * (time.monotonic() - begun_s))
-    for number in _SIGNALS:
+    for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)
