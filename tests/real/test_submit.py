@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,17 +36,22 @@ def zookeeper() -> Iterator[Served]:
         yield found
 
 
-def begin(*arguments: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [*COMMAND, *map(str, arguments)], cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+@contextmanager
+def begun(*arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """The command, which does not outlive the block."""
+    command, pipe = [*COMMAND, *map(str, arguments)], subprocess.PIPE
+    with subprocess.Popen(command, cwd=CHECKOUT, stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def run(cluster: Cluster, *arguments: object) -> tuple[int, str, str]:
     """Exit code, stdout and stderr; the cluster works meanwhile."""
-    process = begin(*arguments)
     found: list[tuple[str, str]] = []
-    cluster.while_working(lambda: found.append(process.communicate(timeout=60)), f"{arguments[0]} ends")
+    with begun(*arguments) as process:
+        cluster.while_working(lambda: found.append(process.communicate(timeout=60)), f"{arguments[0]} ends")
     return (process.returncode, *found[0])
 
 
@@ -75,12 +81,12 @@ def test_a_plan_of_a_real_store_is_submitted_through_its_legacy_key(zookeeper: S
         cluster.note(before)
         cluster.hold_back(targets)
         submit: tuple[Any, ...] = ("submit", tmp_path / "plan", "--store", url, "--poll", "0.2s", "--timeout", "50s")
-        first = begin(*submit)
-        key_is_there = lambda: cluster.store.get(keys.REASSIGN_PARTITIONS, timeout_s=CALL_S) is not None  # noqa: E731
-        cluster.until(key_is_there, "a wave is handed over")
-        first.send_signal(signal.SIGINT)
         said: list[tuple[str, str]] = []
-        cluster.while_working(lambda: said.append(first.communicate(timeout=30)), "the command ends")
+        with begun(*submit) as first:
+            key_is_there = lambda: cluster.store.get(keys.REASSIGN_PARTITIONS, timeout_s=CALL_S) is not None  # noqa: E731
+            cluster.until(key_is_there, "a wave is handed over")
+            first.send_signal(signal.SIGINT)
+            cluster.while_working(lambda: said.append(first.communicate(timeout=30)), "the command ends")
         assert first.returncode == 1
         assert "continues in the cluster; the same command continues" in said[0][1]
         cluster.let_go(targets)
