@@ -65,8 +65,8 @@ def told_to_end() -> Iterator[Told]:
 
 
 class Interrupts:
-    """The first Ctrl-C raises KeyboardInterrupt in a pause: in this one, or else when the next one begins. The second
-    one raises it wherever the main thread is."""
+    """The first Ctrl-C raises KeyboardInterrupt in a pause, or else at the next pause or check. The second one raises
+    it wherever the main thread is."""
 
     def __init__(self) -> None:
         self._pauses = False
@@ -76,11 +76,15 @@ class Interrupts:
         """Wait so long. Raises KeyboardInterrupt."""
         self._pauses = True
         try:
-            if self._is_due:
-                raise KeyboardInterrupt
+            self.check()
             time.sleep(seconds)
         finally:
             self._pauses = False
+
+    def check(self) -> None:
+        """Raises KeyboardInterrupt if Ctrl-C came."""
+        if self._is_due:
+            raise KeyboardInterrupt
 
     def come(self, number: int, frame: FrameType | None) -> None:
         """The handler."""

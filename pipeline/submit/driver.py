@@ -183,6 +183,7 @@ def _run(follower: Follower, progress: Progress, jobs: list[Job]) -> Outcome:
     for job in jobs:
         began_s = follower.time.now_s()
         check(follower, job)
+        follower.time.checkpoint()
         progress.set(job.wave.number, "undoing" if job.undoes else "sent")
         sent += follower.follow(attrs.evolve(job, is_begun=True))
         if why := follower.settle(job):

@@ -103,13 +103,13 @@ class Follower(Looking):
             seen = self._take(course, course.open_moves)
             if not course.open_moves and self._is_complete(course):
                 return course.sent
-            self._say(course)
             waits_for = ""
             try:
                 waits_for = self._act(course, seen)
             except Unsure as error:
                 course.doubt()
                 waits_for = str(error)
+            self._say(course)
             self.pause(job, list(course.found.values()), pause_s, waits_for)
             pause_s = min(self.poll_s, pause_s * 2)
 
@@ -144,6 +144,7 @@ class Follower(Looking):
             course.has_rates = True
 
     def _send(self, course: Course, missing: list[Standing]) -> None:
+        self.time.checkpoint()
         course.ask_again()
         handed = self.way.send(course.job.wave, [s.move for s in missing])
         course.reasons, course.has_rates = handed.refused, handed.has_rates

@@ -47,6 +47,9 @@ class Time:
         """Wait so long."""
         time.sleep(seconds)
 
+    def checkpoint(self) -> None:
+        """Called before anything is submitted. Raises KeyboardInterrupt if that shall not be."""
+
     def result(self, future: Future[T], timeout_s: float) -> T:
         """The result of the future. Raises its error, or TimeoutError at the end of the time."""
         return future.result(timeout_s)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from controller.admin import Admin
 from controller.cli.printing import Duration
 from controller.cli.root import kedge
 from pipeline.stages.export import export
-from pipeline.submit.cluster import Look, Name
+from pipeline.submit.kept import progress_file
 from pipeline.submit.ways import AdminWay
 from pipeline.tables.arrow import from_rows
 from pipeline.tables.declared import WAVE
@@ -166,21 +166,32 @@ def test_what_is_refused_before_anything_was_handed_over_is_exit_code_2(running:
     assert "targets are down: [4]" in done.stderr
 
 
-def test_ctrl_c_leaves_the_wave_running_and_says_how_to_go_on(running: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It comes inside of a call, before anything was handed over; the next pause comes after that."""
-    look = AdminWay.look
+@pytest.mark.parametrize(
+    "call, is_begun, says",
+    [
+        ("moving", False, "no wave runs"),
+        ("look", True, "no wave runs"),
+        ("send", True, "wave 1 continues in the cluster"),
+    ],
+)
+def test_ctrl_c_in_a_call_ends_it_after_the_call_and_says_how_to_go_on(
+    running: Made, monkeypatch: pytest.MonkeyPatch, call: str, says: str, *, is_begun: bool
+) -> None:
+    """Nothing is handed over that was not when it came."""
+    does = getattr(AdminWay, call)
 
-    def interrupted(way: AdminWay, names: Iterable[Name]) -> Look:
-        monkeypatch.setattr(AdminWay, "look", look)
-        signal.raise_signal(signal.SIGINT)
-        return look(way, names)
+    def interrupted(way: AdminWay, *arguments: Any) -> object:
+        if is_begun == progress_file(running.folder).exists():
+            monkeypatch.setattr(AdminWay, call, does)
+            signal.raise_signal(signal.SIGINT)
+        return does(way, *arguments)
 
-    monkeypatch.setattr(AdminWay, "look", interrupted)
+    monkeypatch.setattr(AdminWay, call, interrupted)
     done = run(running, *ADMIN)
     assert done.exit_code == 1
-    assert done.stderr == (
-        "kedge: interrupted; wave 1 continues in the cluster; the same command continues, --rollback undoes\n"
-    )
+    assert done.stderr == f"kedge: interrupted; {says}; the same command continues, --rollback undoes\n"
+    assert progress_file(running.folder).exists() == is_begun
+    assert run(running, *ADMIN).exit_code == 0
 
 
 def test_memory_store_is_refused_since_no_controller_would_see_the_key(still: Made) -> None:

@@ -90,6 +90,9 @@ class _Time(Time):
     def pause(self, seconds: float) -> None:
         self._interrupted.pause(seconds)
 
+    def checkpoint(self) -> None:
+        self._interrupted.check()
+
 
 def _title(event: Event) -> str:
     left = "" if event.eta_s is None else f", {duration(event.eta_s)} left"
