@@ -6,6 +6,8 @@ Rules
 * gRPC's retries are off: they could send a commit twice.
 * Every call has a deadline. Only a call that the server refused for an old token, before doing anything, is sent again
   after a new login.
+* Ctrl-C inside of gRPC may leave the lock of its channel taken, and then closing the channel never ends. So a thread
+  closes it, which is not waited for any longer.
 * No message contains a password or token.
 """
 
@@ -23,6 +25,7 @@ from stores.etcd.rpc import etcd3, etcdrpc, grpc
 from stores.etcd.url import EtcdUrl
 from stores.etcd.wait import Deadline
 
+_CLOSE_S: Final = 2.0
 _IN_FLIGHT: Final = 4  # concurrent requests of one bulk read; with a fifth, the server or Python is the bottleneck
 _OPTIONS: Final = (
     ("grpc.max_receive_message_length", -1),  # a range over a cluster's keys exceeds gRPC's 4 MB
@@ -129,9 +132,11 @@ class Connection:
             self._failed(self)
 
     def close(self) -> None:
-        """End all calls on this connection. Idempotent, never waits."""
+        """End all calls on this connection. Idempotent; returns within _CLOSE_S, normally at once."""
         self._requests.put(None)  # ends gRPC's thread that takes requests from this queue
-        self._client.close()
+        closing = threading.Thread(target=self._client.close, name="kedge-etcd-close", daemon=True)
+        closing.start()
+        closing.join(_CLOSE_S)
 
     def join(self, timeout_s: float) -> None:
         """Wait for the reading thread to end, after `close`."""

@@ -38,7 +38,8 @@ class EtcdSession:
     def __init__(self, url: EtcdUrl, watches: Watches) -> None:
         self._url: Final = url
         self._watches: Final = watches
-        self._changed: Final = threading.Condition()
+        self._lock: Final = threading.RLock()  # entered itself: Ctrl-C while a Condition is entered leaves it taken
+        self._changed: Final = threading.Condition(self._lock)
         self._link: Connection | None = None
         self._dialing: Connection | None = None
         self._dials = random.randrange(len(url.endpoints))  # noqa: S311 - spreads clients over the endpoints
@@ -55,7 +56,7 @@ class EtcdSession:
     @property
     def session(self) -> Session:
         """The id of the lease, and whether the server can be reached."""
-        with self._changed:
+        with self._lock:
             return Session(self._lease_id, self._link is not None and not self._closed)
 
     @property
@@ -70,7 +71,7 @@ class EtcdSession:
 
     def connection(self, deadline: Deadline, doing: str) -> Connection:
         """A connection that has answered. Raises Unavailable or Unauthorized at the deadline, Closed."""
-        with self._changed:
+        with self._lock:
             self._changed.wait_for(lambda: self._closed or self._link is not None, deadline.left_s)
             if self._closed:
                 raise Closed("the store was closed")
@@ -80,13 +81,13 @@ class EtcdSession:
 
     def look_now(self) -> None:
         """Check the lease at once: a call was refused because it is gone."""
-        with self._changed:
+        with self._lock:
             self._beat_now = True
             self._changed.notify_all()
 
     def close(self, *, give_back: bool = True) -> None:
         """End all threads, and with `give_back` the lease, if the server can be reached. Idempotent."""
-        with self._changed:
+        with self._lock:
             if self._closed:
                 return
             self._closed = True
@@ -124,7 +125,7 @@ class EtcdSession:
         except Invalid as error:
             self._failure = error
             return False
-        with self._changed:
+        with self._lock:
             self._dialing = None if self._closed else link
         try:
             if self._closed:
@@ -151,7 +152,7 @@ class EtcdSession:
         return link.call(link.lease.LeaseGrant, etcdrpc.LeaseGrantRequest(TTL=self._url.session_timeout), deadline)
 
     def _adopt(self, link: Connection, granted: Any) -> bool:
-        with self._changed:
+        with self._lock:
             if self._closed:
                 return False
             self._link, self._failure = link, None
@@ -173,13 +174,13 @@ class EtcdSession:
             self._watches.resync("session")
 
     def _lose(self) -> None:
-        with self._changed:
+        with self._lock:
             self._lease_lost = True
             self._watches.tell(SessionState.LOST, self._lease_id)
 
     def _drop(self, link: Connection) -> None:
         """Drop a connection that failed. Called by the thread that reads it, or by the session's thread."""
-        with self._changed:
+        with self._lock:
             if self._link is link:
                 self._link = None
                 self._watches.detach()
@@ -202,7 +203,7 @@ class EtcdSession:
     def _beat(self, link: Connection) -> None:
         """Wait until a renewal is due, unless the connection ends before, and renew the lease."""
         beat_s = self._lease_s / 3
-        with self._changed:
+        with self._lock:
             self._changed.wait_for(lambda: self._closed or self._beat_now or self._link is not link, beat_s)
             self._beat_now = False
             if self._closed or self._link is not link:
@@ -214,11 +215,11 @@ class EtcdSession:
             self._drop(link)
             return
         if granted is not None:
-            with self._changed:
+            with self._lock:
                 self._begin(granted)
 
     def _pause(self, backoff_s: float) -> float:
         """Wait, unless the store is closed meanwhile; return the next waiting time."""
-        with self._changed:
+        with self._lock:
             self._changed.wait_for(lambda: self._closed, backoff_s * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
         return min(2 * backoff_s, _BACKOFF_S[1])

@@ -2,14 +2,17 @@
 
 Rules
 * Of several answers to one request the first counts: kazoo may report a closed connection and still send the request.
+* kazoo takes whatever is raised while it is woken for a closed connection, Ctrl-C too. An interrupt is raised again.
+* A SimpleQueue waits without a line of Python. Ctrl-C at some lines of an Event's `wait` becomes a RuntimeError.
 * An answer for a stream passes through kazoo's queue of watch events. So both reach the stream in the order in which
   the server sent them, which shows whether a list of names is older than a deletion.
 """
 
 from __future__ import annotations
 
-import threading
+import sys
 from collections.abc import Callable
+from queue import SimpleQueue
 from typing import Any, Final
 
 from kazoo.protocol.states import Callback
@@ -21,19 +24,18 @@ class Answer:
     """Receives the answer to a request. The first answer counts."""
 
     def __init__(self) -> None:
-        self.came: Final = threading.Event()
-        self.value: Any = None
-        self.error: Exception | None = None
+        self._came: Final[SimpleQueue[tuple[Any, Exception | None]]] = SimpleQueue()
 
     def set(self, value: Any = None) -> None:
-        if not self.came.is_set():
-            self.value = value
-            self.came.set()
+        self._came.put((value, None))
 
     def set_exception(self, error: Exception) -> None:
-        if not self.came.is_set():
-            self.error = error
-            self.came.set()
+        _raise_interrupt()
+        self._came.put((None, error))
+
+    def take(self, timeout_s: float) -> tuple[Any, Exception | None]:
+        """The value or the error, once. Raises queue.Empty if there is none within `timeout_s`."""
+        return self._came.get(timeout=timeout_s)
 
 
 class Forwarded:
@@ -47,4 +49,12 @@ class Forwarded:
         self._handler.dispatch_callback(Callback("watch", self._then, (value, None)))
 
     def set_exception(self, error: Exception) -> None:
+        _raise_interrupt()
         self._handler.dispatch_callback(Callback("watch", self._then, (None, error)))
+
+
+def _raise_interrupt() -> None:
+    """Raise what is being handled, if it is no error: KeyboardInterrupt, or SystemExit of a signal handler."""
+    handled = sys.exc_info()[1]
+    if handled is not None and not isinstance(handled, Exception):
+        raise handled

@@ -16,6 +16,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from queue import Empty
 from typing import Any, Final, Protocol
 
 from kazoo.client import KazooClient
@@ -37,7 +38,7 @@ from stores.zookeeper.answers import Answer, Forwarded
 from stores.zookeeper.causes import Causes
 from stores.zookeeper.errors import translate
 from stores.zookeeper.revival import Revival
-from stores.zookeeper.seams import LOG, Handler, acl_of, fit_attempts, fit_connects, fit_logins, make_client
+from stores.zookeeper.seams import LOG, Handler, acl_of, fit_attempts, fit_connects, fit_logins, make_client, wake
 from stores.zookeeper.silence import Silence
 from stores.zookeeper.url import Address
 
@@ -66,7 +67,8 @@ class Link:
         self.opened = False  # set once the server has answered, which shows that the credentials are valid
         self.ephemerals: set[str] = set()  # keys that this session may hold
         self._streams: list[Stream] = []
-        self._changed = threading.Condition()
+        self._lock: Final = threading.RLock()  # entered itself: Ctrl-C while a Condition is entered leaves it taken
+        self._changed: Final = threading.Condition(self._lock)
         self._session = Session(0, connected=False)
         self._lost = False
         self._silence: Final = Silence()
@@ -85,7 +87,7 @@ class Link:
 
     @property
     def session(self) -> Session:
-        with self._changed:
+        with self._lock:
             return self._session
 
     @property
@@ -97,7 +99,7 @@ class Link:
 
     def demand_contact(self, *, write: bool = False) -> Session:
         """The present session. Raises Closed, Unauthorized, Unavailable and, for writes, SessionExpired."""
-        with self._changed:
+        with self._lock:
             if self.closed:
                 raise Closed("the store was closed")
             if self._unauthorized:
@@ -110,32 +112,41 @@ class Link:
 
     def await_contact(self, deadline_s: float) -> bool:
         """Wait until the client is connected, or the deadline; return whether it is."""
-        with self._changed:
+        with self._lock:
             self._changed.wait_for(lambda: self._settled, max(deadline_s - time.monotonic(), 0.0))
             return self._session.connected
 
     def send(self, request: Any) -> Answer:
         """Send a request; returns the object for its answer. Never waits."""
         answer = Answer()
-        self.client._call(request, answer)  # noqa: SLF001 - kazoo's only way to send a custom request
+        self._call(request, answer)
         return answer
 
     def send_to(self, request: Any, then: Callable[[Any, Exception | None], None]) -> None:
         """Send a request, and call `then` with the answer or the error on the thread that calls watchers, so that both
         are delivered in the order in which the server sent them."""
-        self.client._call(request, Forwarded(self._handler, then))  # noqa: SLF001 - see `send`
+        self._call(request, Forwarded(self._handler, then))
+
+    def _call(self, request: Any, answer: Answer | Forwarded) -> None:
+        try:
+            self.client._call(request, answer)  # noqa: SLF001 - kazoo's only way to send a custom request
+        except BaseException:  # Ctrl-C, after which kazoo may have the request, and not know of it
+            wake(self.client)
+            raise
 
     def wait(self, answer: Answer, deadline_s: float) -> Any:
         """The value of an answer. Raises kazoo's errors."""
         began_s = time.monotonic()
-        if not answer.came.wait(max(deadline_s - began_s, 0.0)):
+        try:
+            value, error = answer.take(max(deadline_s - began_s, 0.0))
+        except Empty:
             if self._silence.goes_on(began_s, time.monotonic(), self.session_timeout_s):
                 self._handler.cut()
-            raise KazooTimeoutError
+            raise KazooTimeoutError from None
         self._silence.broken()
-        if answer.error is not None:
-            raise answer.error
-        return answer.value
+        if error is not None:
+            raise error
+        return value
 
     def failed(self, error: BaseException, *, sent: bool, key: str | None = None) -> StoreError:
         """The contract's error for kazoo's `error`, given what this link knows: closed, or refused for good."""
@@ -152,13 +163,13 @@ class Link:
     # Streams
 
     def attach(self, stream: Stream) -> None:
-        with self._changed:
+        with self._lock:
             if self.closed:
                 raise Closed("the store was closed")
             self._streams.append(stream)
 
     def detach(self, stream: Stream) -> None:
-        with self._changed:
+        with self._lock:
             if stream in self._streams:
                 self._streams.remove(stream)
 
@@ -166,7 +177,7 @@ class Link:
 
     def close(self, *, say_so: bool = True) -> None:
         """End the client. `say_so` False: the server is not informed, so the session lives until it times out."""
-        with self._changed:
+        with self._lock:
             if self.closed:
                 return
             self.closed = True
@@ -184,7 +195,7 @@ class Link:
     def _begin(self) -> None:
         began_s, timeout_s = time.monotonic(), self.address.connect_timeout_s
         self.client.start_async()
-        with self._changed:
+        with self._lock:
             self._changed.wait_for(lambda: self._settled or self._causes.is_sure(time.monotonic()), timeout_s)
             if self._session.connected:
                 return
@@ -227,7 +238,7 @@ class Link:
     def _revive(self) -> None:
         pause_s = self._revival.pause_s(time.monotonic())
         LOG.error("%s: kazoo gave up the connection; it is started again in %.1f s", self.address, pause_s)
-        with self._changed:
+        with self._lock:
             if self._changed.wait_for(lambda: self.closed, pause_s):
                 return
         try:
@@ -244,11 +255,11 @@ class Link:
         self._refusal = what
 
     def _tried(self) -> None:
-        with self._changed:
+        with self._lock:
             self._changed.notify_all()
 
     def _on_state(self, state: str) -> None:
-        with self._changed:
+        with self._lock:
             if self.closed:
                 return
             told = self._follow(state)

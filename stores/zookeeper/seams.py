@@ -191,6 +191,14 @@ def make_client(address: Address, handler: Handler) -> KazooClient:
     )
 
 
+def wake(client: KazooClient) -> None:
+    """Make kazoo look for a request. Once too often does no harm; once too few, and each request waits for the next."""
+    end = client._connection._write_sock  # noqa: SLF001 - kazoo has no public way
+    if end is not None:
+        with contextlib.suppress(OSError):  # the connection was closed
+            end.send(b"\0")
+
+
 def fit_attempts(client: KazooClient, causes: Causes, tried: Callable[[], None]) -> None:
     """Make `causes` record why attempts to connect fail, and call `tried` after each failure."""
     connection = client._connection  # noqa: SLF001 - kazoo has no public hook

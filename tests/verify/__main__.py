@@ -4,6 +4,7 @@ A failing seed prints what broke and the command that replays it; with `--timeli
 `python -m tests.verify groups --seeds 1..100`: the same for consumer groups (`tests.verify.groups`).
 `python -m tests.verify exhaust`: every reachable state of a small world (`tests.verify.exhaustion`).
 `python -m tests.verify linearize`: histories of clients on real servers that fail (`tests.verify.linearize`).
+`python -m tests.verify interrupt`: Ctrl-C at random moments of a store's calls (`tests.verify.interrupt`).
 `python -m tests.verify soak`: everything at once on real servers, for hours (`tests.verify.soak`).
 """
 
@@ -17,7 +18,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from controller.rig.command import OneLine, at_least, seeds
-from tests.verify import groups, linearize
+from tests.verify import groups, interrupt, linearize
 from tests.verify.exhaustion import command as exhaust
 from tests.verify.explore import STEPS, Run, run_seed
 from tests.verify.soak import command as soak
@@ -43,11 +44,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _add_seeds(of_groups, groups.MISHAPS, "how many mishaps there are (default %(default)s)")
     exhaust.add_to(commands)
     linearize.add_to(commands)
+    interrupt.add_to(commands)
     soak.add_to(commands)
     options = parser.parse_args(arguments)
     # What goes wrong here is meant to: a log of it would look like failures. The timeline tells all.
     logging.getLogger("controller").addHandler(logging.NullHandler())
-    others = {"exhaust": exhaust.run, "linearize": linearize.run, "soak": soak.run}
+    others = {"exhaust": exhaust.run, "linearize": linearize.run, "interrupt": interrupt.run, "soak": soak.run}
     return others.get(options.command, _seeds)(options)
 
 

@@ -1,0 +1,37 @@
+"""Ctrl-C inside of gRPC, while it takes down that a call began: it waits for the end of that call ever after."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from stores import ABSENT, MetadataStore, Put
+
+pytestmark = [pytest.mark.server, pytest.mark.slow]
+CALL_S = 10.0
+
+
+def interrupt(frame: FrameType, event: str, _: Any) -> None:
+    """Ctrl-C when gRPC leaves the lock of its channel, before it is free."""
+    caller = frame.f_back
+    is_leaving = frame.f_code is threading.Condition.__exit__.__code__
+    if event == "call" and is_leaving and caller is not None and caller.f_code.co_filename.endswith("grpc/_channel.py"):
+        raise KeyboardInterrupt
+
+
+def test_a_store_is_closed_although_its_channel_cannot_be(store: MetadataStore, other: MetadataStore) -> None:
+    """The lease is revoked all the same."""
+    store.commit([Put("/here", b"", ABSENT, ephemeral=True)], timeout_s=CALL_S)
+    traced = sys.gettrace()
+    sys.settrace(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            store.get_many(["/a", "/b"], timeout_s=CALL_S)
+    finally:
+        sys.settrace(traced)
+    store.close()
+    assert other.get("/here", timeout_s=CALL_S) is None
