@@ -8,8 +8,8 @@ Rules
   set of operations done and the register's value; none is visited twice (Lowe, "Testing for linearizability").
 * An operation that changes nothing and fits now is taken now, without trying others in its place: in any order that
   takes it later, it can be moved to the front. Otherwise the search would grow with every concurrent read.
-* An operation without an end whose value nobody saw explains one thing: that a compare-and-set was refused. So it is
-  tried only then, and of those that do the same only the one that started first. Clients that are cut off leave
+* An operation without an end whose value no other one names explains one thing: that a compare-and-set was refused. So
+  it is tried only then, and of those that do the same only the one that started first. Clients that are cut off leave
   hundreds.
 """
 
