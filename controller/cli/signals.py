@@ -11,8 +11,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from queue import Empty, SimpleQueue
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Final
 
@@ -24,20 +23,21 @@ class Told:
     still."""
 
     def __init__(self) -> None:
-        self._told: SimpleQueue[None] = SimpleQueue()
+        self._is_set = False
+        self._unset = threading.Lock()
+        self._unset.acquire()
 
     def set(self) -> None:
         """Each wait ends from now on."""
-        self._told.put(None)
+        self._is_set = True
+        with suppress(RuntimeError):  # it was set before
+            self._unset.release()
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until it is set, or so long; return whether it is."""
-        try:
-            self._told.get(timeout=timeout_s)
-        except Empty:
-            return False
-        self._told.put(None)
-        return True
+        if not self._is_set:
+            self._unset.acquire(timeout=timeout_s)
+        return self._is_set
 
 
 @contextmanager

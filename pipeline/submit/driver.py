@@ -209,6 +209,7 @@ def _cancel(follower: Follower, job: Job) -> int:
             raise Stopped(
                 f"{job.words}: {counted(len(running), 'move')} still running {CANCEL_S:.0f} s after the cancellation"
             )
+        follower.time.checkpoint()
         try:
             refused = follower.way.cancel(running) if running else {}
             cancelled += len(running) - len(refused)

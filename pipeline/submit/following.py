@@ -103,13 +103,13 @@ class Follower(Looking):
             seen = self._take(course, course.open_moves)
             if not course.open_moves and self._is_complete(course):
                 return course.sent
+            self._say(course)
             waits_for = ""
             try:
                 waits_for = self._act(course, seen)
             except Unsure as error:
                 course.doubt()
                 waits_for = str(error)
-            self._say(course)
             self.pause(job, list(course.found.values()), pause_s, waits_for)
             pause_s = min(self.poll_s, pause_s * 2)
 
@@ -127,6 +127,7 @@ class Follower(Looking):
 
     def _act(self, course: Course, seen: Look) -> str:
         """Take the next step; return what it waits for instead. Raises Unsure."""
+        self.time.checkpoint()
         missing, against = course.of("missing"), course.of("against")
         if against and self.way.takes_throttles:
             self.way.cancel([s.move for s in against])
@@ -144,7 +145,6 @@ class Follower(Looking):
             course.has_rates = True
 
     def _send(self, course: Course, missing: list[Standing]) -> None:
-        self.time.checkpoint()
         course.ask_again()
         handed = self.way.send(course.job.wave, [s.move for s in missing])
         course.reasons, course.has_rates = handed.refused, handed.has_rates
@@ -172,6 +172,7 @@ class Follower(Looking):
             if waited_s > _REMOVAL_S:
                 return f"{words}throttles are still marked for removal after {_REMOVAL_S:.0f} s{why}"
             if waited_s >= self.way.removal_s and not asked:  # they were set after the last move had ended
+                self.time.checkpoint()
                 try:
                     if waits_for := self.way.give_back():
                         return f"{words}{waits_for}"

@@ -113,6 +113,7 @@ class Looking:
         """The answer of the cluster. Raises Stopped if there is none for a minute."""
         since_s = self.time.now_s()
         while True:
+            self.time.checkpoint()
             try:
                 return read()
             except (Unavailable, OutcomeUnknown, SessionExpired, Unsure) as error:

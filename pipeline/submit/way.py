@@ -48,7 +48,7 @@ class Time:
         time.sleep(seconds)
 
     def checkpoint(self) -> None:
-        """Called before anything is submitted. Raises KeyboardInterrupt if that shall not be."""
+        """Called before each request. Raises KeyboardInterrupt if there shall be no further one."""
 
     def result(self, future: Future[T], timeout_s: float) -> T:
         """The result of the future. Raises its error, or TimeoutError at the end of the time."""

@@ -6,8 +6,8 @@ Rules
 * gRPC's retries are off: they could send a commit twice.
 * Every call has a deadline. Only a call that the server refused for an old token, before doing anything, is sent again
   after a new login.
-* Ctrl-C inside of gRPC may leave the lock of its channel taken, and then closing the channel never ends. So a thread
-  closes it, which is not waited for any longer.
+* Ctrl-C inside of gRPC may leave the lock of its channel taken for good, for all threads but the interrupted one. So
+  the connection is given up, and a thread closes it, which is not waited for if it does not end.
 * No message contains a password or token.
 """
 
@@ -48,6 +48,7 @@ class Connection:
         self._requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._reader: threading.Thread | None = None
         self._token: tuple[tuple[str, str], ...] = ()
+        self.is_interrupted = False
         try:
             self._client = etcd3.client(
                 *endpoint,
@@ -131,9 +132,17 @@ class Connection:
         finally:
             self._failed(self)
 
+    def give_up(self) -> None:
+        """A call was interrupted in the calling thread: fail."""
+        self.is_interrupted = True
+        self._failed(self)
+
     def close(self) -> None:
-        """End all calls on this connection. Idempotent; returns within _CLOSE_S, normally at once."""
+        """End all calls on this connection. Idempotent. Never waits, but after an interrupt up to _CLOSE_S."""
         self._requests.put(None)  # ends gRPC's thread that takes requests from this queue
+        if not self.is_interrupted:
+            self._client.close()
+            return
         closing = threading.Thread(target=self._client.close, name="kedge-etcd-close", daemon=True)
         closing.start()
         closing.join(_CLOSE_S)

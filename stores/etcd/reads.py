@@ -150,6 +150,9 @@ def sent(session: EtcdSession, send: Callable[[Connection], _T], deadline: Deadl
             return send(link)
         except StoreError:
             raise
+        except (KeyboardInterrupt, SystemExit):
+            link.give_up()
+            raise
         except Exception as error:
             unsent = isinstance(error, ValueError) and "closed" in str(error).lower()  # from gRPC, for a closed channel
             if session.closed:

@@ -48,6 +48,7 @@ class EtcdSession:
         self._lease_s = 0
         self._lease_lost = False
         self._beat_now = False
+        self._is_interrupted = False  # the connection was given up for Ctrl-C, and the next one is not there yet
         self._closed = False
         self._open(Deadline(url.connect_timeout))
         self._thread: Final = threading.Thread(target=self._keep, name="kedge-etcd-session", daemon=True)
@@ -88,6 +89,8 @@ class EtcdSession:
     def close(self, *, give_back: bool = True) -> None:
         """End all threads, and with `give_back` the lease, if the server can be reached. Idempotent."""
         with self._lock:
+            if give_back and self._is_interrupted:
+                self._changed.wait_for(lambda: self._link is not None, _GOODBYE_S)
             if self._closed:
                 return
             self._closed = True
@@ -155,7 +158,7 @@ class EtcdSession:
         with self._lock:
             if self._closed:
                 return False
-            self._link, self._failure = link, None
+            self._link, self._failure, self._is_interrupted = link, None, False
             link.listen(lambda answer: self._watches.take(link, answer))
             self._watches.attach(link)
             if granted is None:
@@ -182,7 +185,7 @@ class EtcdSession:
         """Drop a connection that failed. Called by the thread that reads it, or by the session's thread."""
         with self._lock:
             if self._link is link:
-                self._link = None
+                self._link, self._is_interrupted = None, link.is_interrupted
                 self._watches.detach()
                 self._watches.tell(SessionState.SUSPENDED, self._lease_id)
                 self._changed.notify_all()

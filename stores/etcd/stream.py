@@ -29,7 +29,8 @@ class EtcdSubscription(Subscription):
 
     def __init__(self, watches: Watcher) -> None:
         self._watches: Final = watches
-        self._awake: Final = threading.Condition()
+        self._lock: Final = threading.RLock()  # entered itself, as in session.py
+        self._awake: Final = threading.Condition(self._lock)
         self._queue: Final = Hints(QUEUE_EVENTS_MAX, QUEUE_EVENTS_MAX // 2)
         self._prefixes: dict[str, None] = {}  # in the order of `add`
         self._closed = False
@@ -38,7 +39,7 @@ class EtcdSubscription(Subscription):
     def add(self, prefix: str, depth: Depth, cursor: int | None = None) -> None:  # noqa: ARG002 - see the class
         """Watch `prefix` too."""
         check_prefix(prefix)
-        with self._awake:
+        with self._lock:
             if self._closed:
                 raise Closed("the subscription was closed")
             self._prefixes[prefix] = None
@@ -46,14 +47,14 @@ class EtcdSubscription(Subscription):
 
     def remove(self, prefix: str) -> None:
         """Stop watching `prefix`."""
-        with self._awake:
+        with self._lock:
             self._prefixes.pop(prefix, None)
         self._watches.remove(self, prefix)
 
     def poll(self, timeout_s: float) -> StoreEvent | None:
         """The next event; the thread that queues it wakes the caller."""
         deadline_s = time.monotonic() + timeout_s
-        with self._awake:
+        with self._lock:
             while not self._queue and not self._closed:
                 left_s = deadline_s - time.monotonic()
                 if left_s <= 0:
@@ -72,13 +73,13 @@ class EtcdSubscription(Subscription):
 
     def push(self, event: StoreEvent) -> None:
         """Queue an event, unless the same hint is queued already."""
-        with self._awake:
+        with self._lock:
             self._queue.push(event, self._prefixes)
             self._awake.notify_all()
 
     def resync(self, reason: str) -> None:
         """Queue a Resync for every prefix."""
-        with self._awake:
+        with self._lock:
             for prefix in self._prefixes:
                 self.push(Resync(prefix, reason))
 
@@ -87,7 +88,7 @@ class EtcdSubscription(Subscription):
         self._end(store_closed=True)
 
     def _end(self, *, store_closed: bool) -> None:
-        with self._awake:
+        with self._lock:
             if not self._closed:
                 self._closed, self._store_closed = True, store_closed
             self._awake.notify_all()

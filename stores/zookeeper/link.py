@@ -16,7 +16,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from queue import Empty
 from typing import Any, Final, Protocol
 
 from kazoo.client import KazooClient
@@ -137,13 +136,13 @@ class Link:
     def wait(self, answer: Answer, deadline_s: float) -> Any:
         """The value of an answer. Raises kazoo's errors."""
         began_s = time.monotonic()
-        try:
-            value, error = answer.take(max(deadline_s - began_s, 0.0))
-        except Empty:
+        received = answer.take(max(deadline_s - began_s, 0.0))
+        if received is None:
             if self._silence.goes_on(began_s, time.monotonic(), self.session_timeout_s):
                 self._handler.cut()
-            raise KazooTimeoutError from None
+            raise KazooTimeoutError
         self._silence.broken()
+        value, error = received
         if error is not None:
             raise error
         return value

@@ -32,7 +32,8 @@ class ZooKeeperSubscription(Subscription):
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        self._awake = threading.Condition()
+        self._lock: Final = threading.RLock()  # entered itself, as in link.py
+        self._awake: Final = threading.Condition(self._lock)
         self._inbox: deque[Job] = deque()
         self._queue: Final = Hints(EVENTS_MAX, _SESSION_EVENTS_MAX)
         self._watches: list[Watch] = []
@@ -43,7 +44,7 @@ class ZooKeeperSubscription(Subscription):
     def add(self, prefix: str, depth: Depth, cursor: int | None = None) -> None:  # noqa: ARG002 - see below
         """Watch `prefix` too. The cursor is not needed: the first Resync is queued when the watch has begun."""
         check_prefix(prefix)
-        with self._awake:
+        with self._lock:
             if self._closed or self._link.closed:
                 raise Closed("the subscription was closed")
             watch = Watch(self._link, prefix, depth, self, self._push)
@@ -52,7 +53,7 @@ class ZooKeeperSubscription(Subscription):
 
     def remove(self, prefix: str) -> None:
         """Stop watching `prefix`, at all depths."""
-        with self._awake:
+        with self._lock:
             for watch in self._watches:
                 if watch.prefix == prefix:
                     watch.remove()
@@ -62,7 +63,7 @@ class ZooKeeperSubscription(Subscription):
         """The next event. Also sets watches again that fired, so a stream that is not polled stays silent, but loses
         nothing."""
         deadline_s = time.monotonic() + timeout_s
-        with self._awake:
+        with self._lock:
             while True:
                 if self._link.closed:
                     raise Closed("the store was closed")
@@ -78,7 +79,7 @@ class ZooKeeperSubscription(Subscription):
 
     def close(self) -> None:
         """End the stream."""
-        with self._awake:
+        with self._lock:
             self._closed = True
             for watch in self._watches:
                 watch.remove()
@@ -90,7 +91,7 @@ class ZooKeeperSubscription(Subscription):
 
     def put(self, job: Job) -> None:
         """Make the next poll run `job`, or queue a session event."""
-        with self._awake:
+        with self._lock:
             if self._closed:
                 return
             self._inbox.append(job)
@@ -110,7 +111,7 @@ class ZooKeeperSubscription(Subscription):
 
     def ended(self) -> None:
         """Wake a waiting poll: the store was closed."""
-        with self._awake:
+        with self._lock:
             self._awake.notify_all()
 
     # On the polling thread, with the lock held

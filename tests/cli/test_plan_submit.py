@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -166,32 +166,66 @@ def test_what_is_refused_before_anything_was_handed_over_is_exit_code_2(running:
     assert "targets are down: [4]" in done.stderr
 
 
+def interrupt(patch: pytest.MonkeyPatch, call: str, *, when: Callable[[], bool] = lambda: True) -> list[str]:
+    """Ctrl-C comes inside of the first such call. What is called since."""
+    since: list[str] = []
+
+    def wrapped(name: str) -> Callable[..., object]:
+        does = getattr(AdminWay, name)
+
+        def called(way: AdminWay, *arguments: Any) -> object:
+            if since:
+                since.append(name)
+            elif name == call and when():
+                since.append(name)
+                signal.raise_signal(signal.SIGINT)
+            return does(way, *arguments)
+
+        return called
+
+    for name in ("look", "alive", "moving", "check", "send", "cancel", "set_rates", "is_marked", "give_back"):
+        patch.setattr(AdminWay, name, wrapped(name))
+    return since
+
+
 @pytest.mark.parametrize(
-    "call, is_begun, says",
-    [
-        ("moving", False, "no wave runs"),
-        ("look", True, "no wave runs"),
-        ("send", True, "wave 1 continues in the cluster"),
-    ],
+    "call, is_begun",
+    [("look", False), ("moving", False), ("check", False), ("look", True), ("send", True), ("set_rates", True)],
 )
-def test_ctrl_c_in_a_call_ends_it_after_the_call_and_says_how_to_go_on(
-    running: Made, monkeypatch: pytest.MonkeyPatch, call: str, says: str, *, is_begun: bool
-) -> None:
-    """Nothing is handed over that was not when it came."""
-    does = getattr(AdminWay, call)
-
-    def interrupted(way: AdminWay, *arguments: Any) -> object:
-        if is_begun == progress_file(running.folder).exists():
-            monkeypatch.setattr(AdminWay, call, does)
-            signal.raise_signal(signal.SIGINT)
-        return does(way, *arguments)
-
-    monkeypatch.setattr(AdminWay, call, interrupted)
-    done = run(running, *ADMIN)
+def test_ctrl_c_in_a_call_ends_the_command_after_it(running: Made, call: str, *, is_begun: bool) -> None:
+    """Nothing more is asked of the cluster."""
+    progress = progress_file(running.folder)
+    with pytest.MonkeyPatch.context() as patch:
+        since = interrupt(patch, call, when=lambda: progress.exists() == is_begun)
+        done = run(running, *ADMIN)
+    assert since == [call]
     assert done.exit_code == 1
-    assert done.stderr == f"kedge: interrupted; {says}; the same command continues, --rollback undoes\n"
-    assert progress_file(running.folder).exists() == is_begun
+    assert done.stderr == (
+        "kedge: interrupted; what runs continues in the cluster; the same command continues, --rollback undoes\n"
+    )
+    assert progress.exists() == is_begun
     assert run(running, *ADMIN).exit_code == 0
+
+
+@pytest.mark.parametrize("option", ["--rollback", "--cancel"])
+def test_ctrl_c_keeps_a_rollback_and_a_cancellation_from_their_next_request(running: Made, option: str) -> None:
+    with HERE[-1].stepping:
+        running.rig.mishaps.pause_broker(2)
+        running.rig.mishaps.pause_broker(3)
+    assert run(running, *ADMIN, "--timeout", "1s", "--poll", "0.1s").exit_code == 1
+    with pytest.MonkeyPatch.context() as patch:
+        since = interrupt(patch, "look")
+        assert run(running, *ADMIN, option).exit_code == 1
+    assert since == ["look"]
+    assert run(running, *ADMIN, "--cancel").exit_code == 0
+
+
+def test_ctrl_c_ends_a_dry_run(running: Made) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        since = interrupt(patch, "look")
+        done = run(running, *ADMIN, "--dry-run")
+    assert since == ["look"]
+    assert (done.exit_code, done.stdout) == (1, "")
 
 
 def test_memory_store_is_refused_since_no_controller_would_see_the_key(still: Made) -> None:

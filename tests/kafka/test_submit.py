@@ -122,7 +122,7 @@ def test_a_wave_that_runs_is_cancelled_with_its_throttles(
     before = replicas(cluster, name)
     process = begin(cluster, servers, plan)
     process.send_signal(signal.SIGINT)
-    assert "wave 1 continues in the cluster" in process.communicate()[1]
+    assert "what runs continues in the cluster" in process.communicate()[1]
     done = submit(servers, plan, "--cancel")
     said = "cancelled: 1 wave, 1 move cancelled through the brokers\n"
     assert (done.exit_code, done.stdout) == (0, said), done.output

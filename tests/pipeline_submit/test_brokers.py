@@ -135,7 +135,7 @@ def test_a_wave_that_runs_is_cancelled_with_its_rates_and_undone(
     process.send_signal(signal.SIGINT)
     _, said = process.communicate()
     assert process.returncode == 1
-    assert "wave 1 continues in the cluster; the same command continues, --rollback undoes" in said
+    assert "what runs continues in the cluster; the same command continues, --rollback undoes" in said
     done = submit(living, plan, "--cancel")
     assert (done.exit_code, done.stdout.startswith("cancelled: 1 wave, 2 moves ")) == (0, True), done.output
     assert not living.is_moving

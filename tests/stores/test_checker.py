@@ -189,6 +189,13 @@ def test_the_search_answers_as_one_that_tries_every_order(history: list[Operatio
     assert (unlinearizable(history) is None) == has_an_order(history, None)
 
 
+def test_what_a_compare_and_set_without_an_end_expects_counts() -> None:
+    """It does not do the same as a write."""
+    cas = op("cas", b"1", 0, UNKNOWN_END, b"5")
+    assert unlinearizable([cas, op("write", b"2", 0, UNKNOWN_END), op("miss", None, 1, 2)]) is None
+    assert unlinearizable([cas, op("miss", None, 1, 2)]) == "r"
+
+
 def test_hundreds_of_writes_without_an_end_are_no_hindrance() -> None:
     """Clients that were cut off leave as many."""
     history = simulated(1)

@@ -82,8 +82,9 @@ def _interrupted(does: Callable[[str], object], url: str, moment_s: float) -> No
 
 
 def _not_raised(what: Any) -> None:
-    if what.exc_type is KeyboardInterrupt:
+    if what.exc_type is KeyboardInterrupt and getattr(what.object, "__name__", "") == "__del__":
         os._exit(_IGNORED)
+    sys.__unraisablehook__(what)
 
 
 def work(url: str) -> None:

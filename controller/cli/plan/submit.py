@@ -36,6 +36,7 @@ from pipeline.submit.exported import read_export
 from pipeline.submit.way import Time
 from stores import StoreError, public_url
 
+_GOES_ON: Final = "what runs continues in the cluster; the same command continues, --rollback undoes"
 _IN_MEMORY: Final = (
     "expected a store that other processes see; the controller of a memory store reads its file only when it starts: "
     "call pipeline.submit.submit in the process of that controller"
@@ -50,14 +51,12 @@ class _Teller:
     told: ToldTitle = lambda title, done, total: None  # noqa: ARG005 - no bar is drawn
     is_dry: bool = False
     has_sent: bool = False
-    running: int = 0
     said: str = ""
 
     def __call__(self, event: Event) -> None:
         if event.kind == "sent" and not self.is_dry:
-            self.has_sent, self.running = True, event.wave
+            self.has_sent = True
         elif event.kind == "following":
-            self.running = event.wave
             done, whole = (event.bytes_done, event.bytes) if event.bytes else (event.moves_done, event.moves)
             self.told(_title(event), 100 * done // max(1, whole), 100)
         elif event.kind == "waiting" and event.text != self.said:
@@ -69,8 +68,6 @@ class _Teller:
             self._say_wave(event)
 
     def _say_wave(self, event: Event) -> None:
-        if event.kind == "wave":
-            self.running = 0
         state = "done" if event.kind == "wave" else "to be submitted"
         if self.as_json:
             at = {"wave": event.wave, "waves": event.waves, "state": state}
@@ -82,7 +79,7 @@ class _Teller:
 
 
 class _Time(Time):
-    """Ctrl-C ends a pause, and no call: whether a wave that is being handed over runs would not be known."""
+    """Ctrl-C ends a pause, or takes effect before the next request: inside of one it might be lost."""
 
     def __init__(self, interrupted: Interrupts) -> None:
         self._interrupted = interrupted
@@ -236,8 +233,7 @@ def _ending(teller: _Teller, url: str | None) -> Iterator[None]:
     except OSError as error:
         _end(teller, "stopped", of_system(error), 1 if teller.has_sent else 2)
     except KeyboardInterrupt:
-        running = f"wave {teller.running} continues in the cluster" if teller.running else "no wave runs"
-        _end(teller, "interrupted", f"interrupted; {running}; the same command continues, --rollback undoes", 1)
+        _end(teller, "interrupted", f"interrupted; {_GOES_ON}", 1)
 
 
 def _end(teller: _Teller, end: str, problem: str, code: int) -> None:

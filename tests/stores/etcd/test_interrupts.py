@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 from typing import Any
 
@@ -23,8 +24,9 @@ def interrupt(frame: FrameType, event: str, _: Any) -> None:
         raise KeyboardInterrupt
 
 
-def test_a_store_is_closed_although_its_channel_cannot_be(store: MetadataStore, other: MetadataStore) -> None:
-    """The lease is revoked all the same."""
+@pytest.fixture
+def interrupted(store: MetadataStore) -> MetadataStore:
+    """It holds an ephemeral key."""
     store.commit([Put("/here", b"", ABSENT, ephemeral=True)], timeout_s=CALL_S)
     traced = sys.gettrace()
     sys.settrace(interrupt)
@@ -33,5 +35,20 @@ def test_a_store_is_closed_although_its_channel_cannot_be(store: MetadataStore, 
             store.get_many(["/a", "/b"], timeout_s=CALL_S)
     finally:
         sys.settrace(traced)
-    store.close()
+    return store
+
+
+def test_a_store_is_closed_although_its_channel_cannot_be(interrupted: MetadataStore, other: MetadataStore) -> None:
+    """The lease is revoked all the same."""
+    interrupted.close()
+    assert other.get("/here", timeout_s=CALL_S) is None
+
+
+def test_another_thread_works_on_and_closes_the_store(interrupted: MetadataStore, other: MetadataStore) -> None:
+    """Over another connection: the locks of that channel are the interrupted thread's."""
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(interrupted.get, "/here", timeout_s=CALL_S).result(2 * CALL_S)
+        assert found is not None
+        assert interrupted.session.connected
+        pool.submit(interrupted.close).result(2 * CALL_S)
     assert other.get("/here", timeout_s=CALL_S) is None

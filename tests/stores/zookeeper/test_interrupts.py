@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kazoo.protocol.serialization import Exists
 
+from stores import OutcomeUnknown
 from stores.zookeeper import ZooKeeperStore, open_zookeeper
 
 if TYPE_CHECKING:
@@ -21,10 +22,11 @@ CALL_S = 10.0
 
 
 class Interrupted:
-    """kazoo's end of the pair by which it is woken: the next time, Ctrl-C comes before or after that."""
+    """kazoo's end of the pair by which it is woken: the next time, Ctrl-C (or an error) comes before or after that."""
 
-    def __init__(self, end: Any, *, is_woken: bool) -> None:
+    def __init__(self, end: Any, *, is_woken: bool, error: Exception | None = None) -> None:
         self._end = end
+        self._error = error
         self._is_woken = is_woken
         self._is_due = True
 
@@ -34,6 +36,8 @@ class Interrupted:
         self._is_due = False
         if self._is_woken:
             self._end.send(data)
+        if self._error is not None:
+            raise self._error
         signal.raise_signal(signal.SIGINT)
         raise AssertionError("SIGINT is ignored")
 
@@ -70,32 +74,55 @@ def test_an_interrupt_at_any_line_of_a_call_reaches_the_caller(url: str) -> None
     line, store = 0, open_zookeeper(url)
     traced = sys.gettrace()
     try:
-        is_over = False
-        while not is_over:
+        came = True
+        while came:
             line += 1
-            sys.settrace(_interrupting(line))
+            interrupting = Interrupting(line)
+            sys.settrace(interrupting.step)
             try:
                 store.get("/a", timeout_s=CALL_S)
-                is_over = True  # it has no such line
             except KeyboardInterrupt:
-                pass
+                assert interrupting.came
+            else:
+                assert not interrupting.came  # it has no such line
             finally:
                 sys.settrace(traced)
+            came = interrupting.came
         assert line > 20
         assert store.get("/a", timeout_s=CALL_S) is None
     finally:
         store.close()
 
 
-def _interrupting(line: int) -> TraceFunction:
+def test_an_error_while_an_interrupt_is_handled_is_an_error(url: str) -> None:
+    """As in a `finally`: the interrupt that is handled already is not raised once more."""
+    store = open_zookeeper(url)
+    connection = store.link.client._connection  # noqa: SLF001 - as above
+    connection._write_sock = Interrupted(connection._write_sock, is_woken=False, error=OSError("closed"))  # noqa: SLF001
+    try:
+        with pytest.raises(OutcomeUnknown):
+            _in_the_end(lambda: store.get("/a", timeout_s=CALL_S))
+    finally:
+        store.close()
+
+
+def _in_the_end(does: Callable[[], object]) -> None:
+    try:
+        raise KeyboardInterrupt
+    finally:
+        does()
+
+
+class Interrupting:
     """Ctrl-C at that line, counted from now, also in what is called."""
-    left = line
 
-    def step(frame: FrameType, event: str, argument: Any) -> TraceFunction:  # noqa: ARG001 - Python's own
-        nonlocal left
-        left -= event == "line"
-        if event == "line" and not left:
+    def __init__(self, line: int) -> None:
+        self._left = line
+        self.came = False
+
+    def step(self, frame: FrameType, event: str, argument: Any) -> TraceFunction:  # noqa: ARG002 - Python's own
+        self._left -= event == "line"
+        if not (self._left or self.came):
+            self.came = True
             raise KeyboardInterrupt
-        return step
-
-    return step
+        return self.step
