@@ -154,6 +154,9 @@ def sent(session: EtcdSession, send: Callable[[Connection], _T], deadline: Deadl
             link.give_up()
             raise
         except Exception as error:
+            if isinstance(error, RuntimeError) and isinstance(error.__context__, KeyboardInterrupt | SystemExit):
+                link.give_up()
+                raise error.__context__ from None  # Ctrl-C while a Condition of gRPC had no lock
             unsent = isinstance(error, ValueError) and "closed" in str(error).lower()  # from gRPC, for a closed channel
             if session.closed:
                 raise Closed("the store was closed during the call") from error

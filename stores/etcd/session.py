@@ -29,6 +29,7 @@ _BACKOFF_S: Final = (0.02, 1.0)  # first and longest, doubling
 _ATTEMPT_S_MIN: Final = 0.5
 _GOODBYE_S: Final = 1.0
 _JOIN_S: Final = 2.0
+_CLOSE_S: Final = _GOODBYE_S + _JOIN_S
 
 
 class EtcdSession:
@@ -87,7 +88,8 @@ class EtcdSession:
             self._changed.notify_all()
 
     def close(self, *, give_back: bool = True) -> None:
-        """End all threads, and with `give_back` the lease, if the server can be reached. Idempotent."""
+        """End all threads, and with `give_back` the lease, if the server can be reached. Idempotent. A thread does it,
+        for which _CLOSE_S are waited: Ctrl-C may have left a lock taken that gRPC has once in the process."""
         with self._lock:
             if give_back and self._is_interrupted:
                 self._changed.wait_for(lambda: self._link is not None, _GOODBYE_S)
@@ -96,14 +98,23 @@ class EtcdSession:
             self._closed = True
             link, dialing, self._link = self._link, self._dialing, None
             self._changed.notify_all()
-        if link is not None and give_back:
+        given_back = link if give_back else None
+        ending = threading.Thread(
+            target=self._end, args=(given_back, link, dialing), name="kedge-etcd-end", daemon=True
+        )
+        ending.start()
+        ending.join(_CLOSE_S)
+        self._thread.join(_JOIN_S)
+
+    def _end(self, over: Connection | None, *all_of_them: Connection | None) -> None:
+        """Revoke the lease over a connection, if one is given, and close them all."""
+        if over is not None:
             with suppress(grpc.RpcError, ValueError):  # the lease ends by itself
-                link.call(link.lease.LeaseRevoke, etcdrpc.LeaseRevokeRequest(ID=self._lease_id), Deadline(_GOODBYE_S))
-        for connection in (link, dialing):
+                over.call(over.lease.LeaseRevoke, etcdrpc.LeaseRevokeRequest(ID=self._lease_id), Deadline(_GOODBYE_S))
+        for connection in all_of_them:
             if connection is not None:
                 connection.close()
                 connection.join(_JOIN_S)
-        self._thread.join(_JOIN_S)
 
     # Connecting
 
@@ -141,6 +152,9 @@ class EtcdSession:
             if self._failure is None or code_and_text(error)[0] != "DEADLINE_EXCEEDED":
                 self._failure = error  # a timeout explains less than an earlier error
             return False
+        except (KeyboardInterrupt, SystemExit):
+            link.is_interrupted = True
+            raise
         finally:
             if self._link is not link:
                 link.close()

@@ -11,6 +11,7 @@ that of a call of gRPC; those are counted on their own.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
 import multiprocessing
 import os
@@ -74,6 +75,7 @@ def seconds_to_end(does: Callable[[str], object], url: str, moment_s: float) -> 
 def _interrupted(does: Callable[[str], object], url: str, moment_s: float) -> None:
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     sys.unraisablehook = _not_raised
+    faulthandler.dump_traceback_later(moment_s + END_S - 1)  # where it stands, if it does not end
     try:
         signal.setitimer(signal.ITIMER_REAL, moment_s)
         does(url)
