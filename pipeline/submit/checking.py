@@ -71,6 +71,7 @@ def _check_targets(looking: Looking, job: Job, missing: Sequence[Standing]) -> N
 
 def _ask(looking: Looking, job: Job, missing: Sequence[Standing]) -> None:
     """Check that the controller would accept them; if it cannot answer now, submitting will show it."""
+    looking.time.checkpoint()
     try:
         refused = looking.way.check(job.wave, [s.move for s in missing])
     except Unsure:

@@ -2,6 +2,8 @@
 
 Rules
 * Of several answers to one request the first counts: kazoo may report a closed connection and still send the request.
+* An answer for a stream passes through kazoo's queue of watch events. So both reach the stream in the order in which
+  the server sent them, which shows whether a list of names is older than a deletion.
 * kazoo takes whatever is raised while it is woken for a closed connection, Ctrl-C too. An interrupt is raised again.
 * A lock is waited for without a line of Python: Ctrl-C at some lines of an Event's `wait` becomes a RuntimeError. (A
   SimpleQueue would do so, too, but in Python 3.11 its `get` may forget the timeout.)

@@ -190,7 +190,15 @@ def interrupt(patch: pytest.MonkeyPatch, call: str, *, when: Callable[[], bool] 
 
 @pytest.mark.parametrize(
     "call, is_begun",
-    [("look", False), ("moving", False), ("check", False), ("look", True), ("send", True), ("set_rates", True)],
+    [
+        ("look", False),
+        ("moving", False),
+        ("alive", False),
+        ("check", False),
+        ("look", True),
+        ("send", True),
+        ("set_rates", True),
+    ],
 )
 def test_ctrl_c_in_a_call_ends_the_command_after_it(running: Made, call: str, *, is_begun: bool) -> None:
     """Nothing more is asked of the cluster."""
