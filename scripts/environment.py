@@ -64,8 +64,10 @@ def _prepare(executable: str, venv: Path, packages: tuple[str, ...]) -> Path:
     if not python.exists() or {**present, "packages": ""} != {**wanted, "packages": ""}:
         _run([executable, "-m", "venv", "--clear", str(venv)])
     stamp.unlink(missing_ok=True)
-    quiet = ["--quiet", "--no-input", "--disable-pip-version-check"]
-    _run([str(python), "-m", "pip", "install", *quiet, "--editable", *packages])
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
+    _run([*pip, "uv"])  # installs a hundred packages in a third of the time that pip takes
+    uv = [str(python), "-m", "uv", "pip", "install", "--quiet", "--compile-bytecode", "--python", str(python)]
+    _run([*uv, "--editable", *packages])
     stamp.write_text(json.dumps(wanted, indent=2) + "\n")
     return python
 

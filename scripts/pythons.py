@@ -1,4 +1,4 @@
-"""The Pythons of this machine that the fast tests run on: of each minor version that the project supports, the oldest.
+"""The Pythons of this machine beside the one that runs here: of the oldest and the newest minor version, the oldest.
 
 The oldest release of a minor version lacks the most fixes, so it is the one that tells whether the project needs one.
 A name on the PATH may be a stub that fails, as pyenv's are for versions that are not switched on; so each is run, and
@@ -10,10 +10,21 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 _SAID = "import platform, sys; print(platform.python_implementation(), *sys.version_info[:3])"
+
+
+def ends() -> dict[str, str]:
+    """The oldest and the newest of `found`, without the minor version that runs here, on which all tests run."""
+    programs = found()
+    return {
+        version: programs[version]
+        for version in dict.fromkeys([*programs][:1] + [*programs][-1:])
+        if version.rpartition(".")[0] != "{}.{}".format(*sys.version_info)
+    }
 
 
 def found() -> dict[str, str]:

@@ -1,18 +1,17 @@
-"""What every test has: the counted checklist, the ledger of reruns, hypothesis' settings, data beside the checkout."""
+"""What every test has: parallel workers, its rows of the conformance page, settings of hypothesis."""
 
 from __future__ import annotations
 
 import os
 import signal
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = [
     "pytest_kedge",  # as an entry point where Kedge is installed, and named here for a checkout that is not
-    "tests.checklist",
-    "tests.reruns",
+    "tests.scheduling",
     "tests.servers",
     "tests.sparks",
     "tests.kafka_servers",
@@ -39,10 +38,15 @@ else:
     settings.load_profile("kedge-ci" if os.environ.get("CI") else "kedge")
 
 
-@pytest.fixture(scope="session")
-def shared_data() -> Path:
-    """The folder of recorded inputs, `shared/data` beside the checkout; the test is skipped where it is missing."""
-    folder = Path(__file__).resolve().parents[2] / "shared" / "data"
-    if not folder.is_dir():
-        pytest.skip("the recorded inputs are missing: no folder ../shared/data beside the checkout")
-    return folder
+@pytest.fixture(autouse=True)
+def interrupts_end_tests() -> Iterator[None]:
+    """Spark sets a handler of SIGINT for the rest of the process, by which the next test would be another one."""
+    yield
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The report of a run (scripts/summary.py) has the rows of docs/conformance.md that each test shows."""
+    for item in items:
+        for marker in item.iter_markers("checklist"):
+            item.user_properties += [("checklist", row) for row in marker.args]

@@ -1,6 +1,6 @@
 """Tests that scripts/test leaves out because what they need cannot be installed here; the run's table gives the reason.
 
-A family is a name of `FAMILIES` in scripts/needs.py. What hands out its programs to tests calls `skip_if_left_out`, so
+A family is that of a `Need` in scripts/checks.py. What hands out its programs to tests calls `skip_if_left_out`, so
 no test names what it needs. Without scripts/test nothing is left out, and a test fails with what is missing.
 """
 
@@ -15,5 +15,5 @@ VARIABLE = "KEDGE_LEFT_OUT"
 
 def skip_if_left_out(family: str) -> None:
     """The test that asks is skipped, where scripts/test found that the family cannot be had."""
-    if family in os.environ.get(VARIABLE, "").split():
+    if family in os.environ.get(VARIABLE, "").split(","):
         pytest.skip(f"{family} is missing on this machine")

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 
 import pytest
 
-BUCKET = "tables"
-
 
 @contextmanager
 def s3() -> Iterator[str]:
@@ -24,6 +22,7 @@ def s3() -> Iterator[str]:
         for name, value in {**keys, "AWS_ENDPOINT_URL": f"http://{host}:{port}"}.items():
             patched.setenv(name, value)
         there = pyarrow.fs.S3FileSystem(endpoint_override=f"{host}:{port}", scheme="http", allow_bucket_creation=True)
-        there.create_dir(BUCKET)
-        yield f"s3a://{BUCKET}"
+        bucket = f"tables-{port}"  # the pipeline keeps the client of a bucket, also when its server is gone
+        there.create_dir(bucket)
+        yield f"s3a://{bucket}"
     server.stop()

@@ -54,7 +54,7 @@ SERVERS = {"planning", "wire"}  # a JVM
 
 
 def _cases() -> list[object]:
-    marks = {name: [pytest.mark.slow] for name in SLOW | SERVERS}
+    marks = {name: [pytest.mark.full] for name in SLOW | SERVERS}
     for name in SERVERS:
         marks[name].append(pytest.mark.server)
     return [
@@ -70,6 +70,7 @@ def test_every_benchmark_is_among_them() -> None:
     assert set(FIXED) <= set(SIZES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name,conditions,options", _cases())
 def test_a_benchmark_runs_and_its_lines_name_the_conditions(
     name: str,

@@ -28,6 +28,7 @@ def test_both_contents_have_as_many_topics_and_partitions(content: str) -> None:
     assert all(p.leader in p.isr and sorted(p.isr) == sorted(p.replicas) for topic in found for p in topic.partitions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", CONTENTS)
 def test_content_is_the_same_in_each_run(content: str) -> None:
     assert made(content) == made(content)
@@ -37,6 +38,7 @@ def test_planted_content_has_few_distinct_rows() -> None:
     assert len({(p.replicas, p.isr, p.leader_epoch) for topic in made("planted") for p in topic.partitions}) == 10
 
 
+@pytest.mark.slow
 def test_realistic_content_hardly_repeats_a_row() -> None:
     rows = list(chain.from_iterable(topic.partitions for topic in made("realistic")))
     assert len({(p.replicas, p.isr, p.leader_epoch) for p in rows}) > 0.99 * len(rows)

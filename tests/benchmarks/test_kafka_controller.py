@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.peers.kafka_controller import main
 
-pytestmark = [pytest.mark.slow, pytest.mark.server]
+pytestmark = [pytest.mark.full, pytest.mark.server]
 
 PARTITIONS, MOVES = 400, 40
 

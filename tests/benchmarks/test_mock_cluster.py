@@ -7,7 +7,7 @@ import pytest
 from benchmarks.peers import mock_cluster
 from benchmarks.peers.mock_cluster import STEPS, consume, kedge, mock, produce, transactions, tried
 
-pytestmark = pytest.mark.slow  # processes
+pytestmark = pytest.mark.full  # processes
 
 
 def test_only_transactions_fail_with_kedge(monkeypatch: pytest.MonkeyPatch) -> None:

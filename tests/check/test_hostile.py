@@ -147,6 +147,7 @@ CORRUPTIONS: list[Corruption] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_a_known_field_that_is_changed_against_a_rule_is_found(data: st.DataObject) -> None:
@@ -162,6 +163,7 @@ def test_a_known_field_that_is_changed_against_a_rule_is_found(data: st.DataObje
     assert any(f.key.startswith(changed.key) or changed.key.startswith(f.key) for f in findings), findings
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_a_key_that_is_lost_is_found(data: st.DataObject) -> None:

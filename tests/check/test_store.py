@@ -114,7 +114,7 @@ def test_a_store_that_cannot_be_reached_raises_what_it_raises() -> None:
         check_store(store, timeout_s=1)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_two_hundred_thousand_partitions_are_looked_at_in_seconds() -> None:
     """2.2 s where it was measured; the bound is for a machine that is busy."""
     held = MemoryServer()

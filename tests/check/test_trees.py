@@ -10,6 +10,7 @@ from controller.check import inspect
 from controller.codec import keys
 from controller.rig.rig import Rig
 from tests.check.trees import held, recorded
+from tests.kit.data import DATA
 from tests.verify.explore import break_things, build, heal
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -24,19 +25,20 @@ def notes(path: Path) -> list[tuple[str, str]]:
     return [(found.kind, found.key) for found in findings]
 
 
-def test_of_an_idle_tree_of_kafka_only_that_kedge_never_led_there_is_said(shared_data: Path) -> None:
-    assert notes(shared_data / "kafka_3_9_tree_idle.json") == NEVER_LED
+def test_of_an_idle_tree_of_kafka_only_that_kedge_never_led_there_is_said() -> None:
+    assert notes(DATA / "kafka_3_9_tree_idle.json") == NEVER_LED
 
 
-def test_of_a_moving_tree_of_kafka_its_moves_are_said(shared_data: Path) -> None:
+def test_of_a_moving_tree_of_kafka_its_moves_are_said() -> None:
     """Its throttles are an operator's own, and its config changes are of just now."""
-    assert notes(shared_data / "kafka_3_9_tree_moving.json") == MOVES + NEVER_LED
+    assert notes(DATA / "kafka_3_9_tree_moving.json") == MOVES + NEVER_LED
 
 
 def test_of_the_tree_of_the_example_the_same_is_said() -> None:
     assert notes(CHECKOUT / "examples" / "kafka_3_9_tree_moving.json") == MOVES + NEVER_LED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 5, 9, 13, 18, 23])
 def test_a_cluster_that_was_broken_and_healed_leaves_nothing_to_find(seed: int) -> None:
     """Not even a note, whatever was asked and went wrong before."""
@@ -57,6 +59,7 @@ OF_OTHERS = (
 """Tools and old brokers write these, in a broken cluster also unreadable ones."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [13, 23])
 def test_no_step_of_a_broken_cluster_is_an_error(seed: int) -> None:
     """What controllers leave between two commits may be overdue, and never breaks what must always hold."""

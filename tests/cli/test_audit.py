@@ -166,6 +166,7 @@ def test_progress_shows_what_runs_and_exit_code_1_says_that_a_move_is_stuck(tmp_
     assert "unknown" in done.stdout
 
 
+@pytest.mark.slow
 def test_progress_in_json_names_the_table_of_each_row(tmp_path: Path) -> None:
     seeded(tmp_path, 5, 300)
     done = run("progress", tmp_path, "--json")
@@ -189,6 +190,7 @@ def test_a_snapshot_of_no_samples_is_exit_code_2(tmp_path: Path) -> None:
     assert "--samples" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_local_engine_loads_neither_spark_nor_arrow(tmp_path: Path) -> None:
     """In a fresh interpreter, with a page: modules that are not needed are not imported."""
     write(tmp_path, written())
@@ -201,6 +203,7 @@ def test_the_local_engine_loads_neither_spark_nor_arrow(tmp_path: Path) -> None:
     assert done.stdout == "[]\n"
 
 
+@pytest.mark.slow
 def test_without_the_extra_tables_are_refused_and_say_what_is_missing(tmp_path: Path) -> None:
     """In an interpreter that has no Arrow; the audit itself needs none."""
     write(tmp_path, written())
@@ -214,7 +217,7 @@ def test_without_the_extra_tables_are_refused_and_say_what_is_missing(tmp_path: 
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.server
 def test_both_engines_print_the_same_bytes_and_leave_nothing(tmp_path: Path) -> None:
     """As a user starts it: a process of its own, which ends its JVM and removes its folder."""

@@ -156,11 +156,13 @@ def test_what_strangers_wrote_is_shown_escaped(tmp_path: Path) -> None:
     assert len(result.stdout.splitlines()) == 3
 
 
+@pytest.mark.slow
 def test_more_findings_than_a_table_holds_go_on_in_the_next(tmp_path: Path) -> None:
     path = saved(tmp_path / "tree.json", **{f"/config/topics/u{n}": {"config": {}} for n in range(1200)})
     assert check(path).stdout.count("orphan-config") == 1200
 
 
+@pytest.mark.slow
 def test_the_command_runs_as_a_process(broken: Path) -> None:
     """On a terminal an error is coloured; into a pipe there are no colours, and no line ends in blanks."""
     command = [sys.executable, "-W", "error", "-c", PROGRAM, "check", f"memory:{broken}"]
@@ -173,6 +175,7 @@ def test_the_command_runs_as_a_process(broken: Path) -> None:
     assert (b"\x1b[1;31m" in shown.stdout, b"\x1b" in piped.stdout) == (True, False)
 
 
+@pytest.mark.slow
 def test_a_password_in_the_url_is_not_printed() -> None:
     url = "zookeeper://127.0.0.1:1/x?connect_timeout=0.2&auth=digest:me:only-for-me"
     result = CliRunner().invoke(kedge, ["check", url])

@@ -59,6 +59,7 @@ def test_bash_completes_commands_options_and_values(on_path: dict[str, str]) -> 
     assert completed(on_path, "kedge completion ") == ["bash", "zsh", "fish"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS)
 def test_each_shell_is_answered(shell: str) -> None:
     """By the protocol of its script: words in the environment, offers on stdout."""
@@ -76,6 +77,7 @@ def test_each_shell_is_answered(shell: str) -> None:
     assert done.stdout == offers[shell]
 
 
+@pytest.mark.slow
 def test_commands_are_offered_without_loading_one() -> None:
     program = (
         "import sys; from controller.cli.root import kedge\n"

@@ -1,4 +1,4 @@
-"""`kedge demo`: what a newcomer sees, what is refused, and the same acts on published layouts and recorded trees."""
+"""`kedge demo`: what a newcomer sees, what is refused, and the same acts on other layouts and recorded trees."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from controller.cli.demo.trees import brokers_of_tree, read_tree_file, recorded_
 from controller.cli.root import kedge
 from controller.model.values import Partition
 from stores.base import Corrupt
+from tests.kit.data import DATA, LAYOUTS
 
 HEADER = ["broker", "rack", "replicas before", "after", "leaders before", "after"]
 
@@ -62,7 +63,7 @@ def test_a_bar_says_what_its_per_cents_are_of_and_no_line_twice() -> None:
     assert all(one != following for one, following in pairwise(texts))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_same_seed_shows_the_same() -> None:
     """Two runs with one seed print the same, byte for byte, and nothing else."""
     again = demo("--plain")
@@ -94,7 +95,7 @@ def test_a_move_is_cancelled_half_way_and_what_had_joined_goes_again() -> None:
     assert after == origin
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_result_is_one_json_object() -> None:
     """`--json` prints nothing else, and says what the plain form says."""
     result = json.loads(as_json().output)
@@ -190,9 +191,9 @@ STATE = "/brokers/topics/orders/partitions/0/state"
         ("/admin/replica_deletions/1", '{"replicas":[]}'),
     ],
 )
-def test_a_broken_key_of_a_tree_is_one_clear_line(shared_data: Path, tmp_path: Path, key: str, value: str) -> None:
+def test_a_broken_key_of_a_tree_is_one_clear_line(tmp_path: Path, key: str, value: str) -> None:
     """Exit code 2, one line that names the key, nothing on stdout."""
-    tree = json.loads((shared_data / "kafka_3_9_tree_moving.json").read_text())
+    tree = json.loads((DATA / "kafka_3_9_tree_moving.json").read_text())
     tree[key] = {"value": value, "version": 1}
     path = tmp_path / "tree.json"
     path.write_text(json.dumps(tree))
@@ -215,15 +216,11 @@ def test_what_a_takeover_still_stumbles_over_is_one_line(monkeypatch: pytest.Mon
     assert done.stderr == "kedge: the tree cannot be taken over: a\n"
 
 
-CLUSTERS = ("main-eqiad", "main-codfw", "jumbo-eqiad", "logging-eqiad", "logging-codfw", "test-eqiad")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CLUSTERS)
-def test_a_broker_of_a_published_cluster_is_emptied(shared_data: Path, name: str) -> None:
-    """Every layout: the broker ends without replicas, racks are respected, nothing is lost."""
-    clusters = json.loads((shared_data / "wikimedia_clusters.json").read_text())["clusters"]
-    racks = {int(broker): rack for broker, rack in clusters[name].items()}
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_broker_of_any_layout_is_emptied(name: str) -> None:
+    """The broker ends without replicas, racks are respected, nothing is lost."""
+    racks = LAYOUTS[name]
     retirement = Retirement(racks, 3, Silent(), records_before=1_000)
     result = retirement.run()
     assert result["lost"] == 0
@@ -234,11 +231,11 @@ def test_a_broker_of_a_published_cluster_is_emptied(shared_data: Path, name: str
     assert longest_plain_trace(retirement.sink.lines, ()) is not None
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("tree, moves", [("moving", 4), ("idle", 0)])
-def test_both_recorded_trees_are_taken_over(shared_data: Path, tree: str, moves: int) -> None:
+def test_both_recorded_trees_are_taken_over(tree: str, moves: int) -> None:
     """The moves that ran are finished, the epoch rises, no field is lost."""
-    entries = read_tree_file(shared_data / f"kafka_3_9_tree_{tree}.json")
+    entries = read_tree_file(DATA / f"kafka_3_9_tree_{tree}.json")
     result = take_over(entries, 1, Silent())
     assert len(result["moves"]) == moves
     assert result["finished"]
@@ -246,11 +243,11 @@ def test_both_recorded_trees_are_taken_over(shared_data: Path, tree: str, moves:
     assert result["epoch"] == result["epoch_before"] + 1
 
 
-@pytest.mark.slow
-def test_a_deletion_that_was_pending_in_a_tree_is_carried_out(tmp_path: Path, shared_data: Path) -> None:
+@pytest.mark.full
+def test_a_deletion_that_was_pending_in_a_tree_is_carried_out(tmp_path: Path) -> None:
     """Its key holds no data; what it takes along is not lost. Empty parents of Kedge's own may stand there."""
     file = tmp_path / "tree.json"
-    recorded = json.loads((shared_data / "kafka_3_9_tree_idle.json").read_text())
+    recorded = json.loads((DATA / "kafka_3_9_tree_idle.json").read_text())
     bare = {"/admin/delete_topics/clicks": {"version": 0}, "/admin/replica_deletions/2": {"version": 0}}
     file.write_text(json.dumps(recorded | bare))
     done = demo("--tree", str(file), "--json")
@@ -261,9 +258,9 @@ def test_a_deletion_that_was_pending_in_a_tree_is_carried_out(tmp_path: Path, sh
     assert (found["finished"], found["fields_lost"]) == (True, [])
 
 
-def test_the_tree_in_the_package_is_the_recorded_one(shared_data: Path) -> None:
+def test_the_tree_in_the_package_is_the_recorded_one() -> None:
     """The copy that ships is the recording, to the byte."""
-    assert recorded_tree() == read_tree_file(shared_data / "kafka_3_9_tree_moving.json")
+    assert recorded_tree() == read_tree_file(DATA / "kafka_3_9_tree_moving.json")
     assert brokers_of_tree(recorded_tree()) == {1: "a", 2: "b", 3: "c"}
 
 
@@ -298,6 +295,7 @@ def test_a_drain_is_widened_where_the_racks_can_be_kept() -> None:
     assert set(plan.values()) == {(3, 1)}
 
 
+@pytest.mark.slow
 def test_three_brokers_without_racks_are_enough() -> None:
     """No second replica can be replaced there; all else happens."""
     retirement = Retirement({1: None, 2: None, 3: None}, 1, Silent(), records_before=500)

@@ -22,6 +22,7 @@ from controller.rig import NotInTime
 from controller.rig.served import StoreServer
 from stores import ABSENT, MemoryServer, MemoryStore, Put, Unavailable, open_store
 from tests.cli.store.places import Make, content, filled, is_one_line, on_servers, zookeeper_url
+from tests.kit.data import DATA
 
 MINE = {"/controller_epoch": b"41", "/kedge-demo-not": b"mine"}
 
@@ -30,6 +31,7 @@ def demo(*arguments: str) -> Result:
     return CliRunner().invoke(kedge, ["demo", *arguments])
 
 
+@pytest.mark.full
 @on_servers
 def test_nothing_is_lost_and_nothing_is_left(make: Make, tmp_path: Path) -> None:
     """The acts are those of the memory store; keys beside the root are not touched; the text says where it stood."""
@@ -45,12 +47,13 @@ def test_nothing_is_lost_and_nothing_is_left(make: Make, tmp_path: Path) -> None
     assert content(url) == MINE
 
 
+@pytest.mark.full
 @on_servers
-def test_keep_leaves_both_trees_and_the_next_run_is_refused(make: Make, tmp_path: Path, shared_data: Path) -> None:
+def test_keep_leaves_both_trees_and_the_next_run_is_refused(make: Make, tmp_path: Path) -> None:
     """`kedge check` finds them whole; another --root is free."""
     url, layout = make(tmp_path), tmp_path / "layout.json"
     layout.write_text('{"1": null, "2": null, "3": null}')
-    few = ("--layout", str(layout), "--store", url, "--tree", str(shared_data / "kafka_3_9_tree_idle.json"))
+    few = ("--layout", str(layout), "--store", url, "--tree", str(DATA / "kafka_3_9_tree_idle.json"))
     said = json.loads(demo("--json", "--keep", *few).stdout)
     assert said["retirement"]["lost"] == 0
     place, _, options = url.partition("?")
@@ -92,6 +95,7 @@ def test_in_this_process_there_is_nothing_to_clean() -> None:
     assert is_one_line(demo("--clean"), 2)
 
 
+@pytest.mark.full
 @on_servers
 @pytest.mark.parametrize("number,by,code", [(signal.SIGTERM, "SIGTERM", 143), (signal.SIGINT, "Ctrl-C", 130)])
 def test_terminated_demo_removes_what_it_made(
@@ -154,6 +158,7 @@ def test_no_node_of_zookeeper_is_left(tmp_path: Path) -> None:
     assert sorted(names) == ["controller_epoch", "kedge-demo-not"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments,problem",
     [

@@ -62,7 +62,7 @@ def ended(*arguments: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("place", PLACES)
 def test_a_device_without_an_end_is_one_line(place: str, tmp_path: Path) -> None:
     arguments = command(place, "/dev/zero", tmp_path)
@@ -107,6 +107,7 @@ def test_json_that_cannot_be_read_is_said_in_plain_words(place: str, data: bytes
     assert not [word for word in PYTHON if word in done.stderr]
 
 
+@pytest.mark.slow
 def test_a_snapshot_of_any_depth_is_one_line(tmp_path: Path) -> None:
     """A little deeper it could no longer be read, a little less deep its checksum is computed."""
     file = tmp_path / "deep.json"

@@ -36,6 +36,7 @@ def tables(tmp_path: Path) -> Path:
     return place.root.folder
 
 
+@pytest.mark.slow
 def test_a_table_that_does_not_fit_is_named(tables: Path) -> None:
     with file_size_limit(100):
         done = run("plan", "drain", tables, "--brokers", "1001", "--name", "p")
@@ -51,6 +52,7 @@ def test_a_file_beside_the_tables_is_named(tables: Path, option: str) -> None:
     assert is_said(done, "/dev/full: No space left on device")
 
 
+@pytest.mark.slow
 def test_an_export_names_the_file_in_the_folder_that_was_asked_for(
     tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,6 +71,7 @@ def test_an_export_names_the_file_in_the_folder_that_was_asked_for(
     assert is_said(done, "file/out/plan.json: Not a directory")
 
 
+@pytest.mark.slow
 def test_the_progress_of_a_plan_is_named(tables: Path, tmp_path: Path) -> None:
     for arguments in (("waves", tables, "--name", "p"), ("export", tables, tmp_path / "out", "--name", "p")):
         assert run("plan", *arguments).exit_code == 0
@@ -104,6 +107,7 @@ def test_a_memory_store_and_a_dump_of_it_are_named(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["there", "tree.json"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--help"], ["completion", "bash"]])
 def test_a_full_disk_behind_stdout_is_one_line(arguments: list[str]) -> None:
     """Python would write the rest again at exit, and complain a second time."""

@@ -237,6 +237,7 @@ def test_events_without_a_rule_are_said_and_legal(tmp_path: Path) -> None:
     assert "kedge: not checked, because no rule covers these events: ThrottleSomething (1)\n" in result.stderr
 
 
+@pytest.mark.slow
 def test_many_rows_of_one_move_are_kept_at_its_ends(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """An isr that flaps for days does not fill the memory: what is left out is counted."""
     monkeypatch.setattr(tables, "FIRST_ROWS", 3)

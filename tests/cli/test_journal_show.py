@@ -170,6 +170,7 @@ def test_a_long_detail_is_cut_in_the_table_only(tmp_path: Path) -> None:
     assert "x" * 5000 in show(tmp_path, "--plain").stdout
 
 
+@pytest.mark.slow
 def test_more_rows_than_a_table_holds_go_on_in_the_next(tmp_path: Path) -> None:
     """A long journal is shown table by table, none of its rows is lost."""
     told = Told(FolderSink(tmp_path))
@@ -179,6 +180,7 @@ def test_more_rows_than_a_table_holds_go_on_in_the_next(tmp_path: Path) -> None:
     assert show(tmp_path).stdout.count("KeysRewritten") == 1200
 
 
+@pytest.mark.slow
 def test_the_command_runs_as_a_process_in_an_ascii_locale(folder: Path) -> None:
     """With LANG=C no letter ends the command; a terminal that lacks one shows it escaped. Pipes get no colours."""
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
@@ -192,6 +194,7 @@ def test_the_command_runs_as_a_process_in_an_ascii_locale(folder: Path) -> None:
     assert b"gel\\xf6scht" in terminal.stdout
 
 
+@pytest.mark.slow
 def test_colours_come_with_a_terminal(folder: Path) -> None:
     """On a terminal rows that ask for attention are coloured."""
     done = process("journal", "show", folder, FORCE_COLOR="1", TERM="xterm-256color", COLUMNS="80")
@@ -199,6 +202,7 @@ def test_colours_come_with_a_terminal(folder: Path) -> None:
     assert b"[4,5,6]" in done.stdout  # lists are not folded, however narrow it is
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_ends_the_command_quietly(folder: Path) -> None:
     """`kedge journal show | head` ends without a traceback."""
     for arguments in (["--json"], ["--plain"], []):
@@ -215,6 +219,7 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(folder: Path) -> None:
         assert (done.returncode, done.stderr) == (1, b"")
 
 
+@pytest.mark.slow
 def test_a_closed_stdout_is_no_crash(folder: Path) -> None:
     """Started without a stdout at all, the command still checks the journal."""
     command = f"exec {sys.executable} -c '{PROGRAM}' journal show {folder} --verify >&-"

@@ -129,6 +129,7 @@ def test_options_that_do_not_fit_are_exit_code_2(arguments: list[str], problem: 
     assert problem in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
@@ -170,12 +171,14 @@ def test_settings_are_read_as_kafkas_tool_reads_them(text: str, expected: dict[s
     assert dict(parse_pairs(text)) == expected
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.text("ab.", min_size=1, max_size=5), st.text("xy,= :", max_size=6)), min_size=1))
 def test_a_value_in_brackets_is_kept_whole(pairs: list[tuple[str, str]]) -> None:
     text = ",".join(f"{name}=[{value}]" for name, value in pairs)
     assert parse_pairs(text) == [(name, value.strip()) for name, value in pairs]
 
 
+@pytest.mark.slow
 @given(st.text("ab=,[] "))
 def test_whatever_is_given_is_settings_or_refused(text: str) -> None:
     with suppress(Failed):

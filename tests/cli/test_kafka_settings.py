@@ -36,6 +36,7 @@ def test_properties_are_read_as_java_reads_them(text: str, expected: dict[str, s
     assert parse_properties(text) == expected
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_no_text_breaks_the_reader(text: str) -> None:
     assert all(isinstance(value, str) for value in parse_properties(text).values())

@@ -50,6 +50,7 @@ def test_unreachable_broker_is_named_with_its_address(tmp_path: Path) -> None:
     assert "broker 2 at 127.0.0.1:2 cannot be reached" in done.stderr
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("asks_for_certificates", [False, True])
 def test_plain_text_to_a_tls_server_gets_the_reason(tmp_path: Path, *, asks_for_certificates: bool) -> None:
     authority = Authority(tmp_path)
@@ -61,6 +62,7 @@ def test_plain_text_to_a_tls_server_gets_the_reason(tmp_path: Path, *, asks_for_
     assert done.stderr.endswith("; the server speaks TLS: set security.protocol=SSL in --command-config\n")
 
 
+@pytest.mark.full
 def test_missing_certificate_is_reported_long_before_the_timeout(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     ours = authority.sign("gateway")
@@ -121,6 +123,7 @@ def _shake_hands_once(listening: socket.socket, context: ssl.SSLContext) -> None
     connection.close()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("with_tls", [False, True])
 def test_client_without_login_gets_the_reason(tmp_path: Path, *, with_tls: bool) -> None:
     authority = Authority(tmp_path)
@@ -138,6 +141,7 @@ def test_client_without_login_gets_the_reason(tmp_path: Path, *, with_tls: bool)
     assert done.stderr.endswith(said), done.stderr
 
 
+@pytest.mark.full
 def test_login_where_none_is_required_gets_the_reason(tmp_path: Path) -> None:
     login = {
         "security_protocol": "SASL_PLAINTEXT",
@@ -158,6 +162,7 @@ def test_cluster_without_brokers_is_reported_as_such(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("backlog", [None, 0], ids=["accepts all", "accepts the first alone"])
 def test_server_that_never_answers_is_reported_as_such(tmp_path: Path, backlog: int | None) -> None:
     """Not by what was left of the time when the last request was sent, or the last connection begun."""

@@ -20,6 +20,7 @@ from pipeline.tables.files import Place
 from stores import ABSENT, Put, open_store
 from tests.cli.store.places import Make, on_servers
 from tests.kit.commands import plan as run
+from tests.kit.data import DATA
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -71,6 +72,7 @@ def collect(tmp_path: Path, inputs: dict[str, Path], logs: str, *more: object) -
     return said("collect", tmp_path / "tables", *named, "--log-dirs", inputs[logs], *more)
 
 
+@pytest.mark.slow
 def test_a_snapshot_goes_all_the_way_to_an_export(tmp_path: Path, inputs: dict[str, Path]) -> None:
     tables, out = tmp_path / "tables", tmp_path / "out"
     code, collected = collect(tmp_path, inputs, "good")
@@ -105,6 +107,7 @@ def test_quarantined_row_is_reported_with_exit_code_1(tmp_path: Path, inputs: di
     assert said("drain", tmp_path / "tables", "--brokers", "1")[0] == 0
 
 
+@pytest.mark.slow
 def test_what_people_read_says_waves_files_rates_and_totals(tmp_path: Path, inputs: dict[str, Path]) -> None:
     tables = tmp_path / "tables"
     named = ("--cluster", "east", "--snapshot", "1", "--map", inputs["map"], "--broker-list", inputs["brokers"])
@@ -152,9 +155,9 @@ def test_every_source_of_sizes_and_rates_can_be_given(tmp_path: Path, inputs: di
     assert (result.exit_code, "expected FILE or ID=FILE" in result.stderr) == (2, True)
 
 
-def test_a_tree_of_real_kafka_is_planned(tmp_path: Path, shared_data: Path) -> None:
+def test_a_tree_of_real_kafka_is_planned(tmp_path: Path) -> None:
     tables = tmp_path / "tables"
-    tree = shared_data / "kafka_3_9_tree_idle.json"
+    tree = DATA / "kafka_3_9_tree_idle.json"
     assert said("collect", tables, "--cluster", "c", "--snapshot", "1", "--tree", tree)[0] == 0
     code, planned = said("drain", tables, "--brokers", "1")
     assert planned["partitions_changed"] > 0
@@ -185,6 +188,7 @@ def test_every_kind_is_printed_written_and_the_same_when_repeated(made: Path, ar
     assert [line.split("  ")[0] for line in lines[:3]] == ["plan", "changes", "copies"]
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_the_same_and_writes_nothing(made: Path, tmp_path: Path) -> None:
     before = files(tmp_path)
     code, dry = said("drain", made, "--brokers", "1001", "--dry-run", "--out", tmp_path / "plan.json")
@@ -314,6 +318,7 @@ def test_a_broken_table_is_named(made: Path) -> None:
     assert "part.parquet: cannot be read as Parquet" in result.stderr
 
 
+@pytest.mark.slow
 def test_without_the_extra_the_command_says_which_one_it_needs() -> None:
     """The rest of `kedge` is loaded without numpy and pyarrow."""
     program = (

@@ -65,6 +65,7 @@ def rows(tmp_path: Path, table: Table) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_a_cluster_tells_what_its_store_holds(served: Served, collected: Any, tmp_path: Path) -> None:
     """Replicas, in sync, leaders, epochs, the move, whose row has before and after together, as Kafka's have; of topics
     that are compacted no retention."""
@@ -113,7 +114,7 @@ def test_without_the_right_to_know_what_moves_nothing_is_taken_in(
     assert [*tmp_path.iterdir()] == []
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_broker_that_does_not_answer_costs_its_sizes_alone(tmp_path: Path) -> None:
     """In a process of its own: kafka-python leaves sockets open that did not connect."""
     config = tmp_path / "config"
@@ -153,6 +154,7 @@ def test_options_that_do_not_fit_are_exit_code_2_and_write_nothing(
     assert problem in done.stderr
 
 
+@pytest.mark.slow
 def test_a_cluster_that_cannot_be_reached_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
     """And nothing is written."""
     config = tmp_path / "config"

@@ -68,6 +68,7 @@ def with_sizes(tables: Path, **columns: Any) -> None:
     place.write(REPLICA_LOAD, from_rows(REPLICA_LOAD, [list(row.values()) for row in rows]))
 
 
+@pytest.mark.slow
 def test_a_check_says_what_no_capacity_was_held_against(collected: Path, tmp_path: Path) -> None:
     place = Place(collected, "east", "1")
     assert said("check", collected)[1]["notes"] == []  # no capacity is known either
@@ -86,6 +87,7 @@ def test_a_check_says_what_no_capacity_was_held_against(collected: Path, tmp_pat
     assert said("check", tmp_path / "known")[1]["notes"] == []
 
 
+@pytest.mark.slow
 def test_a_plan_without_sizes_says_so_and_tells_no_bytes(collected: Path, tmp_path: Path) -> None:
     lines = dict(line.split("  ", 1) for line in run("drain", collected, "--brokers", "1").stdout.splitlines())
     assert lines["copies"].strip() == "an unknown number of bytes"
@@ -143,6 +145,7 @@ def test_plans_without_sizes_are_compared_and_no_bytes_are_printed(collected: Pa
     assert found["totals"][0]["bytes_copied"] is None
 
 
+@pytest.mark.slow
 def test_where_some_sizes_are_known_the_sum_is_of_those_and_says_of_how_many_it_is_not(collected: Path) -> None:
     with_sizes(collected, size_bytes=[1000, 1000, 1000, None, None, None])
     code, planned = said("drain", collected, "--brokers", "1")
@@ -153,6 +156,7 @@ def test_where_some_sizes_are_known_the_sum_is_of_those_and_says_of_how_many_it_
     assert "time not known" in waves
 
 
+@pytest.mark.slow
 def test_unknown_writes_are_reported_beside_times_that_take_them_for_none(collected: Path) -> None:
     with_sizes(collected, size_bytes=[2048] * 6)
     assert run("drain", collected, "--brokers", "1").exit_code == 0
@@ -164,6 +168,7 @@ def test_unknown_writes_are_reported_beside_times_that_take_them_for_none(collec
     assert said("waves", collected, "--name", "drain", "--throttle", "1KiB")[1]["notes"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["waves", "export"])
 def test_plan_of_a_recollected_snapshot_is_refused_until_it_is_made_again(
     made: Path, tmp_path: Path, verb: str
@@ -183,6 +188,7 @@ def test_plan_of_a_recollected_snapshot_is_refused_until_it_is_made_again(
     assert run(*line).exit_code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["waves", "export"])
 def test_only_the_recollected_cluster_of_a_fleet_is_left_out(made: Path, tmp_path: Path, verb: str) -> None:
     put(made, "west", seed=2)
@@ -209,6 +215,7 @@ def test_more_copies_than_a_number_of_kafka_holds_are_refused(made: Path) -> Non
     assert "is not in the range x<=2147483647" in result.stderr
 
 
+@pytest.mark.slow
 def test_waves_without_a_reasonable_end_are_printed_in_years_with_exit_code_1(collected: Path) -> None:
     with_sizes(collected, size_bytes=[10**14] * 6, write_bps=[0.0] * 6, completeness=[1.0] * 6)
     assert run("drain", collected, "--brokers", "1").exit_code == 0

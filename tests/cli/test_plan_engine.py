@@ -23,6 +23,7 @@ def fleet(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_of_one_cluster_no_spark_is_thought_of(fleet: Path) -> None:
     program = (
         "import sys; from controller.cli.root import kedge\n"
@@ -50,6 +51,7 @@ def test_a_fleet_is_done_without_spark_where_there_is_none_and_that_is_said(
     assert ("pyspark is not installed" in done.stderr) == (missing == "pyspark")
 
 
+@pytest.mark.slow
 def test_a_master_or_a_server_that_is_named_is_spark(fleet: Path) -> None:
     """No server listens there, which Spark alone would notice."""
     for option, value in (("--remote", "sc://127.0.0.1:1"), ("--master", "spark://127.0.0.1:1")):

@@ -38,6 +38,7 @@ def fleet(tmp_path: Path) -> Path:
     return tables
 
 
+@pytest.mark.slow
 def test_a_fleet_is_planned_cut_and_exported_as_its_clusters_are_one_by_one(fleet: Path, tmp_path: Path) -> None:
     lines: list[tuple[object, ...]] = [("drain", fleet), ("waves", fleet, "--name", "drain", "--throttle", "1GB")]
     for line in lines:
@@ -51,6 +52,7 @@ def test_a_fleet_is_planned_cut_and_exported_as_its_clusters_are_one_by_one(flee
     assert files(fleet) == one_by_one
 
 
+@pytest.mark.slow
 def test_what_is_said_of_a_fleet_names_each_cluster(fleet: Path, tmp_path: Path) -> None:
     found = json.loads(run("drain", fleet, "--all-clusters", "--json", "--out", tmp_path / "out").stdout)
     assert [(row["cluster"], row["complete"]) for row in found["clusters"]] == [("east", True), ("north", True)]

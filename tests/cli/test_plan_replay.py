@@ -53,6 +53,7 @@ def past(made: Path, tmp_path: Path) -> Path:
     return tmp_path / "tables"
 
 
+@pytest.mark.slow
 def test_every_snapshot_is_planned_as_it_is_when_named_alone(past: Path) -> None:
     code, again = said("rebalance", past, "--all-snapshots", "--tolerance", "0.05", "--name", "loose")
     assert (code, [row["snapshot"] for row in again["snapshots"]]) == (0, list(DAYS))
@@ -63,6 +64,7 @@ def test_every_snapshot_is_planned_as_it_is_when_named_alone(past: Path) -> None
     assert [row["bytes_copied"] for row in again["snapshots"]] != [0, 0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "between,days",
     [
@@ -81,6 +83,7 @@ def test_some_of_the_past_is_named_by_its_first_and_last(between: tuple[str, ...
     assert total["snapshots"] == len(days)
 
 
+@pytest.mark.slow
 def test_what_was_planned_then_is_kept(past: Path) -> None:
     """A name of its own is needed, or a dry run, which writes nothing."""
     before = files(past)
@@ -94,6 +97,7 @@ def test_what_was_planned_then_is_kept(past: Path) -> None:
     assert before.items() < files(past).items()
 
 
+@pytest.mark.slow
 def test_waves_and_checks_are_made_of_every_snapshot(past: Path) -> None:
     code, cut = said("waves", past, "--all-snapshots", "--name", "rebalance", "--throttle", "1MB", "--per-broker", 1)
     assert (code, [row["snapshot"] for row in cut["snapshots"]]) == (0, list(DAYS))
@@ -147,6 +151,7 @@ def compared(past: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_plans_are_compared_snapshot_by_snapshot_with_their_totals(past: Path) -> None:
     found = compared(past)
     rows = found["plans"]
@@ -168,6 +173,7 @@ def test_plans_are_compared_snapshot_by_snapshot_with_their_totals(past: Path) -
     assert found["settings"] == {"tolerance": {"rebalance": [0.01], "loose": [0.05]}}
 
 
+@pytest.mark.slow
 def test_plans_of_every_cluster_are_compared(past: Path) -> None:
     """Each row names its cluster; a snapshot whose plan cannot be read is reported, the others are compared."""
     for cluster in ("west", "north"):
@@ -187,6 +193,7 @@ def test_plans_of_every_cluster_are_compared(past: Path) -> None:
     assert broken.stderr.startswith(f"cluster north, snapshot {DAYS[1]}: ")
 
 
+@pytest.mark.slow
 def test_what_people_read_of_a_comparison(past: Path) -> None:
     compared(past)
     lines = run("compare", past, "--name", "rebalance", "--name", "loose").stdout.splitlines()

@@ -74,6 +74,7 @@ def policy(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_each_cluster_gets_the_first_step_that_changes_something(policy: Path) -> None:
     code, found = said(policy)
     assert {cluster: row.get("step") for cluster, row in found.items()} == {
@@ -96,6 +97,7 @@ def test_each_cluster_gets_the_first_step_that_changes_something(policy: Path) -
     assert page.count("<tr>") == 1 + 4
 
 
+@pytest.mark.slow
 def test_result_with_the_former_name_of_notes_is_read(policy: Path) -> None:
     """Runs that earlier versions recorded have `mind` where `notes` is today."""
     first = said(policy)[1]
@@ -107,6 +109,7 @@ def test_result_with_the_former_name_of_notes_is_read(policy: Path) -> None:
     assert said(policy)[1]["drained"] == first["drained"] | {"unchanged": True}
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(241)
 def test_what_did_not_change_is_not_done_again(policy: Path) -> None:
     code, first = said(policy)
@@ -130,6 +133,7 @@ def test_what_did_not_change_is_not_done_again(policy: Path) -> None:
     assert not said(policy)[1]["drained"]["unchanged"], "by another policy it is done anew"
 
 
+@pytest.mark.slow
 def test_a_policy_says_in_which_windows_samples_count(policy: Path) -> None:
     """Of that cluster alone; the plan is made of what it then carries, and the next run finds nothing new."""
     days = [(datetime(2026, 11, day, tzinfo=UTC), day * 1000.0) for day in (1, 2, 2, 2)]
@@ -163,6 +167,7 @@ def rate_of_first(policy: Path, cluster: str) -> float | None:
     return None if rate is None else float(rate)
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(240)
 @pytest.mark.parametrize("lost", ["tables/run", "tables/plan", "tables/wave_move", "plans/drained"])
 def test_run_that_ended_anywhere_is_repeated_to_the_same(policy: Path, lost: str) -> None:
@@ -193,7 +198,7 @@ kedge(["plan", "run", policy, "--json"])
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.checklist(240)
 @pytest.mark.parametrize("rename", [1, 8, 14, 20])
 def test_run_that_was_killed_is_repeated_to_the_same(policy: Path, tmp_path: Path, rename: int) -> None:
@@ -211,6 +216,7 @@ def test_run_that_was_killed_is_repeated_to_the_same(policy: Path, tmp_path: Pat
     assert {path: data for path, data in ends[1].items() if path not in hidden} == ends[0]
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_the_same_and_writes_nothing(policy: Path) -> None:
     before = files(policy.parent)
     code, dry = said(policy, "--dry-run")
@@ -223,6 +229,7 @@ def test_a_dry_run_says_the_same_and_writes_nothing(policy: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_cluster_that_cannot_be_used_stops_no_other(policy: Path) -> None:
     (policy.parent / "plans/drained").mkdir(parents=True)
     (policy.parent / "plans/drained/notes.txt").write_text("not an export")

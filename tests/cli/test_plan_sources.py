@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from controller.cli.root import kedge
 from pipeline.tables.declared import BROKER
 from pipeline.tables.files import Place
+from tests.kit.data import DATA, LAYOUTS
 
 ENTRIES = [{"topic": "t", "partition": p, "replicas": [1 + p % 3, 1 + (p + 1) % 3]} for p in range(3)]
 MAP = {"version": 1, "partitions": ENTRIES}
@@ -87,21 +88,20 @@ def test_bytes_of_which_none_is_known_are_null_and_not_0(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_published_clusters_are_collected_by_the_name_of_one(tmp_path: Path, shared_data: Path, named: bool) -> None:
+def test_a_list_of_several_clusters_is_collected_by_the_name_of_one(tmp_path: Path, named: bool) -> None:
     """By that of the snapshot's cluster, or by an option where it is called otherwise there."""
-    published = shared_data / "wikimedia_clusters.json"
-    entries = [{"topic": "t", "partition": 0, "replicas": [1010, 1013, 1018]}]
-    option = ("--broker-list-cluster", "jumbo-eqiad") if named else ()
-    cluster = "mine" if named else "jumbo-eqiad"
-    done = collect(tmp_path, "--broker-list", published, *option, cluster=cluster, map={"partitions": entries})
+    listed, racks = DATA / "clusters.json", LAYOUTS["uneven-racks"]
+    entries = [{"topic": "t", "partition": 0, "replicas": list(racks)[:3]}]
+    option = ("--broker-list-cluster", "uneven-racks") if named else ()
+    cluster = "mine" if named else "uneven-racks"
+    done = collect(tmp_path, "--broker-list", listed, *option, cluster=cluster, map={"partitions": entries})
     assert done.exit_code == 0
-    racks = json.loads(published.read_bytes())["clusters"]["jumbo-eqiad"]
-    assert {str(b): rack for b, (rack, _) in brokers(tmp_path, cluster).items()} == racks
+    assert {b: rack for b, (rack, _) in brokers(tmp_path, cluster).items()} == racks
 
 
-def test_a_cluster_that_a_list_lacks_is_refused_with_those_that_it_has(tmp_path: Path, shared_data: Path) -> None:
-    line = refused(tmp_path, collect(tmp_path, "--broker-list", shared_data / "wikimedia_clusters.json", map=MAP))
-    assert "expected one of its clusters (jumbo-eqiad, logging-codfw" in line
+def test_a_cluster_that_a_list_lacks_is_refused_with_those_that_it_has(tmp_path: Path) -> None:
+    line = refused(tmp_path, collect(tmp_path, "--broker-list", DATA / "clusters.json", map=MAP))
+    assert "expected one of its clusters (five-racks, four-racks" in line
     assert "'east'" in line
 
 

@@ -85,6 +85,7 @@ def objects(result: Result) -> list[Any]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_each_wave_is_a_line_and_the_end_says_how_it_was_handed_over(running: Made) -> None:
     done = run(running, *ADMIN, "--poll", "0.1s", "--timeout", "2m")
     assert done.exit_code == 0, done.output
@@ -95,6 +96,7 @@ def test_each_wave_is_a_line_and_the_end_says_how_it_was_handed_over(running: Ma
     assert run(running, *ADMIN).stdout == "done: 0 waves, 0 moves submitted through the admin API\n"
 
 
+@pytest.mark.slow
 def test_json_is_an_object_per_wave_and_one_at_the_end(running: Made) -> None:
     done = run(running, "--no-throttle", "--poll", "0.1s", "--timeout", "2m", "--json")
     assert (done.exit_code, done.stderr) == (0, "")
@@ -116,6 +118,7 @@ def test_a_plan_with_throttles_is_one_line_and_exit_code_2_where_none_pass(runni
     assert done.stderr == f"kedge: {running.folder}: {why}\n"
 
 
+@pytest.mark.slow
 def test_waves_of_unknown_size_are_submitted_and_no_bytes_are_printed(running: Made) -> None:
     unknown = {"bytes": None, "eta_s": None, "eta_low_s": None, "eta_high_s": None}
     rows = [{**row, **unknown, "unsized": row["partitions"]} for row in running.tables["wave"].to_pylist()]
@@ -128,6 +131,7 @@ def test_waves_of_unknown_size_are_submitted_and_no_bytes_are_printed(running: M
     assert all("partitions, bytes not known, " in line for line in waves)
 
 
+@pytest.mark.slow
 def test_quiet_leaves_nothing_of_a_plan_that_is_done(running: Made) -> None:
     done = run(running, *ADMIN, "--quiet")
     assert (done.exit_code, done.output) == (0, "")
@@ -143,6 +147,7 @@ def test_a_dry_run_says_what_would_be_handed_over(running: Made) -> None:
     assert not list(running.folder.parent.glob("*.progress.json"))
 
 
+@pytest.mark.slow
 def test_a_wave_that_takes_too_long_is_exit_code_1_and_says_how_to_go_on(running: Made) -> None:
     with HERE[-1].stepping:
         for broker in (2, 3):
@@ -188,6 +193,7 @@ def interrupt(patch: pytest.MonkeyPatch, call: str, *, when: Callable[[], bool] 
     return since
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "call, is_begun",
     [
@@ -215,6 +221,7 @@ def test_ctrl_c_in_a_call_ends_the_command_after_it(running: Made, call: str, *,
     assert run(running, *ADMIN).exit_code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["--rollback", "--cancel"])
 def test_ctrl_c_keeps_a_rollback_and_a_cancellation_from_their_next_request(running: Made, option: str) -> None:
     with HERE[-1].stepping:

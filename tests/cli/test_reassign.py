@@ -90,6 +90,7 @@ def test_what_zookeeper_cannot_do_is_refused(action: str, plan: Path) -> None:
     assert (done.exit_code, f"{action} needs --bootstrap-server" in done.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_zookeeper_needs_nothing_of_kafkas_protocol(plan: Path) -> None:
     """And with brokers it is not loaded before options and files were looked at."""
     program = (
@@ -106,6 +107,7 @@ def test_zookeeper_needs_nothing_of_kafkas_protocol(plan: Path) -> None:
     assert "kafka" not in loaded
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_json", [False, True])
 def test_unreachable_server_is_one_line_and_exit_code_1(as_json: bool, tmp_path: Path) -> None:
     config = tmp_path / "properties"
@@ -196,6 +198,7 @@ def test_whatever_stands_in_a_file_is_a_plan_or_refused(text: str) -> None:
         assert parse_plan(text).entries
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(
         st.builds(TopicPartition, st.text("abc", min_size=1), st.integers(0, 9)),

@@ -24,6 +24,7 @@ def loaded_by(*arguments: str) -> set[str]:
     return set(done.stdout.partition("loaded:\n")[2].split())
 
 
+@pytest.mark.slow
 def test_list_of_commands_is_printed_without_loading_one() -> None:
     loaded = loaded_by("--help")
     assert {name for name in loaded if name.startswith(("pipeline", "controller.rig", "stores", "rich"))} == set()
@@ -35,6 +36,7 @@ def test_list_of_commands_is_printed_without_loading_one() -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_command_loads_no_other() -> None:
     """The journal is shown without stores, the rig and Arrow."""
     loaded = loaded_by("journal", "show", "--help")
@@ -43,6 +45,7 @@ def test_a_command_loads_no_other() -> None:
     assert {"pyarrow", "numpy", "controller.rig"} & loaded == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name,room", [("configs", "configs"), ("log-dirs", "log_dirs")])
 def test_a_command_that_speaks_to_brokers_loads_nothing_of_the_others(name: str, room: str) -> None:
     """Nor kafka-python, before it connects."""
@@ -79,6 +82,7 @@ def test_an_alias_is_the_command_itself(alias: str) -> None:
     assert short.partition("\n")[2] == long.partition("\n")[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package,extra", [("kafka", "wire"), ("pyarrow", "pipeline")])
 def test_a_missing_extra_is_one_line_with_its_installation(package: str, extra: str) -> None:
     name = {"kafka": "serve", "pyarrow": "plan"}[package]

@@ -17,7 +17,7 @@ from tests.terminal import Terminal
 from tests.wire.living import Living, records
 from tests.wire.served import DEADLINE_S, RawClient
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 
 KEDGE = (sys.executable, "-c", "from controller.cli.root import kedge; kedge()", "reassign-partitions")
 TABLE = (

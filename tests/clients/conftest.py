@@ -47,7 +47,10 @@ def named(cluster: Withheld, topic: str) -> Iterator[str]:
     cluster.catch_up(topic)
 
 
-@pytest.fixture(scope="session", params=machine.KAFKA_VERSIONS)
+OLD, NEW = machine.KAFKA_VERSIONS
+
+
+@pytest.fixture(scope="session", params=[pytest.param(OLD, marks=pytest.mark.full), NEW])
 def java(request: pytest.FixtureRequest, cluster: Withheld) -> Iterator[driven.JavaTools]:
     """Kafka's tools, of each version in turn."""
     with driven.JavaTools(request.param, cluster.bootstrap) as tools:

@@ -13,7 +13,7 @@ from controller.cli.root import kedge
 from tests.clients.cluster import Withheld
 from tests.clients.driven import JavaTools
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 MOVES = "reassign-partitions"
 FILE = "--reassignment-json-file"

@@ -17,8 +17,7 @@ from tests.kit.waiting import until
 from tests.wire.living import Living
 
 pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timing("Stock clients produce, consume and commit while brokers die."),
+    pytest.mark.full,
 ]
 
 GROUP: Final = "g"

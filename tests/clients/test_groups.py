@@ -23,8 +23,7 @@ from tests.wire.living import Living
 
 pytestmark = [
     pytest.mark.server,
-    pytest.mark.slow,
-    pytest.mark.timing("Background threads of stock clients join groups with timeouts of their own."),
+    pytest.mark.full,
 ]
 
 PARTITIONS: Final = 12

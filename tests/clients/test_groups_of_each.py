@@ -18,8 +18,7 @@ from tests.wire.living import Living
 
 pytestmark = [
     pytest.mark.server,
-    pytest.mark.slow,
-    pytest.mark.timing("A member that died is removed after its session, which clients wait for."),
+    pytest.mark.full,
 ]
 
 PARTITIONS: Final = 4

@@ -11,7 +11,7 @@ from kedge import LogReport, NewTopic
 from tests.clients.cluster import Withheld
 from tests.clients.driven import JavaTools, Said
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 BROKER_1 = ("--entity-type", "brokers", "--entity-name", "1")
 ALL_BROKERS = ("--entity-type", "brokers", "--entity-default")

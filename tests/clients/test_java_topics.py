@@ -9,7 +9,7 @@ import pytest
 from tests.clients.cluster import Withheld
 from tests.clients.driven import JavaTools
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 ERROR = "Error while executing topic command : "
 CREATE = ("topics", "--create", "--topic")

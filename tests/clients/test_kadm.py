@@ -10,7 +10,7 @@ from kedge import LogReport, NewTopic
 from tests.clients.cluster import Withheld
 from tests.clients.driven import Driven, Rejected
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 SET, DELETE = 0, 1
 PREFERRED = 0

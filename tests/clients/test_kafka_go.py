@@ -11,7 +11,7 @@ from tests.clients.cluster import Withheld
 from tests.clients.driven import Driven
 from tests.kit.waiting import until
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 TOPIC, BROKER = "topic", "broker"
 SET = 0

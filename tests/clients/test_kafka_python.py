@@ -17,7 +17,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kedge import LogReport
 from tests.clients.cluster import Withheld
 
-pytestmark = [pytest.mark.slow, pytest.mark.timing("kafka-python reconnects and gives up by timeouts of its own.")]
+pytestmark = [pytest.mark.slow]
 
 RATE = "leader.replication.throttled.rate"
 

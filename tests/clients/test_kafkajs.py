@@ -9,7 +9,7 @@ import pytest
 from tests.clients.cluster import Withheld
 from tests.clients.driven import Driven, Rejected
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 TOPIC, BROKER = 2, 4
 

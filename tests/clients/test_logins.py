@@ -15,7 +15,7 @@ from tests.clients.driven import JavaTools, Rejected
 from tests.wire.certificates import Authority
 from tests.wire.served import Served
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 TIMEOUT_S = 30
 PASSWORDS = {"alice": "wonder", "carol": "only, looks"}

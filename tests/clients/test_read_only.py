@@ -14,7 +14,7 @@ from tests.kit.waiting import until
 from tests.wire.living import Living
 from tests.wire.served import DEADLINE_S
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 KEYED = [f"key-{number}" for number in range(40)]
 KEYLESS = [None] * 40

@@ -21,8 +21,7 @@ from tests.wire.test_compaction import OFTEN, Pairs, compacted, read_python, wri
 
 pytestmark = [
     pytest.mark.server,
-    pytest.mark.slow,
-    pytest.mark.timing("Background threads of stock clients produce and consume with timeouts of their own."),
+    pytest.mark.full,
 ]
 
 RECORDS = 100

@@ -19,8 +19,7 @@ from tests.wire.living import Living
 
 pytestmark = [
     pytest.mark.server,
-    pytest.mark.slow,
-    pytest.mark.timing("Java's clients wait by timeouts of their own for a coordinator, and a JVM has to begin."),
+    pytest.mark.full,
 ]
 
 TIMEOUT_S: Final = 30

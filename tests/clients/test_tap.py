@@ -7,7 +7,7 @@ import pytest
 from controller.wire.protocol import API_VERSIONS
 from tests.clients.tap import Tap
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 FRAME = b"\x00\x12\x00\x00\x00\x00\x00\x07\x00\x01c"  # ApiVersions of version 0, of a client that is called c
 

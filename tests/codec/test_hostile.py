@@ -83,12 +83,14 @@ def test_a_value_that_must_not_pass_does_not(name: str, field: str, absurd: obje
     assert isinstance(read(name, json.dumps(value | {field: absurd}).encode()), BadValue)
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(READERS)), st.one_of(JSON.map(json.dumps).map(str.encode), st.binary(max_size=50)))
 def test_any_json_and_any_bytes_are_read_or_refused(name: str, value: bytes) -> None:
     """Whatever it is, the answer is a value or a BadValue."""
     read(name, value)
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(READERS)), st.data())
 def test_any_json_in_any_field_is_read_or_refused(name: str, data: st.DataObject) -> None:
     """What is read from it can be written again."""
@@ -121,6 +123,7 @@ PIECES = st.one_of(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.lists(PIECES, max_size=6))
 @example([b'{"a":1},{"c":2', b'"b":2}'])
 @example([b'{"a":1},{"c":[{}', b'{"b":2}]}'])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -12,19 +11,20 @@ from controller.codec import broker, keys, partition_state, small, topic
 from controller.codec.text import parse, parse_many
 from controller.model import events as e
 from controller.model.values import Partition, Replicas
+from tests.kit.data import DATA
 from tests.rules.world import World
 
 TREES = ("kafka_3_9_tree_idle", "kafka_3_9_tree_moving")
 
 
 @pytest.fixture(params=TREES)
-def tree(request: pytest.FixtureRequest, shared_data: Path) -> dict[str, bytes]:
+def tree(request: pytest.FixtureRequest) -> dict[str, bytes]:
     """Path -> value, of the keys that have one."""
-    return load(shared_data, request.param)
+    return load(request.param)
 
 
-def load(folder: Path, name: str) -> dict[str, bytes]:
-    found = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+def load(name: str) -> dict[str, bytes]:
+    found = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
     return {path: entry["value"].encode() for path, entry in found.items() if entry.get("value")}
 
 
@@ -80,9 +80,9 @@ def test_configs_and_the_controller_are_read(tree: dict[str, bytes]) -> None:
     assert small.decode_controller(tree["/controller"]) is not None
 
 
-def test_kafkas_running_moves_go_on_to_their_end(shared_data: Path) -> None:
+def test_kafkas_running_moves_go_on_to_their_end() -> None:
     """What the moving tree says of adding and removing becomes moves of ours, which complete when all are in sync."""
-    tree = load(shared_data, "kafka_3_9_tree_moving")
+    tree = load("kafka_3_9_tree_moving")
     world, moving = World(), 0
     for path, value in tree.items():
         if path.startswith(keys.BROKER_IDS + "/"):

@@ -240,6 +240,7 @@ def test_partitions_of_seven_digits_may_go() -> None:
     assert "partition ids" in said_of("reduction", value.replace(b"9999999", b"10000000"))
 
 
+@pytest.mark.slow
 def test_a_seal_is_read_as_it_was_written() -> None:
     stamps = {f"/{n:05}": migration.Stamp(n, n + 1) for n in range(20_001)}
     values = [*migration.encode_seals(stamps)]

@@ -25,6 +25,7 @@ from tests.codec.strategies import (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(99, 132, 191, 192, 228)
 @given(PARTITIONS, EPOCHS)
 def test_a_state_key_is_read_back_as_it_was_written(partition: Partition, epoch: int) -> None:
@@ -75,6 +76,7 @@ def test_a_partition_without_state_is_not_encoded() -> None:
         partition_state.encode(Partition("t", 0, (1,), (), -1, -1), 1)
 
 
+@pytest.mark.slow
 @given(TOPICS, st.lists(REPLICAS, min_size=1, max_size=12))
 def test_a_topic_key_is_read_back_as_it_was_written(of: Topic, assignments: list[Replicas]) -> None:
     """R of every partition, the id, retired epochs and unknown fields; Kafka's own moves are written as none."""
@@ -105,6 +107,7 @@ def test_every_version_of_a_topic_key_is_read(version: int) -> None:
     assert found.topic.topic_id == ("A" * 22 if version == 3 else "")
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(133, 134, 135, 136)
 @pytest.mark.parametrize("version", broker.VERSIONS)
 @given(registration=REGISTRATIONS)
@@ -158,6 +161,7 @@ def test_intents_are_read_back_and_no_longer_than_foretold(intents: list[DeleteI
     assert len(value) <= len(small.encode_intents([])) + sum(map(small.intent_bytes_max, intents))
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(34)
 @given(LEGACY_KEYS)
 def test_a_legacy_key_is_read_back_as_it_was_written(key: LegacyKey) -> None:
@@ -196,6 +200,7 @@ def test_small_keys_are_read_back(config: dict[str, str], epoch: int, controller
     assert small.decode_controller(small.encode_controller(controller, 5)) == controller
 
 
+@pytest.mark.slow
 @given(EXTRA.filter(bool))
 def test_unknown_fields_survive_in_every_key_that_is_rewritten(extra: dict[str, object]) -> None:
     """State, topic and registration keep what they do not know, nested as it was."""

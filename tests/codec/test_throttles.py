@@ -24,6 +24,7 @@ def marks(draw: st.DrawFn) -> tuple[MarkKind, ThrottleMark]:
     return kind, ThrottleMark(7, owners, previous)
 
 
+@pytest.mark.slow
 @given(marks())
 def test_a_mark_that_was_written_is_read_as_it_was(given_mark: tuple[MarkKind, ThrottleMark]) -> None:
     kind, mark = given_mark

@@ -91,14 +91,10 @@ class Binding:
     """Whether it needs a real server."""
     fixture: str = ""
     """The fixture that gives the server, which `make` takes."""
-    container: bool = False
-    """Whether that server is a container, which may not be had where the others can."""
 
 
 _ALL: Final = ("kv", "commit", "snapshot", "watch", "session", "faults", "election", "linearizability")
 _UNKNOWN: Final = ("faults", "election", "linearizability")
-# What of a server's own is different in a container: its disk, its clock of sessions, its signals.
-_IN_CONTAINERS: Final = ("kv", "commit", "session")
 
 
 def _memory(name: str, versioning: str, fault: Fault | None = None) -> Callable[[], Backend]:
@@ -123,11 +119,6 @@ ENSEMBLES: Final = tuple(
     for kind in ("zookeeper", "etcd")
 )
 
-CONTAINERS: Final = tuple(
-    Binding(f"{backend.name}-in-container", backend, _IN_CONTAINERS, server=True, fixture=fixture, container=True)
-    for backend, fixture in ((ZooKeeperBackend, "zookeeper_container"), (EtcdBackend, "etcd_container"))
-)
-
 LOCAL: Final = tuple(
     Binding(name, _memory(name, versioning, fault), groups)
     for name, versioning, fault, groups in (
@@ -138,4 +129,4 @@ LOCAL: Final = tuple(
         ("faults-delivered-late", "global", DeliverLater(before_commit=1), _UNKNOWN),
     )
 )
-BINDINGS: Final = LOCAL + SERVERS + ENSEMBLES + CONTAINERS
+BINDINGS: Final = LOCAL + SERVERS + ENSEMBLES

@@ -1,5 +1,5 @@
-"""etcd as a backend of the suite, a process or a container: a root of its own for each case, and a proxy in front of
-each client, through which the client is cut off or loses answers."""
+"""etcd as a backend of the suite: a root of its own for each case, and a proxy in front of each client, through
+which the client is cut off or loses answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from servers import LocalEtcd, Proxy
-from servers.containers import ContainerEtcd
 from stores import MetadataStore, open_store
 from stores.suite import Backend, Hook
 from tests.stores.etcd.served import fresh_root, server
@@ -25,7 +24,7 @@ class EtcdBackend(Backend):
     hooks = frozenset(Hook)
     wait_s = 30.0
 
-    def __init__(self, on: LocalEtcd | ContainerEtcd | None = None) -> None:
+    def __init__(self, on: LocalEtcd | None = None) -> None:
         self._server = server() if on is None else on
         self._root = fresh_root()
         self._clients: list[tuple[MetadataStore, Proxy]] = []

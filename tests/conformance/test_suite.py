@@ -6,13 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from stores.suite import CASES, GROUPS, Case, Hook
+from stores.suite import CASES, GROUPS, Case
 from tests.conformance.bindings import BINDINGS, Binding
 
 # (executed, skipped) per backend. A skipped case is one whose hook the harness of that backend lacks: RESTART, PAUSE
 # and COMPACT need a real server, BLACKOUT needs replies that can be lost; ZooKeeper has no history to COMPACT. With
-# --no-servers, and with --fast, those that need one are left out as a whole; those in containers where no engine runs
-# them, which each of their cases says.
+# --no-servers, and with --fast, those that need one are left out as a whole.
 EXPECTED = {
     "memory-global": (95, 11),
     "memory-per-key": (95, 11),
@@ -24,12 +23,7 @@ EXPECTED = {
     "zookeeper-without-multiread": (39, 4),
     "etcd-ensemble": (2, 3),
     "zookeeper-ensemble": (2, 3),
-    "etcd-in-container": (51, 0),
-    "zookeeper-in-container": (51, 0),
 }
-
-TIMED = pytest.mark.timing("A real server is paused or killed, or a session runs out by the clock.")
-TIMED_HOOKS = {Hook.EXPIRE, Hook.RESTART, Hook.PAUSE}
 
 _counts: dict[str, Counter[str]] = {binding.name: Counter() for binding in BINDINGS}
 
@@ -43,10 +37,18 @@ def eager_switching() -> Iterator[None]:
     sys.setswitchinterval(interval_s)
 
 
+# On servers these take seconds each; the memory store and the fault store run them all.
+LONG_GROUPS = {"faults", "linearizability"}
+LONG = {"kv.ten_thousand_updates_of_a_key"}
+SHORT = {"faults.a_restart_loses_nothing"}
+
+
 def _marks(binding: Binding, case: Case) -> tuple[pytest.MarkDecorator, ...]:
     if not binding.server:
         return ()
-    return (pytest.mark.server, pytest.mark.slow, *((TIMED,) if case.needs & TIMED_HOOKS else ()))
+    is_long = (case.group in LONG_GROUPS or case.name in LONG) and case.name not in SHORT
+    is_full = is_long or binding.name not in {"zookeeper", "etcd"}
+    return (pytest.mark.server, pytest.mark.full if is_full else pytest.mark.slow)
 
 
 RUNS = [
@@ -62,6 +64,7 @@ RUNS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("binding,case", RUNS)
 def test_conformance(binding: Binding, case: Case, request: pytest.FixtureRequest) -> None:
     """Every case of the suite holds on every backend that has the hooks which the case needs."""
@@ -93,8 +96,7 @@ def test_executed_and_skipped_counts_are_as_expected(request: pytest.FixtureRequ
     chosen = [item.callspec.params["binding"] for item in items if item.originalname == "test_conformance"]
     selected = Counter(binding.name for binding in chosen if isinstance(binding, Binding))
     there_are = Counter(binding.name for binding in BINDINGS for case in CASES if case.group in binding.groups)
-    absent = {binding.name for binding in BINDINGS if binding.container and not _counts[binding.name]}
-    whole = [name for name, count in there_are.items() if selected[name] == count and name not in absent]
+    whole = [name for name, count in there_are.items() if selected[name] == count]
     if not whole:
         pytest.skip("only a part of the suite was selected")
     counted = {name: (_counts[name]["executed"], _counts[name]["skipped"]) for name in whole}

@@ -1,4 +1,4 @@
-"""The suite's harness on a real ZooKeeper, a process or a container: a chroot and proxies per case."""
+"""The suite's harness on a real ZooKeeper: a chroot and proxies per case."""
 
 from __future__ import annotations
 

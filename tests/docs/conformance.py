@@ -13,14 +13,34 @@ Rules
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from tests.checklist import OPEN, PAGE, ROWS, row_of
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "conformance.md"
+OPEN: Final = "open"
+_ROW: Final = re.compile(r"^\| (\d+) \| (.+?) \|(?: (.*?))? \|$")
 
+
+class Row(NamedTuple):
+    """One line of the page: the number that tests name, the point in a sentence, and the tests or `open`."""
+
+    number: int
+    sentence: str
+    shown_by: str
+
+
+def row_of(line: str) -> Row | None:
+    """The row that stands in a line of the page."""
+    found = _ROW.match(line)
+    return None if found is None else Row(int(found[1]), found[2], found[3] or "")
+
+
+ROWS: Final = {row.number: row for line in PAGE.read_text(encoding="utf-8").splitlines() if (row := row_of(line))}
+DUE: Final = frozenset(number for number, row in ROWS.items() if row.shown_by != OPEN)
 TESTS: Final = PAGE.parents[1] / "tests"
 WHOLE_FILE: Final = "*"
 """Stands for the name of a test where all tests of a file carry the marker, or the row of a table does."""

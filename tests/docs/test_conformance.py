@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.checklist import DUE, OPEN, PAGE, ROWS
-from tests.docs.conformance import WHOLE_FILE, StaleMarker, cell, markers, rewritten
+from tests.docs.conformance import DUE, OPEN, PAGE, ROWS, WHOLE_FILE, StaleMarker, cell, markers, rewritten
 
 HEAD = "| # | what can be observed | shown by |\n|---|---|---|\n"
 

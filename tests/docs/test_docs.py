@@ -20,6 +20,7 @@ def relative(path: Path) -> str:
     return str(path.relative_to(CHECKOUT))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=relative)
 def test_the_code_of_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a folder of its own, so that a page leaves nothing in the checkout. A page that is not there fails."""
@@ -27,6 +28,7 @@ def test_the_code_of_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pyte
     run(page, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not EXAMPLES, reason="examples/ holds no script yet")
 @pytest.mark.parametrize("example", EXAMPLES, ids=relative)
 def test_the_example_runs(example: Path, tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ def test_no_help_text_uses_a_second_word_for_a_term() -> None:
     assert {path: match[0] for path, text in texts.items() if (match := banned().search(text))} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_name_and_no_comment_uses_a_second_word(room: str) -> None:
     found = []

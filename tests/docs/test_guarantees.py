@@ -14,6 +14,7 @@ NAMED = re.compile(r"`(tests/[a-z0-9_/]+\.py)(?:::(\w+))?`")
 PAGES = ("guarantees.md", "guarantees-tools.md", "how-it-is-tested.md")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_every_test_that_the_page_names_exists(page: str) -> None:
     """A renamed test is renamed on the page as well; a guarantee without a test is none."""

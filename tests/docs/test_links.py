@@ -65,11 +65,13 @@ def _headings(page: Path) -> Iterator[str]:
             yield "".join(child.content for child in inline.children or ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(CHECKOUT)))
 def test_every_relative_link_leads_somewhere(page: Path) -> None:
     assert dangling(page) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", ROOMS)
 def test_every_page_that_code_names_exists(room: str) -> None:
     """In docstrings, comments and messages, with its anchor."""

@@ -38,6 +38,7 @@ def planted(folder: Path, source: str, printed: list[str]) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.name)
 def test_the_notebook_prints_its_committed_outputs(notebook: Path, tmp_path: Path) -> None:
     """Its code cells run in a fresh process, without Jupyter: nbclient and ipykernel would add 39 packages and 105 MB

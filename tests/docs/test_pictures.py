@@ -35,7 +35,7 @@ def test_pictures_are_small_and_need_no_other_host() -> None:
 
 
 @pytest.mark.server
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_picture_is_made_again(tmp_path: Path) -> None:
     command = [sys.executable, str(PICTURES / "make.py"), "--into", str(tmp_path), "plan"]
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}

@@ -13,6 +13,7 @@ ROOMS = ("benchmarks", "controller", "examples", "kedge", "pipeline", "scripts",
 LEDGER = tomllib.loads(prose.LEDGER.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", prose.PAGES, ids=lambda page: str(page.relative_to(prose.CHECKOUT)))
 def test_a_page_has_what_the_ledger_allows(page: Path) -> None:
     """`python tests/docs/prose.py PAGE` prints the sentences. Where a page has fewer now, lower its numbers in the
@@ -24,6 +25,7 @@ def test_the_ledger_names_pages_that_are_there() -> None:
     assert LEDGER.keys() <= {str(page.relative_to(prose.CHECKOUT)) for page in prose.PAGES}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_remark_has_an_odd_word(room: str) -> None:
     """Names of tests, docstrings and comments name the thing: the request, the broker, the client."""

@@ -71,7 +71,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_every_page_can_be_searched(site: Path) -> None:
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
     places = {entry["location"].partition("#")[0] for entry in index["docs"]}
@@ -90,7 +90,7 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     assert {url for url in loaded if re.match(r"(?!data:)[a-z]+:|//", url)} == set()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_lists_and_blocks_are_those_of_commonmark(site: Path, page: Path) -> None:
     """Python-Markdown reads some pages otherwise than the editors and sites that show them."""
@@ -100,7 +100,7 @@ def test_lists_and_blocks_are_those_of_commonmark(site: Path, page: Path) -> Non
     assert found(html.read_text(encoding="utf-8")).counts == expected
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     "line,message",
     [

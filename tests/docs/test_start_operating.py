@@ -43,7 +43,7 @@ def without_numbers(text: str) -> set[str]:
     return {_NUMBER.sub("N", " ".join(line.split())) for line in text.splitlines() if line}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_quick_start_runs_and_prints_what_it_shows(tmp_path: Path) -> None:
     """Its commands in one shell, in a session of its own, which is ended with all that it left running."""
     blocks = _BLOCK.findall(PAGE.read_text(encoding="utf-8"))

@@ -24,7 +24,7 @@ from tests.e2e.cluster import TwoControllers
 from tests.e2e.writer import DEADLINE_S, Writer, numbers_in
 from tests.kit.waiting import until
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 BROKERS: Final = ("1", "2", "3")
 FILE: Final = "--reassignment-json-file"

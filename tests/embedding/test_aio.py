@@ -199,6 +199,7 @@ def test_callbacks_are_coroutines_on_the_loop_of_the_host() -> None:
     run(ask())
 
 
+@pytest.mark.slow
 def test_a_coroutine_that_raises_is_not_delivered_and_called_again() -> None:
     async def ask() -> None:
         failed = asyncio.Event()
@@ -306,6 +307,7 @@ def test_answer_after_the_loop_was_closed_is_harmless(caplog: pytest.LogCaptureF
     assert [record.message for record in caplog.records if record.name.startswith("concurrent")] == []
 
 
+@pytest.mark.slow
 def test_a_callback_that_its_loop_leaves_unfinished_ends() -> None:
     """The thread that waits for it sees that the loop was closed."""
     loop, entered = asyncio.new_event_loop(), threading.Event()

@@ -201,6 +201,7 @@ def cluster() -> Cluster:
     return cluster_of_three()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", calls)
 @settings(max_examples=60)
 @given(st.data())

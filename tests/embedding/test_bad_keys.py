@@ -134,6 +134,7 @@ def before() -> Cluster:
     return cluster
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(writes())
 def test_broken_keys_that_a_takeover_finds_stop_nothing_else(found: list[tuple[str, bytes]]) -> None:
@@ -146,6 +147,7 @@ def test_broken_keys_that_a_takeover_finds_stop_nothing_else(found: list[tuple[s
     works(cluster)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(writes(), writes())
 def test_broken_keys_that_others_write_while_it_runs_stop_nothing_else(

@@ -142,6 +142,7 @@ def test_a_query_asks_by_calling(ask: Any) -> None:
         cluster_of_three().controller.query(ask)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "timeout_s, error",
     [

@@ -31,6 +31,7 @@ def test_example_passes_the_suite_for_hosts(case: Case) -> None:
     case.run(host)
 
 
+@pytest.mark.slow
 def test_script_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     """As a user starts it: a process of its own; warnings are errors, and so is a word on stderr."""
     done = subprocess.run(
@@ -51,6 +52,7 @@ def test_script_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_nothing_acknowledged_is_lost_in_crashes(tmp_path: Path, seed: int) -> None:
     """Brokers are killed and restarted at any moment, also within a copy; in the end all logs are equal."""

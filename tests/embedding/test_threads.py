@@ -179,6 +179,7 @@ def _told(host: Brokers, broker: int) -> tuple[int, ...] | None:
     return partitions[-1].target_replicas if partitions else None
 
 
+@pytest.mark.slow
 def test_raising_host_is_tried_again_and_affects_no_other(started: Started) -> None:
     """Also one that says exit()."""
     failing = threading.Event()
@@ -251,6 +252,7 @@ def test_pending_futures_fail_at_once_when_the_session_is_lost_inside_a_commit(s
     assert controller.admin.list_partition_reassignments().result(WAIT_S) is not None
 
 
+@pytest.mark.slow
 def test_deadline_ends_a_call_while_the_loop_is_inside_the_store(started: Started) -> None:
     """A caller does not wait for the store with any request; what is not decided by then is not decided any more, and
     the controller leads on."""
@@ -360,6 +362,7 @@ def test_a_callback_may_close_its_controller(started: Started) -> None:
     assert closed.wait(WAIT_S)
 
 
+@pytest.mark.slow
 def test_everything_may_be_called_from_many_threads_while_the_lead_changes(started: Started) -> None:
     """Every future is answered: with a result, or with NOT_CONTROLLER or the like."""
     store = Gate(started.server)

@@ -95,6 +95,7 @@ def test_only_the_leader_of_the_partition_coordinates(live: Groups) -> None:
         assert isinstance(answer, FetchedOffsets) == (broker == live.leader)
 
 
+@pytest.mark.slow
 def test_groups_go_on_when_the_leader_dies(live: Groups) -> None:
     live.commit("other", 7)
     member_id = joined(live)
@@ -105,6 +106,7 @@ def test_groups_go_on_when_the_leader_dies(live: Groups) -> None:
     assert live.committed("other") == 8
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(261)
 def test_groups_follow_a_move_of_their_partition(live: Groups) -> None:
     live.commit("other", 7)
@@ -116,6 +118,7 @@ def test_groups_follow_a_move_of_their_partition(live: Groups) -> None:
         assert live.ask(Heartbeat("g", 1, member_id)) == Answered(GroupError.NONE)
 
 
+@pytest.mark.slow
 def test_waiting_member_is_sent_to_the_new_coordinator(live: Groups) -> None:
     joined(live)
     waiting = live.groups.ask(None, Join("g", "", "b", "consumer", (("range", b""),), 10_000, 60_000, client_id="b"))
@@ -143,6 +146,7 @@ def test_offsets_do_not_outlive_their_topic(live: Groups) -> None:
     assert (live.committed("g"), live.committed("other")) == (1, None)
 
 
+@pytest.mark.slow
 def test_grown_log_is_compacted_without_loss(live: Groups) -> None:
     live.commit("once", 5)
     member_id = joined(live)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -184,4 +185,4 @@ class Groups(RuleBasedStateMachine):
 
 
 Groups.TestCase.settings = settings(max_examples=150, stateful_step_count=50, deadline=None)
-test_groups_hold_what_they_acknowledge = Groups.TestCase
+test_groups_hold_what_they_acknowledge = pytest.mark.slow(Groups.TestCase)

@@ -10,7 +10,7 @@ from tests.verify.__main__ import main
 from tests.verify.groups import run_seed
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(1, 21))
 def test_groups_keep_their_promises_whatever_befalls_them(seed: int) -> None:
     run = run_seed(seed)
@@ -27,6 +27,7 @@ def test_seeds_compact_the_log_of_groups() -> None:
     assert seed.logs.shelves.of(replica).size_bytes < seed.logs.shelves.of(replica).written_bytes / 2
 
 
+@pytest.mark.slow
 def test_failing_seed_prints_its_replay(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A coordinator that loads nothing loses offsets."""
     assert main(["groups", "--seeds", "1", "--steps", "3"]) == 0

@@ -11,6 +11,7 @@ from tests.house.assignments import below, changes
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.slow
 def test_only_the_room_of_the_state_changes_it() -> None:
     rooms = ("runtime", "rules", "admin", "metrics", "machine.py", "host.py")
     assert below(CHECKOUT / "controller", *rooms) == []

@@ -86,7 +86,7 @@ def sentence(extra: str, module: str) -> str:
     return f"{PACKAGES.get(module, module)} is not installed; run: pip install 'kedge[{extra}]'"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("used,extra,module", each(IMPORTS))
 def test_an_import_without_its_extra_raises_the_sentence(used: str, extra: str, module: str) -> None:
     done = run(module, f"try:\n    import {used}\nexcept ImportError as error:\n    print(error)")
@@ -100,7 +100,7 @@ def test_a_call_without_its_extra_raises_the_sentence(used: str, extra: str, mod
     assert (done.stdout.strip(), done.stderr) == (sentence(extra, module), "")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("used,extra,module", each(COMMANDS))
 def test_a_command_without_its_extra_prints_the_sentence(used: str, extra: str, module: str, tmp_path: Path) -> None:
     journal = tmp_path / "kedge-1-0.jsonl"

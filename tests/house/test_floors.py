@@ -14,10 +14,12 @@ from tests.house.floors import IMPURE, OTHER_TOPS, ROOMS, circle, modules, room_
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.slow
 def test_every_import_of_the_real_tree_keeps_to_the_floors() -> None:
     assert [str(violation) for violation in violations(CHECKOUT)] == []
 
 
+@pytest.mark.slow
 def test_no_modules_import_each_other_in_a_circle() -> None:
     assert circle(CHECKOUT) == []
 

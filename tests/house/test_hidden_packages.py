@@ -57,6 +57,7 @@ def test_a_file_hides_it_as_well_and_a_program_may_catch_it(tmp_path: Path) -> N
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use", USES)
 def test_a_folder_without_modules_hides_nothing(tmp_path: Path, use: str) -> None:
     """Data of a user's, say: Python takes the package."""

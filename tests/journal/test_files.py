@@ -88,6 +88,7 @@ def test_only_the_youngest_files_are_kept(tmp_path: Path) -> None:
     assert names(tmp_path) == sorted([*kept, "kedge-x-0.jsonl", "notes.txt", "other-1-0.jsonl"])
 
 
+@pytest.mark.slow
 def test_a_file_cut_at_any_byte_gives_whole_commits_only(tmp_path: Path) -> None:
     """Wherever a crash ends a file: reader and writer find the same last whole commit."""
     told = Told(FolderSink(tmp_path))
@@ -135,6 +136,7 @@ def test_a_strangers_file_in_the_place_of_ours_is_left_alone(tmp_path: Path) -> 
     assert file.read_text() == "a recipe for soup\n"
 
 
+@pytest.mark.slow
 @given(limit=st.integers(0, 4000))
 def test_of_a_commit_that_did_not_fit_nothing_is_left(tmp_path_factory: pytest.TempPathFactory, limit: int) -> None:
     """A disk that fills in the middle of a write leaves whole commits; with room again it goes on behind a Gap."""

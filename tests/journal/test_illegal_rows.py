@@ -205,6 +205,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(data=st.data())
 def test_whatever_stands_in_a_row_is_answered_and_never_raises(data: st.DataObject) -> None:

@@ -33,6 +33,7 @@ class FollowedScript(Script):
         return super()._command(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", TRANSCRIPTS, ids=[file.stem for file in TRANSCRIPTS])
 def test_every_transcript_of_the_rules_is_a_legal_trace(file: Path) -> None:
     """What is recorded as right is legal, foreign writes, strays and Kafka's own moves included."""

@@ -348,6 +348,7 @@ def test_a_takeover_tells_counts_and_everything_in_flight() -> None:
 ANY_TEXT = st.text(st.characters(), max_size=40)  # with control characters and lone surrogates
 
 
+@pytest.mark.slow
 @given(topic=ANY_TEXT.filter(bool), topic_id=ANY_TEXT, cause=ANY_TEXT, request=ANY_TEXT, detail=ANY_TEXT)
 def test_whatever_strangers_write_comes_back_from_the_line(
     topic: str, topic_id: str, cause: str, request: str, detail: str

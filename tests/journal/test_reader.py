@@ -100,6 +100,7 @@ def test_a_line_that_was_tampered_with_breaks_the_chain(
     assert findings(tmp_path) == [("broken link", "kedge-7-0.jsonl", line)]
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_any_changed_character_is_noticed(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     """Whatever is changed before the last line: a finding, or an error that says that this is no journal."""

@@ -14,7 +14,7 @@ from pipeline.tables.files import Place
 from tests.kafka.conftest import Topics, produce
 from tests.kafka_servers import BROKERS, KafkaCluster
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 
 def test_a_kafka_cluster_is_collected_and_a_drain_of_it_is_planned(

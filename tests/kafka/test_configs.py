@@ -23,7 +23,7 @@ from tests.kafka_servers import KafkaCluster
 from tests.kit.waiting import until
 from tests.wire.served import RawClient
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 COMMAND = "configs"
 RATE = "leader.replication.throttled.rate"

@@ -14,7 +14,7 @@ from tests.kafka.java_tools import ACLS, JavaTools
 from tests.kafka_servers import USERS, KafkaCluster
 from tests.kit.waiting import until
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 LOGIN = 'org.apache.kafka.common.security.{}LoginModule required username="{}" password="{}";'
 PROMPT_S = 8.0

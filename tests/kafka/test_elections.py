@@ -17,8 +17,7 @@ from tests.kit.waiting import until
 
 pytestmark = [
     pytest.mark.server,
-    pytest.mark.slow,
-    pytest.mark.timing("Real brokers are killed, and hear of changes a moment later."),
+    pytest.mark.full,
 ]
 
 COMMAND = "leader-election"

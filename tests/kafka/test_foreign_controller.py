@@ -20,7 +20,7 @@ from tests.kafka_servers import kafka_node
 from tests.kit.waiting import until
 from tests.runtime.world import Brokers
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 MOVING = TopicPartition("moving", 0)
 _WAIT_S = 60.0

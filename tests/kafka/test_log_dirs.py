@@ -13,7 +13,7 @@ from tests.kafka.conftest import Kedge, Topics, produce
 from tests.kafka.java_tools import LOG_DIRS, JavaTools, Ran
 from tests.kafka_servers import KafkaCluster
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 COMMAND = "log-dirs"
 Java = Callable[..., Ran]

@@ -19,8 +19,7 @@ from tests.kit.waiting import until
 
 pytestmark = [
     pytest.mark.server,
-    pytest.mark.slow,
-    pytest.mark.timing("Real brokers copy at a throttled rate while commands look on."),
+    pytest.mark.full,
 ]
 
 COMMAND = "reassign-partitions"

@@ -25,7 +25,7 @@ from tests.kit.commands import plan as run
 from tests.kit.waiting import until
 from tests.pipeline_submit.served import exported, fill, objects, replicas, targets, throttles, wanted
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 LAYOUT: Final = ((1, 2), (2, 1), (2, 3))
 RECORDS: Final = 10  # of 10 kB

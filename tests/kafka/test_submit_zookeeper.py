@@ -26,7 +26,7 @@ from tests.kit.commands import plan as run
 from tests.kit.waiting import until
 from tests.pipeline_submit.served import exported, fill, replicas, throttles, wanted
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 BROKERS: Final = (1, 2, 3)
 LAYOUT: Final = ((1, 2), (2, 1), (2, 3))

@@ -14,7 +14,7 @@ from tests.kafka.java_tools import TOPICS, JavaTools, Ran
 from tests.kafka_servers import KafkaCluster
 from tests.kit.waiting import until
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 FAILED = "Error while executing topic command : "
 Java = Callable[..., Ran]

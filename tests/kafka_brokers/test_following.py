@@ -22,7 +22,7 @@ from tests.kafka.java_tools import java_tools
 from tests.kafka_brokers.clients import admin_of, consume, create_topic, kedge, produce
 from tests.kafka_brokers.cluster import BROKERS, WAIT_S, FollowingCluster, following, until
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 PRODUCER: Final = "org.apache.kafka.tools.ProducerPerformance"
 CONSUMER: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"

@@ -19,7 +19,7 @@ from tests.kafka_brokers.cluster import BROKERS, WAIT_S, FollowingCluster, follo
 from tests.kafka_brokers.test_following import has_internal
 
 _RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from tests.kafka_brokers.clients import admin_of, consume, create_topic, produce
 from tests.kafka_brokers.cluster import BROKERS, CONTROLLERS, FollowingCluster, following, until
 from tests.kafka_brokers.test_following import has_internal
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 KILLS: Final = int(os.environ.get("KEDGE_KILLS", "3"))
 PARTITIONS: Final = 40

@@ -15,7 +15,7 @@ from tests.kafka_brokers.clients import consume, create_topic, kedge, produce
 from tests.kafka_brokers.cluster import CONTROLLERS, WAIT_S, following, until
 from tests.kafka_brokers.test_following import has_internal, throttles
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 PARTITIONS = 12
 RATE = 400_000  # bytes a second: some seconds for what is moved

@@ -18,7 +18,7 @@ from tests.kafka_brokers.cluster import BROKERS, FollowingCluster, following, un
 from tests.kafka_brokers.test_following import are_in_sync, has_internal
 from tests.wire.certificates import Authority
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 PASSWORDS = {"broker": "of the brokers", "kedge": "of the controller"}

@@ -22,7 +22,7 @@ from tests.kafka_brokers.test_following import has_internal
 from tests.kafka_brokers.test_security import with_listeners
 from tests.wire.served import RawClient
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 NODE, PASSWORD = 101, "of-alice"
 SETTINGS = {

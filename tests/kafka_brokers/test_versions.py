@@ -9,7 +9,7 @@ import pytest
 from servers import LocalZooKeeper
 from tests.kafka_brokers.cluster import WAIT_S, following, until
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 
 @pytest.mark.checklist(256)

@@ -39,6 +39,7 @@ def until(rig: Rig, key: str, value: int) -> None:
     rig.until(lambda: metrics(rig).get(key) == value, what=f"{key} is {value}")
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(182)
 def test_a_move_is_no_under_replication_alarm() -> None:
     """In no step of it, from the first to the last, though targets are out of sync nearly all the time."""
@@ -60,6 +61,7 @@ def test_a_replica_that_falls_out_of_a_move_is_an_alarm_of_its_leader() -> None:
     assert [now[f"{UNDER_REPLICATED},broker-id={b}"] for b in (1, 3, 4)] == [1, 0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(179)
 def test_leader_partitions_that_move_are_counted_by_broker_and_none_when_idle() -> None:
     rig = orders(copy_rate_bytes_s=500_000)
@@ -116,6 +118,7 @@ def test_topics_partitions_and_brokers_are_counted() -> None:
     assert [metrics(rig)[KAFKA + name] for name in names] == [2, 6, 6]
 
 
+@pytest.mark.slow
 def test_next_controller_publishes_what_the_former_one_did() -> None:
     """Gauges are counted again at a takeover; the former one counts as none, and leaves out what it does not know."""
     rig = orders(copy_rate_bytes_s=50_000)

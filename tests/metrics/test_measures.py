@@ -181,6 +181,7 @@ def test_journal_that_fails_is_reported_until_it_continues() -> None:
 # --- who tells
 
 
+@pytest.mark.slow
 def test_stand_by_and_one_without_a_loop_are_not_active() -> None:
     cluster = cluster_of_three()
     first = cluster.controller

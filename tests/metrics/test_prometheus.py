@@ -113,11 +113,13 @@ def program(*lines: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
 
+@pytest.mark.slow
 def test_nothing_of_it_is_imported_unless_it_is_used() -> None:
     done = program("import controller.host, controller.metrics, sys", "print('prometheus_client' in sys.modules)")
     assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
 
 
+@pytest.mark.slow
 def test_without_the_extra_one_error_names_it() -> None:
     hidden = "import sys; sys.modules['prometheus_client'] = None; sys.modules['prometheus_client.core'] = None"
     done = program(hidden, "import controller.metrics", "import controller.metrics.prometheus")

@@ -28,6 +28,7 @@ def recounted(rig: Rig) -> int:
     return sum(term is not None for term in terms)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [3, 5, 8, 69])
 def test_the_counts_are_those_of_all_rows_at_every_step(seed: int) -> None:
     """Conflicts, lost replies, takeovers and zombies among them; a commit in flight is not published."""

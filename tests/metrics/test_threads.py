@@ -39,6 +39,7 @@ def counted(snapshot: Mapping[str, Value]) -> dict[str, int]:
     return {key: value.count for key, value in snapshot.items() if isinstance(value, HistogramValue)}
 
 
+@pytest.mark.slow
 def test_threads_that_look_while_moves_run_see_numbers_that_fit() -> None:
     """What counts never goes back, a sum is that of its brokers, and no move is an alarm."""
     host = Joining()

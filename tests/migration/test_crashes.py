@@ -36,6 +36,7 @@ def dies(moved: Moved, death: Death) -> None:
     moved.wait(300)
 
 
+@pytest.mark.slow
 @ENDS
 def test_a_move_that_dies_at_any_commit_ends_as_if_it_had_not(fault: Fault) -> None:
     """It is run again, by a process that knows nothing; the cluster in the new store is the same in the end."""
@@ -50,6 +51,7 @@ def test_a_move_that_dies_at_any_commit_ends_as_if_it_had_not(fault: Fault) -> N
         assert cluster_of(moved.to) == expected, f"at {at}"
 
 
+@pytest.mark.slow
 @ENDS
 def test_a_move_may_be_aborted_wherever_it_died_before_the_fence(fault: Fault) -> None:
     """The old store is as it was, and led; nothing is left in the new one, which may be moved to again."""
@@ -74,6 +76,7 @@ def test_a_move_may_be_aborted_wherever_it_died_before_the_fence(fault: Fault) -
     assert aborted >= 4
 
 
+@pytest.mark.slow
 @ENDS
 def test_an_abort_that_dies_at_any_commit_is_run_again_or_the_move_goes_on(fault: Fault) -> None:
     at = 0
@@ -97,6 +100,7 @@ def test_an_abort_that_dies_at_any_commit_is_run_again_or_the_move_goes_on(fault
     assert at > 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [LoseReply(), LoseRequest(), FailBefore()], ids=lambda f: type(f).__name__)
 def test_a_commit_whose_reply_is_lost_is_found_out_by_the_same_run(fault: Fault) -> None:
     """What stands is read, and what is not there is done again; nothing needs a human."""
@@ -149,6 +153,7 @@ def test_a_deposed_controller_commits_nothing_after_the_fence() -> None:
 # --- the controller that takes over
 
 
+@pytest.mark.slow
 @ENDS
 def test_a_controller_that_dies_while_it_raises_the_epochs_leaves_the_rest_to_the_next(fault: Fault) -> None:
     """At each of its commits: the next raises all, no request was sent before that, and the marker goes last."""

@@ -60,6 +60,7 @@ def settles(rig: Rig) -> None:
     rig.check_end()
 
 
+@pytest.mark.slow
 def test_a_cluster_that_works_is_moved_and_loses_nothing() -> None:
     """Moves that ran go on from where they were, under leader epochs above all that were sent before."""
     rig = live()
@@ -75,6 +76,7 @@ def test_a_cluster_that_works_is_moved_and_loses_nothing() -> None:
     assert all(rig.partition(tp).leader_epoch > epoch for tp, epoch in before.items())
 
 
+@pytest.mark.slow
 def test_brokers_that_come_late_to_the_new_store_are_waited_for() -> None:
     """The copy goes on being whole while the cluster works, for as long as it takes."""
     rig = live()
@@ -89,6 +91,7 @@ def test_brokers_that_come_late_to_the_new_store_are_waited_for() -> None:
     ends(rig)
 
 
+@pytest.mark.slow
 def test_it_is_given_up_for_a_broker_that_never_comes_and_the_old_store_goes_on() -> None:
     rig = live()
     server = rig.add_store(register=[1, 2, 3, 4, 5])
@@ -99,6 +102,7 @@ def test_it_is_given_up_for_a_broker_that_never_comes_and_the_old_store_goes_on(
     settles(rig)
 
 
+@pytest.mark.slow
 def test_a_broker_that_is_down_then_comes_back_in_the_new_store() -> None:
     """Its death was worked off in the old one, or is in the new; its replicas catch up there."""
     rig = live()
@@ -112,6 +116,7 @@ def test_a_broker_that_is_down_then_comes_back_in_the_new_store() -> None:
     settles(rig)
 
 
+@pytest.mark.slow
 def test_the_controller_over_the_new_store_dies_and_another_goes_on() -> None:
     rig = live()
     rig.add_store()

@@ -100,7 +100,6 @@ def moved(source: Site, target: Site, stack: ExitStack) -> None:
 
 @pytest.mark.server
 @pytest.mark.slow
-@pytest.mark.timing("A broker has to be missed by the clock on a real server.")
 def test_a_broker_that_does_not_come_in_time_ends_the_command_with_1_and_nothing_is_fenced(stack: ExitStack) -> None:
     """It names the broker; run with --abort neither store holds anything of the move."""
     chroot = f"/migration-{os.getpid()}-{next(_numbers)}"
@@ -127,7 +126,6 @@ def test_a_broker_that_does_not_come_in_time_ends_the_command_with_1_and_nothing
 
 @pytest.mark.server
 @pytest.mark.slow
-@pytest.mark.timing("Brokers register with real servers within the sessions of both.")
 def test_a_cluster_goes_from_memory_to_zookeeper_to_etcd_with_all_that_runs(stack: ExitStack) -> None:
     """Each time the next store is led under a higher epoch; running moves and open intents go along."""
     host, server = Brokers(), MemoryServer()

@@ -106,6 +106,7 @@ changes = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(changes=changes)
 def test_commits_are_within_what_the_store_declares_and_hold_every_change_once_in_order(changes: list[Change]) -> None:
     commits = list(batches((change.op() for change in changes), CAPABILITIES))

@@ -43,6 +43,7 @@ except attrs.exceptions.FrozenInstanceError:
 """
 
 
+@pytest.mark.slow
 def test_no_value_can_be_changed() -> None:
     """Every attrs class of the model and of the stores' contract is frozen in Python's development mode."""
     assert _under_development_mode("-c", _WRITTEN_TO).stdout == "frozen\n"

@@ -103,7 +103,7 @@ def _settings(room: Room) -> str:
         "only_mutate": room.code,
         "do_not_mutate_patterns": (r"^\s*assert\b.*",),
         "also_copy": BESIDE,
-        "pytest_add_cli_args": ("-mnot slow and not server", "-pno:cacheprovider"),
+        "pytest_add_cli_args": ("-mnot full and not server", "-pno:cacheprovider"),
         "pytest_add_cli_args_test_selection": room.tests,
     }
     # An empty first line makes a list also of one entry; git knows nothing of a folder in build.

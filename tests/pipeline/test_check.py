@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from pipeline.stages.arrays import Limits
 from pipeline.stages.check import check
 from pipeline.stages.load import load
 from pipeline.stages.validate import validate
+from tests.kit.data import DATA
 from tests.pipeline.snapshots import broker, loads, partition, tables
 
 BROKERS = [broker(1, "a"), broker(2, "b"), broker(3, "b")]
@@ -66,10 +66,10 @@ def test_what_a_move_adds_for_its_time_is_no_factor_and_asks_for_no_racks() -> N
     assert [row[2] for row in found(four, [moving, grows], factor=3) if row[0] == "RF"] == [0, 1]
 
 
-def test_a_recorded_move_makes_no_other_partition_short_of_replicas(shared_data: Path) -> None:
+def test_a_recorded_move_makes_no_other_partition_short_of_replicas() -> None:
     """Four of six partitions of two replicas move, each over a row of three."""
     gathered = Gathered()
-    from_tree_file((shared_data / "kafka_3_9_tree_moving.json").read_bytes(), "tree", gathered)
+    from_tree_file((DATA / "kafka_3_9_tree_moving.json").read_bytes(), "tree", gathered)
     given = validate(gathered.tables())
     assert set(check({**given, **load(given)}).column("kind").to_pylist()) == {"LEADER_ORDER"}
 

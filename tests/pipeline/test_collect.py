@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from pipeline.collect.prometheus import from_prometheus
 from pipeline.collect.store import from_store, from_tree_file
 from pipeline.errors import BadInput
 from stores import ABSENT, MemoryServer, MemoryStore, Put
+from tests.kit.data import DATA, LAYOUTS
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -104,9 +105,9 @@ def test_where_no_broker_is_registered_all_are_taken_for_alive(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name,moving", [("idle", 0), ("moving", 1)])
-def test_a_tree_that_real_kafka_left_is_read_with_its_brokers(shared_data: Path, name: str, moving: int) -> None:
+def test_a_tree_that_real_kafka_left_is_read_with_its_brokers(name: str, moving: int) -> None:
     found = Gathered()
-    from_tree_file((shared_data / f"kafka_3_9_tree_{name}.json").read_bytes(), name, found)
+    from_tree_file((DATA / f"kafka_3_9_tree_{name}.json").read_bytes(), name, found)
     assert [(b["broker_id"], b["rack"], b["state"]) for b in rows(found, "broker")][:3] == [
         (1, "a", "alive"),
         (2, "b", "alive"),
@@ -128,21 +129,20 @@ def test_a_tree_that_is_torn_is_a_clear_error() -> None:
 
 @pytest.mark.parametrize(
     "name,partitions,brokers",
-    [("optimize_input", 256, 23), ("three_brokers", 9, 3), ("nine_brokers", 9, 9)],
+    [("three_brokers", 12, 3), ("nine_brokers", 18, 9), ("many_brokers", 250, 25)],
 )
-def test_a_map_of_kafka_kit_is_read(shared_data: Path, name: str, partitions: int, brokers: int) -> None:
+def test_a_map_as_kafka_kit_writes_it_is_read(name: str, partitions: int, brokers: int) -> None:
     found = Gathered()
-    from_map((shared_data / f"kafka_kit_{name}.json").read_bytes(), name, found)
+    from_map((DATA / f"map_{name}.json").read_bytes(), name, found)
     assert (len(rows(found, "partition")), len(rows(found, "broker"))) == (partitions, brokers)
     assert reasons(found) == []
 
 
-def test_published_clusters_are_read_as_lists_of_brokers(shared_data: Path) -> None:
-    clusters = json.loads((shared_data / "wikimedia_clusters.json").read_bytes())["clusters"]
-    for racks in clusters.values():
-        found = Gathered()
-        from_broker_list(json.dumps(racks).encode(), "list", found)
-        assert {str(b["broker_id"]): b["rack"] for b in rows(found, "broker")} == racks
+@pytest.mark.parametrize("racks", LAYOUTS.values(), ids=LAYOUTS)
+def test_racks_of_brokers_are_read_as_a_list_of_brokers(racks: Mapping[int, str | None]) -> None:
+    found = Gathered()
+    from_broker_list(json.dumps(racks).encode(), "list", found)
+    assert {b["broker_id"]: b["rack"] for b in rows(found, "broker")} == racks
 
 
 def test_a_list_of_brokers_may_say_more_than_the_rack() -> None:

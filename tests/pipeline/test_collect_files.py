@@ -47,6 +47,7 @@ def rows(tables: object, cluster: str, snapshot: str, table: Any = PARTITION) ->
     return found
 
 
+@pytest.mark.slow
 def test_every_folder_is_a_snapshot(landing: Path, tmp_path: Path) -> None:
     """With sizes, validated and loaded, as one that is collected by itself."""
     tables = tmp_path / "tables"
@@ -77,6 +78,7 @@ def test_folders_may_be_named_as_hive_names_them(landing: Path, tmp_path: Path) 
     assert landing.is_dir()
 
 
+@pytest.mark.slow
 def test_a_folder_that_does_not_fit_is_named(landing: Path, tmp_path: Path) -> None:
     """And the others are collected."""
     land(landing / "other place" / "1", map=placed(2))
@@ -116,6 +118,7 @@ def test_a_bad_row_is_put_into_quarantine(landing: Path, tmp_path: Path) -> None
     assert rows(tmp_path / "tables", "west", "2", QUARANTINE) == 2
 
 
+@pytest.mark.slow
 def test_what_is_there_may_be_skipped(landing: Path, tmp_path: Path) -> None:
     """And running again without the option writes the same."""
     tables, pattern = tmp_path / "tables", f"{landing}/{{cluster}}/{{snapshot}}"
@@ -134,6 +137,7 @@ def test_a_dry_run_writes_nothing(landing: Path, tmp_path: Path) -> None:
     assert (done.exit_code, (tmp_path / "tables").exists()) == (0, False)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "pattern,said",
     [
@@ -167,6 +171,7 @@ def test_a_catalog_is_refused_without_spark(landing: Path) -> None:
     assert "only Spark reads and writes a catalog" in done.stderr
 
 
+@pytest.mark.full
 @pytest.mark.server
 def test_files_are_read_from_an_object_store(landing: Path, tmp_path: Path) -> None:
     """To the same tables."""

@@ -54,7 +54,7 @@ TOPS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", READERS)
 @given(st.data())
 def test_any_json_is_taken_quarantined_or_refused(name: str, data: st.DataObject) -> None:

@@ -105,7 +105,7 @@ def test_no_plan_fills_a_disk_above_its_limit(case: tuple[Tables, Request, Table
         assert row["size_bytes_after"] <= max(limits[row["broker_id"]], row["size_bytes_before"])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @given(planned(networks=True))
 def test_no_plan_asks_more_of_a_network_than_it_bears_or_bore_before(case: tuple[Tables, Request, Tables]) -> None:
     given, _, found = case
@@ -196,7 +196,7 @@ def test_a_drain_leaves_nothing_but_what_it_gives_a_reason_for(given: Tables, da
     assert rows(found, "plan")[0]["complete"] is not refused or not refused
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @given(clusters(sound=True))
 def test_a_drain_where_capacity_allows_moves_what_lies_there_and_no_more(given: Tables) -> None:
     gone = min(living(given))
@@ -218,7 +218,7 @@ def test_levelling_never_raises_the_fullest_and_no_broker_gives_and_takes(given:
     assert not gives & takes
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @given(clusters(sound=True), st.sampled_from((0.0, 0.01, 0.1)))
 def test_no_broker_stays_above_the_level_without_a_reason(given: Tables, tolerance: float) -> None:
     found = made(given, Rebalance(tolerance))

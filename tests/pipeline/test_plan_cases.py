@@ -1,8 +1,7 @@
-"""Plans in small cases, of what is asked for wrongly, and of real clusters."""
+"""Plans in small cases, of what is asked for wrongly, and of the layouts and maps in tests/data."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from pipeline.stages.load import load
 from pipeline.stages.plan import plan
 from pipeline.stages.requests import Add, Drain, FixRacks, Rebalance, ReducePartitions, Request, SetFactor
 from pipeline.stages.validate import validate
+from tests.kit.data import DATA, LAYOUTS
 from tests.pipeline.snapshots import broker, loads, partition, tables
 from tests.pipeline.test_plan import Tables, made, rows
 
@@ -236,6 +236,7 @@ def test_balance_is_reported_over_the_same_brokers_before_and_after() -> None:
     assert added["size_max_mean_before"] == 2.4, "60 bytes against 25: over the four that there will be"
 
 
+@pytest.mark.slow
 def test_a_larger_cluster_is_emptied_level_in_bytes_and_leaders() -> None:
     given = generate(brokers=30, topics=200, partitions=30, seed=3)
     found = plan(given, Drain((1001, 1002, 1003)), name="p")
@@ -246,6 +247,7 @@ def test_a_larger_cluster_is_emptied_level_in_bytes_and_leaders() -> None:
     assert said["size_max_mean_after"] <= said["size_max_mean_before"]
 
 
+@pytest.mark.slow
 def test_a_plan_does_not_depend_on_how_strings_are_hashed(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from pipeline.generate import generate\n"
@@ -268,10 +270,11 @@ def test_a_plan_does_not_depend_on_how_strings_are_hashed(tmp_path: Path) -> Non
     assert all((tmp_path / "1" / file).read_bytes() == (tmp_path / "2" / file).read_bytes() for file in files)
 
 
-def test_a_map_of_a_real_cluster_is_drained_of_each_of_its_brokers(shared_data: Path) -> None:
-    """256 partitions on 23 brokers, without racks and sizes: every plan is complete and touches just that broker's."""
+@pytest.mark.slow
+def test_an_uneven_map_is_drained_of_each_of_its_brokers() -> None:
+    """250 partitions on 25 brokers, without racks and sizes: every plan is complete and touches just that broker's."""
     gathered = Gathered()
-    from_map((shared_data / "kafka_kit_optimize_input.json").read_bytes(), "map", gathered)
+    from_map((DATA / "map_many_brokers.json").read_bytes(), "map", gathered)
     given = validate(gathered.tables())
     given |= load(given)
     for gone in given["broker"].column("broker_id").to_pylist():
@@ -281,19 +284,19 @@ def test_a_map_of_a_real_cluster_is_drained_of_each_of_its_brokers(shared_data: 
         assert (said["complete"], said["replicas_copied"], said["partitions_changed"]) == (True, held, held)
 
 
-def test_real_clusters_are_drained_broker_by_broker_within_their_racks(shared_data: Path) -> None:
-    """Published racks (one cluster has E x4, F x4, A x1), partitions of ours on them."""
-    clusters_ = json.loads((shared_data / "wikimedia_clusters.json").read_bytes())["clusters"]
-    for racks in clusters_.values():
-        ids = sorted(int(broker_id) for broker_id in racks)
-        placed = assign_replicas({int(b): rack for b, rack in racks.items()}, 40, 3, start=0, shift=0)
+@pytest.mark.slow
+def test_clusters_are_drained_broker_by_broker_within_their_racks() -> None:
+    """In one of them a rack has five brokers and another one a single one."""
+    for racks in LAYOUTS.values():
+        ids = sorted(racks)
+        placed = assign_replicas(racks, 40, 3, start=0, shift=0)
         parts = [partition("t", p, replicas) for p, replicas in enumerate(placed)]
-        given = {**tables([broker(b, racks[str(b)]) for b in ids], parts),
+        given = {**tables([broker(b, racks[b]) for b in ids], parts),
                  "replica_load": loads({("t", p): 1000 + p for p in range(40)})}  # fmt: skip
         for gone in ids:
             found = made(given, Drain((gone,)))
-            possible = len({rack for b, rack in racks.items() if int(b) != gone})
+            possible = len({rack for b, rack in racks.items() if b != gone})
             for move in rows(found, "plan_move"):
-                spread = len({racks[str(b)] for b in move["target_replicas"]})
+                spread = len({racks[b] for b in move["target_replicas"]})
                 assert spread == min(3, possible)
             assert rows(found, "plan")[0]["complete"]

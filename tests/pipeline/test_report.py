@@ -136,7 +136,7 @@ def test_the_page_of_a_large_cluster_stays_small() -> None:
 
 
 @pytest.mark.server
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
 def test_a_browser_shows_every_plot_without_overflow_and_with_contrast(

@@ -49,6 +49,7 @@ def test_the_same_rows_give_the_same_bytes(place: Place) -> None:
     assert place.path(BROKER).read_bytes() == first
 
 
+@pytest.mark.slow
 def test_a_file_has_groups_of_rows_for_several_cores(place: Place) -> None:
     rows = from_rows(BROKER, [(i, None, None, "alive", None, None, None) for i in range(GROUP_ROWS + 1)])
     place.write(BROKER, rows)

@@ -118,7 +118,7 @@ def test_rolling_the_waves_back_from_the_last_to_the_first_gives_the_snapshot(ca
     assert there == before
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @given(cut())
 def test_every_rate_is_above_what_is_written_to_what_is_copied(case: tuple[Any, ...]) -> None:
     given, settings, _, found = case

@@ -46,6 +46,7 @@ def test_an_honest_journal_has_nothing_to_find(tmp_path: Path) -> None:
     assert found.counts.terms == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(101, 105))
 def test_the_journal_of_a_broken_cluster_is_honest(seed: int, tmp_path: Path) -> None:
     """Kills, failovers, deaths, lost commits: no rule is broken by them."""
@@ -55,7 +56,7 @@ def test_the_journal_of_a_broken_cluster_is_honest(seed: int, tmp_path: Path) ->
     assert found.quarantine == ()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("seed", [7_001, 7_002, 7_003])
 def test_the_journal_of_a_cluster_that_was_broken_for_long_is_honest(seed: int, tmp_path: Path) -> None:
     seeded(tmp_path, seed, 1_500)

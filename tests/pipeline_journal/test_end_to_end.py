@@ -79,6 +79,7 @@ def honest(folder: Path) -> list[Path]:
     return ended(made)
 
 
+@pytest.mark.slow
 def test_a_plan_that_is_followed_to_its_end_is_audited_without_a_finding(tmp_path: Path) -> None:
     files = honest(tmp_path)
     found = audit(files)
@@ -213,6 +214,7 @@ def died_in_the_middle_of_a_line(folder: Path) -> list[Path]:
     return files
 
 
+@pytest.mark.slow
 def test_the_write_of_a_zombie_is_found_at_its_first_line(tmp_path: Path) -> None:
     files = a_zombie_writes(tmp_path)
     found = audit(files)
@@ -224,6 +226,7 @@ def test_the_write_of_a_zombie_is_found_at_its_first_line(tmp_path: Path) -> Non
     assert (Path(first.file).name, first.line) == late
 
 
+@pytest.mark.slow
 def test_a_replica_that_is_deleted_too_early_is_found_where_that_was_decided(tmp_path: Path) -> None:
     files = deleted_too_early(tmp_path)
     found = audit(files)
@@ -232,6 +235,7 @@ def test_a_replica_that_is_deleted_too_early_is_found_where_that_was_decided(tmp
     assert row == next(row for _, _, row in rows_of(files) if row["event"] == "DeleteIntended")
 
 
+@pytest.mark.slow
 def test_a_throttle_that_was_not_removed_is_found_where_it_was_set(tmp_path: Path) -> None:
     files = a_throttle_is_forgotten(tmp_path)
     found = audit(files)
@@ -241,6 +245,7 @@ def test_a_throttle_that_was_not_removed_is_found_where_it_was_set(tmp_path: Pat
     assert (row["event"], row) == ("ThrottleSet", of_4[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "made, kind",
     [
@@ -258,6 +263,7 @@ def test_missing_lines_are_reported_and_are_no_violation(
     assert found.violations == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [changed, cut_out], ids=lambda made: made.__name__)
 def test_a_chain_that_was_torn_is_found_at_the_first_line_that_knows_better(
     made: Callable[[Path], list[Path]], tmp_path: Path
@@ -275,7 +281,7 @@ def test_a_chain_that_was_torn_is_found_at_the_first_line_that_knows_better(
 FAULTS = (honest, a_zombie_writes, deleted_too_early, a_throttle_is_forgotten, a_file_is_lost, changed)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.server
 @pytest.mark.parametrize("made", FAULTS, ids=lambda made: made.__name__)
 def test_spark_finds_the_same(made: Callable[[Path], list[Path]], spark: SparkSession, tmp_path: Path) -> None:

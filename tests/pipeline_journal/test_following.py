@@ -143,6 +143,7 @@ def test_a_broken_journal_is_followed_alike_in_any_batches(made: Callable[[Path]
         same_in_any_batches(files, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [201, 202, 203])
 def test_a_broken_cluster_is_honest_in_any_batches(seed: int, tmp_path: Path) -> None:
     seeded(tmp_path, seed, 300)

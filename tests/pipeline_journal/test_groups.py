@@ -111,6 +111,7 @@ def test_first_place_of_a_broken_chain_in_a_term_is_reported(tmp_path: Path) -> 
     assert (first.file, first.line) == (str(files[1]), 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [201, 202, 203])
 def test_broken_cluster_is_reported_alike_in_any_number_of_groups(seed: int, tmp_path: Path) -> None:
     seeded(tmp_path, seed, 300)
@@ -206,6 +207,7 @@ def test_each_move_is_reported_by_one_group_though_a_takeover_lists_all(tmp_path
     assert sorted(of_groups) == sorted(moves_of(events))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(data=st.data())
 def test_damaged_files_are_reported_alike_in_any_number_of_groups(
@@ -277,6 +279,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
+@pytest.mark.slow
 @given(st.fixed_dictionaries({}, optional=VALUES))
 def test_any_line_is_an_event_that_comes_back_or_is_quarantined(fields: dict[str, Any]) -> None:
     """Only what no rule asks for (fields of a newer version) stays behind in a column of its own."""

@@ -84,6 +84,7 @@ PIECES = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(data=st.data())
 def test_whatever_befalls_a_line_is_read_as_by_the_long_way(data: st.DataObject) -> None:

@@ -62,12 +62,13 @@ def test_what_strangers_wrote_is_text_and_no_markup(tmp_path: Path) -> None:
     assert "&lt;script&gt;alert(1)" in page
 
 
+@pytest.mark.slow
 def test_the_same_journal_gives_the_same_page(tmp_path: Path) -> None:
     assert page_of(tmp_path, written()) == page_of(tmp_path, written())
 
 
 @pytest.mark.server
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
 def test_a_browser_shows_every_plot_without_overflow_and_with_contrast(

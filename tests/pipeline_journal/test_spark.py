@@ -98,6 +98,7 @@ def test_progress_of_a_topic_that_only_a_takeover_names(spark: SparkSession, tmp
     assert json.dumps(progress_on_spark(spark, files)) == json.dumps(here)
 
 
+@pytest.mark.full
 def test_one_job_audits_several_clusters(spark: SparkSession, tmp_path: Path) -> None:
     """Their files have the same names, and their rows the same topics."""
     hurt(tmp_path / "cluster=west")
@@ -190,6 +191,7 @@ def test_a_stream_goes_on_where_it_was_after_a_restart(spark: SparkSession, tmp_
     assert stream.read() == expected(rows)
 
 
+@pytest.mark.full
 def test_a_batch_of_a_stream_is_limited_and_holds_whole_commits(spark: SparkSession, tmp_path: Path) -> None:
     rows = written()
     journal = tmp_path / "journal"
@@ -205,6 +207,7 @@ def test_a_batch_of_a_stream_is_limited_and_holds_whole_commits(spark: SparkSess
     assert stream.read() == expected(rows)
 
 
+@pytest.mark.full
 def test_a_stream_goes_on_when_files_are_rotated_away(spark: SparkSession, tmp_path: Path) -> None:
     """Between two runs the oldest files go and new ones come."""
     rows = written()
@@ -239,6 +242,7 @@ def test_a_file_that_is_rotated_away_while_it_is_read_is_a_row_and_no_failure(
     assert gone.problem == "file gone"
 
 
+@pytest.mark.full
 def test_two_limits_of_a_batch_and_a_limit_that_is_no_number_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     write(tmp_path, written())
     for options in ({"maxRowsPerTrigger": "0"}, {"maxRowsPerTrigger": "5", "maxBytesPerTrigger": "5"}):

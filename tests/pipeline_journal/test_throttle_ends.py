@@ -39,6 +39,7 @@ def made_to_stay_as_it_is(rig: Rig) -> None:
     rig.result(rig.admin.alter_interbroker_throttled_rates(stays, auto_remove_throttle=False).all())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ends", [set_without_controller, removed_without_controller, made_to_stay_as_it_is], ids=lambda ends: ends.__name__
 )

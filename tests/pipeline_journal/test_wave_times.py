@@ -30,6 +30,7 @@ def waves_of(made: Made, *arguments: object) -> list[dict[str, Any]]:
     return waves
 
 
+@pytest.mark.slow
 def test_each_wave_is_shown_with_its_expected_and_real_time(tmp_path: Path) -> None:
     made = make(tmp_path)
     made.submit()
@@ -49,6 +50,7 @@ def test_each_wave_is_shown_with_its_expected_and_real_time(tmp_path: Path) -> N
     assert starts == sorted(starts)
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_slower_than_its_rate_makes_waves_late(tmp_path: Path) -> None:
     """Brokers copy at a tenth of what the throttle allows; the middle is said, and how many were right."""
     made = make(tmp_path, copy_rate_bytes_s=20_000)
@@ -80,6 +82,7 @@ def test_waves_that_were_not_begun_or_are_not_over_have_no_ratio(tmp_path: Path)
     assert all((wave["real_s"], wave["ratio"]) == (None, None) for wave in found)
 
 
+@pytest.mark.slow
 def test_real_time_is_shown_where_no_rates_gave_an_expected_one(tmp_path: Path) -> None:
     made = make(tmp_path, throttle_bps=None, networks=False, per_broker=9)
     made.submit()
@@ -88,6 +91,7 @@ def test_real_time_is_shown_where_no_rates_gave_an_expected_one(tmp_path: Path) 
     assert wave["real_s"] > 0
 
 
+@pytest.mark.slow
 def test_repeated_wave_is_shown_with_its_last_time(tmp_path: Path) -> None:
     from pipeline.submit import roll_back  # noqa: PLC0415 - of this test
 
@@ -101,6 +105,7 @@ def test_repeated_wave_is_shown_with_its_last_time(tmp_path: Path) -> None:
     assert {wave["verdict"] for wave in again} <= {"within", "late"}
 
 
+@pytest.mark.slow
 def test_the_page_of_an_audit_shows_them(tmp_path: Path) -> None:
     made = make(tmp_path)
     made.submit()
@@ -120,6 +125,7 @@ def test_the_page_of_an_audit_shows_them(tmp_path: Path) -> None:
     assert "time of waves" not in page.read_text()
 
 
+@pytest.mark.slow
 def test_tables_hold_them_too(tmp_path: Path) -> None:
     made = make(tmp_path)
     made.submit()
@@ -151,7 +157,7 @@ def test_a_folder_that_is_no_export_is_one_line_and_exit_code_2(
     assert said in line
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.server
 def test_spark_says_the_same(tmp_path: Path, spark: object) -> None:
     from pipeline.journal.files import journal_files  # noqa: PLC0415 - of this test

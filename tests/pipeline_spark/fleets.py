@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,6 +18,7 @@ from pipeline.tables.arrow import Arrow, from_rows
 from pipeline.tables.declared import BROKER, BROKER_SAMPLE, PARTITION, REPLICA_LOG, REPLICA_SAMPLE, TABLES
 from pipeline.tables.files import Place
 from pipeline.tables.schema import Table
+from tests.kit.data import DATA, LAYOUTS
 
 SNAPSHOT = "1"
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -134,30 +134,29 @@ def silver(collected: Mapping[str, Arrow]) -> dict[str, Arrow]:
     return {**found, **load(found)}
 
 
-def published(shared_data: Path) -> dict[str, dict[str, Arrow]]:
-    """Clusters of others: partitions on Wikimedia's brokers, kafka-kit's maps, trees of Kafka 3.9."""
+def from_data() -> dict[str, dict[str, Arrow]]:
+    """Those of tests/data: partitions on layouts, maps, trees of Kafka 3.9."""
     fleet = {}
-    layouts = json.loads((shared_data / "wikimedia_clusters.json").read_bytes())["clusters"]
-    for seed, (name, layout) in enumerate(sorted(layouts.items())):
-        fleet[f"wikimedia-{name}"] = _wikimedia(layout, Random(seed))
-    for name in ("kafka_kit_optimize_input", "kafka_kit_three_brokers", "kafka_kit_nine_brokers"):
+    for seed, (name, layout) in enumerate(sorted(LAYOUTS.items())):
+        fleet[f"layout-{name}"] = _on_layout(layout, Random(seed))
+    for name in ("map_three_brokers", "map_nine_brokers", "map_many_brokers"):
         gathered = Gathered()
-        from_map((shared_data / f"{name}.json").read_bytes(), name, gathered)
+        from_map((DATA / f"{name}.json").read_bytes(), name, gathered)
         fleet[name] = silver(gathered.tables())
     for name in ("kafka_3_9_tree_idle", "kafka_3_9_tree_moving"):
         gathered = Gathered()
-        from_tree_file((shared_data / f"{name}.json").read_bytes(), name, gathered)
+        from_tree_file((DATA / f"{name}.json").read_bytes(), name, gathered)
         fleet[name] = silver(gathered.tables())
     return fleet
 
 
-def _wikimedia(layout: Mapping[str, str | None], random: Random) -> dict[str, Arrow]:
-    """Forty partitions with sizes on published brokers and racks."""
-    ids = sorted(map(int, layout))
+def _on_layout(layout: Mapping[int, str | None], random: Random) -> dict[str, Arrow]:
+    """Forty partitions with sizes on brokers and racks."""
+    ids = sorted(layout)
     sizes = [random.randint(1, 10**9) for _ in range(40)]
     placed = [(f"t{p % 4}", p // 4, random.sample(ids, 3)) for p in range(40)]
     rows: Rows = {
-        BROKER: [(b, None, layout[str(b)], "alive", None, None, None) for b in ids],
+        BROKER: [(b, None, layout[b], "alive", None, None, None) for b in ids],
         PARTITION: [(t, p, replicas, replicas, replicas[0], 0, None, 0, None, None) for t, p, replicas in placed],
         REPLICA_LOG: [(r[0], "/d", t, p, size, 0, False) for (t, p, r), size in zip(placed, sizes, strict=True)],
     }

@@ -38,7 +38,7 @@ from tests.pipeline_spark.test_engines import files, run, told
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.slow, pytest.mark.server]
+pytestmark = [pytest.mark.full, pytest.mark.server]
 
 _NUMBERS = count()
 
@@ -104,9 +104,9 @@ def collected() -> dict[str, dict[str, Arrow]]:
 
 
 @pytest.fixture(scope="module")
-def fleet(collected: dict[str, Any], shared_data: Path) -> dict[str, dict[str, Arrow]]:
+def fleet(collected: dict[str, Any]) -> dict[str, dict[str, Arrow]]:
     strange = {cluster: fleets.silver(tables) for cluster, tables in collected.items()}
-    return {**strange, **fleets.published(shared_data), **fleets.generated(2)}
+    return {**strange, **fleets.generated(2)}
 
 
 def test_what_was_collected_is_loaded_in_a_catalog_as_in_files(

@@ -1,4 +1,4 @@
-"""Both engines say the same, to the byte: fleets of strange, published and generated clusters, each in one job."""
+"""Both engines say the same, to the byte, of fleets in one job: strange and generated clusters, those of tests/data."""
 
 from __future__ import annotations
 
@@ -17,16 +17,7 @@ from pipeline.collect.landing import Landing
 from pipeline.errors import EngineFailed, PipelineError
 from pipeline.policy import Fleet, Policy
 from pipeline.stages.arrays import Limits
-from pipeline.stages.requests import (
-    Add,
-    Drain,
-    FixRacks,
-    Leaders,
-    Rebalance,
-    ReducePartitions,
-    Request,
-    SetFactor,
-)
+from pipeline.stages.requests import Add, Drain, Leaders, Request
 from pipeline.stages.waves import WaveSettings
 from pipeline.tables.arrow import Arrow
 from pipeline.tables.declared import PARTITION, PLAN_MOVE, QUARANTINE, REPLICA_LOAD, VIOLATION, WAVE_MOVE
@@ -49,29 +40,25 @@ from tests.pipeline_spark.fleets import SNAPSHOT
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.slow, pytest.mark.server]
+pytestmark = pytest.mark.server
 
-REQUESTS: dict[str, Request] = {
-    "drain": Drain(),
-    "add": Add(((901, "r1"), (902, "r2")), tolerance=0.05),
-    "rebalance": Rebalance(tolerance=0.02, bytes_max=10**12),
-    "fix-racks": FixRacks(),
-    "set-rf": SetFactor(2),
-    "leaders": Leaders(),
-    "reduce-partitions": ReducePartitions(10**9, 10**6),
-}
+# Both engines plan by the same code; one request without values and one with them show that they reach the workers.
+REQUESTS = [
+    pytest.param(Drain(), id="drain"),
+    pytest.param(Add(((901, "r1"), (902, "r2")), tolerance=0.05), id="add", marks=pytest.mark.full),
+]
 
 
 @pytest.fixture(scope="module")
 def collected() -> dict[str, dict[str, Arrow]]:
-    return {f"s{seed:02d}": fleets.strange(seed, bad=seed % 2 == 1) for seed in range(24)}
+    return {f"s{seed:02d}": fleets.strange(seed, bad=seed % 2 == 1) for seed in range(12)}
 
 
 @pytest.fixture(scope="module")
-def fleet(collected: dict[str, Any], shared_data: Path) -> dict[str, dict[str, Arrow]]:
+def fleet(collected: dict[str, Any]) -> dict[str, dict[str, Arrow]]:
     """Loaded clusters; of the strange ones some have brokers with a rack and some without, or none to drain."""
     strange = {cluster: fleets.silver(tables) for cluster, tables in collected.items()}
-    return {**strange, **fleets.published(shared_data), **fleets.generated(4)}
+    return {**strange, **fleets.from_data(), **fleets.generated(4)}
 
 
 def run(spark: SparkSession | None, verb: Verb, places: list[Place]) -> dict[str, Any]:
@@ -137,6 +124,7 @@ def both(spark: SparkSession, tmp_path: Path) -> Callable[[dict[str, Any]], Both
     return made
 
 
+@pytest.mark.slow
 def test_bad_rows_are_quarantined_alike_and_loads_are_the_same_to_the_byte(
     both: Callable[[Any], Both], collected: dict[str, dict[str, Arrow]]
 ) -> None:
@@ -146,6 +134,7 @@ def test_bad_rows_are_quarantined_alike_and_loads_are_the_same_to_the_byte(
     assert {row["basis"] for row in fleet.tables(REPLICA_LOAD)} == {"measured", "split", "size_only"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("settings", [{}, {"factor": 3, "ignore_racks": True}], ids=["plain", "factor"])
 def test_both_engines_find_the_same_violations(
     both: Callable[[Any], Both], fleet: dict[str, dict[str, Arrow]], settings: dict[str, Any]
@@ -158,28 +147,29 @@ def test_both_engines_find_the_same_violations(
     assert settings or "RACK" in kinds
 
 
-@pytest.mark.parametrize("kind", REQUESTS)
+@pytest.mark.slow
+@pytest.mark.parametrize("request_", REQUESTS)
 def test_plans_waves_and_exports_of_a_fleet_are_the_same_to_the_byte(
-    kind: str, both: Callable[[Any], Both], fleet: dict[str, dict[str, Arrow]]
+    request_: Request, both: Callable[[Any], Both], fleet: dict[str, dict[str, Arrow]]
 ) -> None:
     """All clusters are planned in one job; those that cannot be are refused alike, and harm no other."""
     planned = both(fleet)
 
     def plan(folder: Path) -> Verb:
         plans, pages = (Output(folder / suffix, suffix, by_cluster=True) for suffix in ("json", "html"))
-        return Plan("p", REQUESTS[kind], Limits(), plans=plans, pages=pages)
+        return Plan("p", request_, Limits(), plans=plans, pages=pages)
 
     said = planned.same(plan)
-    assert sum(not isinstance(one[0], type) for one in said.values()) >= 10, "too many were refused"
-    assert planned.tables(PLAN_MOVE, "p") or kind == "reduce-partitions"
+    assert sum(not isinstance(one[0], type) for one in said.values()) >= 8, "too many were refused"
+    assert planned.tables(PLAN_MOVE, "p")
     planned.same(lambda _: Waves("p", WaveSettings(per_broker=2, throttle_bps=1e6), named=True))
     planned.same(lambda _: Compare(("p", "other")))
     planned.same(lambda folder: Export("p", folder / "out", several=True))
-    if planned.tables(PLAN_MOVE, "p") and kind != "leaders":
-        assert any(path.endswith("rollback/wave-0001.json") for path in files(planned.here / "out"))
-        assert planned.tables(WAVE_MOVE, "p")
+    assert any(path.endswith("rollback/wave-0001.json") for path in files(planned.here / "out"))
+    assert planned.tables(WAVE_MOVE, "p")
 
 
+@pytest.mark.full
 def test_a_policy_is_run_on_a_fleet_to_the_same(
     both: Callable[[Any], Both], fleet: dict[str, dict[str, Arrow]]
 ) -> None:
@@ -191,9 +181,10 @@ def test_a_policy_is_run_on_a_fleet_to_the_same(
 
     run.same(policy)
     again = run.same(policy)
-    assert sum(json.loads(one[0])["unchanged"] for one in again.values() if not isinstance(one[0], type)) >= 10
+    assert sum(json.loads(one[0])["unchanged"] for one in again.values() if not isinstance(one[0], type)) >= 8
 
 
+@pytest.mark.full
 def test_files_of_many_clusters_are_collected_to_the_same(both: Callable[[Any], Both], tmp_path: Path) -> None:
     """One whose files cannot be used among them."""
     for number in range(12):
@@ -210,6 +201,7 @@ def test_files_of_many_clusters_are_collected_to_the_same(both: Callable[[Any], 
     assert sum("not a whole JSON file" in repr(one) for one in said.values()) == 1
 
 
+@pytest.mark.full
 def test_a_file_that_is_no_such_table_is_of_its_cluster_alone(both: Callable[[Any], Both]) -> None:
     """No file, a column missing, one of another type, a null where none may be, no Parquet, one that breaks off within:
     each is reported, and the sound one is planned."""
@@ -232,6 +224,7 @@ def test_a_file_that_is_no_such_table_is_of_its_cluster_alone(both: Callable[[An
     assert said["c2"][1:] == said["c6"][1:] or "c2" in said["c2"][0], "numbers as text are taken"
 
 
+@pytest.mark.full
 def test_unwritable_file_is_reported_with_its_name(both: Callable[[Any], Both]) -> None:
     """On Spark it is one cluster's, since the others may lie elsewhere."""
     fleet = both({cluster: fleets.generated(1)["g0"] for cluster in ("bad", "good")})
@@ -244,6 +237,7 @@ def test_unwritable_file_is_reported_with_its_name(both: Callable[[Any], Both]) 
     assert said["good"][2] == 0
 
 
+@pytest.mark.full
 def test_a_fleet_is_worked_on_by_several_processes_as_by_one(tmp_path: Path) -> None:
     places = fleets.write(tmp_path, fleets.generated(4))
     verb = Check(Limits())

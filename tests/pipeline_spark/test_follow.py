@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from pipeline.spark.follow import Batch
 
-pytestmark = [pytest.mark.slow, pytest.mark.server]
+pytestmark = [pytest.mark.full, pytest.mark.server]
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 DEADLINE_S = 240

@@ -21,7 +21,7 @@ from tests.pipeline_spark import schemas
 from tests.pipeline_spark.test_engines import files
 from tests.sparks import CHECKOUT, SETTINGS
 
-pytestmark = [pytest.mark.slow, pytest.mark.server]
+pytestmark = [pytest.mark.full, pytest.mark.server]
 
 # Where, in which format, and how many of the commands below: a folder has a way of its own to write alone.
 KEPT_AS = {

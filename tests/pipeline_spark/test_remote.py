@@ -27,9 +27,8 @@ from tests.pipeline_spark import fleets
 from tests.sparks import SETTINGS
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.full,
     pytest.mark.server,
-    pytest.mark.timing("A server of Spark is killed under its clients."),
 ]
 
 RUNNER = """

@@ -22,7 +22,7 @@ from tests.pipeline_spark import fleets
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.slow, pytest.mark.server]
+pytestmark = [pytest.mark.full, pytest.mark.server]
 
 
 def run(*line: str) -> tuple[int, str, str]:

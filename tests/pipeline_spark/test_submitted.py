@@ -18,9 +18,8 @@ from tests.s3 import s3
 from tests.sparks import CHECKOUT, Submitter
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.full,
     pytest.mark.server,
-    pytest.mark.timing("Several JVMs start at once, which takes its time on a machine that runs other work."),
 ]
 
 JOB = str(CHECKOUT / "pipeline" / "job.py")

@@ -82,6 +82,7 @@ def begin(living: Living, plan: Path) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.full
 @pytest.mark.checklist(245)
 def test_waves_are_handed_over_under_rates_that_are_gone_at_the_end_and_undone(
     living: Living, cluster: Cluster, tmp_path: Path
@@ -107,6 +108,7 @@ def test_waves_are_handed_over_under_rates_that_are_gone_at_the_end_and_undone(
     assert throttles(cluster, RACKS, TOPIC) == OPERATORS
 
 
+@pytest.mark.full
 def test_who_is_killed_in_a_wave_is_followed_by_one_who_ends_it(
     living: Living, cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -124,6 +126,7 @@ def test_who_is_killed_in_a_wave_is_followed_by_one_who_ends_it(
     assert throttles(cluster, RACKS, TOPIC) == OPERATORS
 
 
+@pytest.mark.full
 @pytest.mark.checklist(245)
 def test_a_wave_that_runs_is_cancelled_with_its_rates_and_undone(
     living: Living, cluster: Cluster, tmp_path: Path
@@ -155,6 +158,7 @@ def test_a_wave_that_runs_is_cancelled_with_its_rates_and_undone(
 AS_KEDGE: Final = pytest.mark.parametrize("living", ["kedge"], indirect=True)
 
 
+@pytest.mark.full
 @AS_KEDGE
 def test_a_cluster_that_was_changed_is_refused_before_anything_is_set(
     living: Living, cluster: Cluster, tmp_path: Path
@@ -174,6 +178,7 @@ def test_a_cluster_that_was_changed_is_refused_before_anything_is_set(
     assert throttles(cluster, RACKS, TOPIC) == {}
 
 
+@pytest.mark.full
 @AS_KEDGE
 def test_a_topic_that_was_deleted_is_refused(living: Living, cluster: Cluster, tmp_path: Path) -> None:
     plan = exported(tmp_path, living.bootstrap, "--throttle", FAST)

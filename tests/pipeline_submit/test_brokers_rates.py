@@ -121,6 +121,7 @@ def test_broker_down_at_the_end_is_reported_and_cleared_by_the_next_call(
     assert throttles(cluster, RACKS, NAME) == {}
 
 
+@pytest.mark.full
 def test_a_topic_that_is_deleted_in_a_wave_stops_it_and_a_cancel_removes_its_rates(
     cluster: Cluster, plan: Path
 ) -> None:

@@ -99,7 +99,7 @@ def small(making: Making) -> Made:
     return making(throttle_bps=None, per_broker=2, topics=("orders",))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_submission_that_dies_at_any_step_is_completed_by_the_next(making: Making) -> None:
     whole = steps_of(small(making), 0)
     assert whole > 30
@@ -113,7 +113,7 @@ def test_submission_that_dies_at_any_step_is_completed_by_the_next(making: Makin
         assert audit(journal_files([made.journal])).violations == (), at
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_submission_that_dies_at_any_step_can_be_rolled_back(making: Making) -> None:
     whole = steps_of(small(making), 0)
     for at in range(1, whole + 1, 3):

@@ -40,6 +40,7 @@ def wanted(made: Made) -> dict[TopicPartition, tuple[int, ...]]:
     return {TopicPartition(row["topic"], row["partition"]): tuple(row["target_replicas"]) for row in rows}
 
 
+@pytest.mark.slow
 def test_each_wave_is_a_plan_in_the_key_and_the_next_waits_for_its_end(made: Made) -> None:
     done = submit(made.folder, made.store, by_key(made))
     assert (done.end, done.waves, done.sent) == ("done", (1, 2, 3, 4), len(wanted(made)))
@@ -49,6 +50,7 @@ def test_each_wave_is_a_plan_in_the_key_and_the_next_waits_for_its_end(made: Mad
     assert audit(journal_files([made.journal])).violations == ()
 
 
+@pytest.mark.slow
 def test_a_plan_with_throttles_is_refused_unless_it_is_to_go_without(making: Making) -> None:
     made = making()
     made.allow()
@@ -57,6 +59,7 @@ def test_a_plan_with_throttles_is_refused_unless_it_is_to_go_without(making: Mak
     assert submit(made.folder, made.store, by_key(made, throttles=False)).end == "done"
 
 
+@pytest.mark.slow
 def test_nothing_can_be_cancelled_and_a_rollback_waits_for_what_runs(made: Made) -> None:
     def stop() -> None:
         if is_key_there(made.rig):
@@ -70,6 +73,7 @@ def test_nothing_can_be_cancelled_and_a_rollback_waits_for_what_runs(made: Made)
     assert made.replicas() == made.before
 
 
+@pytest.mark.slow
 def test_foreign_plan_in_the_key_is_waited_for(made: Made) -> None:
     other = TopicPartition("orders", 3)
     made.rig.mishaps.pause_broker(2)
@@ -94,6 +98,7 @@ def test_moves_by_the_api_that_run_beside_are_refused(made: Made) -> None:
         submit(made.folder, made.store, by_key(made))
 
 
+@pytest.mark.slow
 def test_without_a_controller_nothing_is_lost_and_the_cause_is_named(made: Made) -> None:
     for node in list(made.rig.nodes):
         made.rig.mishaps.kill_controller(node)
@@ -126,6 +131,7 @@ def submitted(made: Made) -> int:
     return sum(row["event"] == "LegacySubmitted" for row in rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [LoseReply(), LoseRequest(), FailBefore()], ids=repr)
 def test_a_request_of_which_nothing_is_known_is_looked_for_and_not_begun_twice(fault: Fault, made: Made) -> None:
     """Each second commit; whether it was applied is seen in the cluster."""
@@ -158,6 +164,7 @@ def moving(made: Made) -> list[TopicPartition]:
     return [tp for tp, found in made.rig.committed.partitions.items() if found.move is not None]
 
 
+@pytest.mark.slow
 def test_a_move_that_ends_between_two_reads_of_a_look_is_not_taken_for_a_cancelled_one(made: Made) -> None:
     ended: list[TopicPartition] = []
 
@@ -170,6 +177,7 @@ def test_a_move_that_ends_between_two_reads_of_a_look_is_not_taken_for_a_cancell
     assert wanted(made).items() <= made.replicas().items()
 
 
+@pytest.mark.slow
 def test_a_move_that_was_cancelled_and_begun_again_before_the_second_look_is_followed(made: Made) -> None:
     """What was seen is looked at once more before the plan is given up."""
     looks, cancelled, begun_again = 0, list[TopicPartition](), list[TopicPartition]()
@@ -192,6 +200,7 @@ def test_a_move_that_was_cancelled_and_begun_again_before_the_second_look_is_fol
     assert wanted(made).items() <= made.replicas().items()
 
 
+@pytest.mark.slow
 def test_a_store_that_does_not_answer_for_a_while_is_asked_again(made: Made) -> None:
     down = [Rule(FailBefore(), name, nth=nth) for name in ("get", "get_many") for nth in range(9, 15)]
     assert submit(made.folder, FaultStore(made.store, down), by_key(made)).end == "done"
@@ -200,6 +209,7 @@ def test_a_store_that_does_not_answer_for_a_while_is_asked_again(made: Made) -> 
         roll_back(made.folder, FaultStore(made.store, away), by_key(made))
 
 
+@pytest.mark.slow
 def test_a_plan_of_more_than_a_key_takes_goes_in_parts(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.submit.ways.KEY_BYTES_MAX", 400)
     done = submit(made.folder, made.store, by_key(made))
@@ -208,6 +218,7 @@ def test_a_plan_of_more_than_a_key_takes_goes_in_parts(made: Made, monkeypatch: 
     assert submitted(made) > len(done.waves)
 
 
+@pytest.mark.slow
 def test_a_controller_in_another_thread_on_a_store_that_was_a_file_obeys(making: Making, tmp_path: Path) -> None:
     """In real time, with a client of its own: the store is closed into its file, loaded again, and the cluster goes on
     there."""

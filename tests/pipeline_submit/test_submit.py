@@ -43,6 +43,7 @@ def waves_of(made: Made) -> list[list[TopicPartition]]:
     return list(found.values())
 
 
+@pytest.mark.slow
 def test_wave_after_wave_is_handed_over_and_each_ends_before_the_next_begins(made: Made) -> None:
     outcome = made.submit()
     assert (outcome.end, outcome.waves, outcome.told) == ("done", (1, 2, 3, 4), ())
@@ -53,6 +54,7 @@ def test_wave_after_wave_is_handed_over_and_each_ends_before_the_next_begins(mad
     assert audit(journal_files([made.journal])).violations == ()
 
 
+@pytest.mark.slow
 def test_rates_stand_while_a_wave_runs_and_are_gone_at_its_end(made: Made) -> None:
     seen = []
     watching = RigTime(made.rig, lambda: seen.append(configs(made.rig, "brokers", "4")))
@@ -62,6 +64,7 @@ def test_rates_stand_while_a_wave_runs_and_are_gone_at_its_end(made: Made) -> No
     assert all(configs(made.rig, "brokers", str(broker)) == {} for broker in made.rig.brokers)
 
 
+@pytest.mark.slow
 def test_each_broker_has_its_own_rates(making: Making) -> None:
     """The wave begins under the lowest; a broker without one may come to lead, and has the highest."""
     made = making(throttle_bps=None, per_broker=9)
@@ -82,6 +85,7 @@ def test_each_broker_has_its_own_rates(making: Making) -> None:
     assert not is_marked(made.rig)
 
 
+@pytest.mark.slow
 def test_throttles_that_came_after_the_last_move_ended_are_given_back(making: Making) -> None:
     """The wave was complete when its rates were set: they would not be removed before the next move."""
     made = making(throttle_bps=None, per_broker=9, copy_rate_bytes_s=None)
@@ -107,6 +111,7 @@ class LateRates:
         return self.made.rig.admin.alter_interbroker_throttled_rates(rates)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_plan_that_is_done_is_done(made: Made) -> None:
     """Also where the submission is not recorded: what is at its target is not asked for again."""
     made.submit()
@@ -116,6 +121,7 @@ def test_a_plan_that_is_done_is_done(made: Made) -> None:
     assert len(sent(made)) == len(wanted(made)) - 2
 
 
+@pytest.mark.slow
 def test_a_controller_that_fails_over_during_a_wave_changes_nothing_about_its_end(made: Made) -> None:
     killed: list[int] = []
 
@@ -133,6 +139,7 @@ def test_a_controller_that_fails_over_during_a_wave_changes_nothing_about_its_en
     assert (found.violations, found.counts.terms) == ((), 2)
 
 
+@pytest.mark.slow
 def test_a_partition_that_stands_in_several_waves_goes_on_where_it_is(making: Making) -> None:
     """One new replica at a time. Without its progress, what later waves made of it is done for earlier ones."""
     made = making(drained=(1, 2), one_at_a_time=True)
@@ -147,6 +154,7 @@ def test_a_partition_that_stands_in_several_waves_goes_on_where_it_is(making: Ma
     assert len(sent(made)) == len(names)
 
 
+@pytest.mark.slow
 def test_a_partition_in_several_waves_is_rolled_back_step_by_step(making: Making) -> None:
     made = making(drained=(1, 2), one_at_a_time=True)
     with pytest.raises(KeyboardInterrupt):
@@ -197,6 +205,7 @@ def test_what_is_no_export_or_differs_from_its_manifest_is_refused(made: Made, t
         made.submit()
 
 
+@pytest.mark.slow
 def test_a_plan_that_was_changed_after_it_was_begun_is_refused(made: Made) -> None:
     submit(made.folder, made.store, made.options(), last=1)
     manifest = made.folder / "manifest.json"
@@ -206,6 +215,7 @@ def test_a_plan_that_was_changed_after_it_was_begun_is_refused(made: Made) -> No
     assert sorted(sent(made)) == sorted(f"{tp}" for tp in waves_of(made)[0])
 
 
+@pytest.mark.slow
 def test_two_at_once_are_refused(made: Made) -> None:
     with locked(made.folder), pytest.raises(Refused, match=r"is already being submitted, by process [0-9]+ on"):
         made.submit()
@@ -219,6 +229,7 @@ def test_unreadable_progress_is_reported_and_not_guessed(made: Made) -> None:
         made.submit()
 
 
+@pytest.mark.slow
 def test_a_wave_that_takes_too_long_names_its_moves_and_the_causes_and_runs_on(made: Made) -> None:
     def kill() -> None:
         moving = any(found.move for found in made.rig.committed.partitions.values())
@@ -232,6 +243,7 @@ def test_a_wave_that_takes_too_long_names_its_moves_and_the_causes_and_runs_on(m
     assert made.replicas() == wanted(made)
 
 
+@pytest.mark.slow
 def test_move_that_another_client_cancels_is_not_started_again(made: Made) -> None:
     def give_up() -> None:
         moving = {tp: None for tp, found in made.rig.committed.partitions.items() if found.move}
@@ -247,6 +259,7 @@ def test_move_that_another_client_cancels_is_not_started_again(made: Made) -> No
 # --- back
 
 
+@pytest.mark.slow
 def test_a_rollback_undoes_the_waves_that_were_begun_the_last_one_first(made: Made) -> None:
     submit(made.folder, made.store, made.options(), last=2)
     done = roll_back(made.folder, made.store, made.options())
@@ -261,6 +274,7 @@ def test_a_rollback_undoes_the_waves_that_were_begun_the_last_one_first(made: Ma
     assert audit(journal_files([made.journal])).violations == ()
 
 
+@pytest.mark.slow
 def test_a_rollback_that_was_begun_is_gone_on_with_and_nothing_else(made: Made) -> None:
     submit(made.folder, made.store, made.options(), last=3)
     with pytest.raises(KeyboardInterrupt):
@@ -271,6 +285,7 @@ def test_a_rollback_that_was_begun_is_gone_on_with_and_nothing_else(made: Made) 
     assert made.replicas() == made.before
 
 
+@pytest.mark.slow
 def test_what_runs_is_cancelled_and_what_is_complete_stays(made: Made) -> None:
     with pytest.raises(KeyboardInterrupt):
         made.submit(tell=Crash("sent", 2))
@@ -300,6 +315,7 @@ def test_waves_that_are_not_there_are_refused(made: Made, first: int | None, las
     assert made.replicas() == made.before
 
 
+@pytest.mark.slow
 def test_some_waves_can_be_handed_over_alone(made: Made) -> None:
     done = submit(made.folder, made.store, made.options(), last=1)
     assert done.waves == (1,)

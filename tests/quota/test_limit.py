@@ -262,6 +262,7 @@ def test_who_keeps_to_the_allowance_is_within_the_limit_over_any_time_but_for_th
         assert inside <= limit * (window_ms + PACE_MS) / 1000 + 1 + 100
 
 
+@pytest.mark.slow
 @given(st.integers(100, 10_000), st.integers(1, 100), st.integers(1, 200))
 def test_who_always_wants_more_gets_all_that_the_limit_gives(limit: int, record: int, every_ms: int) -> None:
     quota, clock = _quota(limit)

@@ -216,6 +216,7 @@ def test_who_waits_longest_is_first_and_who_comes_later_stands_behind() -> None:
     assert line.order(["b", "c", "a"]) == ["c", "a", "b"]
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(183)
 @given(st.lists(st.sets(st.integers(0, 9)), min_size=1, max_size=60))
 def test_frequent_requester_passes_no_other_twice(asking: list[set[int]]) -> None:

@@ -17,8 +17,7 @@ from tests.real.served import ROOT, Served, kazoo, serve
 
 pytestmark = [
     pytest.mark.server,
-    pytest.mark.slow,
-    pytest.mark.timing("Controllers in other processes have to keep their sessions with a real store."),
+    pytest.mark.full,
 ]
 
 SESSION_S = 3.0

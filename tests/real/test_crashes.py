@@ -1,8 +1,8 @@
-"""Throttles and reductions on real stores: at each commit once the reply is lost, and once the controller dies.
+"""A throttled move and a reduction on real stores: the controller dies at each commit, or the reply to it is lost.
 
 Rules
-* The scenarios are those that the memory store goes through in full (`tests/simulation`): every kind of trouble, and
-  both sizes of commits, are shown there; here it is that a real store holds what the memory store promises.
+* `tests/simulation` runs every scenario with every fault on the memory store. One scenario for each fault shows that a
+  real store keeps the promises of the memory store.
 * A commit takes ten keys, so that a request takes several, and each step has a commit of its own to die at.
 * Commits are counted as they come, up to the first that the scenario does not reach: what a real server answers late
   may let two of them be one.
@@ -31,7 +31,7 @@ from stores.faults import FaultStore, LoseReply, at_commit
 from stores.zookeeper import ZooKeeperStore
 from tests.simulation import reduction_scenarios, throttle_scenarios
 from tests.simulation.clusters import leading
-from tests.simulation.enumeration import Scenario, crash_at, named
+from tests.simulation.enumeration import Scenario, crash_at
 
 COMMIT_OPS_MAX: Final = 10
 COMMITS_MIN, COMMITS_MAX = 3, 60
@@ -99,27 +99,13 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 
 
 Case: TypeAlias = tuple[Callable[..., Rig], Scenario, Scenario]
-"""What makes the rig, what is asked for, and what must stand in the end."""
-_THROTTLED: Final = pytest.mark.checklist(36, 37, 38, 39, 40, 41, 42, 43, 56)
-_REDUCED: Final = (
+"""What makes the rig, what is requested, and the check at the end."""
+THROTTLED: Final[Case] = throttle_scenarios.SCENARIOS[0]
+REDUCED: Final[Case] = (
+    reduction_scenarios.world,
     reduction_scenarios.delayed,
-    reduction_scenarios.immediate,
-    reduction_scenarios.deletion_during_a_reduction,
+    reduction_scenarios.ends(reduction_scenarios.delayed),
 )
-CASES: Final = [
-    *(
-        pytest.param((make, scenario, end), marks=_THROTTLED, id=named(scenario))
-        for make, scenario, end in throttle_scenarios.SCENARIOS
-    ),
-    *(
-        pytest.param(
-            (reduction_scenarios.world, scenario, reduction_scenarios.ends(scenario)),
-            marks=pytest.mark.checklist(214, 215) if "deletion" in named(scenario) else pytest.mark.checklist(214),
-            id=named(scenario),
-        )
-        for scenario in _REDUCED
-    ),
-]
 
 
 def _after_each_commit(kind: Kind, case: Case, befalls: Callable[[Rig, int], None]) -> int:
@@ -147,25 +133,25 @@ def _stands_as_known(served: StoreServer) -> None:
     }
 
 
+@pytest.mark.checklist(36, 37, 38, 39, 40, 41, 42, 43, 56)
 @pytest.mark.server
-@pytest.mark.slow
-@pytest.mark.parametrize("case", CASES)
-def test_no_lost_reply_leaves_anything_behind(kind: Kind, case: Case) -> None:
-    """Each commit is applied, and who sent it does not hear of it."""
-
-    def loses_the_reply(rig: Rig, nth: int) -> None:
-        rig.mishaps.plan_store_faults(leading(rig).node_id, at_commit(nth, LoseReply()))
-
-    assert _after_each_commit(kind, case, loses_the_reply) >= COMMITS_MIN
-
-
-@pytest.mark.server
-@pytest.mark.slow
-@pytest.mark.parametrize("case", CASES)
-def test_no_death_leaves_anything_behind(kind: Kind, case: Case) -> None:
+@pytest.mark.full
+def test_no_death_leaves_a_throttle_behind(kind: Kind) -> None:
     """The controller dies with each commit, which is applied, and its session ends at once: the stand-by ends it."""
 
     def dies(rig: Rig, nth: int) -> None:
         crash_at(rig, leading(rig), nth, "applied, reply lost", expires=True)
 
-    assert _after_each_commit(kind, case, dies) >= COMMITS_MIN
+    assert _after_each_commit(kind, THROTTLED, dies) >= COMMITS_MIN
+
+
+@pytest.mark.checklist(214)
+@pytest.mark.server
+@pytest.mark.full
+def test_no_lost_reply_leaves_a_reduction_half_done(kind: Kind) -> None:
+    """Each commit is applied, and the controller that sent it gets no reply."""
+
+    def loses_the_reply(rig: Rig, nth: int) -> None:
+        rig.mishaps.plan_store_faults(leading(rig).node_id, at_commit(nth, LoseReply()))
+
+    assert _after_each_commit(kind, REDUCED, loses_the_reply) >= COMMITS_MIN

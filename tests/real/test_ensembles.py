@@ -27,8 +27,7 @@ from tests.real.writes import Written
 
 pytestmark = [
     pytest.mark.server,
-    pytest.mark.slow,
-    pytest.mark.timing("Nodes of an ensemble are killed and cut off, and the others elect within a session."),
+    pytest.mark.full,
 ]
 
 MOVES = 120

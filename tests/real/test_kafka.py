@@ -11,6 +11,7 @@ from kazoo.client import KazooClient
 
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, NewTopic, TopicPartition
 from stores.tree import TreeEntry, read_tree
+from tests.kit.data import DATA
 from tests.real.cluster import Cluster
 from tests.real.kafka import Kafka, Refused, compiled, kafka
 from tests.real.served import ROOT, Served, kazoo, serve
@@ -19,8 +20,7 @@ from tests.stores.zookeeper.test_takeover import plant
 
 pytestmark = [
     pytest.mark.server,
-    pytest.mark.slow,
-    pytest.mark.timing("Controllers in other processes have to keep their sessions with a real store."),
+    pytest.mark.full,
 ]
 
 SESSION_S = 10.0
@@ -90,8 +90,8 @@ def said_by_kafka(cluster: Cluster, reader: Kafka) -> None:
 
 
 @pytest.fixture(params=["idle", "moving"])
-def tree(request: pytest.FixtureRequest, shared_data: Path) -> tuple[TreeEntry, ...]:
-    return read_tree(shared_data / f"kafka_3_9_tree_{request.param}.json")
+def tree(request: pytest.FixtureRequest) -> tuple[TreeEntry, ...]:
+    return read_tree(DATA / f"kafka_3_9_tree_{request.param}.json")
 
 
 def test_a_tree_of_kafkas_is_worked_on_and_kafkas_own_readers_accept_every_version_of_every_key(

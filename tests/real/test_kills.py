@@ -10,11 +10,7 @@ from tests.real.cluster import Cluster
 from tests.real.moves import asked_for, finished, slept_through
 from tests.real.served import Served
 
-pytestmark = [
-    pytest.mark.server,
-    pytest.mark.slow,
-    pytest.mark.timing("Controllers are killed and stopped in the middle of moves, and sessions run out by the clock."),
-]
+pytestmark = pytest.mark.server
 
 MOVES = 1000
 KILLS = 5
@@ -22,6 +18,7 @@ SESSION_S = 3.0
 ZOMBIE_MOVES = 200
 
 
+@pytest.mark.slow
 def test_five_controllers_are_killed_in_the_middle_of_1000_moves(served: Served, tmp_path: Path) -> None:
     """Each time a stand-by goes on where the dead one was; afterwards every move is complete, no key is left behind,
     and no epoch ever fell."""
@@ -46,6 +43,7 @@ def test_five_controllers_are_killed_in_the_middle_of_1000_moves(served: Served,
         assert cluster.committed.controller_epoch > KILLS
 
 
+@pytest.mark.full
 def test_a_controller_that_was_stopped_beyond_its_session_writes_nothing_when_it_wakes(
     served: Served, tmp_path: Path
 ) -> None:

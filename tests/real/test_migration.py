@@ -18,8 +18,7 @@ from tests.real.served import NAMES, Served, serve
 
 pytestmark = [
     pytest.mark.server,
-    pytest.mark.slow,
-    pytest.mark.timing("The command and the servers are killed and paused while brokers work."),
+    pytest.mark.full,
 ]
 
 MOVES = 300

@@ -14,8 +14,7 @@ from tests.real.served import Served
 
 pytestmark = [
     pytest.mark.server,
-    pytest.mark.slow,
-    pytest.mark.timing("A server is paused or killed for about as long as a session lasts."),
+    pytest.mark.full,
 ]
 
 MOVES = 200

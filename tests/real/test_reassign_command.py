@@ -17,8 +17,7 @@ from tests.real.served import Served, serve
 
 pytestmark = [
     pytest.mark.server,
-    pytest.mark.slow,
-    pytest.mark.timing("Commands in other processes wait with timeouts for a cluster on a real store."),
+    pytest.mark.full,
 ]
 
 FILE = "--reassignment-json-file"

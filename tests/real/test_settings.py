@@ -14,8 +14,7 @@ from tests.real.served import Served
 
 pytestmark = [
     pytest.mark.server,
-    pytest.mark.slow,
-    pytest.mark.timing("Settings reach brokers by watches of a real store while controllers take over."),
+    pytest.mark.full,
 ]
 
 WAIT_S = 30.0

@@ -11,8 +11,7 @@ from tests.verify.soak.command import growth, growth_per_record
 
 pytestmark = [
     pytest.mark.server,
-    pytest.mark.slow,
-    pytest.mark.timing("Processes and nodes of a store are killed, and stock clients wait by timeouts of their own."),
+    pytest.mark.full,
 ]
 
 

@@ -22,8 +22,7 @@ from tests.real.served import Served, serve
 
 pytestmark = [
     pytest.mark.server,
-    pytest.mark.slow,
-    pytest.mark.timing("Commands in other processes wait with timeouts for a cluster on a real store."),
+    pytest.mark.full,
 ]
 
 COMMAND: Final = (sys.executable, "-c", "from controller.cli.root import kedge; kedge()", "plan")

@@ -22,8 +22,7 @@ TOPIC, STATE = "/brokers/topics/t", "/brokers/topics/t/partitions/0/state"
 
 
 @pytest.mark.server
-@pytest.mark.slow
-@pytest.mark.timing("Sessions with a real server end and begin while its log is written.")
+@pytest.mark.full
 def test_every_version_of_every_key_is_in_the_log_of_a_server(served: Served) -> None:
     """Each that was acknowledged, in order, also those that no watch would have shown, and before a kill; nothing that
     was refused."""

@@ -65,6 +65,7 @@ def test_records_wait_without_a_leader_and_are_sent_then(rig: Rig) -> None:
     rig.until(lambda: rig.producers.acknowledged(only) == 7, what="they are acknowledged")
 
 
+@pytest.mark.slow
 def test_a_group_reads_everything_once_and_commits_it(rig: Rig) -> None:
     producer, group = rig.clients.producer(), rig.clients.group("g", ["t"], members=3)
     producer.stream("t", records_per_s=200)
@@ -100,6 +101,7 @@ def test_consumer_of_a_deleted_partition_gets_an_error_and_reads_the_others(rig:
     assert consumer.errors == {tp(9): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
+@pytest.mark.slow
 def test_a_client_goes_by_what_it_knows_until_it_asks_again(rig: Rig) -> None:
     metadata = rig.clients.metadata()
     assert len(metadata.partitions("t")) == 4

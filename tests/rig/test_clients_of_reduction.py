@@ -98,6 +98,7 @@ def test_a_read_only_partition_is_read_to_its_end_and_stays_with_its_group(rig: 
     assert sorted(at for own in group.assignment for at in own) == KEEP + GONE
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(196)
 def test_offline_partition_is_assigned_to_no_member_and_cannot_be_read(rig: Rig) -> None:
     group, alone = rig.clients.group("g", ["t"], members=2), rig.clients.consumer()
@@ -117,6 +118,7 @@ def test_offline_partition_is_assigned_to_no_member_and_cannot_be_read(rig: Rig)
     assert alone.errors == {tp(3): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(197)
 def test_keyless_traffic_moves_on_without_an_error(rig: Rig) -> None:
     producer = rig.clients.producer()
@@ -150,6 +152,7 @@ def test_the_records_of_a_key_go_on_in_one_partition_and_older_ones_stay_readabl
     assert sum(group.consumed.values()) == 400 + 36
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(218, 219)
 def test_committed_offsets_of_a_purged_partition_are_deleted_and_a_new_one_read_from_its_start(rig: Rig) -> None:
     group = rig.clients.group("g", ["t"])
@@ -167,6 +170,7 @@ def test_committed_offsets_of_a_purged_partition_are_deleted_and_a_new_one_read_
     assert group.committed(tp(3)) == 7
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(225)
 def test_a_client_from_before_reads_what_is_read_only_fails_to_write_it_and_sees_nothing_offline(rig: Rig) -> None:
     old = rig.clients.producer(lambda key, online: online[-1].partition, knows_status=False)  # noqa: ARG005

@@ -23,6 +23,7 @@ SEEDS_MAX = 60
 MINE = "examples.log_on_disk.under_test:DiskBrokers"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 13))
 def test_simulated_brokers_keep_every_rule(seed: int) -> None:
     run = run_seed(SimulatedBrokers, seed)
@@ -33,6 +34,7 @@ FOUND = (236,)  # a producer met a disk that was gone, and its request ended in 
 """Seeds that failed once for the example."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [*range(1, 6), *FOUND])
 def test_the_example_with_logs_on_disk_keeps_every_rule(seed: int) -> None:
     run = run_seed(DiskBrokers, seed)
@@ -51,6 +53,7 @@ class _Modest(DiskBrokers):
         return host
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 3))
 def test_a_host_without_abilities_can_be_explored(seed: int) -> None:
     run = run_seed(_Modest, seed)
@@ -98,6 +101,7 @@ CARELESS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind,known,rules", CARELESS, ids=[kind.__name__ for kind, _, _ in CARELESS])
 def test_a_careless_host_is_caught_by_a_seed(
     kind: type[Broker | SimulatedBrokers], known: int, rules: set[str]
@@ -107,12 +111,14 @@ def test_a_careless_host_is_caught_by_a_seed(
     assert rule in rules, error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind, _, _ in UNSEEN])
 def test_some_careless_hosts_pass_the_suite(kind: type[Broker | SimulatedBrokers]) -> None:
     """Each request for itself is answered well: only seeds show what is wrong."""
     assert check(_make(kind)).failed == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind,name",
     [
@@ -126,6 +132,7 @@ def test_the_suite_sees_who_ignores_statuses_and_open_calls(kind: type[Broker | 
     assert name in check(_make(kind)).failed
 
 
+@pytest.mark.slow
 def test_the_same_seed_is_the_same_run() -> None:
     first, second = (run_seed(SimulatedBrokers, 5, 100) for _ in range(2))
     assert (first.trace, first.timeline) == (second.trace, second.timeline)
@@ -175,6 +182,7 @@ def test_the_command_prints_what_broke_and_how_to_repeat_it(capsys: pytest.Captu
     assert "commits" in again
 
 
+@pytest.mark.slow
 def test_the_command_runs_the_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explore", "--host", MINE, "--seeds", "1..2", "--steps", "50"]) == 0
     assert capsys.readouterr().out.startswith("log_on_disk: 2 seeds, 0 failed, ")

@@ -27,6 +27,7 @@ def test_the_brokers_of_the_rig_pass(case: Case) -> None:
     case.run(host)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make,left_out",
     [
@@ -148,6 +149,7 @@ def test_what_a_host_raises_is_reported_under_the_rule() -> None:
     assert caught.value.__notes__ == [case.sentence]
 
 
+@pytest.mark.slow
 def test_a_broken_broker_fails_no_case_that_has_nothing_to_do_with_it() -> None:
     """What a report says points at what is wrong."""
     failed = set(check(lambda: SimulatedBrokers(broken.IgnoresControllerEpoch)).failed)

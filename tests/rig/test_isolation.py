@@ -109,6 +109,7 @@ def test_a_setting_that_is_no_number_stops_its_topic_alone(caplog: pytest.LogCap
     assert faults(caplog) == ["broker 1: the replica of broken-0 failed"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broker, kind", [(2, Unreadable), (1, Uncopied)], ids=["follower", "leader"])
 def test_a_follower_that_cannot_copy_leaves_the_isr_and_comes_back(
     caplog: pytest.LogCaptureFixture, broker: int, kind: type[Log]
@@ -156,6 +157,7 @@ def test_a_replica_that_fails_at_an_order_does_not_keep_the_others_from_obeying(
         until(lambda: in_sync(living, BROKEN) == {2, 3})
 
 
+@pytest.mark.slow
 def test_a_leader_whose_log_fails_before_its_isr_is_answered_stops_no_step(caplog: pytest.LogCaptureFixture) -> None:
     """It asked to shrink the isr; the controller is held back until the log fails, and its first orders are lost, since
     the leader may hear of the isr by one of them, too."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import attrs
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kafka.record import MemoryRecords
@@ -76,6 +77,7 @@ def pairs(shelf: Shelf, log: Log) -> list[tuple[int, bytes, bytes | None]]:
     return [(offset, key, value) for offset, _, key, value, _ in content(shelf, log)]
 
 
+@pytest.mark.slow
 @given(BATCHES, st.data())
 def test_newest_value_of_each_key_stays_at_its_offset(written: list[Pairs], data: st.DataObject) -> None:
     shelf, log = filled(*[batch(each, codec=data.draw(st.sampled_from([0, GZIP]))) for each in written])
@@ -94,6 +96,7 @@ def test_newest_value_of_each_key_stays_at_its_offset(written: list[Pairs], data
     assert shelf.size_bytes == sum(row.size_bytes for row in shelf.rows(log))
 
 
+@pytest.mark.slow
 @given(BATCHES, st.data())
 def test_reader_at_any_offset_gets_all_that_follows(written: list[Pairs], data: st.DataObject) -> None:
     """Batches follow each other without overlap, and the next offset after a batch is behind all that it had."""
@@ -109,6 +112,7 @@ def test_reader_at_any_offset_gets_all_that_follows(written: list[Pairs], data: 
     assert [each for each in content(shelf, log, since) if each[0] >= since] == wanted
 
 
+@pytest.mark.slow
 @given(BATCHES, st.data())
 def test_every_log_of_the_partition_shrinks_and_keeps_its_records(written: list[Pairs], data: st.DataObject) -> None:
     shelf, leader = filled(*[batch(each) for each in written])

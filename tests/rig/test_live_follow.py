@@ -6,6 +6,7 @@ import time
 from contextlib import closing
 
 import kafka
+import pytest
 
 from controller.runtime.clock import Chance, SystemClock
 from controller.runtime.migration import Migration
@@ -19,6 +20,7 @@ READY_S = 30.0
 ORDERS = TopicPartition("orders", 0)
 
 
+@pytest.mark.slow
 def test_a_cluster_follows_to_another_store() -> None:
     """Also a broker that was down when the others were registered there."""
     here, there = LiveServer(), LiveServer()

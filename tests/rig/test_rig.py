@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import attrs
 import pytest
@@ -11,6 +10,7 @@ from controller.codec import keys
 from controller.model.values import TopicPartition
 from controller.rig import CallbackFaults, Life, NotInTime, Rig, VirtualClock
 from stores.tree import read_tree
+from tests.kit.data import DATA
 from tests.verify.__main__ import main
 from tests.verify.explore import run_seed
 
@@ -91,8 +91,9 @@ def test_what_is_waited_for_in_vain_is_said_with_what_stands() -> None:
     assert "t-0 R [1] I [1] leader 1/0" in str(said.value)
 
 
-def test_a_rig_begins_with_what_a_real_cluster_left(shared_data: Path) -> None:
-    tree = read_tree(shared_data / "kafka_3_9_tree_moving.json")
+@pytest.mark.slow
+def test_a_rig_begins_with_what_a_real_cluster_left() -> None:
+    tree = read_tree(DATA / "kafka_3_9_tree_moving.json")
     rig = Rig(brokers={1: "a", 2: "b", 3: "c"}, tree=tree, tree_records=200, copy_rate_bytes_s=1_000_000)
     tp = TopicPartition("orders", 0)
     assert rig.partition(tp).isr == (3, 2)
@@ -148,6 +149,7 @@ def test_a_bad_network_only_takes_longer() -> None:
     assert {sent.outcome for sent in rig.requests()} >= {"ok", "lost"}
 
 
+@pytest.mark.slow
 def test_a_seed_that_holds_says_so_and_one_that_fails_prints_its_replay(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +167,7 @@ def test_a_seed_that_holds_says_so_and_one_that_fails_prints_its_replay(
     assert "ms  controller 10" in out
 
 
+@pytest.mark.slow
 def test_a_wrong_range_of_seeds_is_a_usage_error() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.verify", "explore", "--seeds", "many"],

@@ -31,6 +31,7 @@ def served(store: MemoryServer) -> Iterator[StoreServer]:
         yield server
 
 
+@pytest.mark.slow
 def test_a_move_goes_through_while_the_controller_dies(store: MemoryServer, served: StoreServer) -> None:
     """The stand-by takes over once the server has ended the session; all agree in the end, nothing is lost."""
     rig = Rig(1, brokers={1: "a", 2: "b", 3: "c", 4: "a"}, server=served)
@@ -96,6 +97,7 @@ def test_session_ends_at_once_where_the_rig_can_end_it() -> None:
         assert rows(served) == rows(store) == {}
 
 
+@pytest.mark.slow
 def test_keys_of_the_dead_are_gone_when_the_server_says_so(store: MemoryServer, served: StoreServer) -> None:
     """Not before; and a key of no session stays."""
     client = served.client()

@@ -71,6 +71,7 @@ def requests(draw: st.DrawFn) -> e.Event:
     return draw(st.sampled_from(kinds))
 
 
+@pytest.mark.slow
 @given(requests())
 def test_a_refused_request_has_a_documented_code_and_no_record(request: e.Event) -> None:
     """No exception leaves a rule; an error comes alone, with a code of its request and a message."""
@@ -83,6 +84,7 @@ def test_a_refused_request_has_a_documented_code_and_no_record(request: e.Event)
     made.run(request)
 
 
+@pytest.mark.slow
 @given(st.sampled_from(["t", "nobody", ""]), NUMBERS, NUMBERS, LISTS, LISTS)
 def test_what_names_nothing_changes_nothing(
     topic: str, number: int, broker: int, some: tuple[int, ...], other: tuple[int, ...]
@@ -146,6 +148,7 @@ def test_a_manual_assignment_may_break_the_rules_of_racks() -> None:
     assert made.partition("new").replicas == (2, 1)
 
 
+@pytest.mark.slow
 def test_an_absurdly_long_list_is_answered_with_a_short_message() -> None:
     """A hundred thousand unknown ids are refused in one sentence, not in a message of megabytes."""
     ran = world().run(e.AlterReassignment(5, "t", 0, tuple(range(10, 100_000))))

@@ -68,6 +68,7 @@ def place(data: st.DataObject, racks: Racks, *, rounds: int = 2) -> tuple[tuple[
     return assign_replicas(racks, rounds * len(racks), factor, start=start, shift=shift), factor
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(144, 148)
 @given(clusters() | clusters(rackless=True), st.integers(1, 4), st.data())
 def test_every_broker_leads_as_many_and_holds_none_twice(racks: Racks, rounds: int, data: st.DataObject) -> None:
@@ -157,6 +158,7 @@ def test_a_factor_that_no_cluster_can_hold_is_refused(factor: int) -> None:
         assign_replicas(SAMPLE, 1, factor, start=0, shift=0)
 
 
+@pytest.mark.slow
 @given(clusters() | clusters(rackless=True), st.data())
 def test_a_replacement_keeps_the_rack_rule_where_one_can(racks: Racks, data: st.DataObject) -> None:
     """The leaving broker's place goes to one that spreads the replicas over as many racks as any choice would."""

@@ -68,6 +68,7 @@ def test_a_partition_whose_state_may_not_be_read_is_refused_by_name_and_left_alo
     assert retirement_due(world.state, DUE) == Decision()
 
 
+@pytest.mark.slow
 def test_more_entries_than_a_key_holds_are_refused_with_their_number() -> None:
     world = reduced({}, MANY)
     reply = delete_partitions(world.state, e.DeletePartitions(FAR_MS, "t", 1, None, immediate=True)).reply

@@ -52,6 +52,7 @@ ENTRIES = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(MARKS)
 def test_a_mark_takes_no_more_than_its_bound(mark: ThrottleMark) -> None:
     assert len(throttles.encode("topics", mark)) <= mark_bytes(mark)
@@ -69,6 +70,7 @@ def test_configs_and_their_notification_take_no_more_than_their_bound(length: in
     assert written <= config_bytes(configs)
 
 
+@pytest.mark.slow
 @given(ENTRIES)
 def test_a_plan_takes_no_more_than_its_bound(entries: list[LegacyEntry]) -> None:
     assert len(legacy.encode(entries)) <= plan_bytes(tuple(entries))

@@ -111,6 +111,7 @@ def test_a_mark_of_another_program_is_left_alone_by_throttles_that_are_to_stay()
     assert marked == {True: True, False: False}
 
 
+@pytest.mark.slow
 def test_lists_that_no_key_can_hold_are_refused_and_each_bad_partition_keeps_its_own_error() -> None:
     world = World(is_checked=False)
     brokers = tuple(range(10_000, 11_000))

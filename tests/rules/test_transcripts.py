@@ -17,6 +17,7 @@ FOLDER = Path(__file__).resolve().parent / "transcripts"
 FILES = sorted(FOLDER.glob("*.txt"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
 def test_every_command_leaves_what_is_recorded_below_it(file: Path) -> None:
     """The records, the dirty keys and the answer of each command are those of the transcript."""

@@ -68,6 +68,7 @@ def test_a_batch_is_closed_before_it_has_more_bytes_than_the_store_takes(bytes_m
     assert not cluster.store.errors
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.integers(8, 60), st.integers(12_000, 30_000), st.lists(st.integers(1, 40), min_size=1, max_size=6))
 def test_whatever_the_limits_are_everything_is_done_and_no_commit_outgrows_them(

@@ -62,6 +62,7 @@ with Controller(MemoryStore(server), 1, QuietHost(){more}) as controller:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "topics,before,more,told",
     [

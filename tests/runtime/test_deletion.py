@@ -235,6 +235,7 @@ def test_stand_by_and_a_late_request_get_errors() -> None:
 # --- by hand
 
 
+@pytest.mark.slow
 def test_topic_removed_by_hand_is_written_again_with_its_state_keys() -> None:
     """Removing keys is not how a topic is deleted: brokers hold its logs, and lead it. What the state key said last is
     not known, so the ISR is the leader alone: an old leader may have reduced it in the key itself."""

@@ -207,6 +207,7 @@ def test_back_off_restarts_when_the_broker_registers() -> None:
     assert cluster.host.to(4, LeaderAndIsrRequest)[-1].full
 
 
+@pytest.mark.slow
 def test_broker_far_behind_gets_all_metadata_instead_of_a_log() -> None:
     """Memory for it is bounded by the size of the cluster."""
     cluster, executor = with_hand()

@@ -88,6 +88,7 @@ ENDS = pytest.mark.parametrize("fault", [FailBefore(), LoseReply()], ids=["befor
 MARKER = encode_marker(Marker("m", "to", "complete", "memory:from", 1))
 
 
+@pytest.mark.slow
 @ENDS
 @pytest.mark.parametrize("wrote", ["t", "u"])
 @pytest.mark.parametrize("is_migrated", [False, True], ids=["as it was", "migrated"])

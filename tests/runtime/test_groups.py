@@ -78,6 +78,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_is_left_of_a_group_is_what_waits(seed: int, counted: set[int]) -> None:
     """Parts whose commit met a conflict are left again."""

@@ -111,6 +111,7 @@ def test_future_is_completed_once_by_the_first() -> None:
     assert len(outstanding) == 0
 
 
+@pytest.mark.slow
 def test_many_threads_complete_one_future_once() -> None:
     """The first one counts, and no call raises."""
     outstanding = Outstanding()
@@ -165,6 +166,7 @@ def test_waiting_on_the_thread_that_drives_is_an_error_not_a_deadlock() -> None:
     assert mine.result() == 1
 
 
+@pytest.mark.slow
 def test_a_small_request_is_answered_while_a_large_one_is_worked_off() -> None:
     """Batches take from both."""
     cluster = Cluster(settings=Settings(commit_decisions_max=10))

@@ -123,7 +123,7 @@ def test_a_crash_in_the_middle_of_a_plan_loses_none_of_it(commits: int) -> None:
     assert set(told.named() or ()) == {("t", p) for p in range(1, 8, 2)}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_plan_as_large_as_a_key_can_hold_is_obeyed_in_many_commits_and_survives_a_crash() -> None:
     """14,000 entries: as many events, none of which is split, and a controller that dies between them."""
     count = 14_000

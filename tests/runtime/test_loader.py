@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,10 +9,12 @@ import pytest
 from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest
 from kedge import Settings
 from stores.tree import read_tree
+from tests.kit.data import DATA
 from tests.runtime.trees import STATE, TOPIC, planted, state, works
 from tests.runtime.world import Cluster
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "value",
     [
@@ -51,9 +52,9 @@ def test_a_move_of_kafkas_own_becomes_ours_and_goes_on() -> None:
 
 
 @pytest.mark.checklist(112, 113)
-def test_no_crash_while_kafkas_moves_are_taken_over_loses_one(shared_data: Path) -> None:
+def test_no_crash_while_kafkas_moves_are_taken_over_loses_one() -> None:
     """Each goes from the topic's key with the commit that takes it over, however small the commits are."""
-    entries = read_tree(shared_data / "kafka_3_9_tree_moving.json")
+    entries = read_tree(DATA / "kafka_3_9_tree_moving.json")
     for commits in range(1, 12):
         cluster = Cluster(start=False, settings=Settings(commit_decisions_max=1))
         cluster.server.plant(entries)
@@ -71,10 +72,10 @@ def test_no_crash_while_kafkas_moves_are_taken_over_loses_one(shared_data: Path)
         assert targets == {0: [1, 3], 1: [2, 1], 2: [3, 2], 3: [2, 3]}, commits
 
 
-def test_kafkas_move_of_a_partition_that_cannot_be_read_waits_for_it(shared_data: Path) -> None:
+def test_kafkas_move_of_a_partition_that_cannot_be_read_waits_for_it() -> None:
     """Its neighbours go on, and it does once its key is mended."""
     cluster = Cluster(start=False)
-    cluster.server.plant(read_tree(shared_data / "kafka_3_9_tree_moving.json"))
+    cluster.server.plant(read_tree(DATA / "kafka_3_9_tree_moving.json"))
     key = "/brokers/topics/orders/partitions/0/state"
     good = cluster.get(key)
     cluster.put(key, b"{")
@@ -162,9 +163,9 @@ def test_intents_of_a_former_term_are_sent_again_and_void_ones_dropped() -> None
 
 
 @pytest.mark.parametrize("name", ["kafka_3_9_tree_idle.json", "kafka_3_9_tree_moving.json"])
-def test_the_tree_of_a_real_kafka_is_taken_over_above_its_epoch(shared_data: Path, name: str) -> None:
+def test_the_tree_of_a_real_kafka_is_taken_over_above_its_epoch(name: str) -> None:
     """Every topic and partition, no finding; running moves continue with what Kafka knew, unknown fields are kept."""
-    tree = read_tree(shared_data / name)
+    tree = read_tree(DATA / name)
     cluster = Cluster(start=False)
     cluster.server.plant(tree)
     ids = sorted(int(e.key.rpartition("/")[2]) for e in tree if e.key.startswith("/brokers/ids/"))

@@ -74,6 +74,7 @@ def test_what_can_be_read_again_or_is_gone_is_found_out(guarded: Guarded) -> Non
     assert store.findings() == {}
 
 
+@pytest.mark.slow
 def test_the_reads_for_forbidden_keys_are_bounded_however_many_there_are() -> None:
     """From a thousand on, what was asked for together is taken as forbidden, and a finding says so."""
     many = [keys.topic(str(number)) for number in range(50_000)]

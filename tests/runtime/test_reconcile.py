@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
 from kedge import Settings
 from stores.base import Put
@@ -24,6 +26,7 @@ def test_a_broker_that_bounced_died_first_and_came_then() -> None:
     assert last.broker_epoch == cluster.epoch(1)
 
 
+@pytest.mark.slow
 def test_the_death_of_many_partitions_is_worked_off_before_the_birth() -> None:
     """Over several batches."""
     cluster = cluster_of_three()

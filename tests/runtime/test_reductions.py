@@ -105,6 +105,7 @@ def test_what_was_answered_to_be_offline_is_no_partition_to_requests_right_behin
     assert listed(made) == ["0", "1"]
 
 
+@pytest.mark.slow
 def test_a_purge_of_many_partitions_leaves_others_their_turn() -> None:
     """A commit has ten records for each of a hundred decisions, and what one Decision has more; all of these partitions
     would be purged by 25 decisions, so by one commit."""
@@ -338,7 +339,7 @@ def test_an_order_to_delete_that_is_void_goes_once_the_state_can_be_read() -> No
     assert [s for s in made.host.to(1, StopReplicaRequest) if s.partitions[0].topic_id == one["topic_id"]] == []
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_topic_of_many_thousand_partitions_goes_down_in_few_commits_each_within_its_limits() -> None:
     """15,000 to 10: the topic's key, which holds them all, is not written once per partition. A request for more than
     the key of a reduction holds is refused before anything is written."""

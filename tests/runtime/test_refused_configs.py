@@ -40,6 +40,7 @@ def test_lists_of_throttled_replicas_are_pairs_or_a_star(value: str) -> None:
     assert (LIST in cluster.get(KEY)["config"]) is is_taken
 
 
+@pytest.mark.slow
 def test_settings_above_the_size_of_a_key_are_refused() -> None:
     """INVALID_CONFIG, also of a topic that is created; nothing is written."""
     cluster = cluster_of_three()

@@ -3,6 +3,7 @@ rule does."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,6 +39,7 @@ def told(builder: Builder, broker: Broker) -> tuple[LeaderAndIsrPartition, ...]:
     return builder.leader_and_isr(broker, [0], full=False).partitions
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(partitions(), st.sets(st.sampled_from(BROKERS)), st.none() | st.sets(st.sampled_from(BROKERS)))
 def test_brokers_that_hear_of_a_partition_and_whether_its_log_is_new(

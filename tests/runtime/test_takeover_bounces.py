@@ -153,6 +153,7 @@ def test_a_live_broker_in_sync_leads_before_those_that_bounced() -> None:
     assert (cluster.state("a")["leader"], cluster.state("a")["isr"]) == (3, [3])
 
 
+@pytest.mark.slow
 def test_a_broker_that_goes_while_its_bounce_is_worked_off_dies_again() -> None:
     """Whenever it goes: no lost broker leads in the end."""
     for polls in range(1, 12):
@@ -165,6 +166,7 @@ def test_a_broker_that_goes_while_its_bounce_is_worked_off_dies_again() -> None:
         assert is_whole(cluster), polls
 
 
+@pytest.mark.slow
 def test_takeover_that_ends_midway_is_started_again() -> None:
     """Wherever it ends, the next controller works the same deaths off, and no leader epoch goes back."""
     for polls in range(1, 12):

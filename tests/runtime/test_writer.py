@@ -35,6 +35,7 @@ def holding(partition: Partition, version: int = 0, generation: int = -1) -> Clu
     return state
 
 
+@pytest.mark.slow
 @given(PARTITIONS | WITHOUT_STATE)
 def test_a_state_key_is_reckoned_in_a_batch_as_by_itself(partition: Partition) -> None:
     """To the byte: one less, and the batch would outgrow the store."""
@@ -45,6 +46,7 @@ def test_a_state_key_is_reckoned_in_a_batch_as_by_itself(partition: Partition) -
     assert not writer.fits(state.batch, bytes_max - 1)
 
 
+@pytest.mark.slow
 @given(PARTITIONS | WITHOUT_STATE, st.sampled_from([0, 1, 77, UNREAD]))
 def test_a_state_key_is_written_in_a_batch_as_by_itself(partition: Partition, version: int) -> None:
     """The same key, value and expectation; nothing where there is nothing to write."""

@@ -93,6 +93,7 @@ def throttles(servers: str, topic: str) -> dict[str, dict[str, str | None]]:
         return {name: settings for name, settings in found.items() if settings}
 
 
+@pytest.mark.full
 @pytest.mark.checklist(62, 63, 65, 127, 176, 229)
 def test_a_throttle_is_set_by_new_configs_changed_and_gone_at_the_end(
     run: Callable[..., Result], servers: str, tmp_path: Path
@@ -125,6 +126,7 @@ def test_a_throttle_is_set_by_new_configs_changed_and_gone_at_the_end(
     until(lambda: throttles(servers, name) == {})
 
 
+@pytest.mark.full
 @pytest.mark.checklist(126, 230)
 def test_all_moves_are_cancelled_and_their_throttles_go(
     run: Callable[..., Result], servers: str, tmp_path: Path
@@ -236,6 +238,7 @@ def test_a_setting_that_is_described_and_cannot_be_changed_is_said_to_be_read_on
     assert (done.exit_code, done.stderr) == (1, f"Error: brokers/1: {said}\n")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 from servers.engine import Engine, engine
 from servers.process import NoServer, wait_until
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 DEADLINE_S = 60.0

@@ -70,7 +70,6 @@ def moved(admin: kafka.KafkaAdminClient, targets: dict[kafka.TopicPartition, Seq
 
 @pytest.mark.server
 @pytest.mark.slow
-@pytest.mark.timing("Stock clients produce and consume by timeouts of their own while a broker goes.")
 def test_nothing_is_lost_while_stock_clients_move_what_they_write() -> None:
     """Each partition is moved five times, each time to another leader and other brokers, while it is written
     without a pause; what was acknowledged is read back by a consumer that was assigned by hand: all, once, in order."""

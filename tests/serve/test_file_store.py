@@ -48,6 +48,7 @@ def test_a_file_that_is_in_use_is_read(tmp_path: Path) -> None:
         assert run("store", "dump", f"memory:{file}", str(tmp_path / "dump")).exit_code == 0
 
 
+@pytest.mark.full
 def test_a_process_that_was_killed_holds_no_file(tmp_path: Path) -> None:
     file = tmp_path / "store"
     with ExitStack() as stack:
@@ -62,6 +63,7 @@ def create(bootstrap: str, topic: str) -> None:
         admin.create_topics([NewTopic(topic, 1, 1)])
 
 
+@pytest.mark.full
 def test_what_was_committed_is_saved_now_and_then(tmp_path: Path) -> None:
     """A process that is killed loses the last seconds alone."""
     file = tmp_path / "store"
@@ -85,6 +87,7 @@ def test_a_second_signal_loses_nothing(tmp_path: Path) -> None:
     assert "/brokers/topics/orders" in keys(file)
 
 
+@pytest.mark.full
 def test_a_file_that_cannot_be_saved_is_said_once_and_saved_later(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()

@@ -22,7 +22,7 @@ def moved(bootstrap: str, folder: Path, replicas: list[int]) -> None:
         assert done.exit_code == 0, done.output
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.checklist(269)
 def test_the_journal_of_two_runs_on_one_store_is_audited_without_a_finding(tmp_path: Path) -> None:
     folder = tmp_path / "journal"
@@ -36,6 +36,7 @@ def test_the_journal_of_two_runs_on_one_store_is_audited_without_a_finding(tmp_p
     assert shown.output.count("completed {") == 2, shown.output
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_hold_a_journal_is_refused(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "kedge-1-0.jsonl").touch()

@@ -84,6 +84,7 @@ class _Clients:
         return set(self.read) == set(self.sent)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kinds", [(zookeeper_url, etcd_url), (etcd_url, zookeeper_url)], ids=["to etcd", "to zk"])
 def test_clients_go_on_while_the_cluster_moves(
     tmp_path: Path, kinds: tuple[Callable[[Path], str], Callable[[Path], str]]
@@ -110,6 +111,7 @@ def test_clients_go_on_while_the_cluster_moves(
 BROKEN = keys.topic("broken")
 
 
+@pytest.mark.full
 def test_a_cluster_that_cannot_be_moved_stays_and_follows_later(tmp_path: Path) -> None:
     """What prevents the migration is printed; once that is mended, `kedge store migrate` moves the cluster with its
     configs, its groups and the reassignment that runs, and the process follows."""
@@ -157,6 +159,7 @@ def test_a_store_with_other_keys_is_refused(tmp_path: Path) -> None:
     assert (_stored(source), _stored(target)) == before
 
 
+@pytest.mark.full
 def test_a_migration_that_died_behind_its_fence_is_completed_by_the_next_start(tmp_path: Path) -> None:
     source, target = etcd_url(tmp_path), zookeeper_url(tmp_path)
     with running("--store", source, "--topic", "orders:2:3"):
@@ -187,6 +190,7 @@ def _dies_at_the_fence(text: str) -> None:
         raise _Stopped
 
 
+@pytest.mark.full
 def test_every_process_on_the_store_follows(tmp_path: Path) -> None:
     """A stand-by without brokers, and the one with the brokers: after the move clients may begin at either."""
     source, target = (f"{make(tmp_path)}&session_timeout=5" for make in (etcd_url, zookeeper_url))

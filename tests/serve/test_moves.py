@@ -109,6 +109,7 @@ def test_progress_shows_the_true_lag_which_shrinks_while_a_throttled_move_runs(
     assert [line.split(maxsplit=3)[2:] for line in done.stdout.splitlines()[2:]] == [["2", "In sync"], ["3", "In sync"]]
 
 
+@pytest.mark.full
 @pytest.mark.checklist(72, 126)
 @pytest.mark.parametrize("ending", ["--verify", "--cancel", "--cancel-all"])
 def test_what_operators_throttle_themselves_outlives_moves(

@@ -98,6 +98,7 @@ def test_bad_options_are_one_line(arguments: list[str], said: str) -> None:
     assert done.stdout == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["--listen", "--status", "--metrics"])
 def test_an_address_that_is_taken_is_one_line(option: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:

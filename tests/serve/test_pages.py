@@ -45,6 +45,7 @@ def test_a_page_is_given_to_who_names_no_host_or_this_machine(pages: Pages) -> N
     assert asked(pages, None) == asked(pages, socket.gethostname()) == (200, b"here")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:8480", "localhost.evil.example", "", "[::1", "127.0.0.1.x"]
 )
@@ -55,6 +56,7 @@ def test_page_is_not_served_under_a_foreign_host_name(pages: Pages, host: str) -
     assert body.startswith(b"this host name is not served here")
 
 
+@pytest.mark.slow
 def test_so_many_are_served_at_a_time_and_the_next_one_is_hung_up_on(pages: Pages) -> None:
     """Until one of them is done."""
     where = (pages.place.host, pages.place.port)
@@ -68,6 +70,7 @@ def test_so_many_are_served_at_a_time_and_the_next_one_is_hung_up_on(pages: Page
     assert asked(pages, "localhost") == (200, b"here")
 
 
+@pytest.mark.slow
 def test_who_takes_too_long_is_hung_up_on_however_often_a_byte_comes() -> None:
     """As many as are served at a time; those who come after them are served in the end."""
     with (

@@ -31,7 +31,6 @@ def get(url: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.timing("kafka-python and brokers in other processes give up by timeouts of their own.")
 def test_it_prints_what_listens_where_and_ends_by_a_signal(number: signal.Signals) -> None:
     process = begun("--listen", "127.0.0.1:0", "--status", "127.0.0.1:0", "--racks", "a,b", "--brokers", "2")
     assert process.stdout is not None
@@ -56,7 +55,6 @@ def test_it_prints_what_listens_where_and_ends_by_a_signal(number: signal.Signal
 
 
 @pytest.mark.slow
-@pytest.mark.timing("kafka-python and brokers in other processes give up by timeouts of their own.")
 def test_metrics_and_status_are_served_and_nothing_else() -> None:
     with serving("--metrics", "127.0.0.1:0", "--topic", "orders:2") as at:
         metrics = get(at["metrics"])
@@ -101,7 +99,6 @@ def test_brokers_of_a_process_without_the_store_take_no_orders() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timing("kafka-python and brokers in other processes give up by timeouts of their own.")
 def test_clients_log_in_and_do_what_they_may(tmp_path: Path) -> None:
     users, rights = tmp_path / "users.json", tmp_path / "acls.json"
     users.write_text(json.dumps({"version": 1, "users": {name: salted("secret") for name in ("root", "nobody")}}))
@@ -134,7 +131,6 @@ def test_wrong_login_is_reported_on_the_status_page_and_on_stderr(tmp_path: Path
 
 
 @pytest.mark.slow
-@pytest.mark.timing("kafka-python and brokers in other processes give up by timeouts of their own.")
 def test_topics_and_the_id_of_the_cluster_outlive_the_process_in_a_file(tmp_path: Path) -> None:
     store = f"memory:{tmp_path / 'store'}"
     with serving("--store", store, "--topic", "orders:2") as first:
@@ -160,7 +156,6 @@ def test_a_controller_without_brokers_is_served_too() -> None:
 
 @pytest.mark.server
 @pytest.mark.slow
-@pytest.mark.timing("kafka-python and brokers in other processes give up by timeouts of their own.")
 def test_brokers_of_other_processes_join_and_follow_orders() -> None:
     """Beside none of its own: the example of a remote broker leads and follows what is made by a client's request."""
     # At the end they are killed, which it may tell of.
@@ -179,7 +174,6 @@ def test_brokers_of_other_processes_join_and_follow_orders() -> None:
 
 
 @on_servers
-@pytest.mark.timing("kafka-python and brokers in other processes give up by timeouts of their own.")
 def test_on_a_real_store_the_cluster_is_found_again(make: Make, tmp_path: Path) -> None:
     """Topics and the id outlive the process; records are gone with it, and others are taken."""
     url = make(tmp_path)

@@ -23,8 +23,7 @@ from tests.wire.certificates import Authority
 
 pytestmark = [
     pytest.mark.server,
-    pytest.mark.slow,
-    pytest.mark.timing("Processes are killed, and others take over when a session has run out."),
+    pytest.mark.full,
 ]
 
 NONE: Final = ("--brokers", "0")

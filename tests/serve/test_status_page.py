@@ -22,7 +22,7 @@ from tests.kit.waiting import until
 from tests.serve.processes import serving
 from tests.wire.served import DEADLINE_S
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 
 TP = TopicPartition("orders-of-a-topic-with-a-rather-long-name", 0)
 SLOW = TopicPartition("payments", 0)

@@ -49,7 +49,7 @@ def _outcome(nth: int, crash: str) -> str:
     return "not reached" if not has_died else "moved" if is_begun else "undone"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.checklist(36, 37, 38, 39)
 @pytest.mark.parametrize("crash", CRASHES[:3])
 def test_request_that_is_not_repeated_is_undone_before_the_move_and_ends_after(crash: str) -> None:

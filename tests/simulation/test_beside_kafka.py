@@ -7,6 +7,7 @@ import pytest
 from tests.verify.explore import run_seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_the_fence_holds_beside_a_kafka_controller(seed: int) -> None:
     """No commit of a deposed controller is applied, in both directions, and all converges once the broker is gone."""
@@ -16,5 +17,6 @@ def test_the_fence_holds_beside_a_kafka_controller(seed: int) -> None:
     assert run.commits > 20
 
 
+@pytest.mark.slow
 def test_a_run_beside_kafka_is_the_same_twice() -> None:
     assert run_seed(3, beside_kafka=True).trace == run_seed(3, beside_kafka=True).trace

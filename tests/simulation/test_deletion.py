@@ -255,6 +255,7 @@ def test_two_requests_at_once_and_a_tool_beside_them_are_one_deletion() -> None:
     settle(rig)
 
 
+@pytest.mark.slow
 def test_many_partitions_go_in_chunks_that_fit_the_store() -> None:
     """A commit of ten keys is all that the store takes."""
     rig = Rig(brokers=dict.fromkeys(range(1, 5)), session_timeout_s=1.0, store={"commit_ops_max": 10})
@@ -314,6 +315,7 @@ def _rig(settings: Settings) -> Rig:
     return orders(records=50, settings=settings)
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(122)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=named)
@@ -322,7 +324,7 @@ def test_no_lost_commit_leaves_a_topic_half_deleted(scenario: Scenario, loss: st
 
 
 @pytest.mark.checklist(122)
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("crash", CRASHES)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=named)
 def test_no_crash_leaves_a_topic_half_deleted(scenario: Scenario, crash: str) -> None:

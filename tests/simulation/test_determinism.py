@@ -13,6 +13,7 @@ from tests.verify.explore import run_seed
 SEEDS = (3, 17, 188)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_seed_run_twice_leaves_the_same_timeline(seed: int) -> None:
     first, second = run_seed(seed), run_seed(seed)
@@ -20,11 +21,12 @@ def test_a_seed_run_twice_leaves_the_same_timeline(seed: int) -> None:
     assert first.trace == second.trace
 
 
+@pytest.mark.slow
 def test_two_seeds_leave_two_timelines() -> None:
     assert run_seed(3).trace != run_seed(4).trace
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_seed_does_not_depend_on_how_strings_are_hashed() -> None:
     here = {f"seed {seed} {run_seed(seed).trace}" for seed in SEEDS}
     command = [sys.executable, "-m", "tests.verify", "explore", "--traces", "--seeds"]

@@ -88,6 +88,7 @@ def _end(ended: Scenario) -> Scenario:
     return end
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("scenario,ended", SCENARIOS, ids=named)
 def test_no_lost_commit_changes_the_end_of_a_day(scenario: Scenario, ended: Scenario, loss: str) -> None:

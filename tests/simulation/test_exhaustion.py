@@ -52,7 +52,7 @@ def test_every_state_of_a_move_without_faults_holds_and_heals() -> None:
     assert outcome.healed > 5
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.checklist(101, 103)
 def test_every_state_of_a_move_with_one_lost_answer_or_callback_holds() -> None:
     """`python -m tests.verify exhaust --small`."""
@@ -61,7 +61,7 @@ def test_every_state_of_a_move_with_one_lost_answer_or_callback_holds() -> None:
     assert outcome.states > 2_000
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.checklist(112, 113)
 def test_the_first_steps_of_everything_that_can_be_asked_and_go_wrong_hold() -> None:
     outcome = _search(REQUESTS, FAULTS, waits_max=1, heal_every=25, depth=3)
@@ -98,7 +98,7 @@ BROKEN: tuple[Broken, ...] = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("broken", BROKEN, ids=[given[0].__name__ for given in BROKEN])
 def test_a_broken_controller_is_found_with_a_path_that_replays(
     monkeypatch: Patch, capsys: pytest.CaptureFixture[str], broken: Broken
@@ -304,6 +304,7 @@ def test_the_same_commit_with_and_without_its_callbacks_under_way_are_two_states
 # --- copies
 
 
+@pytest.mark.slow
 def test_a_copy_goes_on_as_the_world_that_it_was_made_of_and_leaves_it_alone() -> None:
     straight = build()
     copied = build()
@@ -335,12 +336,12 @@ def _found(depth: int) -> frozenset[bytes]:
     return search.digests
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_same_search_meets_the_same_states() -> None:
     assert _found(4) == _found(4)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_search_does_not_depend_on_how_strings_are_hashed() -> None:
     command = [sys.executable, "-m", "tests.verify", "exhaust", "--depth", "3", "--faults", "kill,callback-late"]
     told = []

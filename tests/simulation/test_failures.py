@@ -208,6 +208,7 @@ def test_a_lost_disk_is_an_offline_replica_and_not_an_empty_one() -> None:
     rig.check_end()
 
 
+@pytest.mark.slow
 def test_slow_broker_holds_up_no_other() -> None:
     rig = orders()
     rig.network.slow(3, 400)

@@ -24,7 +24,7 @@ BROKEN: dict[Callable[[pytest.MonkeyPatch], None], tuple[str, str]] = {
 SCENARIOS: dict[object, Callable[[Rig], None]] = {mutant: scenario for mutant, scenario, _ in mutants.MUTANTS}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("mutant", BROKEN, ids=lambda mutant: mutant.__name__)
 def test_the_journal_of_a_broken_controller_is_illegal(
     mutant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch

@@ -106,6 +106,7 @@ def test_a_move_goes_on_while_its_leader_and_a_target_are_shut_down() -> None:
     settle(rig)
 
 
+@pytest.mark.slow
 def test_all_brokers_are_shut_down_one_after_another_and_nothing_is_lost() -> None:
     """A rolling restart."""
     rig = orders()
@@ -281,6 +282,7 @@ def _end(ended: Scenario) -> Scenario:
     return end
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("scenario,ended", SCENARIOS, ids=named)
 def test_no_lost_commit_changes_who_leads(scenario: Scenario, ended: Scenario, loss: str) -> None:
@@ -288,7 +290,7 @@ def test_no_lost_commit_changes_who_leads(scenario: Scenario, ended: Scenario, l
     lost(_rig, scenario, _end(ended), loss)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("crash", CRASHES)
 @pytest.mark.parametrize("scenario,ended", SCENARIOS, ids=named)
 def test_no_crash_changes_who_leads(scenario: Scenario, ended: Scenario, crash: str) -> None:
@@ -296,6 +298,7 @@ def test_no_crash_changes_who_leads(scenario: Scenario, ended: Scenario, crash: 
     crashed(_rig, scenario, _end(ended), crash)
 
 
+@pytest.mark.slow
 def test_partition_with_its_preferred_leader_is_left_alone() -> None:
     """An hour of checks on a balanced cluster commits nothing."""
     rig = orders()

@@ -14,6 +14,7 @@ def _gone(rig: Rig) -> None:
     rig.until(lambda: not is_key_there(rig), timeout_s=60, what="the key is gone")
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(115, 117)
 def test_a_client_that_writes_the_key_and_polls_it_finds_the_move_done_when_the_key_is_gone() -> None:
     rig = orders(records=2_000, copy_rate_bytes_s=1_000_000)

@@ -38,6 +38,7 @@ def _legal(folder: Path, seed: int, steps: int) -> Counter[str]:
     return events
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(103)
 @pytest.mark.parametrize("seed", FAST)
 def test_the_journal_of_a_broken_cluster_is_a_legal_trace(seed: int, tmp_path: Path) -> None:
@@ -47,7 +48,7 @@ def test_the_journal_of_a_broken_cluster_is_a_legal_trace(seed: int, tmp_path: P
     assert events["TargetSet"] + events["TopicCreated"] > 2
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("seeds", BLOCKS, ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
 def test_the_journals_of_many_broken_clusters_are_legal_traces(seeds: range, tmp_path: Path) -> None:
     """Over enough of them every way in which a move ends is there, and every row of a completion."""

@@ -47,6 +47,7 @@ def test_peer_of_version_2_gets_no_targets_and_the_others_do() -> None:
     assert moving == {b: set() if b == 2 else {AFTER} for b in moving}
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(130)
 def test_a_move_onto_an_old_broker_waits_for_it_by_name_and_ends_after_its_upgrade_and_a_new_controller() -> None:
     """The other targets join; nothing is removed before the last one is there."""
@@ -64,6 +65,7 @@ def test_a_move_onto_an_old_broker_waits_for_it_by_name_and_ends_after_its_upgra
     assert log_of(rig, 5).end_offset == 1_000
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(130)
 def test_a_move_under_an_old_leader_hangs_and_names_all_targets_until_the_leader_is_upgraded() -> None:
     """They copy, but a leader that knows no targets proposes none of them."""
@@ -87,6 +89,7 @@ def test_an_old_follower_holds_up_no_move_between_others() -> None:
     assert rig.brokers[3].log(ORDERS) is None
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(131)
 def test_a_downgraded_controller_sends_no_targets_and_moves_stop_until_a_newer_one_leads() -> None:
     rig = orders()
@@ -128,6 +131,7 @@ def _plant_unknown_fields(rig: Rig) -> dict[str, Any]:
     return later
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(132)
 def test_unknown_fields_of_a_state_key_survive_every_writer_of_the_isr_and_a_whole_move() -> None:
     """A shrink and a growth of the isr, an election, the acceptance, growth and completion of a move, a cancel, and a

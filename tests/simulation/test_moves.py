@@ -52,6 +52,7 @@ def test_the_journal_of_a_move_is_the_trace_of_the_proposal() -> None:
     assert told.rig.partition(ORDERS).leader == 4
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(2)
 def test_accepted_is_not_finished() -> None:
     rig = orders(copy_rate_bytes_s=200_000)
@@ -82,6 +83,7 @@ def _told(rig: Rig) -> list[LeaderAndIsrPartition]:
     return [p for request in requests if isinstance(request, LeaderAndIsrRequest) for p in request.partitions]
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(105, 111)
 def test_a_move_under_load_loses_nothing_and_leaves_nothing_behind() -> None:
     rig = orders(records=5_000, copy_rate_bytes_s=1_000_000)
@@ -98,6 +100,7 @@ def test_a_move_under_load_loses_nothing_and_leaves_nothing_behind() -> None:
     assert len(ends) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(77, 85, 86, 87)
 def test_a_second_move_does_not_disturb_the_first() -> None:
     rig = orders(copy_rate_bytes_s=200_000)
@@ -117,6 +120,7 @@ def test_a_second_move_does_not_disturb_the_first() -> None:
     assert rig.partition(clicks).replicas == (5, 6)
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(78)
 def test_an_override_deletes_what_only_the_old_target_added() -> None:
     rig = orders(copy_rate_bytes_s=100_000)

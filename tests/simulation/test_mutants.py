@@ -435,6 +435,7 @@ def test_a_broken_controller_is_caught(
         scenario(rig)
 
 
+@pytest.mark.slow
 def test_the_same_scenarios_pass_with_the_controller_as_it_is() -> None:
     for _, scenario, _ in MUTANTS:
         if scenario is not _some_seed:

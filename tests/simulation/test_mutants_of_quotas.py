@@ -252,7 +252,7 @@ def _world() -> Rig:
     return orders(records=100, check=False)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("mutant,scenario,says", MUTANTS, ids=[mutant.__name__ for mutant, _, _ in MUTANTS])
 def test_a_broken_quota_is_caught(
     monkeypatch: Patch, mutant: Callable[[Patch], None], scenario: Callable[[Rig], None], says: str
@@ -263,7 +263,7 @@ def test_a_broken_quota_is_caught(
         scenario(rig)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("scenario", dict.fromkeys(scenario for _, scenario, _ in MUTANTS))
 def test_the_same_scenarios_pass_with_quotas_as_they_are(scenario: Callable[[Rig], None]) -> None:
     scenario(orders(records=100))

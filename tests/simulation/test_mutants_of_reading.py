@@ -240,6 +240,7 @@ def test_a_broken_controller_is_caught(
         scenario()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", dict.fromkeys(scenario for _, scenario, _ in MUTANTS))
 def test_the_same_scenario_passes_with_the_controller_as_it_is(scenario: Callable[[], None]) -> None:
     scenario()

@@ -163,6 +163,7 @@ def test_a_broken_controller_is_caught(
         scenario(rig)
 
 
+@pytest.mark.slow
 def test_the_same_scenarios_pass_with_the_controller_as_it_is() -> None:
     for scenario in dict.fromkeys(scenario for _, scenario, _ in MUTANTS):
         scenario(orders(copy_rate_bytes_s=1_000_000))

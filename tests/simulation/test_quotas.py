@@ -10,6 +10,7 @@ from tests.simulation.limited import FOLLOWER, LEADER, MORE_THAN_COPIED, RATE, b
 # --- the two sides
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(164, 167)
 def test_what_goes_out_of_a_leader_is_held_to_its_limit_in_every_window_and_no_list_is_needed() -> None:
     rig = big()
@@ -25,6 +26,7 @@ def test_what_goes_out_of_a_leader_is_held_to_its_limit_in_every_window_and_no_l
     assert not [kind for kind, _ in rig.network.settings if kind == "topics"]
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(165, 167)
 def test_incoming_traffic_of_a_follower_has_one_limit_for_all_senders() -> None:
     rig = big()
@@ -39,6 +41,7 @@ def test_incoming_traffic_of_a_follower_has_one_limit_for_all_senders() -> None:
     is_held_to(of_2, RATE / 2)
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(166)
 @pytest.mark.parametrize("leader,follower", [(RATE, 20_000), (20_000, RATE)])
 def test_of_two_limits_the_lower_one_holds(leader: int, follower: int) -> None:
@@ -51,6 +54,7 @@ def test_of_two_limits_the_lower_one_holds(leader: int, follower: int) -> None:
     is_held_to(flow, 20_000)
 
 
+@pytest.mark.slow
 def test_a_leader_gives_others_what_a_slow_follower_leaves() -> None:
     rig = big()
     limit(rig, LEADER, RATE, 1)
@@ -63,6 +67,7 @@ def test_a_leader_gives_others_what_a_slow_follower_leaves() -> None:
     is_held_to(flows[6], 22_500)
 
 
+@pytest.mark.slow
 def test_a_limit_above_what_the_network_brings_changes_nothing() -> None:
     rig = big(copy_rate_bytes_s=RATE)
     limit(rig, FOLLOWER, 10 * RATE)
@@ -72,6 +77,7 @@ def test_a_limit_above_what_the_network_brings_changes_nothing() -> None:
     is_held_to(flow, RATE)
 
 
+@pytest.mark.slow
 def test_what_a_limit_held_up_is_not_made_up_for_faster_than_the_network() -> None:
     rig = big(copy_rate_bytes_s=100_000)
     limit(rig, FOLLOWER, 10_000, 4)
@@ -83,6 +89,7 @@ def test_what_a_limit_held_up_is_not_made_up_for_faster_than_the_network() -> No
     assert flow.bytes <= 105_000
 
 
+@pytest.mark.slow
 def test_a_record_larger_than_what_a_limit_gives_at_a_time_goes_and_is_paid_for() -> None:
     rig = orders(records=500, record_bytes=20_000)
     limit(rig, LEADER, RATE, 1)
@@ -96,6 +103,7 @@ def test_a_record_larger_than_what_a_limit_gives_at_a_time_goes_and_is_paid_for(
 # --- time
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(162)
 @pytest.mark.parametrize("later", [200_000, 10_000])
 def test_a_limit_that_is_changed_meanwhile_holds_within_the_window(later: int) -> None:
@@ -113,6 +121,7 @@ def test_a_limit_that_is_changed_meanwhile_holds_within_the_window(later: int) -
     is_held_to(changed, later)
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(162)
 def test_a_limit_that_is_set_while_all_flows_freely_holds_from_then_on() -> None:
     rig = big(copy_rate_bytes_s=300_000)
@@ -136,6 +145,7 @@ def test_a_limit_that_is_deleted_is_gone_at_once() -> None:
     settle(rig)
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(161)
 @pytest.mark.parametrize("wrong", ["0", "-5", "fast", "", "9223372036854775808", "1.5"])
 def test_a_value_that_is_no_rate_leaves_the_limit_as_it_was(wrong: str) -> None:
@@ -149,6 +159,7 @@ def test_a_value_that_is_no_rate_leaves_the_limit_as_it_was(wrong: str) -> None:
     assert any("passes over leader.reassignment.throttled.rate" in line for line in rig.timeline.lines())
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(168)
 def test_a_leader_that_is_elected_half_way_holds_to_its_own_limit() -> None:
     rig = big()
@@ -163,6 +174,7 @@ def test_a_leader_that_is_elected_half_way_holds_to_its_own_limit() -> None:
     is_held_to(flow, RATE)
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(184)
 def test_a_broker_that_is_restarted_holds_to_what_was_set_before() -> None:
     rig = big()

@@ -28,6 +28,7 @@ from tests.simulation.limited import (
 # --- who is bound, and who is not
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(169)
 def test_in_sync_replicas_of_a_moving_partition_keep_up_whatever_the_limit_is() -> None:
     rig = big()
@@ -40,6 +41,7 @@ def test_in_sync_replicas_of_a_moving_partition_keep_up_whatever_the_limit_is() 
     assert rig.producers.acknowledged(ORDERS) == rig.producers.sent
 
 
+@pytest.mark.slow
 def test_a_target_that_got_in_sync_is_not_bound_any_more_though_it_moves_on() -> None:
     rig = orders(records=50)
     rig.mishaps.pause_broker(5)
@@ -81,6 +83,7 @@ def _served(rate: int | None) -> tuple[int, int]:
     return rig.producers.acknowledged() - before, sum(group.consumed.values()) - before
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(171)
 def test_clients_write_and_read_as_much_as_without_a_limit() -> None:
     limited = _served(1_000)
@@ -88,6 +91,7 @@ def test_clients_write_and_read_as_much_as_without_a_limit() -> None:
     assert limited == pytest.approx((1_500, 1_500), rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(175)
 def test_a_cancel_lifts_the_limit_from_a_replica_that_stays() -> None:
     rig = big()
@@ -104,6 +108,7 @@ def test_a_cancel_lifts_the_limit_from_a_replica_that_stays() -> None:
     settle(rig)
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(175)
 def test_the_end_of_a_move_lifts_the_limit() -> None:
     rig = orders(records=100)
@@ -130,6 +135,7 @@ def _falls_behind(rig: Rig, broker: int, *tps: TopicPartition) -> None:
     rig.until(lambda: all(rig.brokers[broker].leader_epoch(tp) >= 0 for tp in tps), what=f"{broker} follows")
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(172)
 @pytest.mark.parametrize("named", ["*", "0:1", "7:1, 0:1"])
 def test_replicas_that_a_leader_list_names_are_held_to_the_old_limit_though_nothing_moves(named: str) -> None:
@@ -143,6 +149,7 @@ def test_replicas_that_a_leader_list_names_are_held_to_the_old_limit_though_noth
     assert rig.copying.flows.bytes(1, "leader", "reassignment") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(172)
 def test_replicas_that_a_follower_list_names_are_held_to_the_old_limit_of_their_broker() -> None:
     rig = orders()
@@ -167,6 +174,7 @@ def test_a_replica_that_no_list_names_is_not_held_to_the_old_limit() -> None:
     assert 3 not in rig.partition(other).isr
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(172)
 def test_in_sync_replicas_that_a_list_names_are_not_held_to_the_old_limit() -> None:
     rig = orders()
@@ -179,6 +187,7 @@ def test_in_sync_replicas_that_a_list_names_are_not_held_to_the_old_limit() -> N
     assert rig.producers.waiting <= 20
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(177)
 def test_what_others_write_to_the_store_throttles() -> None:
     rig = orders()
@@ -197,6 +206,7 @@ def test_what_others_write_to_the_store_throttles() -> None:
     other.close()
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(173)
 def test_what_both_families_hold_is_bound_by_both_and_counts_in_both() -> None:
     rig = big()

@@ -31,6 +31,7 @@ def test_fifty_partitions_under_a_low_limit_all_progress_alike(setting: str, bro
     assert min(sizes) >= 11_000
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(183)
 def test_a_partition_that_needs_two_limits_at_once_does_not_starve_beside_those_that_need_one_of_them() -> None:
     rig = Rig(brokers=dict.fromkeys(range(1, 5)), record_bytes=20_000)
@@ -43,6 +44,7 @@ def test_a_partition_that_needs_two_limits_at_once_does_not_starve_beside_those_
     assert min(sizes) >= 500_000
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(183)
 def test_who_catches_up_time_and_again_does_not_hold_up_who_does_not() -> None:
     rig = Rig(brokers={1: None, 2: None})
@@ -56,6 +58,7 @@ def test_who_catches_up_time_and_again_does_not_hold_up_who_does_not() -> None:
     assert log_of(rig, 2, big).size_bytes >= 90_000
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_held_up_by_a_limit_is_not_quiet() -> None:
     rig = orders(records=20)
     limit(rig, FOLLOWER, 1_000, 4)
@@ -64,6 +67,7 @@ def test_a_cluster_that_is_held_up_by_a_limit_is_not_quiet() -> None:
     assert rig.partition(ORDERS).replicas == (1, 4)
 
 
+@pytest.mark.slow
 def test_a_throttled_move_copies_every_record_once() -> None:
     rig = orders(records=300)
     limit(rig, LEADER, RATE)
@@ -76,6 +80,7 @@ def test_a_throttled_move_copies_every_record_once() -> None:
     assert [rig.copying.flows.bytes(b, "follower", "replication") for b in AFTER] == [0] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(180, 181)
 def test_brokers_meter_what_moves_copy_and_at_which_rate_a_limit_lets_it() -> None:
     """Nothing of what in-sync followers copy; the rate is what flows, on both sides."""
@@ -116,7 +121,7 @@ def throttled_run() -> str:
     return f"{rig.timeline.trace} {[log.end_offset for log in ends if log is not None]}"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_throttled_run_does_not_depend_on_how_strings_are_hashed() -> None:
     here = throttled_run()
     assert throttled_run() == here

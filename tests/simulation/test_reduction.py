@@ -69,6 +69,7 @@ def test_at_once_partitions_go_offline_and_nothing_is_left_of_them() -> None:
     assert rig.producers.acknowledged(STAYS) == 50
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(186, 194, 195, 199)
 def test_delayed_partitions_can_be_read_until_their_retention_is_over_and_not_be_written() -> None:
     """Read-only: no record is taken, the end of the log stays where it was; then offline, not sooner, then gone."""
@@ -92,6 +93,7 @@ def test_delayed_partitions_can_be_read_until_their_retention_is_over_and_not_be
     assert count(rig) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(200)
 def test_the_clocks_are_looked_at_once_per_interval() -> None:
     """300,000 ms unless it is set; a shorter one, also as default of all brokers, is heeded at once."""
@@ -116,6 +118,7 @@ def test_an_empty_partition_goes_before_its_time() -> None:
     settle(rig)
 
 
+@pytest.mark.slow
 def test_the_retention_of_all_topics_counts_where_a_topic_has_none() -> None:
     rig = orders()
     put(rig, keys.BROKER_DEFAULTS, {"version": 1, "config": {"log.retention.ms": "2000"}})
@@ -182,6 +185,7 @@ def test_the_status_stays_over_isr_changes_elections_failovers_and_moves() -> No
     settle(rig)
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(213)
 def test_failover_does_not_restart_the_time() -> None:
     """It is counted from the time in the key: a controller that dies every second delays nothing."""
@@ -262,6 +266,7 @@ def test_host_hears_of_purged_partitions() -> None:
     assert set(rig.network.purged) == {TopicPartition("orders", 1), LAST}
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(216, 217)
 def test_a_move_of_an_offline_partition_and_more_partitions_are_refused() -> None:
     """3 for the one, 37 with the reason for the other; a move that runs is cancelled as its partition goes offline."""
@@ -364,6 +369,7 @@ def test_the_deletion_of_the_topic_wins_and_takes_the_key_along() -> None:
     assert [key for key in rig.server.table.rows if "orders" in key.split("/")] == []
 
 
+@pytest.mark.slow
 def test_a_deletion_that_begins_with_the_purge_ends() -> None:
     """Whenever it is asked for: also in the commit in which the partitions go."""
     for steps in range(1, 16):
@@ -402,13 +408,13 @@ def test_many_partitions_go_in_chunks_that_fit_the_store() -> None:
 @pytest.mark.checklist(214)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=named)
-@pytest.mark.slow
+@pytest.mark.full
 def test_no_lost_commit_leaves_a_reduction_half_done(scenario: Scenario, loss: str) -> None:
     lost(world, scenario, ends(scenario), loss, BATCHES)
 
 
 @pytest.mark.checklist(214, 215)
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("crash", CRASHES)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=named)
 def test_no_crash_leaves_a_reduction_half_done(scenario: Scenario, crash: str) -> None:

@@ -93,6 +93,7 @@ def _hold(seeds: range, steps: int) -> None:
         assert run.error is None, f"{run.error}\nreplay: {replay}"
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(112, 113, 232)
 @pytest.mark.parametrize("seed", [*FAST, *FOUND])
 def test_a_broken_cluster_heals(seed: int) -> None:
@@ -120,7 +121,7 @@ def _seen(timeline: Iterable[str]) -> Counter[str]:
     return seen
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_each_kind_of_deed_happens_in_a_block_of_seeds() -> None:
     """Asked for, not only drawn; and moves, reductions, throttles and changes of an isr come of it."""
     seen: Counter[str] = Counter()
@@ -138,7 +139,7 @@ def test_each_kind_of_deed_happens_in_a_block_of_seeds() -> None:
     assert sizes == {"2 controllers", "3 controllers", *(f"{count} brokers" for count in range(3, 7))}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("seeds", BLOCKS, ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
 def test_many_broken_clusters_heal(seeds: range) -> None:
     _hold(seeds, 300)
@@ -150,7 +151,7 @@ def test_a_seed_that_found_something_holds(seed: int) -> None:
     _hold(range(seed, seed + 1), 1_000)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("seeds", LONG, ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
 def test_clusters_that_were_broken_for_long_heal(seeds: range) -> None:
     _hold(seeds, 1_000)

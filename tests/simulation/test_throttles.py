@@ -158,7 +158,7 @@ def on(store: str, make: Make) -> Make:
 
 
 @pytest.mark.checklist(36, 37, 38, 39, 40, 42, 56)
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("make,scenario,ends", SCENARIOS, ids=named)
@@ -169,7 +169,7 @@ def test_no_lost_commit_leaves_a_throttle_behind(
 
 
 @pytest.mark.checklist(36, 37, 38, 39, 40, 41, 42, 43, 56)
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("crash", CRASHES)
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("make,scenario,ends", SCENARIOS, ids=named)

@@ -146,6 +146,7 @@ def _end(scenario: Scenario, ends: frozenset[tuple[int, ...]]) -> Scenario:
     return end
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("scenario,ends", SCENARIOS, ids=named)
 def test_no_lost_commit_changes_where_it_ends(scenario: Scenario, ends: frozenset[tuple[int, ...]], loss: str) -> None:
@@ -153,7 +154,7 @@ def test_no_lost_commit_changes_where_it_ends(scenario: Scenario, ends: frozense
 
 
 @pytest.mark.checklist(112, 113)
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("crash", CRASHES)
 @pytest.mark.parametrize("scenario,ends", SCENARIOS, ids=named)
 def test_no_crash_changes_where_it_ends(scenario: Scenario, ends: frozenset[tuple[int, ...]], crash: str) -> None:

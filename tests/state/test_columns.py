@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -104,7 +105,7 @@ class Packed(RuleBasedStateMachine):
             assert {broker for broker in (0, 1, 2, 7, 9) if self.rows.names(number, broker)} == named & {0, 1, 2, 7, 9}
 
 
-TestPacked = Packed.TestCase
+TestPacked = pytest.mark.slow(Packed.TestCase)
 
 
 @given(st.permutations((1, 2, 3)).map(tuple))
@@ -117,6 +118,7 @@ def test_isr_like_the_replicas_is_the_same_object(replicas: tuple[int, ...]) -> 
     assert row.isr is row.replicas
 
 
+@pytest.mark.slow
 def test_rows_that_were_asked_for_are_forgotten_in_the_end() -> None:
     """A pass over a million partitions by number leaves no million objects."""
     rows = Rows()

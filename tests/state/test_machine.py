@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 import hypothesis.strategies as st
+import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -223,4 +224,4 @@ class Cluster(RuleBasedStateMachine):
 
 
 Cluster.TestCase.settings = settings(max_examples=60, stateful_step_count=25)
-TestCluster: Any = Cluster.TestCase
+TestCluster: Any = pytest.mark.slow(Cluster.TestCase)

@@ -43,6 +43,7 @@ def recounted(state: ClusterState) -> dict[str, object]:
     return Tally.of(state.rows).as_dict()
 
 
+@pytest.mark.slow
 @given(st.lists(events(), max_size=30), st.integers(0, 60))
 def test_the_counts_are_those_of_all_rows_after_any_events_and_undone_batches(
     sequence: list[e.Event], cut: int
@@ -63,6 +64,7 @@ def test_the_counts_are_those_of_all_rows_after_any_events_and_undone_batches(
     assert kept(state) == recounted(state) == stood
 
 
+@pytest.mark.slow
 @given(st.lists(events(), max_size=15))
 def test_records_applied_one_by_one_count_as_those_of_one_decision(sequence: list[e.Event]) -> None:
     """A run of records of one partition is put once; undone, each is put back alone."""
@@ -78,6 +80,7 @@ def test_records_applied_one_by_one_count_as_those_of_one_decision(sequence: lis
         assert kept(state) == once
 
 
+@pytest.mark.slow
 @given(st.lists(events(), max_size=10))
 def test_a_topic_that_is_deleted_and_comes_back_takes_its_counts_along(sequence: list[e.Event]) -> None:
     state = counting()
@@ -135,6 +138,7 @@ def packed(*rows: Partition | None) -> Rows:
     return found
 
 
+@pytest.mark.slow
 @given(st.lists(ROWS, min_size=2, max_size=6))
 def test_many_rows_are_counted_as_each_alone(rows: list[Partition]) -> None:
     tally = Tally()
@@ -143,6 +147,7 @@ def test_many_rows_are_counted_as_each_alone(rows: list[Partition]) -> None:
     assert tally.as_dict() == Tally.of(packed(*rows, *rows)).as_dict()
 
 
+@pytest.mark.slow
 @given(st.lists(ROWS, min_size=2, max_size=6))
 def test_a_row_in_the_place_of_another_counts_as_if_it_alone_had_been_counted(rows: list[Partition]) -> None:
     """Whatever differs between the two."""

@@ -128,6 +128,7 @@ def acknowledged(state: ClusterState) -> e.Event:
     return e.DeletionAcknowledged(1000, tuple(intents[:2]))
 
 
+@pytest.mark.slow
 @given(st.lists(events(), max_size=25), st.integers(0, 60))
 def test_a_batch_is_taken_back_to_any_record(sequence: list[e.Event], cut: int) -> None:
     """undo_to(k) gives the state as it stood after k records, undo_to(0) the state before the batch."""
@@ -151,6 +152,7 @@ def test_a_batch_is_taken_back_to_any_record(sequence: list[e.Event], cut: int) 
     assert snapshot(state) == stood[0]
 
 
+@pytest.mark.slow
 @given(st.lists(events(), max_size=15))
 def test_records_applied_one_by_one_leave_what_those_of_one_decision_leave(sequence: list[e.Event]) -> None:
     """A run of records of one partition puts its row once, and looks its state key up once."""
@@ -165,6 +167,7 @@ def test_records_applied_one_by_one_leave_what_those_of_one_decision_leave(seque
         assert snapshot(state) == once
 
 
+@pytest.mark.slow
 @given(st.lists(events(), max_size=25), st.integers(0, 25))
 def test_the_index_by_broker_is_what_counting_by_hand_gives(sequence: list[e.Event], cut: int) -> None:
     """partitions_on names every partition that has the broker in R, I or T, once, and no other."""
@@ -194,6 +197,7 @@ def test_a_number_of_a_topic_that_was_taken_back_is_used_again() -> None:
     assert state.partition("other", 0) in state.partitions_on(2)
 
 
+@pytest.mark.slow
 @given(st.lists(events(), max_size=10), st.lists(events(), max_size=10))
 @example([e.AlterThrottledReplicas(1000, False, True, CommitLimits(1000, 1_000_000), (("a", 0, None, ()),))], [])
 def test_a_deleted_topic_is_taken_back_with_all_that_was_known_of_it(
@@ -227,6 +231,7 @@ def test_a_deleted_topic_is_taken_back_with_all_that_was_known_of_it(
     assert snapshot(state) == stood
 
 
+@pytest.mark.slow
 def test_unread_index_does_not_grow_for_ever() -> None:
     """A broker that becomes a member and leaves again, a hundred thousand times, takes no more room than at first."""
     world = World(is_checked=False)

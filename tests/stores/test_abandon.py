@@ -18,8 +18,7 @@ from tests.stores.etcd.served import server as etcd
 
 pytestmark = [
     pytest.mark.server,
-    pytest.mark.slow,
-    pytest.mark.timing("A session has to run out on a real server by the clock."),
+    pytest.mark.full,
 ]
 SESSION_S = 2
 WAIT_S = 30.0

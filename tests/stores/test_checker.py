@@ -183,6 +183,7 @@ def has_an_order(history: list[Operation], value: bytes | None) -> bool:
     return False
 
 
+@pytest.mark.slow
 @settings(max_examples=1000)
 @given(histories())
 def test_the_search_answers_as_one_that_tries_every_order(history: list[Operation]) -> None:
@@ -278,6 +279,7 @@ class Hurried(Backend):
         pass
 
 
+@pytest.mark.slow
 def test_waiting_fails_with_what_was_waited_for() -> None:
     """A deadline that passes is a failed assertion which names the backend and the thing."""
     backend = Hurried()

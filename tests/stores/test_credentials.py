@@ -116,6 +116,7 @@ def test_a_pipe_is_a_file(file: Path) -> None:
         os.close(reading)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("environment")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("command", ["check --write", "dump out", "diff memory:x", "migrate memory:x", "serve"])

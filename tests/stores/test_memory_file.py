@@ -166,6 +166,7 @@ def test_a_torn_file_is_open_to_no_one(saved: Path) -> None:
     assert kept.value is not None
 
 
+@pytest.mark.slow
 def test_a_torn_file_is_corrupt_wherever_it_was_torn(saved: Path) -> None:
     """Every proper beginning of the file is Corrupt, with the file's name in the message."""
     whole = saved.read_bytes().rstrip()
@@ -262,6 +263,7 @@ _json = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(sorted(DOCUMENT)), _json))
 def test_broken_members_never_get_past_the_reader(change: dict[str, Any]) -> None:
     """Whatever JSON stands in a member of a sealed file, it is a good image or Corrupt."""
@@ -279,6 +281,7 @@ def test_any_bytes_are_corrupt(data: bytes) -> None:
         parse_image(data, "random")
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.from_regex(r"(/[A-Za-z0-9_-]{1,3}){1,3}", fullmatch=True), st.binary(max_size=20)))
 def test_any_values_survive_a_round_trip(tmp_path_factory: pytest.TempPathFactory, content: dict[str, bytes]) -> None:
     """Every value of any bytes under any keys is saved and loaded as it was."""

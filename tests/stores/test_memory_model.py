@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import attrs
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -96,6 +97,7 @@ _ops = st.lists(
 _steps = st.lists(st.one_of(st.tuples(st.sampled_from([0, 1]), _ops), st.sampled_from(["expire 0", "expire 1"])))
 
 
+@pytest.mark.slow
 @given(st.booleans(), _steps)
 def test_any_sequence_of_commits_matches_the_model(per_key: bool, steps: list[tuple[int, list[Op]] | str]) -> None:
     """Whatever two clients commit and whenever their sessions end, the store holds what a plain dict would hold, and

@@ -14,6 +14,7 @@ from tests.verify.interrupt import seconds_to_end
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.full
 @pytest.mark.server
 @pytest.mark.parametrize("store", ["zookeeper", "etcd"])
 def test_each_is_raised_and_its_process_ends(store: str, capsys: pytest.CaptureFixture[str]) -> None:

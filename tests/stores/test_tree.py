@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -9,13 +8,14 @@ from hypothesis import strategies as st
 
 from stores import ABSENT, Changed, Conflict, Corrupt, Depth, InvalidKey, MemoryServer, MemoryStore, Put
 from stores.tree import TreeEntry, kept, parse_tree, read_tree
+from tests.kit.data import DATA
 
 
 @pytest.mark.parametrize("name", ["idle", "moving"])
 @pytest.mark.parametrize("versioning", ["global", "per_key"])
-def test_a_recorded_tree_is_planted_with_its_generations(shared_data: Path, name: str, versioning: str) -> None:
+def test_a_recorded_tree_is_planted_with_its_generations(name: str, versioning: str) -> None:
     """What a real Kafka left is put as it was: values and generations; without ephemerals and mere parents."""
-    path = shared_data / f"kafka_3_9_tree_{name}.json"
+    path = DATA / f"kafka_3_9_tree_{name}.json"
     recorded = json.loads(path.read_text())
     entries = read_tree(path)
     assert [entry.key for entry in entries] == sorted(recorded)
@@ -100,6 +100,7 @@ def test_what_is_no_tree_is_corrupt(data: bytes) -> None:
         parse_tree(data)
 
 
+@pytest.mark.slow
 @given(st.recursive(st.none() | st.integers() | st.text(max_size=4), lambda x: st.dictionaries(st.text(max_size=4), x)))
 def test_any_json_is_a_tree_or_corrupt(document: object) -> None:
     """Nothing but Corrupt is ever raised."""

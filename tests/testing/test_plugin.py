@@ -39,15 +39,14 @@ def test_plugin_is_an_entry_point() -> None:
     assert callable(import_module(module).kedge_cluster)
 
 
+@pytest.mark.full
 @pytest.mark.checklist(268)
-@pytest.mark.timing("Background threads of stock clients retry after pauses of their own.")
 def test_tests_of_a_user_pass(pytester: pytest.Pytester) -> None:
     """A producer retries, a group goes on, brokers die, a move is seen: by kafka-python and librdkafka."""
     program = (Path(__file__).parent / "of_a_user.py").read_text()
     run(pytester, filters=OF_KAFKA_PYTHON, test_of_a_user=program).assert_outcomes(passed=7)
 
 
-@pytest.mark.timing("Background threads of stock clients retry after pauses of their own.")
 def test_example_of_the_page_passes(pytester: pytest.Pytester) -> None:
     """Which tests/docs only defines, because nothing calls it there."""
     page = (CHECKOUT / "docs" / "testing.md").read_text(encoding="utf-8")
@@ -56,7 +55,6 @@ def test_example_of_the_page_passes(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.checklist(268)
-@pytest.mark.timing("Background threads of stock clients retry after pauses of their own.")
 def test_what_is_ordered_reaches_the_client(pytester: pytest.Pytester) -> None:
     """A test of the user fails where nothing but the ordered error can make it fail."""
     program = """
@@ -76,6 +74,7 @@ def test_what_is_ordered_reaches_the_client(pytester: pytest.Pytester) -> None:
     done.stdout.fnmatch_lines(["*AssertionError: POLICY_VIOLATION*"])
 
 
+@pytest.mark.full
 def test_options_come_from_the_nearest_marker(pytester: pytest.Pytester) -> None:
     program = """
         import pytest
@@ -102,6 +101,7 @@ def test_options_come_from_the_nearest_marker(pytester: pytest.Pytester) -> None
     done.stdout.fnmatch_lines(["*unexpected keyword argument 'disks'*"])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("module,package", [("kafka", "kafka-python"), ("scramp", "scramp")])
 def test_missing_extra_is_one_line(pytester: pytest.Pytester, module: str, package: str) -> None:
     program = "def test_nothing(kedge_cluster): ..."

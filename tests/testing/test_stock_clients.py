@@ -18,7 +18,6 @@ from tests.kit.waiting import until
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timing("Background threads of stock clients retry after pauses of their own."),
 ]
 
 TIMEOUT_S: Final = 30

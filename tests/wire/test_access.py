@@ -109,6 +109,7 @@ def logged_in(served: Served, name: str) -> RawClient:
     return client
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("key", ALLOWED)
 def test_each_api_is_served_to_those_who_may_and_refused_to_others_in_every_version(

@@ -27,6 +27,7 @@ TAGS = 50  # as many tagged fields, which count too, may stand in the few struct
 KINDS = [*every_version(dict(APIS)), *((CreateTopicsRequest, v) for v in range(8)), (SaslAuthenticateRequest, 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind, version", KINDS)
 def test_what_is_counted_is_what_is_made_and_no_part_of_a_request_passes_for_one(kind: Any, version: int) -> None:
     random = Random(version)
@@ -83,7 +84,7 @@ def test_null_stands_only_where_the_schema_has_it(body: bytes) -> None:
         elements(MetadataRequest, 1, _header(3, 1) + body, 1000)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_frame_that_would_be_much_is_refused_and_others_are_served_meanwhile() -> None:
     """Zeros are topics without a name: a list of 100,000 of them is read and answered, one of 200,001 is not."""
     with Served(limits=Limits(elements=200_000)) as served, RawClient(served.address) as other:

@@ -95,6 +95,7 @@ def broken(times: int, instead: bytes = b"", **options: Any) -> Iterator[tuple[P
         finding.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instead", NO_ANSWERS.values(), ids=NO_ANSWERS)
 def test_what_only_reads_is_asked_once_more_on_a_new_connection(instead: bytes) -> None:
     with broken(1, instead) as (pair, breaking, client):
@@ -103,6 +104,7 @@ def test_what_only_reads_is_asked_once_more_on_a_new_connection(instead: bytes) 
         assert pair.standby.gateway.counts["forward_lost"] == pair.standby.gateway.counts["garbage"] == 0
 
 
+@pytest.mark.slow
 def test_what_breaks_connection_after_connection_ends_that_of_its_client() -> None:
     with broken(2) as (pair, breaking, client):
         with pytest.raises(AssertionError, match="hung up"):
@@ -121,6 +123,7 @@ def test_what_may_have_been_done_is_not_asked_again() -> None:
         assert breaking.connections == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instead", [*NO_ANSWERS.values(), ANOTHER_PROTOCOL], ids=[*NO_ANSWERS, "another protocol"])
 def test_login_with_an_invalid_answer_is_tried_again_and_leaves_no_connection(instead: bytes) -> None:
     secret = {"secret": "of gateways"}

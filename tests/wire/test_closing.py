@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import threading
 
+import pytest
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
 from controller.wire import Gateway
 from tests.wire.served import DEADLINE_S, RawClient, Served
 
 
+@pytest.mark.slow
 def test_a_gateway_closes_though_its_clients_go_on_asking() -> None:
     """What comes in at the very moment of closing does not make anybody wait for the next request."""
     with Served() as served:

@@ -87,6 +87,7 @@ def read_librdkafka(living: Living, topic: str, end: int) -> Read:
         found.append((message.offset(), key.decode(), None if value is None else value.decode()))
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(265)
 def test_newest_value_of_each_key_is_read_and_older_ones_are_gone(living: Living) -> None:
     pairs: Pairs = [(f"key {n % 3}", f"value {n}") for n in range(30)]
@@ -97,6 +98,7 @@ def test_newest_value_of_each_key_is_read_and_older_ones_are_gone(living: Living
     assert read_librdkafka(living, "state", end) == compacted(pairs)
 
 
+@pytest.mark.slow
 def test_new_leader_and_new_replica_have_what_is_compacted() -> None:
     with Living() as living:
         (tp,) = living.topic("moved", [[1, 2]], **OFTEN)
@@ -117,12 +119,14 @@ def test_new_leader_and_new_replica_have_what_is_compacted() -> None:
             assert held.log.size_bytes == living.cluster.logs.shelves.of(held).size_bytes
 
 
+@pytest.mark.slow
 def test_tombstones_go_when_their_time_is_over(living: Living) -> None:
     living.topic("short", [[1, 2, 3]], **OFTEN, delete_retention_ms="0")
     end = written(living, "short", [("gone", "value"), ("gone", None), *[("key", f"value {n}") for n in range(30)]])
     until(lambda: "gone" not in {key for _, key, _ in read_python(living, "short", end)})
 
 
+@pytest.mark.slow
 def test_retention_deletes_the_oldest_of_what_is_compacted(living: Living, caplog: pytest.LogCaptureFixture) -> None:
     (tp,) = living.topic("both", [[1, 2, 3]], **{**OFTEN, "cleanup_policy": "compact,delete"}, retention_bytes="250")
     pairs: Pairs = [(f"key {n}", f"value {n}") for n in range(30)]
@@ -140,6 +144,7 @@ def test_retention_deletes_the_oldest_of_what_is_compacted(living: Living, caplo
     ] == []
 
 
+@pytest.mark.slow
 def test_record_without_a_key_is_refused_at_once(living: Living) -> None:
     living.topic("keyed", [[1, 2, 3]], cleanup_policy="compact,delete")
     with RawClient(living.address) as client:
@@ -158,6 +163,7 @@ def test_record_without_a_key_is_refused_at_once(living: Living) -> None:
     assert [error.code() for error in errors] == [ck.KafkaError.INVALID_RECORD]
 
 
+@pytest.mark.slow
 def test_topic_that_is_only_compacted_keeps_more_than_the_retention_of_the_process() -> None:
     with Living(retention_bytes=2_000) as living, RawClient(living.address) as client:
         living.topic("state", [[1]], cleanup_policy="compact")

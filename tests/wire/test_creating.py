@@ -58,6 +58,7 @@ def test_only_allowed_names_are_created(client: RawClient) -> None:
     assert set(asked(client, 9, *names, lets=False).values()) == {3}
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(264)
 def test_stock_producer_creates_its_topic() -> None:
     with Living(creates=True) as living:

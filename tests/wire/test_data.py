@@ -193,6 +193,7 @@ def test_a_fetch_waits_for_records(living: Living, client: RawClient) -> None:
     assert values(answers[0]) == [(0, b"a")]
 
 
+@pytest.mark.slow
 def test_a_fetch_without_records_is_answered_when_its_time_is_over(client: RawClient) -> None:
     begun = time.monotonic()
     assert values(fetch(client, 0, partition=5, wait_ms=200)) == []
@@ -253,6 +254,7 @@ def test_there_are_no_transactions(client: RawClient) -> None:
     assert client.ask(InitProducerIdRequest, InitProducerIdResponse, 4, **asked).error_code == 42
 
 
+@pytest.mark.slow
 def test_acks_all_waits_for_followers_and_tells_when_they_are_too_slow() -> None:
     """A record that is not on all in sync is not seen, and becomes seen as soon as it is."""
     with Living(copy_rate_bytes_s=1) as living, RawClient(living.address) as client:
@@ -332,6 +334,7 @@ def test_a_full_disk_takes_no_more() -> None:
         assert codes == [0, 0, 0, 56, 56]
 
 
+@pytest.mark.slow
 def test_throttles_hold_copies_back_and_no_client() -> None:
     """The rates are for replicas that are being added; producers and consumers are as fast as ever."""
     with Living() as living, RawClient(living.address) as client:
@@ -371,6 +374,7 @@ def test_what_was_acknowledged_is_read_from_the_next_leader() -> None:
         until(lambda: held is not None and held.end_offset == 2)
 
 
+@pytest.mark.slow
 def test_a_topic_that_is_deleted_is_forgotten_with_its_records() -> None:
     with Living() as living, RawClient(living.address) as client:
         living.topic("orders", [[1, 2]])
@@ -410,6 +414,7 @@ def test_records_are_deleted_up_to_the_high_watermark(client: RawClient) -> None
     assert offset_of(client, -2, partition=49).offset == 3
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(265)
 def test_old_records_go_where_their_topic_says_so(living: Living, client: RawClient) -> None:
     living.topic("short", [[1, 2, 3]], retention_ms="1000")
@@ -424,6 +429,7 @@ def test_old_records_go_where_their_topic_says_so(living: Living, client: RawCli
     assert fetch(client, 0, topic="kept").log_start_offset == 0
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(265)
 def test_records_that_are_too_much_for_their_topic_go(living: Living, client: RawClient) -> None:
     living.topic("small", [[1, 2, 3]], retention_bytes="500")

@@ -58,6 +58,7 @@ def test_of_a_broken_batch_the_first_offset_is_the_answer(rest: bytes) -> None:
     assert first_since(stored(bytes(head) + rest), TIME_MS) == (40, TIME_MS)
 
 
+@pytest.mark.slow
 def test_a_bomb_is_not_unpacked() -> None:
     """It holds 256 MiB in 260 kB; no more memory is taken for it than for a batch that may be read."""
     batch = stored(bomb(256))
@@ -70,6 +71,7 @@ def test_a_bomb_is_not_unpacked() -> None:
     assert peak < 64 * MIB
 
 
+@pytest.mark.slow
 def test_what_is_just_small_enough_is_read() -> None:
     one = records(b"x" * 900_000)
     batch = stored(packed(one, 1))
@@ -85,6 +87,7 @@ def test_a_batch_of_more_records_than_are_read_is_answered_by_its_first_offset()
     assert first_since(stored(bytes(payload)), TIME_MS + 1) == (40, TIME_MS + 1)
 
 
+@pytest.mark.slow
 def test_clients_ask_for_a_time_in_a_bomb_and_go_on() -> None:
     with Living() as living, RawClient(living.address) as client:
         [tp] = living.topic("t", [[1]])
@@ -102,6 +105,7 @@ def test_clients_ask_for_a_time_in_a_bomb_and_go_on() -> None:
             assert found.topics[0].partitions[0].offset == offset
 
 
+@pytest.mark.slow
 def test_the_bomb_of_these_tests_is_one() -> None:
     payload = bomb(64)
     assert len(payload) < 100_000

@@ -84,6 +84,7 @@ class _Begun:
     def begin(self, *_: object) -> None: ...
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name,version", offered())
 def test_ordered_error_is_in_each_place_of_the_answer(faulty: Faulty, name: str, version: int) -> None:
     """The error at the top of Fetch and Metadata is about something else."""
@@ -158,6 +159,7 @@ def test_orders_are_carried_out_in_turn(faulty: Faulty) -> None:
         assert [fetch(client, 0).error_code for _ in range(3)] == [56, -1, 0]
 
 
+@pytest.mark.slow
 def test_slow_broker_answers_later_than_it_was_asked(faulty: Faulty) -> None:
     """And no other one does."""
     delay_ms = 300

@@ -197,6 +197,7 @@ def test_who_does_not_lead_says_so_and_passes_nothing_on_again(pair: Pair) -> No
         assert (answer.error_code, answer.answer) == (42, None)
 
 
+@pytest.mark.slow
 def test_a_gateway_is_found_by_a_key_that_ends_with_it_and_comes_back_with_a_new_session(pair: Pair) -> None:
     store = MemoryStore(pair.server)
     entry = store.get(keys.gateway(2), timeout_s=5)
@@ -212,6 +213,7 @@ def test_a_gateway_is_found_by_a_key_that_ends_with_it_and_comes_back_with_a_new
     store.close()
 
 
+@pytest.mark.slow
 def test_faults_of_the_store_delay_a_client_and_no_more(pair: Pair) -> None:
     """Neither the key is put nor the other one's is read at first."""
     put, read = keys.gateway(3), keys.gateway(1)
@@ -297,7 +299,6 @@ def write_until(
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # sockets that the client forgets
 @pytest.mark.parametrize("how", ["it is closed", "its session ends"])
-@pytest.mark.timing("A stock client reconnects in its background thread while a controller dies.")
 def test_the_active_one_dies_under_a_client_of_kafka_and_every_answer_it_got_was_true(how: str) -> None:
     with Pair() as pair:
         client = kafka.KafkaAdminClient(

@@ -14,7 +14,7 @@ from tests.wire.fuzzed import plain
 from tests.wire.served import RACKS, RawClient, Served
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_ten_thousand_broken_frames_are_harmless_and_each_is_counted() -> None:
     with Served() as served:
         # A name that no frame has: some frames are well-formed, and delete what they name.
@@ -34,6 +34,7 @@ def test_ten_thousand_broken_frames_are_harmless_and_each_is_counted() -> None:
         assert memory_mib() - before < 250  # well-formed ones create topics, of some 50,000 partitions at most
 
 
+@pytest.mark.slow
 def test_the_same_seed_sends_the_same_frames() -> None:
     with Served() as served:
         runs = [Fuzz(plain(served), seed) for seed in (3, 3, 4)]
@@ -67,6 +68,7 @@ def test_who_sends_too_slowly_or_leaves_half_way_is_hung_up_on_and_counted() -> 
             assert client.ask(MetadataRequest, MetadataResponse, 12, topics=None).controller_id in RACKS
 
 
+@pytest.mark.slow
 def test_large_frames_wait_for_room_and_give_it_back() -> None:
     """Of 200 KiB for frames, each of these takes 150: they are read one after the other, all are answered."""
     with Served(limits=Limits(queued_bytes=200_000)) as served:

@@ -43,7 +43,7 @@ def test_newest_record_of_each_key_is_read() -> None:
 
 
 @pytest.mark.server
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_golden_bytes_are_what_kafkas_classes_make_today() -> None:
     assert FILE.read_text(encoding="utf-8") == text()
 

@@ -141,6 +141,7 @@ def test_coordinator_of_transactions_is_refused_by_name(living: Living, version:
         assert "transactions are not supported" in answer.error_message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", range(10))
 def test_member_joins_and_leaves_in_any_version(client: RawClient, version: int) -> None:
     group = f"joined-in-{version}"
@@ -167,6 +168,7 @@ def left(client: RawClient, group: str, version: int, member_id: str) -> int:
     return int(answer.members[0].error_code)
 
 
+@pytest.mark.slow
 def test_waiting_members_stop_no_other_client(living: Living, client: RawClient) -> None:
     joined = join(client, "waiting", 9)
     sync(client, "waiting", 5, joined)
@@ -187,6 +189,7 @@ def test_waiting_members_stop_no_other_client(living: Living, client: RawClient)
     assert [again.generation_id, answers[0].generation_id, len(again.members)] == [2, 2, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", range(2, 10))
 def test_offsets_are_committed_and_read_in_any_version(client: RawClient, version: int) -> None:
     group = f"committed-in-{version}"
@@ -204,6 +207,7 @@ def test_offset_of_a_topic_that_is_not_there_is_refused(client: RawClient) -> No
     assert commit(client, "unknown-topic", 9, 1, topic="payments") == 3
 
 
+@pytest.mark.slow
 def test_tools_see_and_delete_groups(client: RawClient) -> None:
     joined = join(client, "seen", 9, group_instance_id="instance")
     sync(client, "seen", 5, joined)

@@ -6,6 +6,8 @@ import asyncio
 import gc
 from typing import Any
 
+import pytest
+
 from controller.wire import allow_all
 from controller.wire.calls import Call
 from controller.wire.messages import AlterPartitionRequest
@@ -35,6 +37,7 @@ def request_of(cluster: Cluster) -> Any:
     return build(AlterPartitionRequest, 1, {"broker_id": 1, "broker_epoch": broker.epoch, "topics": topics})
 
 
+@pytest.mark.slow
 def test_no_coroutine_is_left_that_nothing_awaits() -> None:
     """It would be a warning in the log of the gateway, which is an error in tests."""
     cluster = cluster_of_three()

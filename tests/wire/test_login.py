@@ -62,6 +62,7 @@ def test_a_client_of_kafka_logs_in_by_every_mechanism(served: Served, mechanism:
     client.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("name, password", [("alice", "wrong"), ("nobody", "wonder"), ("alice", "")])
 def test_wrong_password_gets_error_58_and_ends_the_connection(
@@ -84,7 +85,7 @@ def test_wrong_password_gets_error_58_and_ends_the_connection(
     until(lambda: served.gateway.counts["login_refused"] == before + 1)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_kafka_client_gets_an_error_for_a_wrong_password(served: Served, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(kafka.errors.KafkaError):  # it asks again until its time is over
         kafka.KafkaAdminClient(**login(served, "SCRAM-SHA-256", "alice", "wrong"), bootstrap_timeout_ms=5_000)
@@ -139,6 +140,7 @@ def test_before_the_login_no_version_of_another_api_is_answered(served: Served) 
                 assert client.receive() is None, (key, version)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "token",
     [b"", b"\0alice", b"\xff\0\xff\0\xff", b"bob\0alice\0wonder", b"\0alice\0wonder\0more", b"\0\0"],
@@ -151,6 +153,7 @@ def test_what_is_no_token_is_no_login(served: Served, token: bytes) -> None:
             assert client.receive() is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_long_names_and_passwords_are_refused_before_they_are_looked_at(mechanism: str) -> None:
     """To normalise 500 kB takes half a second, in which no other is served. What may be in a file comes in, also
@@ -213,6 +216,7 @@ def test_passwords_that_no_login_can_have_are_refused_and_not_printed(password: 
         assert not password or password not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_steps_of_a_login_come_in_their_order_and_once(served: Served) -> None:
     with RawClient(served.address) as client:
         assert client.ask(*AUTHENTICATE, 0, auth_bytes=b"\0alice\0wonder").error_code == 34
@@ -236,6 +240,7 @@ def test_handshake_is_refused_where_no_login_is_required() -> None:
         assert client.ask(MetadataRequest, MetadataResponse, 12, topics=None).controller_id in RACKS
 
 
+@pytest.mark.slow
 def test_users_of_a_file_are_read_again_and_a_broken_file_changes_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

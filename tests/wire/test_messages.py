@@ -70,6 +70,7 @@ def filled(draw: st.DrawFn) -> Any:
     return draw(_structs(cls, cls.json["fields"], version))
 
 
+@pytest.mark.slow
 @given(filled())
 def test_a_message_comes_back_from_its_bytes(sent: Any) -> None:
     content = bytes(sent.encode())
@@ -78,6 +79,7 @@ def test_a_message_comes_back_from_its_bytes(sent: Any) -> None:
     assert bytes(read.encode()) == content
 
 
+@pytest.mark.slow
 @given(filled(), st.data())
 def test_bytes_that_end_early_are_an_ordinary_exception(sent: Any, data: st.DataObject) -> None:
     content = bytes(sent.encode())

@@ -181,6 +181,7 @@ def test_the_replication_factor_may_be_kept_as_version_1_asks(served: Served, cl
     assert contents(served) == before
 
 
+@pytest.mark.slow
 def test_hundreds_of_partitions_move_by_one_request_while_others_are_served(client: RawClient) -> None:
     """What is about many is done beside the loop; the answers are the same."""
     count = 700
@@ -205,6 +206,7 @@ def test_call_without_waiting_times_out_and_nothing_moves(served: Served, client
 LISTS = st.none() | st.lists(st.integers(-(2**31), 2**31 - 1) | st.sampled_from([7, 8, 99]), max_size=5)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(

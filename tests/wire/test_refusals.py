@@ -86,6 +86,7 @@ def test_who_hangs_up_before_the_refusal_does_not_get_another_try_for_it(
     assert served.gateway.counts["too_many_from_one"] == 1
 
 
+@pytest.mark.slow
 def test_a_wrong_login_is_counted_for_prometheus() -> None:
     with (
         Served(users=USERS, authorizer=allow_all, limits=Limits(refusal_ms=1)) as served,
@@ -163,6 +164,7 @@ ALL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("users", ALL, ids=str, indirect=True)
 def test_password_in_clear_takes_as_many_iterations_for_any_name(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of each hash, by users and by who is none."""

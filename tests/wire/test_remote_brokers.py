@@ -11,11 +11,11 @@ from tests.wire.remote import Process, Remote
 pytestmark = [
     pytest.mark.server,
     pytest.mark.slow,
-    pytest.mark.timing("Brokers in other processes are killed and started again."),
 ]
 TP = TopicPartition("orders", 0)
 
 
+@pytest.mark.full
 def test_a_partition_moves_between_processes_and_leadership_leaves_the_one_that_is_killed() -> None:
     with Remote(session_s=3.0) as remote:
         brokers = {broker_id: remote.broker(broker_id, rack=f"rack-{broker_id}") for broker_id in (1, 2, 3)}
@@ -57,6 +57,7 @@ def test_a_broker_that_is_asked_to_go_hands_leadership_over_first() -> None:
         until(lambda: "leads orders 0 targets None" in brokers[2].said())
 
 
+@pytest.mark.full
 def test_only_possible_leader_shuts_down_when_its_patience_is_over() -> None:
     """Also where its gateway went before."""
     with Remote() as remote:
@@ -75,6 +76,7 @@ def test_only_possible_leader_shuts_down_when_its_patience_is_over() -> None:
             assert two.ended() == 0
 
 
+@pytest.mark.full
 def test_a_broker_that_was_killed_and_started_again_joins_the_isr_again() -> None:
     with Remote(session_s=3.0) as remote:
         brokers = {broker_id: remote.broker(broker_id) for broker_id in (1, 2)}

@@ -98,6 +98,7 @@ def test_a_topic_that_is_deleted_is_deleted_on_brokers_of_every_version(
     assert {request.API_VERSION for request in asked(peer, m.StopReplicaRequest)} == {version}
 
 
+@pytest.mark.slow
 def test_a_broker_that_refuses_to_delete_is_asked_again(controlled: tuple[Controller, RemoteHost]) -> None:
     controller, _ = controlled
     refusals = [56]
@@ -154,6 +155,7 @@ def test_a_broker_that_comes_back_elsewhere_is_found_there(controlled: tuple[Con
     assert asked(second, m.LeaderAndIsrRequest)[0].request_type == 2
 
 
+@pytest.mark.slow
 def test_a_broker_that_does_not_answer_in_time_is_given_up() -> None:
     with Peer(LATEST, lambda _: b"") as peer:
         link = Link(peer.address, 0.2)
@@ -237,6 +239,7 @@ def test_broker_with_tls_gets_requests_by_tls_and_its_certificate_is_checked(tmp
 USERS = {"kedge": "be,tween=brokers"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 @pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
 def test_broker_that_requires_a_login_gets_requests_after_it(tmp_path: Path, protocol: str, mechanism: str) -> None:

@@ -58,6 +58,7 @@ members = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(
     st.builds(
         LeaderAndIsrRequest,
@@ -77,6 +78,7 @@ known = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(
     st.builds(
         UpdateMetadataRequest,
@@ -102,6 +104,7 @@ def test_brokers_of_update_metadata(listed: list[Endpoint], rack: str | None) ->
 stopped = st.builds(StopReplicaPartition, **of_partition, leader_epoch=epochs, delete=st.booleans())
 
 
+@pytest.mark.slow
 @given(st.builds(StopReplicaRequest, **who, partitions=st.lists(stopped).map(tuple)))
 def test_stop_replica(request: StopReplicaRequest) -> None:
     """It goes in two requests: what is deleted, and what is not."""

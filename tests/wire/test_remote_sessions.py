@@ -74,6 +74,7 @@ def test_who_beats_under_its_epoch_is_served_and_who_does_not_has_to_register(cl
     assert beat(client, 7, epoch + 1, version).error_code == 77
 
 
+@pytest.mark.slow
 def test_a_broker_that_stops_beating_dies() -> None:
     with Remote(session_s=0.3) as remote, RawClient(remote.address) as client:
         epochs = {broker_id: register(client, broker_id, NOWHERE).broker_epoch for broker_id in (1, 2)}
@@ -100,6 +101,7 @@ def test_the_same_process_that_registers_again_keeps_its_epoch(remote: Remote, c
     )
 
 
+@pytest.mark.slow
 def test_a_broker_that_was_restarted_at_its_address_is_let_in_once_its_former_self_is_silent() -> None:
     """Until then it is refused and tries again; the former self has to register again."""
     with Remote(session_s=6.0) as remote, RawClient(remote.address) as client:

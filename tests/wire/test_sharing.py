@@ -103,6 +103,7 @@ def test_what_an_answer_holds_is_given_back_when_the_last_who_asked_has_left(han
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_many_who_ask_for_everything_get_it_each_under_its_own_number() -> None:
     with Served() as served:
         served.controller.admin.create_topics({"wide": NewTopic(300, 3)}).all().result(30)

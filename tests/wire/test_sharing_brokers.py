@@ -63,6 +63,7 @@ def isr(controller: Controller, tp: TopicPartition) -> set[int]:
     return controller.query(ask).result(DEADLINE_S)
 
 
+@pytest.mark.slow
 def test_a_topic_lives_moves_and_goes_by_orders_from_elsewhere(shared: Shared) -> None:
     """LeaderAndIsr, UpdateMetadata, AlterPartition and StopReplica, there and back; no log is left where it left."""
     tp = shared.topic("moves", [[1, 2]])[0]
@@ -77,7 +78,7 @@ def test_a_topic_lives_moves_and_goes_by_orders_from_elsewhere(shared: Shared) -
     until(lambda: not any(broker.replica(tp) for broker in shared.cluster.brokers.values()))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_what_logs_hold_is_known_to_the_controller_elsewhere(shared: Shared) -> None:
     """Also what changes, and what changes back; and to a controller that forgot it, in some seconds."""
     tp = shared.topic("reported", [[2, 3]])[0]
@@ -102,7 +103,6 @@ def test_no_two_producers_get_the_same_id_whichever_process_they_ask(shared: Sha
 
 
 @pytest.mark.slow
-@pytest.mark.timing("kafka-python joins a group by threads of its own.")
 def test_groups_are_coordinated_where_the_brokers_are(shared: Shared) -> None:
     (tp,) = shared.topic("grouped", [[1, 2, 3]])
     for number, gateway in enumerate((shared.active, shared.standby)):
@@ -225,6 +225,7 @@ def test_no_broker_believes_an_epoch_that_no_controller_had(shared: Shared, ahea
     assert broker.controller_epoch == known
 
 
+@pytest.mark.slow
 def test_a_replica_that_fails_harms_no_other(shared: Shared, caplog: pytest.LogCaptureFixture) -> None:
     """Others on the same broker are reported and written to as before; what failed is logged once."""
     tp = shared.topic("beside", [[2, 3]])[0]
@@ -259,6 +260,7 @@ def test_reports_of_what_cannot_be_are_refused(shared: Shared, log: dict[str, in
     assert shared.controller.reported_log(TopicPartition("t", 0), 1) is None
 
 
+@pytest.mark.slow
 def test_closed_gateway_answers_that_there_is_no_controller() -> None:
     with Shared() as shared:
         shared.standby.close()
@@ -269,7 +271,6 @@ def test_closed_gateway_answers_that_there_is_no_controller() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timing("A controller ends, and another takes over within a session.")
 def test_brokers_go_on_under_their_own_controller_when_the_other_one_ends() -> None:
     """What was asked of the one that is gone is asked again."""
     with Shared() as shared:

@@ -149,6 +149,7 @@ def test_what_may_have_been_done_is_hung_up_on_when_another_leads_and_makes_room
         assert retention(cluster.standby.controller) == "2"
 
 
+@pytest.mark.slow
 def test_what_only_reads_is_answered_by_the_one_that_leads_next_on_the_same_connection() -> None:
     with frozen() as cluster, RawClient(cluster.standby.address) as client:
         send(client, METADATA[0], METADATA[2], topics=None)
@@ -159,6 +160,7 @@ def test_what_only_reads_is_answered_by_the_one_that_leads_next_on_the_same_conn
         assert (cluster.lost, cluster.silent.connections) == (0, 1)
 
 
+@pytest.mark.slow
 def test_read_is_repeated_where_a_third_gateway_leads_next() -> None:
     with frozen() as cluster, ExitStack() as stack:
         third = Node(cluster.server, 3, {}, {})
@@ -176,6 +178,7 @@ def test_read_is_repeated_where_a_third_gateway_leads_next() -> None:
         assert relayed[0] == 0 < relayed[1]
 
 
+@pytest.mark.slow
 def test_what_the_other_did_not_take_whole_was_not_done_and_is_answered_here() -> None:
     with frozen(reads=False) as cluster, RawClient(cluster.standby.address) as client:
         send_alter(client, 1, PADDING)
@@ -190,6 +193,7 @@ def test_what_the_other_did_not_take_whole_was_not_done_and_is_answered_here() -
         assert cluster.lost == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "peers", [{"secret": "of gateways"}, {"tls": ssl.create_default_context()}], ids=["SASL", "TLS"]
 )
@@ -203,6 +207,7 @@ def test_peer_that_refuses_the_login_is_given_up_when_another_leads(peers: dict[
         assert cluster.lost == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["it reads", "it changes"])
 def test_where_the_silent_one_goes_on_leading_the_client_is_hung_up_on_in_time(kind: str) -> None:
     with frozen(peers={"answer_s": 0.3}) as cluster, RawClient(cluster.standby.address) as client:
@@ -217,6 +222,7 @@ def test_where_the_silent_one_goes_on_leading_the_client_is_hung_up_on_in_time(k
         assert cluster.active.is_active
 
 
+@pytest.mark.slow
 def test_the_silent_one_that_takes_nothing_more_is_given_up_in_time_and_not_counted_as_lost() -> None:
     with frozen(reads=False, peers={"answer_s": 0.3}) as cluster, RawClient(cluster.standby.address) as client:
         send_alter(client, 1, PADDING)

@@ -50,6 +50,7 @@ of_replica = st.builds(
 of_metadata = st.builds(PartitionMetadata, **basis, offline_replicas=st.one_of(st.just(()), any_replicas))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", range(8))
 @given(partitions=st.lists(of_replica, max_size=6), full=st.booleans())
 def test_leader_and_isr_is_what_the_codec_writes(
@@ -62,6 +63,7 @@ def test_leader_and_isr_is_what_the_codec_writes(
     assert frame == write_request(LEADER_AND_ISR, header, orders.leader_and_isr(request, version))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", range(9))
 @given(partitions=st.lists(of_metadata, max_size=6), full=st.booleans())
 def test_update_metadata_is_what_the_codec_writes(

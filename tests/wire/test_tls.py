@@ -62,7 +62,7 @@ def test_a_client_with_a_certificate_comes_in(served: Served, authority: Authori
     assert brokers(client_of(served, authority, authority.sign("alice"))) == set(RACKS)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("which", ["none", "expired", "of another authority"])
 def test_no_certificate_an_expired_one_and_one_of_another_authority_are_refused(
     served: Served, authority: Authority, tmp_path: Path, which: str
@@ -149,6 +149,7 @@ def test_passwords_go_over_tls(authority: Authority, ours: Signed) -> None:
         ) == set(RACKS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("says", [b"", b"\x16\x03\x01", b"\0\0\0\x0a\0\x12\0\0\0\0\0\x07\xff\xff"], ids=repr)
 def test_who_speaks_no_tls_and_who_does_not_end_the_handshake_is_hung_up_on_and_counted(
     ours: Signed, says: bytes

@@ -261,6 +261,7 @@ ASKED = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(ASKED, max_size=4))
 def test_whatever_is_asked_for_has_an_answer_per_name_and_validating_writes_nothing(

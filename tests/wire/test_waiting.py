@@ -67,7 +67,7 @@ def test_waiting_for_records_or_replicas_delays_no_other_client(living: Living) 
         assert time.monotonic() - began < WAIT_MS / 1000 / 4
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("frame", [_fetch(), _produce(), _fetch() + _fetch()])
 def test_a_client_that_hangs_up_waits_no_more(living: Living, frame: bytes) -> None:
     began = time.monotonic()
@@ -106,6 +106,7 @@ def test_what_is_sent_behind_a_request_that_waits_is_answered_behind_it(living: 
     assert produced.responses[0].partition_responses[0].error_code == 0
 
 
+@pytest.mark.slow
 def test_a_producer_waits_no_longer_than_it_may(living: Living, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(produce, "TIMEOUT_MS_MAX", 100)
     with RawClient(living.address) as client:
@@ -116,6 +117,7 @@ def test_a_producer_waits_no_longer_than_it_may(living: Living, monkeypatch: pyt
     assert decoded.responses[0].partition_responses[0].error_code == 7
 
 
+@pytest.mark.slow
 def test_no_request_waits_for_the_controller_for_longer_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
     """The store is away, so nothing is written."""
     monkeypatch.setattr(answering, "TIMEOUT_MS_MAX", 100)

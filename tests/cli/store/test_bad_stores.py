@@ -59,7 +59,7 @@ def all_one_line(results: list[Result]) -> bool:
     return all(is_one_line(result, 2) for result in results)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("scheme", ["zookeeper", "etcd"])
 @pytest.mark.parametrize("impostor", [silent, web, nobody])
 def test_a_server_that_is_no_store_is_one_line(
@@ -84,7 +84,7 @@ def test_the_url_stands_once_and_the_cause_is_said(scheme: str) -> None:
             assert "refused" in said.lower()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.server
 def test_etcd_is_no_zookeeper_and_zookeeper_no_etcd(commands: Callable[[str], list[Result]]) -> None:
     """The url of the one with the scheme of the other."""
@@ -94,7 +94,7 @@ def test_etcd_is_no_zookeeper_and_zookeeper_no_etcd(commands: Callable[[str], li
     assert content(f"zookeeper://{zookeeper().address}/x-nobody-wrote") == {}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.server
 def test_tls_to_a_server_without_it_is_one_line(
     commands: Callable[[str], list[Result]], certificate: tuple[Path, Path]
@@ -105,7 +105,7 @@ def test_tls_to_a_server_without_it_is_one_line(
         assert all_one_line(results), [result.output for result in results]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.server
 def test_no_tls_or_another_authority_to_a_server_with_it_is_one_line(
     commands: Callable[[str], list[Result]], certificate: tuple[Path, Path], other_authority: Path

@@ -198,7 +198,7 @@ def test_a_host_of_the_url_that_does_not_answer_is_exit_code_1(make: Make, tmp_p
     assert "problem     127.0.0.1:1: does not answer" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("scheme,package", [("zookeeper", "kazoo"), ("etcd", "grpc")])
 def test_a_missing_extra_is_exit_code_2_and_one_line_that_names_it(scheme: str, package: str) -> None:
     """`--help` needs none."""

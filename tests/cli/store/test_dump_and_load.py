@@ -25,6 +25,7 @@ from tests.cli.store.places import (
     run,
     zookeeper_url,
 )
+from tests.kit.data import DATA
 
 
 @everywhere
@@ -59,9 +60,9 @@ def test_a_dump_is_a_snapshot_of_a_memory_store(make: Make, tmp_path: Path) -> N
 
 @everywhere
 @pytest.mark.parametrize("tree", ["moving", "idle"])
-def test_the_recorded_trees_of_kafka_are_loaded(make: Make, tmp_path: Path, shared_data: Path, tree: str) -> None:
+def test_the_recorded_trees_of_kafka_are_loaded(make: Make, tmp_path: Path, tree: str) -> None:
     """Without what is ephemeral, and the nodes without data that others stand below; both are counted."""
-    url, file = make(tmp_path), shared_data / f"kafka_3_9_tree_{tree}.json"
+    url, file = make(tmp_path), DATA / f"kafka_3_9_tree_{tree}.json"
     recorded = json.loads(file.read_text())
     expected = {
         key: node.get("value", "").encode()
@@ -77,11 +78,12 @@ def test_the_recorded_trees_of_kafka_are_loaded(make: Make, tmp_path: Path, shar
     assert said["format"] == "recorded tree"
 
 
+@pytest.mark.slow
 @everywhere
-def test_a_topic_that_kafka_was_deleting_is_gone_in_the_end(make: Make, tmp_path: Path, shared_data: Path) -> None:
+def test_a_topic_that_kafka_was_deleting_is_gone_in_the_end(make: Make, tmp_path: Path) -> None:
     """The key of its deletion holds no data, in the recorded tree and in ZooKeeper."""
     tree, url, dumped = tmp_path / "tree.json", make(tmp_path), tmp_path / "dump.json"
-    recorded = json.loads((shared_data / "kafka_3_9_tree_moving.json").read_text())
+    recorded = json.loads((DATA / "kafka_3_9_tree_moving.json").read_text())
     tree.write_text(json.dumps(recorded | {"/admin/delete_topics/clicks": {"version": 0}}))
     assert run("load", str(tree), url).exit_code == 0
     assert run("dump", url, str(dumped)).exit_code == 0
@@ -275,7 +277,7 @@ def test_a_wrong_chroot_or_prefix_is_not_an_empty_tree(make: Make, tmp_path: Pat
 
 
 @pytest.mark.server
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("source,target", [("zookeeper", "etcd"), ("etcd", "zookeeper")])
 def test_a_tree_goes_from_one_store_into_another(tmp_path: Path, source: str, target: str) -> None:
     """20,000 keys by a dump and a load; nothing is lost or changed."""

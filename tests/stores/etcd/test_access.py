@@ -118,7 +118,7 @@ def test_password_of_an_unknown_user_is_a_clear_error() -> None:
         open_store(server.url("/a", user="me", password=QUOTED))
 
 
-@pytest.mark.timing("A server is restarted under its client.")
+@pytest.mark.full
 def test_a_token_that_the_server_forgot_is_renewed() -> None:
     """A restart forgets all tokens: reads, bulk reads, commits and streams go on, over the same session."""
     with guarded() as server, closing(Proxy(server.address)) as proxy:
@@ -140,7 +140,7 @@ def test_a_token_that_the_server_forgot_is_renewed() -> None:
             assert store.session.session_id == session
 
 
-@pytest.mark.timing("A token of a real server has to run out by the clock.")
+@pytest.mark.full
 def test_a_token_that_ran_out_is_renewed_by_each_kind_of_call() -> None:
     """Tokens of 1 s, and calls after longer silence: the server says so, before it does anything."""
     with LocalEtcd(durable=False, flags=["--auth-token-ttl=1"]) as short:
@@ -182,6 +182,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.full
 def test_tls_with_certificates_on_both_sides(certificates: Path) -> None:
     """With them it works; without the authority, or without a certificate of its own, no client gets in."""
     names = {"tls_ca": "ca.pem", "tls_cert": "cert.pem", "tls_key": "key.pem"}

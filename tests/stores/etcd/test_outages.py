@@ -36,7 +36,6 @@ from tests.stores.waits import raised_by
 pytestmark = [
     pytest.mark.server,
     pytest.mark.slow,
-    pytest.mark.timing("A server is stopped and killed under a client whose session runs out by the clock."),
 ]
 
 CALL_S = 10.0
@@ -82,6 +81,7 @@ def settled(store: MetadataStore, attempt: Attempt) -> Outcome:
             assert time.monotonic() < deadline_s
 
 
+@pytest.mark.full
 def test_a_server_that_stops_under_a_commit_leaves_its_outcome_unknown_until_resolve_tells(local: LocalEtcd) -> None:
     """Several times, as the stop hits the commit before or after it was applied: what resolve says is what stands."""
     store = open_store(local.url("/a", session_timeout=20))
@@ -146,6 +146,7 @@ def test_kill_9_amid_commits_loses_nothing_that_was_acknowledged(local: LocalEtc
     reader.close()
 
 
+@pytest.mark.full
 def test_streams_go_on_after_a_restart_without_a_resync(local: LocalEtcd) -> None:
     """The watch goes on at the revision where it was, so nothing is missed and nothing has to be looked at again."""
     store, other = open_store(local.url("/a")), open_store(local.url("/a"))
@@ -196,6 +197,7 @@ def test_data_that_were_put_back_to_an_older_state_are_a_resync(opening: Callabl
             assert store.children("/w", timeout_s=CALL_S) == ["new"]
 
 
+@pytest.mark.full
 def test_a_silent_connection_is_noticed_before_the_session_can_have_ended(
     proxy: Proxy, root: str, opening: Callable[[str], MetadataStore]
 ) -> None:
@@ -283,6 +285,7 @@ def _nobody() -> Iterator[int]:
     yield port
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("speaks", [_web, _silent, _nobody], ids=["http", "silence", "nobody"])
 def test_a_port_that_is_no_etcd_is_a_clear_error_in_time(speaks: Callable[[], AbstractContextManager[int]]) -> None:
     """Unavailable, which names the place, though no server ever answers; and no thread is left."""
@@ -296,6 +299,7 @@ def test_a_port_that_is_no_etcd_is_a_clear_error_in_time(speaks: Callable[[], Ab
         assert time.monotonic() < deadline_s
 
 
+@pytest.mark.full
 def test_nothing_is_left_of_a_client_that_is_closed_while_it_is_cut_off(
     proxy: Proxy, root: str, other: MetadataStore, opening: Callable[[str], MetadataStore]
 ) -> None:

@@ -27,6 +27,7 @@ def run(code: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", ["etcd3", "grpc", "google.protobuf"])
 def test_a_missing_package_is_one_error_that_names_the_extra(missing: str) -> None:
     said = run(f"""
@@ -52,6 +53,7 @@ def test_no_package_of_a_client_is_imported_before_a_store_is_opened() -> None:
     assert said == "[]"
 
 
+@pytest.mark.slow
 def test_another_user_of_etcds_files_neither_sees_ours_nor_collides_with_them() -> None:
     """In either order: the default pool is left alone."""
     ours = "from stores.etcd.rpc import etcdrpc; mine = etcdrpc.RangeRequest(key=b'k')"
@@ -60,6 +62,7 @@ def test_another_user_of_etcds_files_neither_sees_ours_nor_collides_with_them() 
         assert run(code) == "True kedge.etcd.RangeRequest"
 
 
+@pytest.mark.slow
 def test_etcd3_that_was_imported_before_is_left_as_it_is() -> None:
     """Where it could be imported without us, it has stubs of its own; ours are used on its channel all the same."""
     said = run("""
@@ -72,6 +75,7 @@ def test_etcd3_that_was_imported_before_is_left_as_it_is() -> None:
     assert said == "True False KVStub"
 
 
+@pytest.mark.slow
 def test_others_may_import_etcd3_after_us() -> None:
     """It stands on our stubs then, which is more than it could do alone."""
     assert run("import stores.etcd.rpc; import etcd3; print(etcd3.etcdrpc.PutRequest(key=b'a').key)") == "b'a'"

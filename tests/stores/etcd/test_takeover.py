@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -12,6 +11,7 @@ from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest, St
 from kedge import BrokerRegistration, Controller, HostResponse, TopicPartition
 from stores import ABSENT, PRESENT, MetadataStore, Put
 from stores.tree import TreeEntry, read_tree
+from tests.kit.data import DATA
 from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
@@ -62,11 +62,9 @@ def load(store: MetadataStore, tree: tuple[TreeEntry, ...]) -> None:
             store.commit(ops[start : start + store.capabilities.commit_ops_max], timeout_s=CALL_S)
 
 
-def test_kafkas_running_moves_are_taken_over_on_etcd_and_finished(
-    shared_data: Path, store: MetadataStore, other: MetadataStore
-) -> None:
+def test_kafkas_running_moves_are_taken_over_on_etcd_and_finished(store: MetadataStore, other: MetadataStore) -> None:
     """The controller takes the tree over, ends its moves, and leaves nothing to find."""
-    load(other, read_tree(shared_data / "kafka_3_9_tree_moving.json"))
+    load(other, read_tree(DATA / "kafka_3_9_tree_moving.json"))
     host = JoiningHost()
     controller = host.controller = Controller(store, 101, host)
     with controller:

@@ -62,7 +62,7 @@ def kept(url: str) -> bool:
 
 
 @pytest.mark.server
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_container_has_the_verbs_of_a_process_and_keeps_its_data_and_its_url(contained: ContainerServer) -> None:
     url = contained.url("/x")
     assert contained.version.count(".") == 2
@@ -98,7 +98,7 @@ def test_a_container_has_the_verbs_of_a_process_and_keeps_its_data_and_its_url(c
 
 
 @pytest.mark.server
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_container_that_ends_by_itself_says_why() -> None:
     try:
         server = ContainerEtcd(flags=["--no-such-flag"])
@@ -109,7 +109,7 @@ def test_a_container_that_ends_by_itself_says_why() -> None:
 
 
 @pytest.mark.server
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("how", [None, signal.SIGKILL], ids=["ended", "killed"])
 def test_nothing_of_an_engine_of_our_own_is_left(tmp_path: Path, how: signal.Signals | None) -> None:
     """Nor, once it is swept, of one whose process was killed: no container, no service, no mount, no folder."""
@@ -138,7 +138,7 @@ def test_nothing_of_an_engine_of_our_own_is_left(tmp_path: Path, how: signal.Sig
 
 
 @pytest.mark.server
-@pytest.mark.slow
+@pytest.mark.full
 def test_an_image_that_cannot_be_built_leaves_no_connection_open() -> None:
     """An error in a cycle of references, as pytest's reports are, would warn of its socket in the midst of another
     test."""
@@ -202,7 +202,7 @@ class BuildsNothing(BaseHTTPRequestHandler):
 
 
 @pytest.mark.server
-@pytest.mark.slow
+@pytest.mark.full
 def test_an_engine_that_builds_no_image_counts_as_missing() -> None:
     """Otherwise the table of scripts/test would name an engine, and the tests in containers would be skipped."""
     with ThreadingHTTPServer(("127.0.0.1", 0), BuildsNothing) as server:

@@ -14,8 +14,7 @@ from stores import ABSENT, Conflict, MetadataStore, OutcomeUnknown, Put, Unavail
 
 pytestmark = [
     pytest.mark.server,
-    pytest.mark.slow,
-    pytest.mark.timing("Nodes of an ensemble are killed, and the others have to elect."),
+    pytest.mark.full,
 ]
 
 WAIT_S = 60.0

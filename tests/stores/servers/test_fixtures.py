@@ -30,7 +30,7 @@ def on_path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.server
-@pytest.mark.slow
+@pytest.mark.full
 def test_tests_of_a_session_share_one_server_of_each_kind(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -43,6 +43,7 @@ def test_tests_of_a_session_share_one_server_of_each_kind(
     assert not [path for path in temporary.iterdir() if path.name.startswith("kedge-")]
 
 
+@pytest.mark.slow
 def test_where_a_server_cannot_be_had_its_tests_fail_with_what_is_missing(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

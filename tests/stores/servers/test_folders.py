@@ -67,6 +67,7 @@ def test_a_process_that_ends_leaves_neither_server_nor_folder(temporary: Path, t
     assert (tmp_path / "undone-too").exists()
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_left_is_swept_away_by_the_next_one(temporary: Path, tmp_path: Path) -> None:
     """Its server, what it wrote down to be undone, its folder; one that lives keeps all of that."""
     process, path, pid = begun(tmp_path / "undone")
@@ -84,6 +85,7 @@ def test_what_a_killed_process_left_is_swept_away_by_the_next_one(temporary: Pat
     ended(lives, None)
 
 
+@pytest.mark.slow
 def test_the_first_folder_of_a_process_sweeps(temporary: Path, tmp_path: Path) -> None:
     process, path, _ = begun(tmp_path / "undone")
     ended(process, signal.SIGKILL)

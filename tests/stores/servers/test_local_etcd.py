@@ -16,6 +16,7 @@ from stores import ABSENT, Put, open_store
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
 
+@pytest.mark.full
 def test_data_stay_over_stop_kill_and_restart(tmp_path: Path) -> None:
     """And are gone with `close` only where the folder was made by the server itself."""
     server = LocalEtcd(tmp_path)

@@ -69,6 +69,7 @@ def there(made: Network, name: str) -> bool:
     return any(name in each for each in said)
 
 
+@pytest.mark.slow
 def test_nodes_reach_each_other_and_a_cut_one_is_unreachable_until_mended(made: Network, tmp_path: Path) -> None:
     """Neither from this process nor from the other node."""
     one, two = made.places
@@ -85,6 +86,7 @@ def test_nodes_reach_each_other_and_a_cut_one_is_unreachable_until_mended(made: 
     server.kill()
 
 
+@pytest.mark.slow
 def test_two_networks_at_once_have_names_and_subnets_of_their_own(made: Network) -> None:
     with closing(Network(2)) as other:
         hosts = [place.host for place in (*made.places, *other.places)]
@@ -94,6 +96,7 @@ def test_two_networks_at_once_have_names_and_subnets_of_their_own(made: Network)
         assert all(there(made, name) for name in names)
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_a_network_that_is_closed(made: Network) -> None:
     names = [place.enter[-1] for place in made.places]
     assert all(there(made, name) for name in names)
@@ -102,6 +105,7 @@ def test_nothing_is_left_of_a_network_that_is_closed(made: Network) -> None:
     assert not any(there(made, name) for name in names)
 
 
+@pytest.mark.slow
 def test_the_network_of_a_process_that_was_killed_is_swept_away(
     made: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,6 +133,7 @@ def test_without_the_command_it_names_the_package(monkeypatch: pytest.MonkeyPatc
         Network(1)
 
 
+@pytest.mark.slow
 def test_the_command_says_what_is_missing_and_leaves_nothing(
     made: Network, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

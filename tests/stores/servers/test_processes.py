@@ -55,6 +55,7 @@ def test_a_paused_process_stands_still_until_it_is_resumed(tmp_path: Path) -> No
     process.kill()
 
 
+@pytest.mark.slow
 def test_a_paused_process_has_stopped_and_goes_on_where_it_was(tmp_path: Path) -> None:
     """Each time: not one more number is written between `pause` and `resume`."""
     code = "import itertools; [print(n, flush=True) for n in itertools.count()]"
@@ -99,6 +100,7 @@ def test_record_with_the_same_number_of_another_process_is_ignored(tmp_path: Pat
     assert recorded(tmp_path) is None
 
 
+@pytest.mark.slow
 def test_what_does_not_answer_in_time_is_ended(tmp_path: Path) -> None:
     process = sleeper(tmp_path, ready=False)
     with pytest.raises(NoServer, match=r"not within 0.1 s: sleeper answers"):
@@ -112,6 +114,7 @@ def test_what_cannot_be_run_says_so(tmp_path: Path) -> None:
         process.start()
 
 
+@pytest.mark.slow
 def test_without_java_one_line_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -198,6 +201,7 @@ def test_a_proxy_that_is_cut_refuses_until_it_is_mended(echo: Proxy) -> None:
         assert ask(again, b"four") == b"four"
 
 
+@pytest.mark.slow
 def test_what_a_proxy_swallowed_never_comes(echo: Proxy) -> None:
     """The connection ends when answers are let through again: no byte of a stream may be missing."""
     with socket.create_connection(("127.0.0.1", echo.port)) as connection:

@@ -52,7 +52,7 @@ def pid(kind: str) -> int:
 
 
 @pytest.mark.server
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_newcomer_starts_a_server_uses_its_url_and_stops_it() -> None:
     """The url is all there is on the output; started again it is the same server, stopped and started the same data."""
     code, url, said = servers("start", "etcd")
@@ -72,7 +72,7 @@ def test_a_newcomer_starts_a_server_uses_its_url_and_stops_it() -> None:
 
 
 @pytest.mark.server
-@pytest.mark.slow
+@pytest.mark.full
 def test_all_of_three_nodes_are_started_and_one_that_died_is_started_again(state: Path) -> None:
     code, urls, said = servers("start", "all", "--nodes", "3")
     assert code == 0, said
@@ -95,7 +95,7 @@ def test_all_of_three_nodes_are_started_and_one_that_died_is_started_again(state
 
 
 @pytest.mark.server
-@pytest.mark.slow
+@pytest.mark.full
 def test_only_the_data_of_what_ran_are_cleaned(state: Path) -> None:
     """Started again without a number, it is what ran last; with nothing running, that is what is cleaned, and said."""
     _, three, _ = servers("start", "etcd", "--nodes", "3")
@@ -115,15 +115,18 @@ def test_only_the_data_of_what_ran_are_cleaned(state: Path) -> None:
     assert list(state.glob("etcd-*")) == []
 
 
+@pytest.mark.slow
 def test_there_may_be_no_data_to_clean() -> None:
     assert servers("stop", "etcd", "--clean")[:2] == (0, "etcd was not running, it had no such data\n")
     assert servers("stop", "etcd", "--nodes", "3")[2] == "etcd: --nodes needs --clean: it selects the data to remove\n"
 
 
+@pytest.mark.slow
 def test_several_kinds_are_named_at_once() -> None:
     assert servers("status", "etcd", "zookeeper", "etcd")[1] == "etcd is not running\nzookeeper is not running\n"
 
 
+@pytest.mark.slow
 def test_a_heap_that_is_no_number_is_one_line_and_exit_code_2() -> None:
     code, out, said = servers("start", "zookeeper", KEDGE_SERVERS_HEAP_MB="512m")
     assert (code, out, said) == (
@@ -133,6 +136,7 @@ def test_a_heap_that_is_no_number_is_one_line_and_exit_code_2() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -152,16 +156,19 @@ def test_wrong_use_is_one_line_and_exit_code_2(arguments: tuple[str, ...]) -> No
     assert said.startswith("servers")
 
 
+@pytest.mark.slow
 def test_what_does_not_run_is_stopped_without_complaint() -> None:
     assert servers("stop", "all") == (0, "zookeeper was not running\netcd was not running\n", "")
 
 
+@pytest.mark.slow
 def test_a_server_that_cannot_be_had_is_one_line_that_names_what_is_missing(tmp_path: Path) -> None:
     code, out, said = servers("start", "zookeeper", PATH=str(tmp_path), JAVA_HOME="")
     assert (code, out, said.count("\n")) == (1, "", 1)
     assert "default-jdk-headless" in said
 
 
+@pytest.mark.slow
 def test_a_state_that_cannot_be_read_is_one_line_that_names_the_file(state: Path) -> None:
     (state / "etcd-1").mkdir(parents=True)
     for text in ("{", "[]"):
@@ -185,6 +192,7 @@ def test_a_port_that_was_taken_meanwhile_is_one_line() -> None:
     assert servers("status", "etcd")[1] == "etcd is not running\n"
 
 
+@pytest.mark.slow
 def test_the_script_hands_on_its_arguments_and_the_exit_code(tmp_path: Path) -> None:
     """From a checkout whose environment is there already."""
     (tmp_path / "scripts").mkdir()

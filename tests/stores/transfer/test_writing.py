@@ -24,6 +24,7 @@ def content(server: MemoryServer) -> dict[str, bytes]:
     return {entry.key: entry.value for entry in MemoryStore(server).snapshot("/", timeout_s=1).entries}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [FailBefore(), LoseReply(), LoseRequest()], ids=["not sent", "no reply", "lost"])
 def test_commit_with_a_lost_reply_is_sent_again_and_resolved_by_the_store(
     server: MemoryServer, fault: FailBefore | LoseReply | LoseRequest
@@ -35,6 +36,7 @@ def test_commit_with_a_lost_reply_is_sent_again_and_resolved_by_the_store(
     assert {entry.generation for entry in MemoryStore(server).snapshot("/", timeout_s=1).entries} == {0}
 
 
+@pytest.mark.slow
 def test_what_cannot_be_reached_for_long_is_given_up_and_counted(server: MemoryServer) -> None:
     """What is written is reported; a load that is resumed puts the rest."""
     inner = MemoryStore(server)
@@ -48,6 +50,7 @@ def test_what_cannot_be_reached_for_long_is_given_up_and_counted(server: MemoryS
     assert content(server) == VALUES
 
 
+@pytest.mark.slow
 def test_unknown_ones_are_counted_apart(server: MemoryServer) -> None:
     """The reply to the last commit is lost, and the server away from then on."""
     inner = MemoryStore(server)
@@ -84,6 +87,7 @@ def test_progress_is_reported_to_the_end(server: MemoryServer) -> None:
     assert heard == sorted(heard)
 
 
+@pytest.mark.slow
 def test_deletes_are_resolved_by_the_keys_that_are_gone(server: MemoryServer) -> None:
     """The same for ops that remove: a lost reply is found out."""
     load(MemoryStore(server), VALUES)
@@ -112,6 +116,7 @@ def test_an_error_of_the_caller_ends_it_at_once(server: MemoryServer) -> None:
     assert len(content(server)) < 100
 
 
+@pytest.mark.slow
 def test_result_of_each_commit_is_known_also_where_its_reply_was_lost(server: MemoryServer) -> None:
     """Ops and versions, aligned, as the store has them."""
     store = FaultStore(MemoryStore(server), [Rule(LoseReply(), nth=3)])

@@ -28,6 +28,7 @@ def refusal(url: str) -> str:
     return str(error)
 
 
+@pytest.mark.slow
 def test_a_refused_port_is_named_and_waited_for() -> None:
     """The server may be just starting: so the connect timeout is taken."""
     port, began_s = free_port(), time.monotonic()
@@ -56,7 +57,7 @@ def test_something_else_that_answers_ends_the_wait() -> None:
     assert time.monotonic() - began_s < PATIENT_S
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_one_host_that_may_come_is_waited_for() -> None:
     """Each host is named with its cause."""
     began_s, port = time.monotonic(), free_port()
@@ -65,6 +66,7 @@ def test_one_host_that_may_come_is_waited_for() -> None:
     assert time.monotonic() - began_s >= SURE_S + 1
 
 
+@pytest.mark.slow
 def test_a_server_that_says_nothing_is_no_answer() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         said = refusal(f"zookeeper://127.0.0.1:{listener.getsockname()[1]}/x?connect_timeout=1.5")
@@ -124,7 +126,6 @@ def test_a_name_that_is_known_again_is_not_said_to_be_unknown() -> None:
 
 @pytest.mark.server
 @pytest.mark.slow
-@pytest.mark.timing("A server is killed under its client.")
 def test_a_store_whose_server_died_says_why_there_is_no_contact(own_server: LocalZooKeeper) -> None:
     """`not connected` alone would not tell an operator that the server is gone."""
     with closing(open_store(f"zookeeper://{own_server.address}/x")) as store:

@@ -135,6 +135,7 @@ def test_a_refusal_in_the_middle_of_its_life_is_not_the_end_of_a_store(sasl_serv
     proxy.close()
 
 
+@pytest.mark.full
 def test_tls_and_the_name_in_the_certificate(tmp_path: Path) -> None:
     """A server is believed only if the given authority signed it; without TLS its port answers no client."""
     keytool = shutil.which("keytool") or str(Path(java()).resolve().parent / "keytool")

@@ -6,7 +6,6 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from kazoo.client import KazooClient
@@ -16,6 +15,7 @@ from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, Updat
 from kedge import Controller, HostResponse, TopicPartition
 from stores import open_store
 from stores.tree import TreeEntry, read_tree
+from tests.kit.data import DATA
 from tests.stores.zookeeper.test_layout import make
 from tests.stores.zookeeper.test_trouble import eventually
 
@@ -93,8 +93,8 @@ def plant(raw: KazooClient, root: str, tree: tuple[TreeEntry, ...]) -> None:
 
 
 @pytest.fixture
-def onlooker(raw: KazooClient, chroot: str, shared_data: Path) -> Onlooker:
-    plant(raw, chroot, read_tree(shared_data / "kafka_3_9_tree_moving.json"))
+def onlooker(raw: KazooClient, chroot: str) -> Onlooker:
+    plant(raw, chroot, read_tree(DATA / "kafka_3_9_tree_moving.json"))
     return Onlooker(raw, chroot)
 
 

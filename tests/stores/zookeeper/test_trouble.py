@@ -35,7 +35,6 @@ from tests.stores.waits import raised_by
 pytestmark = [
     pytest.mark.server,
     pytest.mark.slow,
-    pytest.mark.timing("A server is stopped and killed under a client whose session runs out by the clock."),
 ]
 CALL_S = 10.0
 WAIT_S = 30.0
@@ -95,6 +94,7 @@ def foreign(says: bytes) -> Iterator[str]:
             connection.close()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("says", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\0\0\4oops", b"SSH-2.0-x\r\n" * 9])
 def test_a_port_that_speaks_another_protocol(says: bytes) -> None:
     """The opening ends by itself, the error says where it was tried, and no thread is left."""
@@ -111,6 +111,7 @@ def test_nothing_listens() -> None:
     assert isinstance(error, Unavailable)
 
 
+@pytest.mark.full
 def test_a_silent_server_makes_the_outcome_unknown_and_resolve_tells_it(own_server: LocalZooKeeper) -> None:
     """SIGSTOP under a commit: OutcomeUnknown in time; afterwards the token says whether it was applied."""
     store = open_store(f"zookeeper://{own_server.address}/x?session_timeout=8")
@@ -135,6 +136,7 @@ def test_a_silent_server_makes_the_outcome_unknown_and_resolve_tells_it(own_serv
     store.close()
 
 
+@pytest.mark.full
 def test_every_call_keeps_its_deadline_before_a_silent_server(own_server: LocalZooKeeper) -> None:
     store = open_store(f"zookeeper://{own_server.address}/x?session_timeout=30")
     store.commit([Put("/a", b"", ABSENT)], timeout_s=CALL_S)
@@ -155,6 +157,7 @@ def test_every_call_keeps_its_deadline_before_a_silent_server(own_server: LocalZ
     store.close()
 
 
+@pytest.mark.full
 def test_a_busy_client_leaves_a_server_that_answers_nothing(server: LocalZooKeeper, chroot: str) -> None:
     """Its requests go out all the time, none is answered, and the connection stays: it is suspended all the same, and
     back when answers come."""
@@ -302,6 +305,7 @@ def test_stream_without_a_reader_stays_bounded(own_server: LocalZooKeeper) -> No
     store.close()
 
 
+@pytest.mark.full
 def test_a_stream_is_opened_without_contact(own_server: LocalZooKeeper) -> None:
     """Its first event comes when watching has begun, and is the initial Resync."""
     store = open_store(f"zookeeper://{own_server.address}/x?session_timeout=30")

@@ -84,6 +84,7 @@ def test_the_password_is_in_no_repr() -> None:
     assert "secret" not in str(address)
 
 
+@pytest.mark.slow
 def test_a_missing_extra_is_one_clear_error() -> None:
     """Without kazoo the package imports, and opening a ZooKeeper says what to install."""
     code = (
@@ -96,6 +97,7 @@ def test_a_missing_extra_is_one_clear_error() -> None:
     assert "pip install 'kedge[zookeeper]'" in done.stdout
 
 
+@pytest.mark.slow
 def test_kazoo_is_imported_only_when_used() -> None:
     code = "import sys, stores, stores.zookeeper, servers; print('kazoo' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,11 +1,10 @@
-"""Placement and drains on layouts of clusters that are or were in use (the folder of recorded inputs)."""
+"""Placement and drains on layouts of clusters with and without racks, and drains of maps (tests/data)."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
@@ -13,21 +12,14 @@ from controller.model import events as e
 from controller.model.errors import ApiError
 from controller.model.values import Partition, Replicas
 from controller.rules.placement import alternate_racks, assign_replicas, replace_broker
+from tests.kit.data import DATA, LAYOUTS
 from tests.rules.world import World
 
 Racks = Mapping[int, str | None]
-CLUSTERS = ("main-eqiad", "main-codfw", "jumbo-eqiad", "logging-eqiad", "logging-codfw", "test-eqiad")
-MAPS = ("kafka_kit_nine_brokers", "kafka_kit_three_brokers", "kafka_kit_optimize_input")
 
 
-def racks_of(folder: Path, cluster: str) -> dict[int, str | None]:
-    found = json.loads((folder / "wikimedia_clusters.json").read_text(encoding="utf-8"))["clusters"]
-    assert set(found) == set(CLUSTERS)
-    return {int(broker): rack for broker, rack in found[cluster].items()}
-
-
-def map_of(folder: Path, name: str) -> dict[int, Replicas]:
-    found = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))["partitions"]
+def map_of(name: str) -> dict[int, Replicas]:
+    found = json.loads((DATA / f"{name}.json").read_bytes())["partitions"]
     return {one["partition"]: tuple(one["replicas"]) for one in found}
 
 
@@ -42,11 +34,11 @@ def drain(assignments: Mapping[int, Replicas], leaving: int, racks: Racks) -> di
     return after
 
 
-@pytest.mark.parametrize("cluster", CLUSTERS)
+@pytest.mark.parametrize("cluster", LAYOUTS)
 @pytest.mark.parametrize("factor", [1, 2, 3, 4, 5])
-def test_a_topic_on_a_production_layout_keeps_the_rules(shared_data: Path, cluster: str, factor: int) -> None:
+def test_a_topic_on_any_layout_keeps_the_rules(cluster: str, factor: int) -> None:
     """Leaders are even, no broker comes twice, and racks hold one replica each as far as there are racks."""
-    racks = racks_of(shared_data, cluster)
+    racks = LAYOUTS[cluster]
     placed = assign_replicas(racks, 4 * len(racks), factor, start=3, shift=1)
     assert Counter(replicas[0] for replicas in placed) == dict.fromkeys(racks, 4)
     assert all(len(set(replicas)) == factor for replicas in placed)
@@ -56,10 +48,10 @@ def test_a_topic_on_a_production_layout_keeps_the_rules(shared_data: Path, clust
         assert sorted(alternate_racks(racks)) == sorted(racks)
 
 
-@pytest.mark.parametrize("cluster", CLUSTERS)
-def test_a_drain_of_every_broker_keeps_the_rack_rule(shared_data: Path, cluster: str) -> None:
+@pytest.mark.parametrize("cluster", LAYOUTS)
+def test_a_drain_of_every_broker_keeps_the_rack_rule(cluster: str) -> None:
     """No list names a broker that left, none names a broker twice, and no rack rule breaks that can hold."""
-    racks = racks_of(shared_data, cluster)
+    racks = LAYOUTS[cluster]
     factor = min(3, len(racks) - 1)
     before = dict(enumerate(assign_replicas(racks, 20, factor, start=0, shift=0)))
     for leaving in racks:
@@ -71,10 +63,10 @@ def test_a_drain_of_every_broker_keeps_the_rack_rule(shared_data: Path, cluster:
             assert len({rest[b] for b in replicas}) == spread or leaving not in before[partition]
 
 
-@pytest.mark.parametrize("name", MAPS)
-def test_a_drain_of_a_recorded_map_runs_through_the_rules(shared_data: Path, name: str) -> None:
-    """Every partition of a map of kafka-kit is moved off its busiest broker by real moves, whatever its ids are."""
-    recorded = map_of(shared_data, name)
+@pytest.mark.parametrize("name", ["map_three_brokers", "map_nine_brokers", "map_many_brokers"])
+def test_a_drain_of_a_map_runs_through_the_rules(name: str) -> None:
+    """Every partition of a map is moved off its busiest broker by real moves, whatever its ids are."""
+    recorded = map_of(name)
     brokers = sorted({broker for replicas in recorded.values() for broker in replicas})
     spare = [max(brokers) + 1, max(brokers) + 2]
     loads = Counter(broker for replicas in recorded.values() for broker in replicas)
