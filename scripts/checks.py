@@ -18,7 +18,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -145,11 +145,12 @@ class Run:
         sys.exit(128 + number)
 
 
-def check_tool(run: Run, command: Sequence[str]) -> None:
-    with run.step(" ".join(command[:2]).removesuffix(" .")) as step:
-        code, output = run.call(*command)
-        step.failed = code != 0
-    print(f"--- {step.name}\n{output}", end="", flush=True)
+def check_tools(run: Run) -> None:
+    for command in TOOLS:
+        with run.step(" ".join(command[:2]).removesuffix(" .")) as step:
+            code, output = run.call(*command)
+            step.failed = code != 0
+        print(f"--- {step.name}\n{output}", end="", flush=True)
 
 
 def find(run: Run, need: Need) -> None:
@@ -166,29 +167,31 @@ def find(run: Run, need: Need) -> None:
 
 
 def prepare(run: Run, *, whole: bool, servers: bool) -> None:
-    """The tools have run, and what the tests need is there, as far as it can be had: two things at a time."""
-    needs = [need for need in NEEDS if whole or not need.all_only] if servers else []
-    with ThreadPoolExecutor(2) as pool:
-        steps = [pool.submit(find, run, need) for need in needs]
-        steps += [pool.submit(check_tool, run, command) for command in reversed(TOOLS)]
-    for step in steps:
-        step.result()
+    """The tools have run, and what the tests need is there, as far as it can be had. Needs are looked for one after the
+    other, because apt-get runs only once at a time."""
+    with ThreadPoolExecutor(1) as beside:
+        tools = beside.submit(check_tools, run)
+        for need in NEEDS:
+            if servers and (whole or not need.all_only):
+                find(run, need)
+    tools.result()
 
 
 def run_all(run: Run, *options: str) -> None:
+    """With a worker more than `scripts/test` has: most of these tests wait for servers half of their time."""
     folders = sorted(path.name for path in (CHECKOUT / "tests").iterdir() if next(path.rglob("test_*.py"), None))
     traced = [f"tests/{name}" for name in folders if name in TRACED]
     data = {"COVERAGE_FILE": str(BUILD / "coverage")}
     for old in BUILD.glob("coverage*"):
         old.unlink()
-    run.pytest("traced tests", *traced, *options, traced=True, variables=data)
+    run.pytest("traced tests", *traced, *options, workers=WORKERS + 1, traced=True, variables=data)
     with run.step("coverage") as step:
         run.call("coverage", "combine", variables=data)
         code, output = run.call("coverage", "json", "-o", str(BUILD / "coverage.json"), variables=data)
         table, step.failed = summary.rooms(BUILD / "coverage.json") if not code else (output, True)
         print(table)
     others = [f"tests/{name}" for name in folders if name not in (*TRACED, "benchmarks")]
-    run.pytest("other tests", *others, *options, workers=WORKERS + 1)  # they wait for servers half of their time
+    run.pytest("other tests", *others, *options, workers=WORKERS + 1)
     for version, program in pythons.ends().items():
         name = f"fast tests on Python {version}"
         try:

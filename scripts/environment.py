@@ -64,12 +64,19 @@ def _prepare(executable: str, venv: Path, packages: tuple[str, ...]) -> Path:
     if not python.exists() or {**present, "packages": ""} != {**wanted, "packages": ""}:
         _run([executable, "-m", "venv", "--clear", str(venv)])
     stamp.unlink(missing_ok=True)
-    pip = [str(python), "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
-    _run([*pip, "uv"])  # installs a hundred packages in a third of the time that pip takes
-    uv = [str(python), "-m", "uv", "pip", "install", "--quiet", "--compile-bytecode", "--python", str(python)]
-    _run([*uv, "--editable", *packages])
+    _install(python, packages)
     stamp.write_text(json.dumps(wanted, indent=2) + "\n")
     return python
+
+
+def _install(python: Path, packages: tuple[str, ...]) -> None:
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
+    uv = [str(python), "-m", "uv", "pip", "install", "--quiet", "--compile-bytecode", "--python", str(python)]
+    try:
+        _run([*pip, "uv"])
+        _run([*uv, "--editable", *packages])  # in a third of the time that pip takes
+    except InstallFailed:  # uv reads no settings of pip, such as another index
+        _run([*pip, "--editable", *packages])
 
 
 def _wanted(executable: str, packages: tuple[str, ...]) -> dict[str, str]:

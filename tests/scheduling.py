@@ -2,9 +2,9 @@
 
 Rules
 * A module runs on one worker, since its fixtures are made once a module (`--dist loadscope`).
-* The tests of SHARING start JVMs for a whole session (brokers of Kafka, its clients, Spark), so one worker runs all
-  of them: two clusters of Kafka at once leave no processor for the tests beside them.
-* They begin first, then modules with slow tests: otherwise one worker ends minutes after the other.
+* The tests of a scope of SHARED start JVMs for a whole session, so one worker runs all of them. Kafka's clients and
+  brokers are one scope: two clusters of Kafka at once leave no processor for the tests beside them.
+* These scopes begin first, then modules with slow tests: otherwise one worker ends minutes after the others.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Any, Final
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-SHARING: Final = (
-    *("tests/clients/", "tests/kafka/", "tests/kafka_brokers/"),
-    *("tests/pipeline_spark/", "tests/pipeline_journal/test_spark.py"),
-)
+SHARED: Final = {
+    "spark": ("tests/pipeline_spark/", "tests/pipeline_journal/test_spark.py"),
+    "kafka": ("tests/kafka_brokers/", "tests/kafka/", "tests/clients/"),
+}
 
 
 class Scheduling(LoadScopeScheduling):
-    """loadscope, with the tests of SHARING as one scope."""
+    """loadscope, with the scopes of SHARED."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "sharing" if _is_shared(nodeid) else nodeid.split("::", 1)[0]
+        return _shared(nodeid) or nodeid.split("::", 1)[0]
 
 
-def _is_shared(nodeid: str) -> bool:
-    return nodeid.startswith(SHARING)
+def _shared(nodeid: str) -> str:
+    return next((scope for scope, places in SHARED.items() if nodeid.startswith(places)), "")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -39,4 +39,4 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling |
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     long = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("full")}
-    items.sort(key=lambda item: (not _is_shared(item.nodeid), item.path not in long))
+    items.sort(key=lambda item: ([*SHARED, ""].index(_shared(item.nodeid)), item.path not in long))
