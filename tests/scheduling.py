@@ -14,8 +14,9 @@ from typing import Any, Final
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+JOURNAL_ON_SPARK: Final = ("end_to_end", "spark", "wave_times")
 SHARED: Final = {
-    "spark": ("tests/pipeline_spark/", "tests/pipeline_journal/test_spark.py"),
+    "spark": ("tests/pipeline_spark/", *(f"tests/pipeline_journal/test_{name}.py" for name in JOURNAL_ON_SPARK)),
     "kafka": ("tests/kafka_brokers/", "tests/kafka/", "tests/clients/"),
 }
 

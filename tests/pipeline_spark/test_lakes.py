@@ -23,11 +23,11 @@ from tests.sparks import CHECKOUT, SETTINGS
 
 pytestmark = [pytest.mark.full, pytest.mark.server]
 
-# Where, in which format, and how many of the commands below: a folder has a way of its own to write alone.
+# Where, in which format, and how many of the commands below: those that write show what a format has of its own.
 KEPT_AS = {
     "delta": ("catalog:kedge", "delta", None),
     "folder": ("{}/delta", "delta", 4),
-    "iceberg": ("catalog:lake.kedge", "iceberg", None),
+    "iceberg": ("catalog:lake.kedge", "iceberg", 4),
 }
 EXIT_CODES = [0, 0, 1, 0, 0, 0, 0, 0]
 # Those that the commands below write.
