@@ -210,7 +210,7 @@ def arguments() -> tuple[argparse.Namespace, list[str]]:
         epilog="With paths or options of pytest, run only pytest with them: scripts/test tests/stores -k session",
     )
     parser.add_argument("--fast", action="store_true", help="Only the fast tests: under a minute.")
-    parser.add_argument("--all", action="store_true", help="All tests, two Pythons, coverage: 40 minutes.")
+    parser.add_argument("--all", action="store_true", help="All tests, two Pythons, coverage: 46 minutes.")
     parser.add_argument("--no-servers", action="store_true", help="Leave out the tests that need a real server.")
     return parser.parse_known_args()
 
