@@ -47,9 +47,11 @@ def cases(report: Path) -> Iterator[Case]:
     for case in ET.parse(report).iter("testcase"):  # noqa: S314 - pytest wrote it a moment ago
         end = next((child for child in case if child.tag in {"failure", "error", "skipped"}), None)
         outcome = "passed" if end is None else "skipped" if end.tag == "skipped" else "failed"
-        reason = "" if end is None else (end.get("message") or "").splitlines()[0]
+        reason = "" if end is None else (end.get("message") or "").partition("\n")[0]
         module = case.get("classname", "")
-        rows = frozenset(int(each.get("value", "0")) for each in case.iter("property"))
+        rows = frozenset(
+            int(each.get("value", "0")) for each in case.iter("property") if each.get("name") == "checklist"
+        )
         parts = [*module.split("."), "", ""]
         yield Case(f"{module}::{case.get('name')}", parts[1], float(case.get("time", "0")), outcome, reason, rows)
 

@@ -64,7 +64,6 @@ RUNS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("binding,case", RUNS)
 def test_conformance(binding: Binding, case: Case, request: pytest.FixtureRequest) -> None:
     """Every case of the suite holds on every backend that has the hooks which the case needs."""

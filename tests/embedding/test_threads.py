@@ -117,7 +117,7 @@ def test_it_runs_by_itself_and_leaves_no_thread_behind(started: Started) -> None
 
 def test_it_runs_inside_a_block_and_is_closed_at_its_end_whatever_happens() -> None:
     """Started once, and not again."""
-    before = threading.enumerate()
+    before = set(threading.enumerate())
     controller = Controller(MemoryStore(), 1, Brokers())
 
     def lead_and_fail() -> None:
@@ -128,7 +128,7 @@ def test_it_runs_inside_a_block_and_is_closed_at_its_end_whatever_happens() -> N
 
     with pytest.raises(KeyError):
         lead_and_fail()
-    until(lambda: not kedge_threads(before))
+    until(lambda: set(threading.enumerate()) <= before)
     with pytest.raises(WrongMode):
         controller.running().__enter__()
 
