@@ -1,4 +1,4 @@
-"""Sparks for the tests of all folders: one embedded session, started by the first that asks for it; what spark-submit
+"""Sparks for the tests of all folders: an embedded session for each module that asks for it; what spark-submit
 needs, with workers that do not see this checkout; a cluster of a master and two workers."""
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ SETTINGS = {
 }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    """Embedded, on two cores, one shuffle partition."""
+    """Embedded, on two cores, one shuffle partition. It ends with the module, since `--engine auto` takes an active
+    session and the same worker goes on with other tests; the JVM stays."""
     from pipeline.spark import session  # noqa: PLC0415 - tests without Spark need not import it
 
     with session("local[2]", settings=SETTINGS) as opened:
