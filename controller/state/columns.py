@@ -5,7 +5,8 @@ does not move, is online, has at most `WIDTH` replicas, and its ISR is a subset 
 in each of six columns, some 40 bytes; an object with its tuples takes 350. All others are kept whole.
 
 A change reads its row several times and writes another: rows that were read or written recently are kept as objects
-too, until there are so many that they are packed. A pass over all rows (`once`, `__iter__`) keeps none.
+beside the columns, which always hold the same, until there are too many. A pass over all rows (`once`, `__iter__`)
+keeps none.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Final, NamedTuple
 from controller.model.values import Partition, Replicas
 
 WIDTH: Final = 4  # the number of replicas in the column
-_LATELY_MAX: Final = 16_384  # some 3 MB; with a quarter of it, moves are a tenth slower
+LATELY_MAX: Final = 16_384  # some 3 MB; with a quarter of it, moves are a tenth slower
 
 Picks = tuple[int, ...]
 _RESTING: Final[list[tuple[int, Picks]]] = [
@@ -32,10 +33,9 @@ _RESTING: Final[list[tuple[int, Picks]]] = [
 """What a code means: the number of replicas, and which of them, by position, are in sync, in order."""
 _CODES: Final = {one: code for code, one in enumerate(_RESTING)}
 _SAME: Final = {size: _CODES[size, tuple(range(size))] for size in range(1, WIDTH + 1)}  # ISR = R, by the size of R
-_LATELY: Final = 253  # written recently and not packed yet
 _WHOLE: Final = 254
 _GONE: Final = 255
-assert len(_RESTING) <= _LATELY
+assert len(_RESTING) <= _WHOLE
 
 _ROOM: Final = Struct(f"={WIDTH}i")
 _BYTES: Final = _ROOM.size
@@ -109,9 +109,7 @@ class Rows(Sequence[Partition | None]):
 
     def once(self, number: int) -> Partition | None:
         """As `[number]`, for callers that visit many rows once each."""
-        if self._codes[number] < _LATELY:
-            return self._made(number)
-        return self._lately.get(number) or self._whole.get(number)
+        return self._made(number) if self._codes[number] < _WHOLE else self._whole.get(number)
 
     def __iter__(self) -> Iterator[Partition | None]:
         return map(self.once, range(len(self._codes)))
@@ -132,7 +130,7 @@ class Rows(Sequence[Partition | None]):
     def names(self, number: int, broker: int) -> bool:
         """Whether the row has `broker` in R, the ISR or T."""
         code = self._codes[number]
-        if code < _LATELY:
+        if code < _WHOLE:
             return broker in _READ[code][0](self._replicas, _BYTES * number)
         row = self.once(number)
         if row is None:
@@ -145,19 +143,18 @@ class Rows(Sequence[Partition | None]):
         found = []
         for number in numbers:
             code = codes[number]
-            if code < _LATELY:
+            if code < _WHOLE:
                 found.append(_READ[code][0](columns, _BYTES * number))
             elif code != _GONE:
-                found.append((self._lately if code == _LATELY else self._whole)[number].replicas)
+                found.append(self._whole[number].replicas)
         return found
 
     def alike(self) -> Iterator[tuple[Partition, int]]:
         """One row of each kind, with their number: rows at rest are of one kind if they have the same leader, preferred
         leader and code."""
-        self._pack()
         some = dict(zip(self._kinds(), range(len(self)), strict=True))
         for kind, count in Counter(self._kinds()).items():
-            if kind[-1] < _LATELY:
+            if kind[-1] < _WHOLE:
                 yield self._made(some[kind]), count
         yield from ((row, 1) for row in self._whole.values())
 
@@ -167,35 +164,23 @@ class Rows(Sequence[Partition | None]):
     # --- changing
 
     def __setitem__(self, number: int, row: Partition | None) -> None:
-        if self._codes[number] == _WHOLE:
-            del self._whole[number]
+        self._whole.pop(number, None)
+        self._lately.pop(number, None)
         if row is None:
-            self._lately.pop(number, None)
             self._codes[number] = _GONE
-        elif says_more(row):
-            self._lately.pop(number, None)
-            self._codes[number], self._whole[number] = _WHOLE, row
+            return
+        code = self._codes[number] = _WHOLE if says_more(row) else _code_of(row.replicas, row.isr)
+        if code == _WHOLE:
+            self._whole[number] = row
         else:
+            self._leaders[number], self._epochs[number] = row.leader, row.leader_epoch
+            _ROOM.pack_into(self._replicas, _BYTES * number, *row.replicas, *_FILL[len(row.replicas)])
             self._remember(number, row)
-            self._codes[number] = _LATELY
 
     def _remember(self, number: int, row: Partition) -> None:
-        if len(self._lately) >= _LATELY_MAX:
-            self._pack()
+        if len(self._lately) >= LATELY_MAX:
+            self._lately.clear()
         self._lately[number] = row
-
-    def _pack(self) -> None:
-        """Pack the rows that were read or written recently."""
-        for number, row in self._lately.items():
-            if self._codes[number] != _LATELY:
-                continue  # unchanged
-            code = self._codes[number] = _code_of(row.replicas, row.isr)
-            if code == _WHOLE:
-                self._whole[number] = row
-            else:
-                self._leaders[number], self._epochs[number] = row.leader, row.leader_epoch
-                _ROOM.pack_into(self._replicas, _BYTES * number, *row.replicas, *_FILL[len(row.replicas)])
-        self._lately.clear()
 
     def append(self, row: Partition) -> None:
         """Add the row of the next number."""
