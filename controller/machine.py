@@ -40,6 +40,7 @@ Rule = Callable[[Any, Any], Decision]
 RULES: Final[dict[type[Event], Rule]] = {
     e.AlterReassignment: reassignment.alter_reassignment,
     e.MoveDeadline: reassignment.move_deadline,
+    e.NothingDue: lambda _state, _event: Decision(),
     e.ForeignTargetFound: reassignment.foreign_target_found,
     e.ElectLeader: leader_election.elect_leader,
     e.ReplicaDied: leader_election.replica_died,

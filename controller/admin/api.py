@@ -37,6 +37,7 @@ from controller.model.events import (
     CreateTopic,
     DeleteTopic,
     ElectLeader,
+    Event,
     ForgetBroker,
 )
 from controller.model.requests import (
@@ -55,7 +56,6 @@ from controller.model.view import ClusterView
 from controller.rules.leader_election import is_gone_to_requests
 from controller.rules.reassignment import expand_cancel
 from controller.runtime.clock import Chance
-from controller.runtime.jobs import Job
 from controller.runtime.listing import describe_topic, take_topics
 from controller.runtime.log_reports import LogReports
 from controller.runtime.submit import Submitter
@@ -153,16 +153,12 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         now_ms, request = self._submitter.now_ms(), self._chance.nonce()
         of = None if topic is ALL else topic
 
-        def cancel(view: ClusterView) -> dict[TopicPartition, Job]:
-            events = expand_cancel(view, of, now_ms, force=options.force)
-            return {
-                TopicPartition(event.topic, event.partition): self._submitter.job(
-                    event, as_timeout(options.timeout_s), "alter_partition_reassignments", request
-                )
-                for event in events
-            }
+        def cancel(view: ClusterView) -> dict[TopicPartition, Event]:
+            cancelled = expand_cancel(view, of, now_ms, force=options.force)
+            return {TopicPartition(event.topic, event.partition): event for event in cancelled}
 
-        return self._submitter.expand_all(cancel, timeout_ms=as_timeout(options.timeout_s)).future()
+        timeout_ms = as_timeout(options.timeout_s)
+        return self._submitter.expand_all(cancel, timeout_ms, "alter_partition_reassignments", request).future()
 
     def list_partition_reassignments(
         self,
@@ -341,22 +337,17 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
         unclean = election_type is ElectionType.UNCLEAN
 
-        def elect(view: ClusterView) -> dict[TopicPartition, Job]:
+        def elect(view: ClusterView) -> dict[TopicPartition, Event]:
             all_names = (name for name in view.topic_names() if not view.is_deleting(name))
             named = (
                 wanted
                 if wanted is not None
                 else [p.tp for n in all_names for p in view.partitions_of(n) if not is_gone_to_requests(view, p)]
             )
-            return {
-                tp: self._submitter.job(
-                    ElectLeader(now_ms, tp.topic, tp.partition, unclean), timeout_ms, "elect_leaders", request
-                )
-                for tp in named
-            }
+            return {tp: ElectLeader(now_ms, tp.topic, tp.partition, unclean) for tp in named}
 
         leave_out = (ElectionNotNeeded,) if wanted is None else ()
-        return self._submitter.expand_all(elect, leave_out, timeout_ms).future()
+        return self._submitter.expand_all(elect, timeout_ms, "elect_leaders", request, leave_out).future()
 
     def authorize(self, operation: str) -> None:
         """Raise ClusterAuthorizationFailed if the principal may not do `operation` on the cluster. For requests that

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from controller.model.errors import ApiError
-from controller.model.events import Event
+from controller.model.events import Event, NothingDue
 from controller.model.throttles import CommitLimits
 from controller.model.values import TopicPartition
 from controller.model.view import ClusterView
@@ -109,24 +109,34 @@ class Submitter:
 
     def expand_all(
         self,
-        make: Callable[[ClusterView], Mapping[K, Job]],
+        make: Callable[[ClusterView], Mapping[K, Event]],
+        timeout_ms: int,
+        cause: str,
+        request: str,
         leave_out: tuple[type[Exception], ...] = (),
-        timeout_ms: int | None = None,
     ) -> Reply[dict[K, Any]]:
-        """A request that expands into jobs where the state is available. Its reply is done when all of them are, with
+        """A request that expands into events where the state is available. Its reply is done when all of them are, with
         the answer of each, a value or an error; errors of the classes in `leave_out` are omitted. NotController is the
-        answer to the whole. `timeout_ms` is for the expansion; the jobs have their own."""
+        answer to the whole. `timeout_ms`, from now on, is for all of it."""
         whole, since_s = self.reply(timeout_ms), self._since_s()
+        deadline_ms = whole.deadline_ms
 
         def expanded(view: ClusterView) -> Iterable[Job]:
             if whole.done():
                 return ()
-            whole.deadline_ms = None
             try:
-                jobs = make(view)
+                events = make(view)
             except Exception as error:  # noqa: BLE001 - a defect here must not stop the controller
                 self.complete(whole, ApiError(f"the controller failed: {error!r}"))
                 return ()
+            if not events:
+                nothing = NothingDue(self.now_ms())
+                return [Job(nothing, whole, deadline_ms, cause, request, lambda _view, _event: {}, since_s=since_s)]
+            whole.deadline_ms = None
+            jobs = {
+                key: Job(event, Reply(self._loop.is_driver, deadline_ms), deadline_ms, cause, request, since_s=since_s)
+                for key, event in events.items()
+            }
             answers: dict[K, Any] = {}
             waiting = set(jobs)
 
@@ -137,12 +147,9 @@ class Submitter:
                 if not waiting:
                     self.complete(whole, answers)
 
-            if not jobs:
-                self.complete(whole, {})
             self.track(job.reply for job in jobs.values() if job.reply is not None)
             for key, job in jobs.items():
                 assert job.reply is not None
-                job.since_s = since_s
                 job.reply.add_done_callback(partial(one_done, key))
             return jobs.values()
 

@@ -12,7 +12,6 @@ from typing import Final, TypeAlias
 
 from controller.codec import keys
 from controller.keys.table import KeyKinds
-from controller.model.errors import ApiError
 from controller.model.events import LATER, AlterConfigs, Decision
 from controller.runtime.jobs import Job
 from stores.base import StoreError
@@ -23,14 +22,9 @@ _NOTHING: Final = Decision()
 
 
 def need_leader(decided: Decided) -> bool:
-    """Whether one of the jobs has an answer that only the leader may give: answers that are errors need none."""
-    return any(
-        job.reply is not None
-        and decision.reply is not None
-        and decision.reply is not LATER
-        and not isinstance(decision.reply, ApiError)
-        for job, decision in decided
-    )
+    """Whether a caller waits for one of the answers, which only the leader may give: a refusal, or that there was
+    nothing to do, may be what the successor has made wrong since then."""
+    return any(job.reply is not None and decision.reply is not LATER for job, decision in decided)
 
 
 def late(decided: Decided, kinds: KeyKinds, now_ms: int) -> set[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from typing import Any
 
 import attrs
@@ -12,7 +13,15 @@ import pytest
 from controller.model.durations import milliseconds
 from controller.rig import Rig
 from controller.rig.host_suite import IsrDesk
-from kedge import Admin, AlterReassignmentsOptions, Controller, ReassignPartitionsOptions, RequestTimedOut
+from kedge import (
+    ALL,
+    Admin,
+    AlterReassignmentsOptions,
+    Controller,
+    ElectionType,
+    ReassignPartitionsOptions,
+    RequestTimedOut,
+)
 from tests.runtime.world import cluster_of_three
 
 OPTIONS = (AlterReassignmentsOptions, ReassignPartitionsOptions)
@@ -55,3 +64,24 @@ def test_a_fraction_of_a_second_is_waited_for() -> None:
     cluster.clock.advance(251)
     assert isinstance(cluster.error(late), RequestTimedOut)
     assert list(cluster.done(in_time)) == ["t"]
+
+
+def test_a_request_that_expands_has_one_deadline_from_the_call_on() -> None:
+    """Not from the moment at which the controller finds what it is about; the store does not answer all the while."""
+    cluster = cluster_of_three()
+    admin, options = cluster.controller.admin, AlterReassignmentsOptions(timeout_s=1)
+    cluster.done(cluster.move([4, 5, 6]))
+    cluster.store.disconnect()
+    cluster.move([5, 6, 4])
+    cluster.controller.poll_once()
+    answers: list[Future[Any]] = [
+        admin.elect_leaders(ElectionType.PREFERRED, ALL, timeout_s=1),
+        admin.cancel_partition_reassignments(options=options),
+    ]
+    cluster.clock.advance(900)
+    cluster.controller.poll_once()
+    assert not any(answer.done() for answer in answers)
+    cluster.clock.advance(100)
+    cluster.controller.poll_once()
+    for answer in answers:
+        assert [type(error) for error in answer.result(0).values()] == [RequestTimedOut]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
 
 import pytest
 
+from controller.admin import ALL
+from controller.host import Controller
 from controller.model.errors import ApiError, InvalidReplicaAssignment, NotController
 from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest
-from controller.model.requests import ElectionType
+from controller.model.requests import ElectionType, NewTopic
 from controller.model.values import TopicPartition
 from controller.rig import InvariantBroken, NotInTime, Rig
 from stores.base import ABSENT, Put
@@ -114,18 +118,56 @@ def test_a_zombie_commits_nothing_and_brokers_drop_what_it_sends() -> None:
     settle(rig)
 
 
-def test_a_zombie_does_not_call_done_what_its_successor_has_changed() -> None:
+NOTHING_TO_DO: dict[str, Callable[[Controller], Future[Any]]] = {
+    "a move to the replicas that it has": lambda c: c.admin.alter_partition_reassignments({ORDERS: BEFORE})[ORDERS],
+    "a cancel of nothing": lambda c: c.admin.cancel_partition_reassignments(),
+    "a deletion that is under way": lambda c: c.admin.delete_topics(["gone"])["gone"],
+    "a topic that is there": lambda c: c.admin.create_topics({"orders": NewTopic(1, 1)})["orders"],
+    "a topic that is not": lambda c: c.admin.delete_topics(["new"])["new"],
+    "elections of leaders that lead": lambda c: c.admin.elect_leaders(ElectionType.PREFERRED, ALL),
+}
+
+
+@pytest.mark.parametrize("request_of", NOTHING_TO_DO.values(), ids=NOTHING_TO_DO)
+def test_a_zombie_does_not_answer_what_its_successor_has_changed(
+    request_of: Callable[[Controller], Future[Any]],
+) -> None:
     """The request changes nothing of what the zombie knows, so no commit of its own would show that it is deposed."""
-    rig = orders()
+    rig = orders(controllers=2)
+    rig.create_topic("gone", replicas=[[3]])
+    rig.mishaps.kill_broker(3)
+    rig.delete_topic("gone", wait=False)
+    rig.run(5_000)  # nothing is left that the zombie would commit by itself
     zombie = leading(rig)
     rig.mishaps.pause_controller(zombie.node_id)
     rig.until(lambda: rig.active is not None, what="the other is active")
+    rig.mishaps.restart_broker(3)
+    rig.until(lambda: "gone" not in rig.committed.topics, what="the topic is deleted")
+    rig.create_topic("gone", replicas=[[3]])
+    rig.create_topic("new", replicas=[[3]])
     rig.reassign({ORDERS: AFTER})
     rig.wait.until_replicas({ORDERS: AFTER})
     rig.mishaps.resume_controller(zombie.node_id, deaf_ms=300)
-    future = asked(zombie, BEFORE)
+    assert zombie.controller is not None
+    future = request_of(zombie.controller)
     with pytest.raises(NotController):
         rig.result(future)
+    settle(rig)
+
+
+def test_a_zombie_accepts_no_isr_of_a_topic_that_was_deleted_meanwhile() -> None:
+    """It is the ISR that the zombie knows: nothing is written."""
+    rig = orders()
+    zombie, known, epoch = leading(rig), rig.partition(ORDERS), rig.committed.partition_epochs[ORDERS]
+    rig.mishaps.pause_controller(zombie.node_id)
+    rig.until(lambda: rig.active is not None, what="the other is active")
+    rig.delete_topic("orders")
+    rig.create_topic("orders", replicas=[list(BEFORE)])
+    rig.mishaps.resume_controller(zombie.node_id, deaf_ms=300)
+    assert zombie.controller is not None
+    epochs = (known.leader_epoch, epoch, known.isr, rig.brokers[known.leader].epoch)
+    with pytest.raises(NotController):
+        rig.result(zombie.controller.alter_isr(ORDERS, known.leader, *epochs))
     settle(rig)
 
 
@@ -279,7 +321,6 @@ def test_an_unclean_leader_is_elected_where_it_is_asked_for_and_recovers() -> No
     rig.mishaps.kill_broker(1)
     rig.mishaps.restart_broker(2)
     rig.run(100)
-    rig.unclean_asked.add(ORDERS)
     assert rig.result(rig.admin.elect_leaders(ElectionType.UNCLEAN, [ORDERS])) == {ORDERS: None}
     assert rig.partition(ORDERS).leader == 2
     rig.mishaps.heal()

@@ -17,6 +17,12 @@ class PartitionDue(Event):
 
 
 @frozen
+class NothingDue(Event):
+    """A request concerns nothing of what is known here. That it is answered like any other makes sure that nothing else
+    is known to another controller."""
+
+
+@frozen
 class MoveDeadline(Event):
     topic: str
     partition: int
