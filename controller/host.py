@@ -172,7 +172,9 @@ class Controller:
     def poll_once(self, timeout_s: float = 0.0) -> bool:
         """Run one pass of the loop on this thread, callbacks included, and return whether it did anything.
 
-        Waits up to `timeout_s` seconds if there is nothing to do. Not reentrant: a callback must not call it."""
+        Waits up to `timeout_s` seconds if there is nothing to do. Not reentrant: a callback must not call it. An
+        exception of Kedge's own ends the term, is raised, and stays in `describe().findings` as "defect": go on
+        calling, and the next term loads everything again."""
         if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float):
             raise TypeError(f"timeout_s must be a number of seconds, not {timeout_s!r:.80}")
         if not timeout_s >= 0:

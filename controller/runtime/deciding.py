@@ -6,7 +6,6 @@ limits of the store. What must wait goes back to the jobs, and what cannot be de
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection
 from typing import TypeAlias
 
@@ -23,9 +22,12 @@ from controller.runtime.services import Services
 from controller.runtime.writer import FIXED_OPS, Writer
 from controller.state import ClusterState, DirtyKey, start_batch, undo_to
 
-_log = logging.getLogger(__name__)
-
 Decided: TypeAlias = list[tuple[Job, Decision]]
+
+
+class RuleFailed(RuntimeError):
+    """A rule, or a record of it, failed on an event. It ends the term, since the event must not be lost, and the state
+    may be half changed: the next term loads everything again."""
 
 
 class Deciding:
@@ -99,9 +101,9 @@ class Deciding:
             before = len(log)
             try:
                 decision = step(state, job.event)
-            except Exception as error:  # noqa: BLE001 - a defect in a rule must not stop the controller
-                self._failed(job, before, error)
-                continue
+            except Exception as error:
+                self.services.outstanding.complete(job.reply, ApiError(f"the controller failed: {error!r}"))
+                raise RuleFailed(f"{type(job.event).__name__}: {error!r}") from error
             if self._held and self._touches_held(before):
                 undo_to(state, before)
                 if self._kinds.told(job.event) is None:  # otherwise the key is read again when it is released
@@ -137,14 +139,6 @@ class Deciding:
         else:
             self.refuse_too_large(jobs[0])
             self._decide()
-
-    def _failed(self, job: Job, before: int, error: Exception) -> None:
-        """A rule failed on a job: undo its records, report it, and fail the request."""
-        _log.error("the rules failed on %r", job.event, exc_info=error)
-        undo_to(self.state, before)
-        self.findings["defect"] = f"{type(job.event).__name__}: {error!r}"
-        self.services.outstanding.complete(job.reply, ApiError(f"the controller failed: {error!r}"))
-        self._keep(job)
 
     def _keep(self, job: Job) -> None:
         """Drop a refused job, unless others wait for it."""

@@ -29,6 +29,7 @@ _log = logging.getLogger(__name__)
 
 ITEMS_MAX: Final = 10_000  # of the inbox, per pass
 STORE_RETRY_S: Final = 0.05
+DEFECT: Final = "defect"  # of the findings: what ended a term that no other controller ended
 STAND_AGAIN_MS: Final = 100  # after an election that was not won, while no leader is known
 
 
@@ -183,7 +184,8 @@ class Loop:
             self.services.notices.send()
             if worked:
                 self.services.measures.publish()
-        except Exception:
+        except Exception as error:
+            self.findings[DEFECT] = f"{type(error).__name__}: {error}"
             self.lose("a pass of the loop failed")  # the next term loads everything again
             raise
         else:
@@ -301,7 +303,9 @@ class Loop:
         seq_max = loaded.kinds.one(NewIntentKeys).seq_max
         loaded.kinds.ground.intents_seq_offset = seq_max if seq_max > seq else 0
         self._check_leader = False
-        self.findings.clear()
+        for finding in [*self.findings]:
+            if finding != DEFECT:  # kept until the process ends, since the next term may be well
+                del self.findings[finding]
         term = Term(services, committer, loaded)
         if left:
             term.findings["foreign controller"] = said_of(left)

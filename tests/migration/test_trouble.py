@@ -15,6 +15,7 @@ from controller.codec import keys
 from controller.codec.orders import FORMAT_KEY
 from controller.migration import MigrationRefused
 from controller.model.events import LeaderEpochsDue
+from controller.runtime.deciding import RuleFailed
 from controller.runtime.migration.handing_over import admissions
 from stores import ABSENT, MemoryServer, MemoryStore, Put
 from stores.base import Capabilities, Check, Commit, Delete, Entry, Op
@@ -341,8 +342,8 @@ def test_leader_epoch_that_cannot_be_raised_keeps_the_marker_and_sends_nothing(
         return rules(state, event)
 
     monkeypatch.setattr("controller.runtime.deciding.step", step)
-    moved.wait(2_000)
-    assert moved.next.is_active
+    with pytest.raises(RuleFailed, match="LeaderEpochsDue"):
+        moved.wait(2_000)
     assert keys.MIGRATION in moved.values(moved.to)
     assert moved.host.told == []
     assert "LeaderEpochsDue" in moved.next.describe().findings["defect"]

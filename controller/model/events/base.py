@@ -14,7 +14,7 @@ from controller.model.records import Record
 class Event:
     """Root of all events. `now_ms`: Unix milliseconds, by the runtime's clock. `takes_turns`: it may have to wait until
     another large event has ended (`rules.throttling.turns`). `is_kept`: other events wait for it, so it is retried if
-    it was refused or its rule failed. `is_begun`: it continues something that has begun, and is decided however late it
+    it was refused. `is_begun`: it continues something that has begun, and is decided however late it
     is.
     """
 
@@ -25,7 +25,7 @@ class Event:
     now_ms: int
 
     def dropped(self) -> Event | None:
-        """The event that follows if this one was refused, or its rule failed."""
+        """The event that follows if this one was refused."""
         return None
 
 
