@@ -54,8 +54,10 @@ def check_deletes(commit: Committed, committed: CommittedTree, rig: Parts, requi
             require(not going or keys.topic(topic) in gone, 8, f"{key} is deleted before {going}")
         elif key.startswith(keys.ADMITTED + "/"):
             broker = int(key.rpartition("/")[2])
-            require(broker in rig.asked_to_forget, 7, f"broker {broker} is forgotten without a request")
-            rig.forgotten.add(broker)  # the request may be older than a later life of the broker, and is decided now
+            require(broker in rig.operators.asked_to_forget, 7, f"broker {broker} is forgotten without a request")
+            rig.operators.forgotten.add(
+                broker
+            )  # the request may be older than a later life of the broker, and is decided now
             require(keys.broker(broker) not in rig.server.table.rows, 7, f"broker {broker} is forgotten while it lives")
 
 
@@ -73,7 +75,7 @@ def _purged(tp: TopicPartition, commit: Committed, committed: CommittedTree, rig
     retired = left.topic.retired_epochs.get(tp.partition)
     require(retired == partition.leader_epoch, 8, f"{tp} is removed at {partition.leader_epoch}, {retired} is kept")
     for broker in rig.brokers.values():
-        held = (topic.topic_id, tp.partition) in broker.replicas and broker.broker_id not in rig.forgotten
+        held = (topic.topic_id, tp.partition) in broker.replicas and broker.broker_id not in rig.operators.forgotten
         require(not held, 7, f"{tp} is removed while broker {broker.broker_id} has a log of it")
 
 
@@ -102,7 +104,7 @@ def _held_by_nobody(committed: CommittedTree, rig: Parts, name: str, require: Re
     topic = committed.topic(name)
     for broker in rig.brokers.values():
         held = [place for place in broker.replicas if topic is not None and place[0] == topic.topic_id]
-        is_forgotten = broker.broker_id in rig.forgotten
+        is_forgotten = broker.broker_id in rig.operators.forgotten
         require(is_forgotten or not held, 7, f"{name} is deleted while broker {broker.broker_id} has {held}")
 
 
@@ -117,7 +119,7 @@ def left_over(rig: Parts) -> list[str]:
             found.append(f"{key}: a topic is being deleted")
     ids = {topic.topic.topic_id: len(topic.assignments) for topic in committed.topics.values()}
     for broker in rig.brokers.values():
-        if broker.broker_id in rig.forgotten:
+        if broker.broker_id in rig.operators.forgotten:
             continue
         held = [f"{r.topic}-{r.partition}" for place, r in broker.replicas.items() if place[1] >= ids.get(place[0], 0)]
         found += [f"broker {broker.broker_id} has {tp} of a topic that does not exist" for tp in held]

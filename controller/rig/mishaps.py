@@ -52,8 +52,8 @@ class Mishaps(ControllerMishaps):
         if leader_and_isr_version is not None:
             broker.registration = attrs.evolve(broker.registration, leader_and_isr_version=leader_and_isr_version)
             self._rig.has_old_versions |= not broker.knows_targets
-        if broker_id in self._rig.forgotten:
-            self._rig.forgotten.remove(broker_id)
+        if broker_id in self._rig.operators.forgotten:
+            self._rig.operators.forgotten.remove(broker_id)
             broker.replaced(self._rig.committed.held_by_right(broker_id))
         broker.life = Life.UP
         self._rig.network.started(broker)

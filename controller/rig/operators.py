@@ -1,4 +1,5 @@
-"""Which throttles belong to operators: by their writes and requests, and by the commits, not by a controller's records.
+"""What operators asked for. Which throttles belong to them: by their writes and requests, and by the commits, not by a
+controller's records.
 
 * A value that another program writes to the settings of a topic or a broker is an operator's, where it is a change.
 * An operator's request to the admin API may be carried out by each commit of those settings from then on, until its
@@ -12,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any, Final, TypeAlias
 
@@ -21,6 +22,7 @@ import attrs
 from controller.codec import BadValue, keys, small
 from controller.model.config_requests import AlterConfigOp, OpType
 from controller.model.throttles import CONFIGS, MarkKind
+from controller.model.values import TopicPartition
 from controller.rig.server import FOREIGN, Committed, RecordingServer
 from controller.rules.throttling.keeping import is_list, values_in
 from stores.base import Check, Delete, Put
@@ -57,7 +59,14 @@ _NOTHING: Final[_Possible] = frozenset({((), frozenset())})
 
 @attrs.define(eq=False)
 class Operators:
-    """The operators' settings, updated with every commit."""
+    """The operators' settings, updated with every commit. `unclean_asked`: partitions with a requested unclean
+    election; `asked_to_forget`: brokers that were ever to be forgotten; `forgotten`: those that have been down since.
+    `partitions`: those of the cluster, for requests about all of them."""
+
+    unclean_asked: set[TopicPartition] = attrs.field(factory=set)
+    asked_to_forget: set[int] = attrs.field(factory=set)
+    forgotten: set[int] = attrs.field(factory=set)
+    partitions: Collection[TopicPartition] = ()
 
     _possible: dict[_Setting, _Possible] = attrs.field(factory=dict)
     _ever: dict[_Setting, set[str]] = attrs.field(factory=dict)

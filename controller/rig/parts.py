@@ -21,13 +21,11 @@ from controller.simulated.timeline import Timeline
 
 
 class Parts:
-    """The parts of a `controller.rig.Rig`, and its present state. `asked_targets`: every requested target,
-    `unclean_asked`: partitions with a requested unclean election; `asked_to_forget`: brokers that were ever to be
-    forgotten; `forgotten`: those that have been down since.
+    """The parts of a `controller.rig.Rig`, and its present state. `asked_targets`: every requested target.
     `quiet_steps`: the number of steps in which nothing has happened. `has_old_versions`: some broker or controller
     knows no targets, or did not for a while. `broken_keys`: the undecodable value that another program wrote, and the
     value before it; `foreign_fields`: names of fields that another program added to a key, and that must stay.
-    `operators`: the operators' throttles."""
+    `operators`: the operators' throttles, and what else they asked for."""
 
     seed: int
     chance: random.Random
@@ -46,9 +44,6 @@ class Parts:
     producers: Producers
     committed: CommittedTree
     asked_targets: dict[TopicPartition, set[tuple[int, ...]]]
-    unclean_asked: set[TopicPartition]
-    asked_to_forget: set[int]
-    forgotten: set[int]
     quiet_steps: int
     has_old_versions: bool
     broken_keys: dict[str, tuple[bytes, bytes]]

@@ -87,9 +87,6 @@ class Rig(Parts):
         self.next_server: RecordingServer | None = None
         self._journal = journal
         self.asked_targets: dict[TopicPartition, set[tuple[int, ...]]] = {}
-        self.unclean_asked: set[TopicPartition] = set()
-        self.asked_to_forget: set[int] = set()
-        self.forgotten: set[int] = set()
         self.mishaps, self.wait = Mishaps(self), Waits(self)
         self.broken_keys: dict[str, tuple[bytes, bytes]] = {}
         self.foreign_fields: dict[str, set[str]] = {}
@@ -114,6 +111,7 @@ class Rig(Parts):
             plant(self, tree, tree_records)
             self.operators.load(self.server)
         self.committed.load(self.server)
+        self.operators.partitions = self.committed.partitions
         for duties in self.duties.values():
             duties.register()
         for node in self.nodes.values():
@@ -227,6 +225,7 @@ class Rig(Parts):
         self.server, self.next_server = self.next_server, None
         self.committed = CommittedTree(self.timeline)
         self.committed.load(self.server)
+        self.operators.partitions = self.committed.partitions
         self.operators.moved(self.server)
         self.invariants.moved(self.committed)
         for duties in self.duties.values():
@@ -274,8 +273,6 @@ class Rig(Parts):
 
     def forget_broker(self, broker_id: int) -> None:
         """The cluster no longer waits for a broker. Raises the error of a refusal. Time passes."""
-        self.forgotten.add(broker_id)
-        self.asked_to_forget.add(broker_id)
         self.result(self.admin.forget_broker(broker_id))
 
     def fill(self, tps: Iterable[TopicPartition], records: int, record_bytes: int | None = None) -> None:

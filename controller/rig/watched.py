@@ -1,7 +1,7 @@
-"""The admin API of a rig's controllers: as any other, but requests about throttles are recorded.
+"""The admin API of a rig's controllers: as any other, but what only an operator may ask for is recorded.
 
-So a rig knows which throttles are an operator's, and which requests may remove marks, whether a workload, a test or a
-command sends them.
+So a rig knows which throttles are an operator's, which requests may remove marks, which brokers may be forgotten and
+where an unclean leader may be elected, whether a workload, a test or a command sends them.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from concurrent.futures import Future
 from typing import Any
 
 from controller.admin import Admin
-from controller.admin.results import Results
+from controller.admin.results import All, Results
 from controller.admin.throttling import Assignments
 from controller.model.config_requests import AlterConfigOp, ConfigResource, OpType
+from controller.model.errors import ApiError, InvalidRequest
+from controller.model.requests import ElectionType
 from controller.model.throttle_configs import LISTS, RATES, Family
 from controller.model.throttles import (
     CONFIGS,
@@ -112,6 +114,29 @@ class WatchedAdmin(Admin):
                 self._operators.leave_out("topics", topic, LISTS)
             self._replaced(results)
         return results
+
+    def elect_leaders(
+        self, election_type: ElectionType, partitions: Iterable[TopicPartition] | All | None, **more: Any
+    ) -> Future[dict[TopicPartition, ApiError | None]]:
+        """As Admin."""
+        named = partitions if partitions is None or isinstance(partitions, All) else list(partitions)
+        answer = super().elect_leaders(election_type, named, **more)
+        if election_type is ElectionType.UNCLEAN:
+            self._operators.unclean_asked.update(named if isinstance(named, list) else self._operators.partitions)
+        return answer
+
+    def forget_broker(self, broker_id: int, **more: Any) -> Future[None]:
+        """As Admin."""
+        answer = super().forget_broker(broker_id, **more)
+        self._operators.asked_to_forget.add(broker_id)
+        self._operators.forgotten.add(broker_id)
+
+        def refused(done: Future[None]) -> None:
+            if not done.cancelled() and isinstance(done.exception(), InvalidRequest):
+                self._operators.forgotten.discard(broker_id)
+
+        answer.add_done_callback(refused)
+        return answer
 
     def _replaced(self, results: Results[Any, None]) -> None:
         self._operators.replacing(results.all())

@@ -113,8 +113,7 @@ class Cluster(Parts):
         self.timeline.is_mute = True
         self.server = self.shadow = Shadow()
         self.committed = CommittedTree(self.timeline)
-        self.asked_targets, self.unclean_asked = {}, set()
-        self.asked_to_forget, self.forgotten = set(), set()
+        self.asked_targets = {}
         self.broken_keys, self.foreign_fields = {}, {}
         self.operators = Operators()
         self.quiet_steps, self.has_old_versions = 0, False

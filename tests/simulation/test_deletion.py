@@ -168,7 +168,7 @@ def test_forgetting_a_broker_ends_the_wait_for_it() -> None:
         rig.result(rig.admin.forget_broker(3))
     rig.reassign({TopicPartition("kept", 0): [4]})
     rig.wait.until_replicas({TopicPartition("kept", 0): [4]})
-    rig.forget_broker(3)
+    rig.result(rig.admin.forget_broker(3))
     until_gone(rig)
     rig.wait.until_quiet()
     assert left(rig) == []

@@ -174,7 +174,6 @@ def elect_unclean(world: World) -> str:
     if not leaderless:
         return elect_preferred(world)
     tp = world.pick(leaderless).tp
-    world.rig.unclean_asked.add(tp)
     return world.ask(f"elect unclean {tp}", lambda admin: admin.elect_leaders(ElectionType.UNCLEAN, [tp]))
 
 
@@ -186,8 +185,6 @@ def forget_broker(world: World) -> str:
         return _lose_broker(world)
     owing = {intent.broker for intents in world.rig.committed.intents.values() for intent in intents}
     broker = world.pick([b for b in down if b in owing] or down)
-    world.rig.forgotten.add(broker)
-    world.rig.asked_to_forget.add(broker)
     return world.ask(f"forget broker {broker}", lambda admin: admin.forget_broker(broker))
 
 

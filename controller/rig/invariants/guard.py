@@ -89,8 +89,8 @@ class Invariants:
             del self.partitions.named[tp]
         for key in [key for key in self._case.rig.foreign_fields if name in (keys.topic_of(key), topic_of_state(key))]:
             del self._case.rig.foreign_fields[key]
-        for tp in [tp for tp in self._case.rig.unclean_asked if tp.topic == name]:
-            self._case.rig.unclean_asked.discard(tp)
+        for tp in [tp for tp in self._case.rig.operators.unclean_asked if tp.topic == name]:
+            self._case.rig.operators.unclean_asked.discard(tp)
         for tp in [tp for tp in self._case.rig.asked_targets if tp.topic == name]:
             self._case.rig.asked_targets[tp] &= targets_by_key(
                 self._case.rig, tp
@@ -101,7 +101,7 @@ class Invariants:
         self._case.rig.producers.forget(tp.topic, tp.partition)
         self.partitions.named.pop(tp, None)
         self._case.rig.foreign_fields.pop(keys.state(tp.topic, tp.partition), None)
-        self._case.rig.unclean_asked.discard(tp)
+        self._case.rig.operators.unclean_asked.discard(tp)
         if tp in self._case.rig.asked_targets:
             self._case.rig.asked_targets[tp] &= targets_by_key(self._case.rig, tp)
 
@@ -151,7 +151,7 @@ class Invariants:
             partition = self._case.committed.partitions.get(tp)
             if partition is not None and partition.is_offline:
                 continue
-            if log is not None and tp not in rig.unclean_asked and not self.partitions.is_unclean(tp):
+            if log is not None and tp not in rig.operators.unclean_asked and not self.partitions.is_unclean(tp):
                 missing = rig.producers.lost(tp, log)
                 said = f"{tp}: acknowledged and lost: {missing}" + (describe(rig) if missing else "")
                 self._case.require(not missing, 0, said)

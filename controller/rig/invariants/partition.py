@@ -33,7 +33,7 @@ class PartitionRules:
         own = self._case.committed.configs.get(f"/config/topics/{tp.topic}", {}).get(UNCLEAN)
         default = self._case.rig.settings.unclean_leader_election_enable or self._case.committed.unclean_default
         allowed = default if own is None else own == "true"
-        return allowed or tp in self._case.rig.unclean_asked
+        return allowed or tp in self._case.rig.operators.unclean_asked
 
     def check(self, change: Change) -> None:
         """A change that a controller committed. Raises InvariantBroken."""
