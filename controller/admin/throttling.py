@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
@@ -65,12 +66,8 @@ class ThrottlingAdmin:
         options = _as_options(options)
         pairs = [(as_partition(tp), as_target(t)) for tp, t in _items(assignments)]
         targets = dict(pairs)
-        names = [tp for tp, _ in pairs]
-        twice = (
-            frozenset((tp.topic, tp.partition) for tp in targets if names.count(tp) > 1)
-            if len(names) > len(targets)
-            else frozenset()
-        )
+        counts = Counter(tp for tp, _ in pairs) if len(pairs) > len(targets) else {}
+        twice = frozenset((tp.topic, tp.partition) for tp, count in counts.items() if count > 1)
         if (error := self._refusal("ALTER")) is not None:
             return self._failed(targets, error)
         _advise(options.throttle)

@@ -9,6 +9,7 @@ rewrite would drop them.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -95,8 +96,7 @@ def _replaced(
 def _altered(
     entity: ConfigEntity, before: Mapping[str, str], ops: Sequence[AlterConfigOp]
 ) -> Mapping[str, str] | ApiError:
-    names = [op.name for op in ops]
-    if twice := sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []:
+    if twice := sorted(name for name, count in Counter(op.name for op in ops).items() if count > 1):
         return InvalidRequest(f"{entity}: configs are named twice: {twice!r:.200}")
     after = dict(before)
     for op in ops:

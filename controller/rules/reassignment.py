@@ -10,6 +10,7 @@ how a move continues and ends.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 import attrs
@@ -108,12 +109,12 @@ def check_replicas(view: ClusterView, replicas: Replicas, present: Replicas = ()
     if len(once) == len(replicas) and once.issubset(view.brokers) and not view.shutting_down:
         return None
     reasons: list[str] = []
-    for broker in dict.fromkeys(replicas):
+    for broker, count in Counter(replicas).items():
         if len(reasons) == _REASONS_MAX:
             reasons.append("and more")
             break
         is_id = 0 <= broker <= BROKER_ID_MAX
-        if is_id and replicas.count(broker) > 1:
+        if is_id and count > 1:
             reasons.append(f"the broker {broker} more than once")
         elif not is_id or (broker not in view.brokers and broker not in present):
             reasons.append(f"broker {broker}, but no such broker is registered")

@@ -36,6 +36,7 @@ from controller.state.intents import Slot
 
 _log = logging.getLogger(__name__)
 
+_LOG_MIN = 1024  # entries of the log that are kept for slow brokers, however small the cluster is
 RETRY_MS_FIRST = 100
 RETRY_MS_MAX = 10_000
 _NEVER = 2**63
@@ -264,7 +265,7 @@ class Dispatcher:
 
     def _trim(self) -> None:
         """Remove the log entries that all brokers have. A broker that lags by more than the cluster gets everything."""
-        if len(self._log) > 1024 + 2 * len(self._state.rows):
+        if len(self._log) > _LOG_MIN + 2 * len(self._state.rows):
             for broker_id, lane in self._lanes.items():
                 if broker_id in self._busy or lane.metadata_at < self._log_from + len(self._log):
                     lane.metadata_full = True

@@ -34,11 +34,12 @@ class InlineExecutor:
 
 
 class ThreadExecutor:
-    """A daemon thread per broker, so that no broker waits for another. A thread that is stuck in the host's code is
-    left behind on close."""
+    """A daemon thread per broker, so that no broker waits for another; it ends when nothing came for `idle_s`, as after
+    the death of its broker. A thread that is stuck in the host's code is left behind on close."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, idle_s: float = 10.0) -> None:
         self._name = name
+        self._idle_s = idle_s
         self._lanes: dict[int, tuple[queue.SimpleQueue[Call | None], threading.Thread]] = {}
         self._lock = threading.Lock()
         self._closed = False
@@ -51,7 +52,9 @@ class ThreadExecutor:
     def _lane(self, broker: int) -> queue.SimpleQueue[Call | None]:
         if broker not in self._lanes:
             calls: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
-            thread = threading.Thread(target=_work, args=(calls,), name=f"{self._name}-broker-{broker}", daemon=True)
+            thread = threading.Thread(
+                target=self._work, args=(broker, calls), name=f"{self._name}-broker-{broker}", daemon=True
+            )
             self._lanes[broker] = (calls, thread)
             thread.start()
         return self._lanes[broker][0]
@@ -68,8 +71,17 @@ class ThreadExecutor:
             if thread is not threading.current_thread():
                 thread.join(max(0.0, deadline_s - time.monotonic()))
 
+    def _work(self, broker: int, calls: queue.SimpleQueue[Call | None]) -> None:
+        while (call := self._next(broker, calls)) is not None:
+            with contextlib.suppress(SystemExit):  # exit() in a callback ends only that callback
+                call()
 
-def _work(calls: queue.SimpleQueue[Call | None]) -> None:
-    while (call := calls.get()) is not None:
-        with contextlib.suppress(SystemExit):  # exit() in a callback ends only that callback
-            call()
+    def _next(self, broker: int, calls: queue.SimpleQueue[Call | None]) -> Call | None:
+        try:
+            return calls.get(timeout=self._idle_s)
+        except queue.Empty:
+            with self._lock:
+                if not calls.empty():
+                    return calls.get()
+                self._lanes.pop(broker, None)
+                return None

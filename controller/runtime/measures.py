@@ -174,6 +174,11 @@ class Measures:
         self._rounds[broker].observe(max(0.0, self.now_s() * 1000 - started_ms))
         self._failed[broker] += failed
 
+    def forget(self, broker: int) -> None:
+        """A broker will not be called any more."""
+        self._rounds.pop(broker, None)
+        self._failed.pop(broker, None)
+
     # --- what readers see
 
     def publish(self) -> None:

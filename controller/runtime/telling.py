@@ -219,6 +219,10 @@ def _death_worked_off(telling: Telling, _: r.DeathWorkedOff, __: object) -> None
     telling.reconcile.registrations.is_due = True
 
 
+def _forgotten(telling: Telling, record: r.BrokerForgotten, _: object) -> None:
+    telling.services.measures.forget(record.broker_id)
+
+
 def _asked_again(telling: Telling, record: r.BrokerAskedAgain, _: object) -> None:
     telling.dispatcher.ask_again(record.broker_id)
 
@@ -294,6 +298,7 @@ TOLD: Final[dict[type[r.Record], Tell | None]] = {
     r.BrokerRegistered: _registered,
     r.BrokerLeft: _left,
     r.DeathWorkedOff: _death_worked_off,
+    r.BrokerForgotten: _forgotten,
     r.BrokerAskedAgain: _asked_again,
     r.DeleteIntended: Telling.intended,
     r.ReplicaDeleted: Telling.deleted,
@@ -307,7 +312,7 @@ TOLD: Final[dict[type[r.Record], Tell | None]] = {
     r.BadKey: _bad_key,
     **dict.fromkeys(
         (
-            r.BrokerForgotten, r.BrokerShutsDown, r.ChangePurged, r.DeletionKeyFound, r.DeletionRefused,
+            r.BrokerShutsDown, r.ChangePurged, r.DeletionKeyFound, r.DeletionRefused,
             r.IntentsKeyEmptied, r.KeyVersionFound, r.KeysRewritten, r.LegacyKeyRemoved,
             r.LegacyKeyRewritten, r.LegacyPlanWritten, r.LegacySubmitted, r.MigrationWorkedOff, r.PartitionsAdded,
             r.ReductionKeyFound, r.RegistrationKnown, r.RegistrationUnread, r.ThrottleReleased,

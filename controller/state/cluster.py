@@ -148,6 +148,11 @@ class ClusterState(Stored):
         self._gone |= purged.disks
         self._deleted_rows -= 1
 
+    def forget_index(self, broker: int) -> None:
+        """Drop the index of a broker that no partition names any more."""
+        if broker in self._index and not self.numbers_on(broker):
+            self.batch.take(self._index, broker)
+
     def put_row(self, number: int, before: Partition, after: Partition) -> None:
         """Replace `before` by `after`, and update the indexes."""
         self.rows[number] = after

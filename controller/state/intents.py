@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import attrs
 
@@ -17,6 +17,7 @@ from controller.model.values import DeleteIntent
 
 KeyId: TypeAlias = tuple[int, int]  # broker, seq
 Slot: TypeAlias = tuple[str, int]  # topic_id, partition
+T = TypeVar("T")
 
 
 @attrs.define
@@ -96,12 +97,12 @@ class Intents:
         """Close the intent; return the seq of its key (None: not durable yet), and the key if it has no open intent any
         more (otherwise None)."""
         slot, broker = (intent.topic_id, intent.partition), intent.broker
-        del self._open[broker][slot]
+        _take(self._open, broker, slot)
         self._one_less(slot)
-        seq = self._seqs[broker].pop(slot, None)
-        if seq is None:
-            del self._undurable[broker][slot]
+        if slot not in self._seqs.get(broker, ()):
+            _take(self._undurable, broker, slot)
             return None, None
+        seq = _take(self._seqs, broker, slot)
         key = self.keys[broker, seq]
         key.open_count -= 1
         return seq, None if key.open_count else (broker, seq)
@@ -141,3 +142,12 @@ class Intents:
         self._of_topic[slot[0]] -= 1
         if not (left or self._of_topic[slot[0]]):
             del self._of_topic[slot[0]]
+
+
+def _take(of: dict[int, dict[Slot, T]], broker: int, slot: Slot) -> T:
+    """Remove the entry, and the broker with its last one: brokers come and go."""
+    slots = of[broker]
+    value = slots.pop(slot)
+    if not slots:
+        del of[broker]
+    return value

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Final, Literal
 
 import attrs
@@ -54,8 +55,8 @@ def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     Raises TwiceError."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise TwiceError(f"{next(name for name in names if names.count(name) > 1)!r:.100}")
+        ((most, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise TwiceError(f"{most!r:.100}")
     return found
 
 

@@ -13,6 +13,7 @@ Rules
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, unquote
@@ -102,7 +103,7 @@ def _options(query: str) -> dict[str, str]:
         raise Invalid("the options of a ZooKeeper url must be NAME=VALUE, separated by &") from None
     options = dict(pairs)
     if len(options) != len(pairs):
-        twice = sorted({name for name, _ in pairs if [other for other, _ in pairs].count(name) > 1})
+        twice = sorted(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
         raise Invalid(f"given twice in a ZooKeeper url: {', '.join(twice)}")
     return options
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -86,7 +87,7 @@ def parse_assignment(text: str) -> list[list[int]]:
         if _IDS.fullmatch(part) is None:
             raise ValueError(f"{part!r:.80} is not a list of broker ids such as 1:2:3")
         replicas = [int(broker) for broker in part.split(":")]
-        twice = sorted({broker for broker in replicas if replicas.count(broker) > 1})
+        twice = sorted(broker for broker, count in Counter(replicas).items() if count > 1)
         if twice:
             raise ValueError(f"Partition replica lists may not contain duplicate entries: {ids(twice)}")
         if found and len(replicas) != len(found[0]):

@@ -88,6 +88,10 @@ def _dropped_keys(state: ClusterState, record: r.IntentDropped, finished: KeyId 
     return [*dirty_keys, _unregistered(record.intent.broker)] if record.forgotten else dirty_keys
 
 
+def _forget(state: ClusterState, record: r.BrokerForgotten) -> None:
+    state.forget_index(record.broker_id)
+
+
 def _forgotten_keys(state: ClusterState, record: r.BrokerForgotten, token: object) -> list[DirtyKey]:
     return [("forgotten", record.broker_id), _unregistered(record.broker_id)]
 
@@ -102,7 +106,7 @@ def _emptied_key(state: ClusterState, record: r.IntentsKeyEmptied, token: object
 
 
 TABLE: Final[Table] = {
-    r.BrokerForgotten: (nothing, _forgotten_keys),
+    r.BrokerForgotten: (_forget, _forgotten_keys),
     r.BrokerRegistered: (_register, _admitted_key),
     r.BrokerLeft: (_leave, no_keys),
     r.BrokerShutsDown: (_shut_down, no_keys),
