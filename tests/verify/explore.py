@@ -15,7 +15,9 @@ import attrs
 from controller.model.values import Settings
 from controller.rig.outside import is_key_there, is_marked
 from controller.rig.rig import Rig
+from tests.verify.bounds import drawn
 from tests.verify.kafka import KafkaBroker
+from tests.verify.memory import check_memory
 from tests.verify.throttle_work import do_some
 from tests.verify.trouble import TROUBLE
 from tests.verify.workload import WORKLOAD
@@ -89,6 +91,11 @@ def run_seed(
 ) -> Run:
     """Run a seed to its end, with `journal` as for `build`. `beside_kafka`: a Kafka broker takes `/controller` whenever
     it finds none."""
+    with drawn(seed):
+        return _run(seed, steps, journal, beside_kafka=beside_kafka)
+
+
+def _run(seed: int, steps: int, journal: Callable[[int], Any] | None, *, beside_kafka: bool) -> Run:
     world = build(seed, journal, beside_kafka=beside_kafka)
     rig = world.rig
     kafka = KafkaBroker(rig, seed) if beside_kafka else None
@@ -128,6 +135,7 @@ def break_things(world: World, steps: int, kafka: KafkaBroker | None = None) -> 
         if kafka is not None:
             kafka.step()
         rig.step()
+        check_memory(rig)
 
 
 def heal(world: World) -> None:

@@ -1,0 +1,56 @@
+"""Limits inside Kedge that a seed draws, from 1 upwards: caches, batches, chunks. Production values are so large that
+no simulation reaches them, and a fault behind one would be found by users alone (FoundationDB calls it "buggify").
+
+In: a seed. While `drawn` is open the constants of BOUNDS have the drawn values; half of all seeds leave them alone.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
+from typing import Final
+
+BOUNDS: Final[Mapping[str, tuple[int, ...]]] = {
+    "controller.codec.bulk._CHUNK": (1, 2),
+    "controller.codec.small.INTENTS_BYTES_MAX": (500, 2_000),
+    "controller.keys.changes._PURGED_MAX": (1, 3),
+    "controller.keys.changes.PILE_MAX": (1, 3),
+    "controller.keys.topic_load._PART": (1, 2),
+    "controller.rules.reduction.purge._CHUNK_MAX": (1, 2),
+    "controller.rules.throttling.steps.AT_ONCE_MAX": (0, 1),
+    "controller.runtime.batch_size.DECISIONS_FEW": (1, 2),
+    "controller.runtime.batch_size.DECISIONS_MANY": (1, 4),
+    "controller.runtime.batching.CONFLICTS_MAX": (1, 2),
+    "controller.runtime.dispatcher._LOG_MIN": (0, 1),
+    "controller.runtime.foreign_targets._PART": (1, 2),
+    "controller.runtime.journal.journal.CONFLICTS_MAX": (1,),
+    "controller.runtime.loop.ITEMS_MAX": (1, 5),
+    "controller.runtime.readable.FORBIDDEN_MAX": (1, 2),
+    "controller.runtime.readable.LOOKS_MAX": (1,),
+    "controller.runtime.readable._TOGETHER": (1, 2),
+    "controller.runtime.submit._ONE_BY_ONE_MAX": (0, 1),
+    "controller.runtime.term.ACKNOWLEDGED_MAX": (1, 2),
+    "controller.state.columns.LATELY_MAX": (1, 2, 8),
+    "controller.state.rows._STALE_MIN": (0, 1),
+}
+
+
+@contextmanager
+def drawn(seed: int) -> Iterator[None]:
+    """The limits of a seed, until the end of the block."""
+    chance = random.Random(f"{seed}/bounds")
+    before: list[tuple[ModuleType, str, int]] = []
+    try:
+        if chance.random() < 0.5:
+            for path, values in BOUNDS.items():
+                module, _, name = path.rpartition(".")
+                place = import_module(module)
+                before.append((place, name, getattr(place, name)))
+                setattr(place, name, chance.choice((*values, before[-1][2])))
+        yield
+    finally:
+        for place, name, value in before:
+            setattr(place, name, value)

@@ -1,0 +1,32 @@
+"""What a controller keeps in memory, compared with the store: after each step, row by row, against the plain values of
+the keys.
+
+A row whose key has the version that the controller knows must be what that key holds. Other keys were written by
+another program, and are read again in a later step.
+"""
+
+from __future__ import annotations
+
+from controller.codec import keys, partition_state
+from controller.codec.text import parse
+from controller.rig.rig import Rig
+
+
+def check_memory(rig: Rig) -> None:
+    """Raises AssertionError for a row of the active controller that differs from its key."""
+    controller = None if rig.active is None else rig.active.controller
+    term = None if controller is None else controller._loop.term  # noqa: SLF001 - nothing public shows a row
+    if term is None or term.is_waiting_for_store or term.state.batch.log:
+        return
+    state, stored = term.state, rig.server.table.rows
+    numbers = [number for name in state.topic_names() for number in state.topics[name].numbers]
+    for number, replicas in zip(numbers, state.rows.replicas(numbers), strict=True):
+        row = state.rows.once(number)
+        assert row is not None
+        assert row == state.rows[number]
+        assert row.replicas == replicas
+        at = stored.get(keys.state(row.topic, row.partition))
+        if at is None or at[1] != state.versions[number] or (row.topic, row.partition) in state.problems:
+            continue
+        held = partition_state.decode(parse(at[0]), row.topic, row.partition, row.replicas, 0)
+        assert row == held, f"memory has {row}, the store {held}"
