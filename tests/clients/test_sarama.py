@@ -55,6 +55,13 @@ def test_settings_are_altered_one_by_one_and_all_at_once(sarama: Driven, topic: 
         assert settings(sarama, kind, name)[setting] == default
 
 
+def test_a_list_of_acls_is_refused_with_a_reason(sarama: Driven) -> None:
+    """As kafkactl asks for it."""
+    anything = dict.fromkeys(("ResourceType", "ResourcePatternTypeFilter", "Operation", "PermissionType"), "any")
+    with pytest.raises(Rejected, match=r"Security features are disabled: .*--acls"):
+        sarama("ListAcls", anything)
+
+
 def test_a_move_is_begun_seen_running_and_cancelled(sarama: Driven, cluster: Withheld, topic: str) -> None:
     """It sends all partitions of a topic from 0 on, null for a move to be cancelled."""
     cluster.controller.admin.create_topics({topic: NewTopic(replica_assignments={0: (1, 2)})}).all().result(30)

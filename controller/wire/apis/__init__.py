@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from controller.wire.apis import (
+    acls,
     cluster,
     configs,
     elections,
@@ -26,6 +27,7 @@ from controller.wire.apis import (
 from controller.wire.calls import Api
 
 _FAMILIES: Final = (
+    acls,
     cluster,
     configs,
     elections,

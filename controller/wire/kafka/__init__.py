@@ -31,7 +31,7 @@ from controller.wire.remote.leaving import LEAVING
 def with_kafka_brokers(base: Mapping[int, Api] = APIS, *, brokers: RemoteHost | None = None) -> dict[int, Api]:
     """What a gateway answers (`Gateway(apis=...)`), with what Kafka's brokers ask of their controller, and with what
     clients ask any node. One table per gateway. `brokers`: connects to brokers for requests about ACLs and client
-    quotas, which a broker answers; None: these are not offered."""
+    quotas, which a broker answers; None: these are answered as by `base`, or not at all."""
     apis = {**base}
     asked_on = () if brokers is None else AnyBroker(brokers).table()
     for api in (IsrChanges().api, LEAVING, CREDENTIALS, *coordinators.TABLE, *ProducerIds().table(), *asked_on):

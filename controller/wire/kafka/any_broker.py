@@ -17,12 +17,6 @@ import attrs
 from kafka.protocol.admin import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
-    CreateAclsRequest,
-    CreateAclsResponse,
-    DeleteAclsRequest,
-    DeleteAclsResponse,
-    DescribeAclsRequest,
-    DescribeAclsResponse,
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
     DescribeUserScramCredentialsRequest,
@@ -32,6 +26,7 @@ from kafka.protocol.admin import (
 from controller.model.errors import RequestTimedOut
 from controller.model.values import BrokerRegistration
 from controller.model.view import ClusterView
+from controller.wire.apis import acls
 from controller.wire.calls import Access, Api, Call, on_cluster
 from controller.wire.protocol import Answer, Messages, Request
 from controller.wire.remote import RemoteHost
@@ -39,7 +34,6 @@ from controller.wire.remote.link import NotDelivered
 
 log = logging.getLogger(__name__)
 _READS: Final[tuple[tuple[Messages, Access], ...]] = (
-    (Messages(DescribeAclsRequest, DescribeAclsResponse, range(1, 4)), on_cluster("DESCRIBE")),
     (Messages(DescribeClientQuotasRequest, DescribeClientQuotasResponse, range(2)), on_cluster("DESCRIBE_CONFIGS")),
     (
         Messages(DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse, range(1)),
@@ -47,8 +41,6 @@ _READS: Final[tuple[tuple[Messages, Access], ...]] = (
     ),
 )
 _WRITES: Final[tuple[tuple[Messages, Access], ...]] = (
-    (Messages(CreateAclsRequest, CreateAclsResponse, range(1, 4)), on_cluster("ALTER", "creations", "results")),
-    (Messages(DeleteAclsRequest, DeleteAclsResponse, range(1, 4)), on_cluster("ALTER", "filters", "filter_results")),
     (
         Messages(AlterClientQuotasRequest, AlterClientQuotasResponse, range(2)),
         on_cluster("ALTER_CONFIGS", "entries", "entries"),
@@ -64,6 +56,7 @@ class AnyBroker:
 
     def table(self) -> Iterator[Api]:
         """The rows. Each request may be repeated without harm, since it states what there is afterwards."""
+        yield from (attrs.evolve(api, handler=self.ask) for api in acls.TABLE)
         yield from (Api(messages, self.ask, access, reads=True) for messages, access in _READS)
         yield from (Api(messages, self.ask, access) for messages, access in _WRITES)
 

@@ -1,0 +1,44 @@
+"""ACLs: the cluster keeps none, so each request about them is answered with SECURITY_DISABLED, as by Kafka's brokers
+without an authorizer. The rights of clients are in a file of the gateway (`controller.wire.security.acls`)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafka.protocol.admin import (
+    CreateAclsRequest,
+    CreateAclsResponse,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+    DescribeAclsRequest,
+    DescribeAclsResponse,
+)
+
+from controller.wire.calls import Api, Call, on_cluster
+from controller.wire.mirrored import mirrored
+from controller.wire.protocol import Answer, Messages, Request
+
+SECURITY_DISABLED: Final = 54
+NO_ACLS: Final = "the cluster keeps no ACLs: rights of clients are in the file of --acls, at the gateway"
+_VERSIONS: Final = range(1, 4)
+
+
+async def no_acls(call: Call, request: Request) -> Answer:
+    """The error of the whole, or of each row of the request."""
+    fields = call.messages.response._struct.fields  # noqa: SLF001 - as in protocol.build
+    return mirrored(fields, call.version, request, SECURITY_DISABLED, NO_ACLS)
+
+
+TABLE: Final = (
+    Api(Messages(DescribeAclsRequest, DescribeAclsResponse, _VERSIONS), no_acls, on_cluster("DESCRIBE"), reads=True),
+    Api(
+        Messages(CreateAclsRequest, CreateAclsResponse, _VERSIONS),
+        no_acls,
+        on_cluster("ALTER", "creations", "results"),
+    ),
+    Api(
+        Messages(DeleteAclsRequest, DeleteAclsResponse, _VERSIONS),
+        no_acls,
+        on_cluster("ALTER", "filters", "filter_results"),
+    ),
+)
