@@ -15,6 +15,8 @@ import attrs
 from controller.model.frozen import frozen
 
 NO_PRODUCER = -1
+NO_TIME = -1
+"""In the place of a timestamp: the producer gave none, or records keep those of the producer."""
 NO_EPOCH = -1
 """The leader epoch of a client that does not know it; any other is compared with the leader's."""
 
@@ -34,6 +36,7 @@ class LogError(enum.IntEnum):
     NOT_ENOUGH_REPLICAS = 19
     NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
     INVALID_REQUIRED_ACKS = 21
+    INVALID_TIMESTAMP = 32
     UNSUPPORTED_VERSION = 35
     INVALID_REQUEST = 42
     POLICY_VIOLATION = 44
@@ -85,7 +88,7 @@ class RecordKey(NamedTuple):
 
 
 class BatchCodec(Protocol):
-    """Reads the keys of batches, and removes records from them."""
+    """Reads the keys and timestamps of batches, and changes batches."""
 
     def keys(self, stored: StoredBatch) -> Sequence[RecordKey] | None:
         """Every record, in its order; None if the batch cannot be read."""
@@ -94,15 +97,26 @@ class BatchCodec(Protocol):
         """The batch with the records at these offsets alone. They keep offsets and timestamps, and the batch keeps its
         first and its last offset."""
 
+    def timestamps(self, batch: Batch) -> Sequence[int]:
+        """Of every record, in its order; of a batch that cannot be read, what its header has: the first and the
+        highest."""
+
+    def stamped(self, batch: Batch, now_ms: int) -> Batch:
+        """The batch with this time for all of its records."""
+
 
 @attrs.frozen
 class Appended:
-    """The result of appending a batch. `base_offset` -1: it was not appended, and `message` says why."""
+    """The result of appending a batch. `base_offset` -1: it was not appended, and `message` says why; `record_errors`:
+    the records at fault, by their number in the batch, and why. `log_append_time_ms`: where records get the time of
+    appending."""
 
     error: LogError = LogError.NONE
     base_offset: int = -1
     log_start_offset: int = -1
     message: str | None = None
+    record_errors: tuple[tuple[int, str], ...] = ()
+    log_append_time_ms: int = NO_TIME
 
 
 @attrs.frozen

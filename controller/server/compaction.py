@@ -11,7 +11,6 @@ Rules
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
@@ -24,7 +23,7 @@ from controller.groups import OFFSETS_TOPIC
 from controller.model.logs import BatchCodec
 from controller.model.values import TOPICS
 from controller.server.compacting import Progress, Rules, compacted
-from controller.server.logs import LiveLogs
+from controller.server.logs import LiveLogs, wall_ms
 from controller.server.policies import COMPACT, led, policies
 from controller.server.shelf import Row, Shelf
 from controller.simulated.replica import Replica, Role
@@ -32,10 +31,6 @@ from controller.simulated.replica import Replica, Role
 _STEP_S: Final = 0.005
 _ACTIVE_SHARE: Final = 8
 """The active part of a log is at most this part of what is kept of a partition, so that compaction begins early."""
-
-
-def _wall_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 @attrs.define(eq=False)
@@ -53,7 +48,7 @@ class Compaction:
     """Compaction of the topics in `logs`. `now_ms`: the time, in the clock of producers."""
 
     logs: LiveLogs
-    now_ms: Callable[[], int] = _wall_ms
+    now_ms: Callable[[], int] = wall_ms
     _jobs: deque[_Job] = attrs.field(factory=deque)
     _progress: WeakKeyDictionary[Shelf, Progress] = attrs.field(factory=WeakKeyDictionary)
 

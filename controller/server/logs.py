@@ -9,6 +9,7 @@
 * A read-only partition (KIP-694) refuses records with POLICY_VIOLATION, because producers do not retry it and a retry
   could not succeed. A batch that was taken before is still acknowledged to an idempotent producer that sends it again.
 * A topic that is compacted refuses a batch with a record without a key (INVALID_RECORD).
+* Timestamps of new records are checked or replaced as `controller.server.timestamps` says (INVALID_TIMESTAMP).
 * A partition whose leader raises (its log, or one of its settings) is answered with KAFKA_STORAGE_ERROR, which clients
   retry; the other partitions of the request are answered as usual. A batch that waits for replicas keeps waiting.
 * Any thread may call the methods; their work is done by the thread that steps. Limits on copying do not affect
@@ -29,6 +30,7 @@ import attrs
 from controller.groups import OFFSETS_TOPIC
 from controller.model.logs import (
     NO_EPOCH,
+    NO_TIME,
     Appended,
     Batch,
     BatchCodec,
@@ -46,6 +48,7 @@ from controller.server.futures import complete, work_for
 from controller.server.policies import COMPACT, Configs, policies
 from controller.server.shelf import Shelf
 from controller.server.shelves import Shelves
+from controller.server.timestamps import is_stamped, timed
 from controller.simulated.broker import Broker
 from controller.simulated.replica import Replica, Role
 
@@ -59,6 +62,11 @@ _MESSAGES: Final = {
 _BATCH_BYTES_MAX: Final = 1_048_588  # Kafka's default of max.message.bytes
 
 T = TypeVar("T")
+
+
+def wall_ms() -> int:
+    """The time since 1970, as producers have it."""
+    return time.time_ns() // 1_000_000
 
 
 @attrs.frozen
@@ -99,7 +107,7 @@ class LiveLogs:
     """The logs of `brokers` as clients see them. `settings`: of topics and brokers, by kind and name. `soon`: has a
     call made by the thread that steps; `copied`: lets followers copy at once what a leader appended, where no rate
     limits them. `shelves`: the records. `clock`: seconds, for the deadlines of requests that wait. `codec`: for topics
-    that are compacted."""
+    that are compacted, and for timestamps. `now_ms`: the time, in the clock of producers."""
 
     brokers: Mapping[int, Broker]
     settings: Configs
@@ -109,12 +117,13 @@ class LiveLogs:
     first_producer_id: int = 1001
     clock: Callable[[], float] = time.monotonic
     codec: BatchCodec | None = None
+    now_ms: Callable[[], int] = wall_ms
     _promised: list[_Promised] = attrs.field(factory=list)
     _waiting: list[_Waiting] = attrs.field(factory=list)
     _producer_ids: int = 0
 
     def begin(self, codec: BatchCodec) -> None:
-        """Start to compact topics whose `cleanup.policy` contains `compact`."""
+        """Start to compact topics whose `cleanup.policy` contains `compact`, and to heed the configs of timestamps."""
         self.codec = codec
 
     # --- requests of clients, from any thread
@@ -258,14 +267,18 @@ class LiveLogs:
         if isinstance(found, LogError):
             return Appended(found)
         if found is None:
+            held = self._timed(tp.topic, batch)
+            if isinstance(held, Appended):
+                return held
             base = replica.log.end_offset
-            replica.log.append(shelf.put(batch, base, replica.leader_epoch))
+            replica.log.append(shelf.put(held, base, replica.leader_epoch))
             replica.advance()
             self.copied(replica)
             self.shelves.trim(replica)
         else:
-            base = found.base_offset
-        answer = Appended(LogError.NONE, base, shelf.start_offset)
+            base, held = found.base_offset, found.batch
+        stamp_ms = held.max_timestamp_ms if is_stamped(partial(self._text, tp.topic)) else NO_TIME
+        answer = Appended(LogError.NONE, base, shelf.start_offset, log_append_time_ms=stamp_ms)
         if acks != ACKS_ALL:
             return answer
         end = base + batch.records
@@ -291,6 +304,11 @@ class LiveLogs:
             return False
         return any(each.key is None for each in self.codec.keys(StoredBatch(0, 0, batch)) or ())
 
+    def _timed(self, topic: str, batch: Batch) -> Batch | Appended:
+        if self.codec is None:
+            return batch
+        return timed(batch, self.codec, partial(self._text, topic), self.now_ms())
+
     def _has(self, replica: Replica, batch: Batch) -> bool:
         return isinstance(self.shelves.of(replica).sent_before(batch, replica.log), StoredBatch)
 
@@ -298,8 +316,13 @@ class LiveLogs:
         return self._setting(tp.topic, "min.insync.replicas", "min.insync.replicas", 1)
 
     def _setting(self, topic: str, name: str, broker_name: str, default: int) -> int:
-        everywhere = self.settings.get((BROKERS, ALL_BROKERS), {})
-        return int(self.settings.get((TOPICS, topic), {}).get(name, everywhere.get(broker_name, default)))
+        value = self._text(topic, name, broker_name)
+        return default if value is None else int(value)
+
+    def _text(self, topic: str, name: str, broker_name: str) -> str | None:
+        """The config of the topic, or of all brokers; None if neither is set."""
+        own = self.settings.get((TOPICS, topic), {}).get(name)
+        return self.settings.get((BROKERS, ALL_BROKERS), {}).get(broker_name) if own is None else own
 
     def _kept(self, one: _Promised, now_s: float) -> bool:
         if one.future.cancelled():

@@ -2,6 +2,7 @@
 
     logs         the logs: a protocol that a host implements (the rig's live cluster does)
     batches      headers of record batches: the fields that are read and written here
+    checksums    of batches whose header changes
     compacting   batches without some of their records, for logs that compact topics
     produce      Produce, and the ids of idempotent producers
     fetch        Fetch

@@ -4,7 +4,7 @@
     delta i32, first timestamp i64, highest timestamp i64, producer id i64, its epoch i16, base sequence i32, count i32
 
 The crc covers what follows it, so offset and leader epoch are written without changing it. It is not verified: records
-are passed on as they came, and their readers verify it.
+are passed on as they came, and their readers verify it. Only a time of appending changes it.
 """
 
 from __future__ import annotations
@@ -15,17 +15,21 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final
 
+import attrs
 from kafka.record import MemoryRecords
 
 from controller.model.logs import Batch, LogError, StoredBatch
+from controller.wire.data.checksums import with_other_head
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _PLACE: Final = struct.Struct(">qii")
-_LENGTH, _ATTRIBUTES = 1, 5  # the place of these fields in the header
+_LENGTH, _CRC, _ATTRIBUTES, _FIRST_MS, _NEWEST_MS = 1, 4, 5, 7, 8  # the place of these fields in the header
+_CHECKED_AT: Final = 21  # where the bytes begin that the crc is about
 _BEFORE_LENGTH: Final = 12  # bytes that the length field does not count
 _MAGIC: Final = 2
 _TRANSACTIONAL: Final = 0x10
 _CONTROL: Final = 0x20
+_LOG_APPEND_TIME: Final = 0x08
 _CODECS, _PLAIN, _GZIP = 0x07, 0, 1
 _GZIP_BITS: Final = 16 + zlib.MAX_WBITS
 _UNPACKED_BYTES_MAX: Final = 16 * 1024 * 1024  # 16 times what a batch may have by default
@@ -74,6 +78,25 @@ def first_since(stored: StoredBatch, timestamp_ms: int) -> tuple[int, int]:
             if record.timestamp >= timestamp_ms:
                 return record.offset, record.timestamp
     return stored.base_offset, stored.batch.max_timestamp_ms
+
+
+def timestamps(batch: Batch) -> list[int]:
+    """Of every record. For a batch that is not read here (see `records_of`): of the first record, and the highest."""
+    with suppress(Exception):
+        return [record.timestamp for record in records_of(StoredBatch(0, 0, batch))]
+    fields = _HEADER.unpack_from(batch.payload)
+    return [fields[_FIRST_MS], fields[_NEWEST_MS]]
+
+
+def stamped(batch: Batch, now_ms: int) -> Batch:
+    """The batch with the time of appending, which then holds for each of its records. A wrong crc stays wrong."""
+    before, records = batch.payload[: _HEADER.size], batch.payload[_HEADER.size :]
+    fields = list(_HEADER.unpack(before))
+    fields[_ATTRIBUTES] |= _LOG_APPEND_TIME
+    fields[_NEWEST_MS] = now_ms
+    after = _HEADER.pack(*fields)
+    fields[_CRC] = with_other_head(fields[_CRC], before[_CHECKED_AT:], after[_CHECKED_AT:], len(records))
+    return attrs.evolve(batch, payload=_HEADER.pack(*fields) + records, max_timestamp_ms=now_ms)
 
 
 def _readable(stored: StoredBatch) -> bytes | None:

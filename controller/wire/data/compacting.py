@@ -16,7 +16,7 @@ from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchB
 from kafka.record.util import calc_crc32c
 
 from controller.model.logs import Batch, BatchCodec, RecordKey, StoredBatch
-from controller.wire.data.batches import records_of, written
+from controller.wire.data.batches import records_of, stamped, timestamps, written
 
 _CRC: Final = struct.Struct(">I")
 _CRC_AT: Final = DefaultRecordBatch.CRC_OFFSET
@@ -43,6 +43,14 @@ class BatchRecords:
             return [RecordKey(record.offset, record.key, record.value is None) for record in records_of(stored)]
         except Exception:  # noqa: BLE001 - whatever the codec raises
             return None
+
+    def timestamps(self, batch: Batch) -> list[int]:
+        """Of every record, or what the header has."""
+        return timestamps(batch)
+
+    def stamped(self, batch: Batch, now_ms: int) -> Batch:
+        """All records have the time of appending."""
+        return stamped(batch, now_ms)
 
     def only(self, stored: StoredBatch, offsets: Container[int]) -> Batch:
         """The records at these offsets."""

@@ -93,7 +93,11 @@ def _row(index: int, answer: Appended) -> dict[str, Any]:
         "index": index,
         "error_code": int(answer.error),
         "base_offset": answer.base_offset,
+        "log_append_time_ms": answer.log_append_time_ms,
         "log_start_offset": answer.log_start_offset,
+        "record_errors": [
+            {"batch_index": place, "batch_index_error_message": why} for place, why in answer.record_errors
+        ],
         "error_message": answer.message,
     }
 
