@@ -17,7 +17,7 @@ from controller.model.events import AlterConfigs
 from controller.model.values import TOPICS, ConfigEntity
 from controller.model.view import ClusterView
 from controller.rules.config_changes import check_entity
-from controller.rules.configs import describe, describe_with
+from controller.rules.configs import describe, describe_with, topic_configs_as_stored
 from controller.runtime.clock import Chance
 from controller.runtime.submit import Submitter
 
@@ -64,7 +64,8 @@ class ConfigRequests(abc.ABC):
             return self._submitter.failed(error()).future()
 
         def ask(view: ClusterView) -> dict[str, dict[str, ConfigEntry]]:
-            return {name: describe_with(view, ConfigEntity(TOPICS, name), own) for name, own in topics.items()}
+            stored = {name: topic_configs_as_stored(own) for name, own in topics.items()}
+            return {name: describe_with(view, ConfigEntity(TOPICS, name), own) for name, own in stored.items()}
 
         return self._submitter.query(ask, as_timeout(timeout_s)).future()
 

@@ -1,12 +1,14 @@
 """Configs of topics and brokers under Kafka's names: where each may be set, its type, default and check.
 
 Rules
-* One row per config. A name that is not in the table is refused, so that a misspelt one is not stored unnoticed.
-  Unknown names that other programs wrote are kept, shown, and may be deleted.
+* One row per config. A name that is not in the table is refused, so that a misspelt one is not stored unnoticed;
+  `refused_configs` has the names of Kafka that are refused. Unknown names that other programs wrote are kept, shown,
+  and may be deleted.
+* `ENFORCED` names the configs that have an effect. The others are stored and shown, for tools that set them.
 * A topic's config falls back to a config of the brokers, mostly under another name (`broker_name`), then to the
   default.
-* Values are strings, parsed as Kafka's brokers do. A check returns what was expected instead of a value that brokers
-  would refuse.
+* Values are strings, parsed as Kafka's brokers do, which ignore white space around them. A check returns what was
+  expected instead of a value that brokers would refuse.
 * A config has `Scope.BROKER` alone if a default for all brokers would make no sense (KIP-542's rates).
 """
 
@@ -21,11 +23,14 @@ import attrs
 
 from controller.model.throttle_configs import (
     LIST_SEPARATOR,
+    LISTS,
     LONG_MAX,
+    RATES,
     list_elements,
     parse_throttled_replicas,
     rate_setting,
     replicas_setting,
+    trimmed,
     whole_number,
 )
 
@@ -85,7 +90,7 @@ class Whole:
     high: int
 
     def __call__(self, value: str) -> str | None:
-        number = whole_number(value)
+        number = whole_number(trimmed(value))
         is_within = number is not None and self.low <= number <= self.high
         return None if is_within else f"a whole number within {self.low}..{self.high}"
 
@@ -97,7 +102,7 @@ class OneOf:
     choices: tuple[str, ...]
 
     def __call__(self, value: str) -> str | None:
-        return None if value in self.choices else "one of " + ", ".join(self.choices)
+        return None if trimmed(value) in self.choices else "one of " + ", ".join(self.choices)
 
 
 @attrs.frozen
@@ -107,17 +112,21 @@ class AnyOf:
     choices: tuple[str, ...]
 
     def __call__(self, value: str) -> str | None:
-        if all(part.strip(" ") in self.choices for part in value.split(LIST_SEPARATOR)):
+        if all(trimmed(part) in self.choices for part in value.split(LIST_SEPARATOR)):
             return None
         return "some of " + ", ".join(self.choices)
 
 
 def _ratio(value: str) -> str | None:
-    return None if _DECIMAL.fullmatch(value) and 0 <= float(value) <= 1 else "a number within 0..1"
+    return None if _number(value) is None and 0 <= float(trimmed(value)) <= 1 else "a number within 0..1"
+
+
+def _gzip_level(value: str) -> str | None:
+    return None if whole_number(trimmed(value)) in {-1, *range(1, 10)} else "a whole number within 1..9, or -1"
 
 
 def _number(value: str) -> str | None:
-    return None if _DECIMAL.fullmatch(value) else "a number"
+    return None if _DECIMAL.fullmatch(trimmed(value)) else "a number"
 
 
 def _classes(value: str) -> str | None:
@@ -129,7 +138,7 @@ def _limits(value: str) -> str | None:
 
 
 def _flag(value: str) -> str | None:
-    return None if value.strip(" ").lower() in {"true", "false"} else "true or false"
+    return None if trimmed(value).lower() in {"true", "false"} else "true or false"
 
 
 def _throttled(value: str) -> str | None:
@@ -145,6 +154,7 @@ def _throttled(value: str) -> str | None:
 _BOOL: Final = (ConfigKind.BOOLEAN, _flag)
 _SHARE: Final = (ConfigKind.DOUBLE, _ratio)
 _NUMBER: Final = (ConfigKind.DOUBLE, _number)
+_GZIP: Final = (ConfigKind.INT, _gzip_level)
 _REPLICAS: Final = (ConfigKind.LIST, _throttled)
 _POLICY: Final = (ConfigKind.LIST, AnyOf(("compact", "delete")))
 _CODECS: Final = (ConfigKind.STRING, OneOf(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")))
@@ -162,7 +172,7 @@ def _int(low: int, high: int = _INT_MAX) -> tuple[ConfigKind, Check]:
 # Name of the topic's config, type and check, default, name of its fallback, documentation.
 _TOPIC_ROWS: Final = (
     ("cleanup.policy", _POLICY, "delete", "log.cleanup.policy", "What becomes of old segments: delete, compact."),
-    ("compression.gzip.level", _int(-1, 9), "-1", "compression.gzip.level", "Level of gzip; -1: its own default."),
+    ("compression.gzip.level", _GZIP, "-1", "compression.gzip.level", "Level of gzip; -1: its own default."),
     ("compression.lz4.level", _int(1, 17), "9", "compression.lz4.level", "Level of lz4."),
     ("compression.type", _CODECS, "producer", "compression.type", "Codec of the log; producer: as it came."),
     ("compression.zstd.level", _int(-131072, 22), "3", "compression.zstd.level", "Level of zstd."),
@@ -191,6 +201,9 @@ _TOPIC_ROWS: Final = (
     ("min.compaction.lag.ms", _long(0), "0", "log.cleaner.min.compaction.lag.ms", "Earliest compaction."),
     ("min.insync.replicas", _int(1), "1", "min.insync.replicas", "In-sync replicas that acks=all asks for."),
     ("preallocate", _BOOL, "false", "log.preallocate", "Whether segments get their size at once."),
+    ("remote.log.copy.disable", _BOOL, "false", None, "Whether no more segments go to the remote store."),
+    ("remote.log.delete.on.disable", _BOOL, "false", None,
+     "Whether remote segments are deleted when the remote store is switched off."),
     ("remote.storage.enable", _BOOL, "false", None, "Whether segments go to a remote store."),
     ("retention.bytes", _long(-1), "-1", "log.retention.bytes", "Bytes of a partition that are kept; -1: all."),
     ("retention.ms", _long(-1), _WEEK_MS, "log.retention.ms", "How long records are kept; -1: for ever."),
@@ -208,10 +221,17 @@ _BROKER_ROWS: Final = (
     ("delete.topic.partition.enable", Scope.ALL_BROKERS, _BOOL, "true", "Whether topics may shrink (KIP-694)."),
     ("delete.topic.partition.interval.delay.ms", Scope.ALL_BROKERS, _long(1), "300000",
      "How often it is looked whether partitions that are read-only may be deleted (KIP-694)."),
+    ("follower.fetch.last.tiered.offset.enable", _BROKERS, _BOOL, "false",
+     "Whether a new follower begins where the remote store ends."),
     (rate_setting("follower", "reassignment"), Scope.BROKER, _long(1), _UNLIMITED,
      "Bytes per second that a broker copies as a target of reassignments (KIP-542)."),
     (rate_setting("follower", "replication"), _BROKERS, _long(1), _UNLIMITED,
      "Bytes per second that a broker copies of the throttled replicas (KIP-73)."),
+    ("group.consumer.assignment.interval.ms", _BROKERS, _int(0), "1000", "Pause between assignments of a group."),
+    ("group.coordinator.cached.buffer.max.bytes", _BROKERS, _int(524_288), "1048588",
+     "Bytes of a buffer that the coordinator of groups keeps."),
+    ("group.share.assignment.interval.ms", _BROKERS, _int(0), "1000", "Pause between assignments of a share group."),
+    ("group.streams.assignment.interval.ms", _BROKERS, _int(0), "1000", "Pause between assignments of Streams."),
     (rate_setting("leader", "reassignment"), Scope.BROKER, _long(1), _UNLIMITED,
      "Bytes per second that a broker sends to targets of reassignments (KIP-542)."),
     (rate_setting("leader", "replication"), _BROKERS, _long(1), _UNLIMITED,
@@ -236,14 +256,23 @@ _BROKER_ROWS: Final = (
     ("num.replica.fetchers", _BROKERS, _int(1), "1", "Threads that copy from each other broker."),
     ("producer.id.expiration.ms", _BROKERS, _int(1), "86400000", "How long the id of an idle producer is kept."),
     ("remote.fetch.max.wait.ms", _BROKERS, _int(1), "500", "Wait for records from the remote store."),
+    ("remote.list.offsets.request.timeout.ms", _BROKERS, _long(1), "30000", "Wait for offsets of the remote store."),
     ("remote.log.index.file.cache.total.size.bytes", _BROKERS, _long(1), "1073741824",
      "Bytes of index files of the remote store that are kept."),
+    ("remote.log.manager.copier.thread.pool.size", _BROKERS, _int(1), "10", "Threads that copy to the remote store."),
     ("remote.log.manager.copy.max.bytes.per.second", _BROKERS, _long(1), _UNLIMITED,
      "Bytes per second to the remote store."),
+    ("remote.log.manager.expiration.thread.pool.size", _BROKERS, _int(1), "10",
+     "Threads that delete from the remote store."),
     ("remote.log.manager.fetch.max.bytes.per.second", _BROKERS, _long(1), _UNLIMITED,
      "Bytes per second from the remote store."),
+    ("remote.log.manager.follower.thread.pool.size", _BROKERS, _int(1), "2",
+     "Threads that followers use for the remote store."),
+    ("remote.log.reader.threads", _BROKERS, _int(1), "10", "Threads that read from the remote store."),
     ("replica.alter.log.dirs.io.max.bytes.per.second", _BROKERS, _long(1), _UNLIMITED,
      "Bytes per second that a broker copies between directories of its own (KIP-113)."),
+    ("share.coordinator.cached.buffer.max.bytes", _BROKERS, _int(524_288), "1048588",
+     "Bytes of a buffer that the coordinator of share groups keeps."),
     ("transaction.partition.verification.enable", _BROKERS, _BOOL, "true",
      "Whether it is checked that a partition belongs to the transaction that writes to it."),
 )  # fmt: skip
@@ -272,3 +301,41 @@ BROKER_CONFIGS: Final[Mapping[str, Definition]] = {
     one.name: one for one in sorted([*_OF_BROKERS, *_FALLBACKS], key=lambda one: one.name)
 }
 """Configs of a broker, or of all, by name."""
+
+_BY_THE_CONTROLLER: Final = (
+    "delete.topic.partition.enable",
+    "delete.topic.partition.interval.delay.ms",
+    "log.retention.ms",  # of read-only partitions alone
+    "unclean.leader.election.enable",
+)
+_BY_BROKERS: Final = (
+    "cleanup.policy",
+    "delete.retention.ms",
+    "log.message.timestamp.after.max.ms",
+    "log.message.timestamp.before.max.ms",
+    "log.message.timestamp.difference.max.ms",
+    "log.message.timestamp.type",
+    "max.compaction.lag.ms",
+    "max.message.bytes",
+    "message.max.bytes",
+    "message.timestamp.after.max.ms",
+    "message.timestamp.before.max.ms",
+    "message.timestamp.difference.max.ms",
+    "message.timestamp.type",
+    "min.cleanable.dirty.ratio",
+    "min.compaction.lag.ms",
+    "min.insync.replicas",
+    "retention.bytes",
+    "retention.ms",
+    "segment.bytes",
+    "segment.ms",
+    *LISTS,
+    *RATES["reassignment"],
+    *RATES["replication"],
+)
+
+ENFORCED: Final[Mapping[str, str]] = {
+    **dict.fromkeys(_BY_THE_CONTROLLER, "the controller"),
+    **dict.fromkeys(_BY_BROKERS, "the brokers of `kedge serve`"),
+}
+"""The configs that have an effect, and what heeds them. All others of the tables are stored without effect."""

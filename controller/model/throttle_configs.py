@@ -25,6 +25,7 @@ LIST_SEPARATOR: Final = ","
 ALL_REPLICAS: Final = "*"
 """A list of replicas that names all of them."""
 
+_BLANKS: Final = "".join(map(chr, range(33)))  # what Java's String.trim() removes
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,19}")
 _PAIR: Final = re.compile(r"([0-9]{1,10}):([0-9]{1,10})")
 
@@ -45,6 +46,11 @@ RATES: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
+def trimmed(value: str) -> str:
+    """The value without blanks and control characters around it, which Kafka's brokers ignore in values of configs."""
+    return value.strip(_BLANKS)
+
+
 def whole_number(value: str) -> int | None:
     """The value as a number, None if it is not a whole number."""
     # Not int() alone, which accepts 1_000 and digits of every script; brokers do not.
@@ -58,7 +64,7 @@ def is_rate(rate: int) -> bool:
 
 def parse_rate(value: str) -> int:
     """The throttle in bytes per second. ValueError."""
-    rate = whole_number(value.strip())
+    rate = whole_number(trimmed(value))
     if rate is None or not is_rate(rate):
         raise ValueError(f"a rate must be a whole number of bytes per second, 1 to 2^63-1, not {value!r:.80}")
     return rate

@@ -29,7 +29,7 @@ from controller.model.requests import BROKER_ID_MAX
 from controller.model.throttle_configs import LIST_SEPARATOR, list_elements
 from controller.model.values import ALL_BROKERS, TOPICS, ConfigEntity, UnreadConfigs, configs_after
 from controller.model.view import ClusterView
-from controller.rules.configs import check_config, check_size, definitions_of, unchangeable
+from controller.rules.configs import as_stored, check_config, check_size, definitions_of, unchangeable
 from controller.rules.foreign_writes import due_by_brokers, due_by_topic
 
 _BROKER: Final = re.compile("0|[1-9][0-9]{0,9}")  # 01 is not broker 1: otherwise two keys would mean one broker
@@ -87,9 +87,10 @@ def _replaced(
     for op in ops:
         if op.value is None:
             return InvalidRequest(f"{op.name!r:.120}: a value is missing")
-        if before.get(op.name) != op.value and (problem := check_config(entity, op.name, op.value)):
+        is_new = before.get(op.name) != op.value
+        if is_new and (problem := check_config(entity, op.name, op.value)):
             return InvalidConfig(f"{entity}: {problem}")
-        after[op.name] = op.value
+        after[op.name] = as_stored(entity, op.name, op.value) if is_new else op.value
     return _checked(entity, configs_after(before, after))
 
 
@@ -128,7 +129,7 @@ def _apply(entity: ConfigEntity, after: dict[str, str], op: AlterConfigOp) -> Ap
         value = _listed(held, value, adds=op.op is OpType.APPEND)
     if problem := check_config(entity, op.name, value):
         return InvalidConfig(f"{entity}: {problem}")
-    after[op.name] = value
+    after[op.name] = as_stored(entity, op.name, value)
     return None
 
 

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 
 from controller.model.config_requests import ConfigEntry, ConfigSource, ConfigSynonym
 from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS, Definition, Scope
-from controller.model.throttle_configs import LONG_MAX
+from controller.model.refused_configs import READ_ONLY, refusal
+from controller.model.throttle_configs import LONG_MAX, trimmed
 from controller.model.values import ALL_BROKERS, TOPICS, ConfigEntity, KeyConfigs
 from controller.model.view import ClusterView
 from controller.rules.static_configs import STATIC, static_entries, static_value
 
 CONFIG_BYTES_MAX = 950_000  # of any key: ZooKeeper takes 1 MB
+_ANY_TOPIC = ConfigEntity(TOPICS, "")
 
 
 def definitions_of(kind: str) -> Mapping[str, Definition]:
@@ -22,10 +24,18 @@ def definitions_of(kind: str) -> Mapping[str, Definition]:
 
 def check_topic_configs(configs: Mapping[str, str]) -> str | None:
     """What is wrong with the configs of a topic; None if nothing is."""
-    of = ConfigEntity(TOPICS, "")
-    return next((said for name, value in configs.items() if (said := check_config(of, name, value))), None) or (
-        check_size(configs)
-    )
+    problems = (check_config(_ANY_TOPIC, name, value) for name, value in configs.items())
+    return next(filter(None, problems), None) or check_size(configs)
+
+
+def as_stored(entity: ConfigEntity, name: str, value: str) -> str:
+    """The value that is written: without white space around it, which Kafka ignores. Of an unknown config, as it is."""
+    return trimmed(value) if name in definitions_of(entity.kind) else value
+
+
+def topic_configs_as_stored(configs: Mapping[str, str]) -> dict[str, str]:
+    """The configs that are written for a new topic."""
+    return {name: as_stored(_ANY_TOPIC, name, value) for name, value in configs.items()}
 
 
 def check_config(entity: ConfigEntity, name: str, value: str) -> str | None:
@@ -41,9 +51,11 @@ def check_config(entity: ConfigEntity, name: str, value: str) -> str | None:
 
 
 def unchangeable(entity: ConfigEntity, name: str) -> str:
-    """Why a config that no request can change is refused: the name is unknown, or the config is read-only."""
-    if entity.kind != TOPICS and name in STATIC:
-        return f"{name} is read-only: it is set when the broker or the controller is started"
+    """Why a config that no request can change is refused: the name is unknown, or it is a broker's and Kedge does not
+    change it."""
+    why = None if entity.kind == TOPICS else READ_ONLY if name in STATIC else refusal(name)
+    if why is not None:
+        return f"{name} {why}"
     return f"there is no {_word(entity)} config {name!r:.120}"
 
 

@@ -30,7 +30,7 @@ from controller.model.records import PartitionsAdded, TopicCreated
 from controller.model.requests import CreatedTopic
 from controller.model.values import Replicas, Topic
 from controller.model.view import ClusterView
-from controller.rules.configs import check_topic_configs
+from controller.rules.configs import check_topic_configs, topic_configs_as_stored
 from controller.rules.placement import assign_replicas, continue_rotation
 from controller.rules.reassignment import check_replicas
 
@@ -83,7 +83,8 @@ def create_topic(view: ClusterView, event: CreateTopic) -> Decision:
     described = CreatedTopic(event.name, event.topic_id, assignments)
     if event.validate_only:
         return Decision(reply=described)
-    created = TopicCreated(Topic(event.name, event.topic_id), assignments, event.configs)
+    configs = topic_configs_as_stored(event.configs)
+    created = TopicCreated(Topic(event.name, event.topic_id), assignments, configs)
     return Decision((created,), described, _due(event.now_ms, event.name, 0, len(assignments)))
 
 

@@ -13,7 +13,7 @@ from controller.model.config_requests import AlterConfigOp, ConfigResource, Conf
 from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS, AnyOf, ConfigKind, Definition, OneOf, Whole
 from controller.model.errors import ErrorCode
 from controller.model.requests import BROKER_ID_MAX
-from controller.model.throttle_configs import LIST_SEPARATOR, LISTS, LONG_MAX, list_elements, whole_number
+from controller.model.throttle_configs import LIST_SEPARATOR, LISTS, LONG_MAX, list_elements, trimmed, whole_number
 from controller.rules.topics import misspelt
 from controller.wire.apis.answering import Outcome
 
@@ -73,13 +73,13 @@ def _wrong(definition: Definition, value: str) -> tuple[str, str]:
     if kind is ConfigKind.BOOLEAN:
         return value, "Expected value to be either true or false"
     if isinstance(check, Whole):
-        return value, _out_of_bounds(kind, whole_number(value), check)
+        return value, _out_of_bounds(kind, whole_number(trimmed(value)), check)
     if kind is ConfigKind.DOUBLE:
         return _no_share(value)
     if isinstance(check, OneOf):
         return value, _one_of(check.choices)
     if isinstance(check, AnyOf):
-        elements = [part.strip(" ") for part in value.split(LIST_SEPARATOR)]
+        elements = [trimmed(part) for part in value.split(LIST_SEPARATOR)]
         return next(e for e in elements if e not in check.choices), _one_of(check.choices)
     if definition.name not in LISTS:
         return value, f"Expected {check(value)}"
