@@ -6,17 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from kafka.protocol import admin
 
-from tests.wire.asking import ask
 from tests.wire.served import RawClient, Served
 
 SECURITY_DISABLED, CLUSTER_REFUSED = 54, 31
 ANY, TOPIC, LITERAL, READ, ALLOW = 1, 2, 3, 3, 3
-LISTED = {"resource_type_filter": ANY, "pattern_type_filter": ANY, "operation": ANY, "permission_type": ANY}
+NAMES = dict.fromkeys(("resource_name_filter", "principal_filter", "host_filter"))
+LISTED = {"resource_type_filter": ANY, "pattern_type_filter": ANY, "operation": ANY, "permission_type": ANY, **NAMES}
 """As sarama's `ListAcls(AclFilter{...})`, and so kafkactl, asks for all of them: with null for each name."""
 WHO = {"principal": "User:alice", "host": "*", "operation": READ, "permission_type": ALLOW}
 CREATED = {"resource_type": TOPIC, "resource_name": "orders", "resource_pattern_type": LITERAL, **WHO}
-DELETED = {"resource_type_filter": TOPIC, "pattern_type_filter": LITERAL, "operation": ANY, "permission_type": ANY}
+DELETED = {**LISTED, "resource_type_filter": TOPIC, "pattern_type_filter": LITERAL}
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +37,10 @@ def client(served: Served, denied: set[str]) -> Iterator[RawClient]:
     denied.clear()
     with RawClient(served.address) as opened:
         yield opened
+
+
+def ask(client: RawClient, api: str, version: int, **fields: Any) -> Any:
+    return client.ask(getattr(admin, f"{api}Request"), getattr(admin, f"{api}Response"), version, **fields)
 
 
 def listed(client: RawClient, version: int) -> Any:

@@ -16,7 +16,7 @@ _BITS = 32
 
 def with_other_head(crc: int, before: bytes, after: bytes, behind: int) -> int:
     """The checksum where `before` becomes `after`, of the same length, and so many bytes are behind it."""
-    changed = calc_crc32c(before) ^ calc_crc32c(after)
+    changed: int = calc_crc32c(before) ^ calc_crc32c(after)
     for power in range(behind.bit_length()):
         if behind >> power & 1:
             changed = _times(_zeros(power), changed)
