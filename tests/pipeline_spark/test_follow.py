@@ -98,7 +98,7 @@ def test_a_stream_that_ends_at_ten_random_points_finds_what_one_pass_finds(spark
         ran.append(number)
 
     for _ in range(100):
-        size = chooser.randrange(1, 9)
+        size = chooser.randrange(4, 17)
         paths, checkpoint = [str(tmp_path / "journal")], str(tmp_path / "checkpoint")
         query = start(spark, paths, checkpoint, take, once=True, lines_max=size)
         before = len(ends)

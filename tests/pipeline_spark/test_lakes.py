@@ -26,8 +26,8 @@ pytestmark = [pytest.mark.full, pytest.mark.server]
 # Where, in which format, and how many of the commands below: those that write show what a format has of its own.
 KEPT_AS = {
     "delta": ("catalog:kedge", "delta", None),
-    "folder": ("{}/delta", "delta", 4),
-    "iceberg": ("catalog:lake.kedge", "iceberg", 4),
+    "folder": ("{}/delta", "delta", 2),
+    "iceberg": ("catalog:lake.kedge", "iceberg", 3),
 }
 EXIT_CODES = [0, 0, 1, 0, 0, 0, 0, 0]
 # Those that the commands below write.

@@ -74,7 +74,10 @@ def build(seed: int, journal: Callable[[int], Any] | None = None, *, beside_kafk
     trouble, work = size.choice((0.02, 0.06, 0.15)), size.choice((0.05, 0.15, 0.4))
     throttles = random.Random(f"{seed}/throttles")
     chance = throttles if throttles.random() < 0.5 else None
-    return World(rig, trouble, work, allows_unclean=unclean.random() < 0.2, throttles=chance)
+    world = World(rig, trouble, work, allows_unclean=unclean.random() < 0.2, throttles=chance)
+    if random.Random(f"{seed}/factor").random() < 0.25:
+        world.factor_max = 7  # rows of more replicas than a column has are kept in another way
+    return world
 
 
 def _store(size: random.Random) -> dict[str, Any]:

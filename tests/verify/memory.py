@@ -19,7 +19,8 @@ def check_memory(rig: Rig) -> None:
     if term is None or term.is_waiting_for_store or term.state.batch.log:
         return
     state, stored = term.state, rig.server.table.rows
-    numbers = [number for name in state.topic_names() for number in state.topics[name].numbers]
+    names = [name for name in state.topic_names() if not state.is_deleting(name)]  # of whose keys nothing counts
+    numbers = [number for name in names for number in state.topics[name].numbers]
     for number, replicas in zip(numbers, state.rows.replicas(numbers), strict=True):
         row = state.rows.once(number)
         assert row is not None

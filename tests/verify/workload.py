@@ -29,7 +29,7 @@ def create_topic(world: World) -> str:
     """A new topic, placed by the controller."""
     world.topics_made += 1
     name = f"t{world.topics_made}"
-    new = NewTopic(world.between(1, 3), world.between(1, min(3, len(world.rig.brokers))))
+    new = NewTopic(world.between(1, 3), world.between(1, min(world.factor_max, len(world.rig.brokers))))
     return world.ask(f"create {name}", lambda admin: admin.create_topics({name: new}).all())
 
 
@@ -60,7 +60,7 @@ def create_again(world: World) -> str:
     if not deleted:
         return create_topic(world)
     name = world.pick(deleted)
-    new = NewTopic(world.between(1, 3), world.between(1, min(3, len(world.rig.brokers))))
+    new = NewTopic(world.between(1, 3), world.between(1, min(world.factor_max, len(world.rig.brokers))))
     return world.ask(f"create {name} again", lambda admin: admin.create_topics({name: new}).all())
 
 

@@ -11,7 +11,10 @@ from controller.rig.rig import Rig
 
 class World(Chances):
     """`trouble`, `work`: how likely a mishap and a request are, per step. `allows_unclean`: a client may allow unclean
-    election for all topics. `throttles`: what of throttles is left to chance, where a seed has any."""
+    election for all topics. `throttles`: what of throttles is left to chance, where a seed has any.
+    `factor_max`: the largest replication factor of new topics."""
+
+    factor_max = 3
 
     def __init__(
         self,
