@@ -50,6 +50,15 @@ def test_a_good_tree_is_exit_code_0_and_a_summary(tmp_path: Path) -> None:
     )
 
 
+def test_the_store_may_be_named_as_elsewhere(broken: Path) -> None:
+    """By --store, instead of the argument; one of them is needed."""
+    result = CliRunner().invoke(kedge, ["check", "--store", f"memory:{broken}"])
+    assert result.stdout == check(broken).stdout
+    for arguments in ([], [f"memory:{broken}", "--store", f"memory:{broken}"]):
+        result = CliRunner().invoke(kedge, ["check", *arguments])
+        assert (result.exit_code, result.stdout, len(result.stderr.splitlines())) == (2, "", 1)
+
+
 def test_findings_are_a_table_worst_first_and_exit_code_1(broken: Path) -> None:
     result = check(broken)
     assert result.exit_code == 1

@@ -15,12 +15,12 @@ import click
 
 from controller.cli.options import OUTPUT, command, json_option, option
 from controller.cli.printing import compact, one_line, print_pairs
-from controller.cli.store.opening import opened
+from controller.cli.store.opening import one_store, opened
 from controller.codec import BadValue, keys, migration
 from controller.codec import broker as broker_codec
 from controller.codec.names import broker_in
 from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
-from controller.codec.small import decode_controller
+from controller.codec.small import decode_controller, is_of_kraft
 from stores import Corrupt, Entry, MetadataStore, StoreError, probing, public_url
 from stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token, decode_epoch
 
@@ -120,7 +120,7 @@ class _Questions:
         elif leader is not None and active is None:
             self.problems.append(f"{LEADER_KEY}: expected the id of the active controller, got {leader.value!r:.100}")
         elif leader is not None and leader.owner is None and self._read(HELD_KEY) is None:
-            self.problems.append(f"{LEADER_KEY}: no session holds it, so no controller can be elected; delete it")
+            self.problems.append(f"{LEADER_KEY}: no session holds it{_what_to_do(leader.value)}")
         epoch = self._decoded(EPOCH_KEY, decode_epoch)
         self._decoded(TOKEN_KEY, Token.decode)
         least = self._decoded(FORMAT_KEY, decode_format)
@@ -176,12 +176,23 @@ def _moved(marker: migration.Marker | None) -> str:
     return f"the cluster {how} to {marker.other:.200}; no controller can be active here, and {LEADER_KEY} must stay"
 
 
+def _what_to_do(value: bytes) -> str:
+    """About a key that a deleted one would be worse than, where Kafka brokers are."""
+    if is_of_kraft(value):
+        return ", because KRaft's controller leads: the brokers are being migrated from ZooKeeper, or have been"
+    return (
+        ", so only `kedge controller` can lead: with Kafka brokers start it, or give the cluster back with its "
+        "--hand-back; without Kafka brokers delete the key"
+    )
+
+
 @command("check", example="kedge store check zookeeper://localhost:2181/kedge --write")
-@click.argument("url", metavar="URL")
+@click.argument("url", metavar="URL", required=False)
+@option("--store", "by_option", metavar="URL", none="the argument", help="The same as the argument URL.")
 @option("--write", is_flag=True, help="Time a few commits as well, on a scratch key that is deleted again.")
 @json_option()
 @option("--plain", is_flag=True, group=OUTPUT, help="Print tab-separated columns.")
-def check(url: str, *, write: bool, as_json: bool, plain: bool) -> None:
+def check(url: str | None, *, by_option: str | None, write: bool, as_json: bool, plain: bool) -> None:
     """Check whether a store can be used, and print its version and limits.
 
     Also prints its servers, the session timeout, latencies, whether bulk reads work, and the active controller. Use it
@@ -191,6 +202,7 @@ def check(url: str, *, write: bool, as_json: bool, plain: bool) -> None:
     """
     if as_json and plain:
         raise click.UsageError("--json and --plain exclude each other")
+    url = one_store(url, by_option)
     with opened(url, read_only=url.startswith("memory:")) as store:
         said = {"store": public_url(url), **ask(store, write=write, timeout_s=CHECK_S)}
     if as_json:

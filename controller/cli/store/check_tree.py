@@ -21,7 +21,7 @@ from rich.text import Text
 from controller.check import SEVERITIES, Finding, Report, Severity, check_store
 from controller.cli.options import command, json_option, option
 from controller.cli.printing import clean, compact, fail, print_unfolded, shortened, without_place
-from controller.cli.store.opening import uncollected
+from controller.cli.store.opening import one_store, uncollected
 from controller.model.plural import counted
 from stores import StoreError, open_store, public_url
 from stores.base import InvalidKey
@@ -36,7 +36,8 @@ _STYLES: Final = {"error": "bold red", "warning": "yellow", "note": ""}
 
 
 @command("check-tree", example="kedge store check-tree zookeeper://localhost:2181/kedge --severity note")
-@click.argument("url", metavar="STORE")
+@click.argument("url", metavar="STORE", required=False)
+@option("--store", "by_option", metavar="URL", none="the argument", help="The same as the argument STORE.")
 @option(
     "--severity",
     type=click.Choice(SEVERITIES),
@@ -45,7 +46,7 @@ _STYLES: Final = {"error": "bold red", "warning": "yellow", "note": ""}
 )
 @option("--key", "prefix", metavar="PREFIX", default="/", help="Key to check, with all keys below it.")
 @json_option()
-def check_tree(url: str, *, as_json: bool, severity: str, prefix: str) -> None:
+def check_tree(url: str | None, *, by_option: str | None, as_json: bool, severity: str, prefix: str) -> None:
     """Check the keys of a cluster for what is broken, inconsistent or left behind.
 
     STORE is a URL: memory:FILE, zookeeper://HOST:PORT/CHROOT or etcd://HOST:PORT/PREFIX. Prints one line per finding;
@@ -53,7 +54,7 @@ def check_tree(url: str, *, as_json: bool, severity: str, prefix: str) -> None:
 
     Exit code: 0 no finding of the severity or worse; 1 findings; 2 STORE cannot be read.
     """
-    wanted = _prefix(prefix)
+    url, wanted = one_store(url, by_option), _prefix(prefix)
     report = _read(url)
     report = attrs.evolve(report, findings=tuple(f for f in report.findings if _is_within(f.key, wanted)))
     shown = report.at_least(cast("Severity", severity))

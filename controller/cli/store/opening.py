@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import unquote
 
+import click
+
 from controller.cli.printing import fail, is_quiet, of_system, one_line, without_place
 from controller.codec import keys
 from stores import MetadataStore, StoreError, open_store, public_url, transfer
@@ -58,6 +60,15 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+def one_store(url: str | None, by_option: str | None) -> str:
+    """The URL of a command that takes it as an argument or, as other commands do, by --store. Raises UsageError."""
+    if url is None and by_option is None:
+        raise click.UsageError("expected the URL of a store")
+    if url is not None and by_option is not None:
+        raise click.UsageError("give the store once, as URL or by --store")
+    return str(by_option if url is None else url)
 
 
 _URL: Final = re.compile(r"memory:|[a-z]+://")

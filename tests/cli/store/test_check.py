@@ -51,6 +51,15 @@ def test_a_store_that_is_fine_is_exit_code_0(make: Make, tmp_path: Path) -> None
     assert content(url) == LED | TOPICS
 
 
+def test_the_store_may_be_named_as_elsewhere(tmp_path: Path) -> None:
+    """By --store, instead of the argument; one of them is needed."""
+    url = filled(memory_url(tmp_path), LED | TOPICS)
+    assert json.loads(run("check", "--store", url, "--json").stdout)["topics"] == 2
+    for arguments in ((), (url, "--store", url)):
+        done = run("check", *arguments)
+        assert is_one_line(done, 2), done.output
+
+
 @on_servers
 def test_who_leads_and_who_is_registered_is_said(make: Make, tmp_path: Path) -> None:
     url = filled(make(tmp_path), LED)
@@ -103,7 +112,8 @@ def test_a_scratch_key_that_is_there_is_left_alone(make: Make, tmp_path: Path) -
     "key,value,problem",
     [
         ("/controller", b"{", "/controller: expected the id of the active controller, got "),
-        ("/controller", b'{"brokerid":1}', "/controller: no session holds it"),
+        ("/controller", b'{"brokerid":1}', "/controller: no session holds it, so only `kedge controller` can lead"),
+        ("/controller", b'{"brokerid":1,"kraftControllerEpoch":5}', "/controller: no session holds it, because KRaft"),
         ("/controller_epoch", b"seven", "/controller_epoch: not a controller epoch"),
         ("/kedge/commit", b"[]", "/kedge/commit: not an object"),
         (
