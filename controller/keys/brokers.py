@@ -22,7 +22,7 @@ from stores.recipes import TOKEN_KEY
 UNKNOWN_EPOCH: Final = -1  # of an admission that cannot be read: no registration has it, so it is a death, then a birth
 TOO_OLD: Final = (
     "broker {} is not served: its inter.broker.protocol.version is below 2.7, so it writes partition states itself and "
-    "would lose reassignments; set 2.8 or later (3.9 is the newest) and restart it"
+    "would lose reassignments; set 2.7 or later (3.9 is the newest) and restart it"
 )
 
 

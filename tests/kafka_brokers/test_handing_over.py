@@ -31,11 +31,9 @@ def cluster(zookeeper_server: LocalZooKeeper) -> Iterator[FollowingCluster]:
         yield found
 
 
-def hand_back(cluster: FollowingCluster) -> str:
+def hand_back(cluster: FollowingCluster) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "kedge", "controller", "--store", f"zookeeper://{cluster.chroot}", "--hand-back"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    return done.stdout
+    return subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False)
 
 
 def brokers(cluster: FollowingCluster) -> list[Any]:
@@ -53,7 +51,8 @@ def controller(cluster: FollowingCluster, store: MetadataStore) -> int | None:
 
 @pytest.mark.checklist(255)
 def test_kafka_goes_on_with_the_moves_that_kedge_hands_back(cluster: FollowingCluster, store: MetadataStore) -> None:
-    """Without --depose-kafka-controller it stands by; with it, it leads; afterwards Kafka ends the move."""
+    """Without --depose-kafka-controller it stands by, and has nothing to hand back; with it, it leads; afterwards Kafka
+    ends the move."""
     name = f"h{uuid.uuid4().hex[:8]}"
     until("Kafka's controller leads", lambda: controller(cluster, store) in BROKERS)
     create_topic(cluster, KafkaTopic(name, replica_assignments={0: [1]}))
@@ -65,6 +64,9 @@ def test_kafka_goes_on_with_the_moves_that_kedge_hands_back(cluster: FollowingCl
     log = cluster.folder / "controller-101.log"
     until("it says why it stands by", lambda: "as a Kafka broker does" in log.read_text())
     assert controller(cluster, store) in BROKERS
+    epoch, refused = store.get("/controller_epoch", timeout_s=WAIT_S), hand_back(cluster)
+    assert f"controller {controller(cluster, store)} leads: it holds /controller by its session" in refused.stderr
+    assert (refused.returncode, store.get("/controller_epoch", sync=True, timeout_s=WAIT_S)) == (2, epoch)
     cluster.controllers[101].stop()
     cluster.start_controller(101, "--depose-kafka-controller")
     until("Kedge leads", lambda: controller(cluster, store) == 101)
@@ -78,9 +80,11 @@ def test_kafka_goes_on_with_the_moves_that_kedge_hands_back(cluster: FollowingCl
     with admin_of(cluster) as admin:
         admin.alter_partition_reassignments({Tp(name, 0): [2]})
     until("the move runs", lambda: "targetReplicas" in cluster.states(store, name)[0])
-    assert "reassignments that it continues: 1" in hand_back(cluster)
+    done = hand_back(cluster)
+    assert (done.returncode, done.stderr, "reassignments that it continues: 1" in done.stdout) == (0, "", True), done
     until("Kafka's controller leads again", lambda: controller(cluster, store) in BROKERS)
     topic = cluster.read(store, f"/brokers/topics/{name}")
+    assert hand_back(cluster).stdout == "handed back already; nothing was written\n"
     assert (topic["adding_replicas"], topic["removing_replicas"]) == ({"0": [2]}, {"0": [1]})
     throttle(cluster, rate=None)
     until("Kafka ended the move", lambda: cluster.read(store, f"/brokers/topics/{name}")["partitions"] == {"0": [2]})

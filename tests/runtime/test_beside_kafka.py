@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from controller.codec import keys
+from controller.codec import handed_back, keys
 from controller.codec.small import encode_controller
 from controller.runtime.hand_back import hand_back
 from kedge import (
@@ -23,8 +23,10 @@ from kedge import (
     TopicDeletionDisabled,
     TopicPartition,
 )
-from stores.base import ABSENT, PRESENT, Conflict, Corrupt, Delete, Put, as_read
+from stores.base import ABSENT, PRESENT, Conflict, Delete, Entry, Invalid, Put, as_read
 from stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY
+from stores.tree import read_tree
+from tests.kit.data import DATA
 from tests.runtime.world import Brokers
 
 CALL_S = 5.0
@@ -138,7 +140,7 @@ def test_a_cluster_that_migrates_to_kraft_is_refused_with_what_to_do(
     assert controller.active_id == 3000
     assert "only controls brokers in ZooKeeper mode" in controller.describe().findings[LEADER_KEY]
     assert server.table.rows[EPOCH_KEY][0] == b"1"
-    with pytest.raises(Corrupt, match="nothing to hand back"):
+    with pytest.raises(Invalid, match="KRaft's controller holds it, so there is nothing to hand back"):
         hand_back(MemoryStore(server), CALL_S)
 
 
@@ -196,10 +198,119 @@ def test_moves_are_handed_back_in_the_form_of_kafka(server: MemoryServer, make: 
     topic = json.loads(server.table.rows[keys.topic("t")][0])
     assert topic["partitions"] == {"0": [3, 2, 1], "1": [2, 3]}
     assert (topic["adding_replicas"], topic["removing_replicas"]) == ({"0": [3]}, {"0": [1]})
-    assert hand_back(store, CALL_S).moves == 1  # again: nothing changes
+    assert hand_back(store, CALL_S).moves is None  # again: nothing changes
     again = make(103, DEPOSING)
     poll(again)
     assert again.is_active
+    assert keys.HANDED_BACK not in server.table.rows
+
+
+# --- handing back what Kedge does not lead
+
+
+def kafkas_tree(server: MemoryServer) -> MemoryStore:
+    """The tree of three Kafka brokers, of which 3 is the controller, and the session that holds its ephemeral keys."""
+    broker = MemoryStore(server)
+    recorded = read_tree(DATA / "kafka_3_9_tree_moving.json")
+    puts = [Put(e.key, e.value, ABSENT, ephemeral=e.ephemeral) for e in recorded if e.value is not None]
+    broker.commit(puts, timeout_s=CALL_S)
+    return broker
+
+
+def test_what_kafka_leads_is_not_handed_back(server: MemoryServer) -> None:
+    """A raised epoch would leave Kafka's controller in office, unable to commit."""
+    kafkas_tree(server)
+    before = dict(server.table.rows)
+    with pytest.raises(Invalid, match=r"controller 3 leads: it holds /controller by its session.*nothing was written"):
+        hand_back(MemoryStore(server), CALL_S)
+    assert server.table.rows == before
+
+
+def test_what_kedge_only_stood_by_for_is_not_handed_back(server: MemoryServer, make: Make) -> None:
+    kafkas_tree(server)
+    controller = make()
+    poll(controller)
+    before = dict(server.table.rows)
+    with pytest.raises(Invalid, match="controller 3 leads"):
+        hand_back(MemoryStore(server), CALL_S)
+    assert server.table.rows == before
+
+
+def test_what_kafka_took_from_kedge_is_not_handed_back(server: MemoryServer, make: Make) -> None:
+    """An operator deleted `/controller`, and the controller of Kedge does not know it yet: it holds its key."""
+    poll(make())
+    MemoryStore(server).commit([Delete(LEADER_KEY, PRESENT)], timeout_s=CALL_S)
+    kafka_leads(server)
+    before = dict(server.table.rows)
+    with pytest.raises(Invalid, match="controller 1 leads"):
+        hand_back(MemoryStore(server), CALL_S)
+    assert server.table.rows == before
+
+
+def test_a_tree_without_a_leader_is_not_handed_back(server: MemoryServer) -> None:
+    """All of Kafka's brokers are down: the first that starts is elected anyway."""
+    kafkas_tree(server).close()
+    before = dict(server.table.rows)
+    with pytest.raises(Invalid, match="no controller leads, and the first broker that starts takes /controller"):
+        hand_back(MemoryStore(server), CALL_S)
+    assert server.table.rows == before
+
+
+def test_an_empty_tree_is_not_handed_back(server: MemoryServer) -> None:
+    with pytest.raises(Invalid, match=r"no cluster is here, .*: check the chroot"):
+        hand_back(MemoryStore(server), CALL_S)
+    assert server.table.rows == {}
+
+
+def test_what_a_dead_controller_of_kedge_left_is_handed_back(server: MemoryServer, make: Make) -> None:
+    """Its session ended; `/controller` stays, so no broker is elected without it."""
+    controller = make()
+    poll(controller)
+    controller.close()
+    assert hand_back(MemoryStore(server), CALL_S).moves == 0
+    assert owners(server) == {LEADER_KEY: None, HELD_KEY: None}
+
+
+def test_handing_back_goes_on_where_it_was_interrupted(server: MemoryServer, make: Make) -> None:
+    """Kedge was deposed; then an operator deleted `/controller`, and no broker runs."""
+    poll(make())
+    store = MemoryStore(server)
+    held, epoch = (store.get(key, timeout_s=CALL_S) for key in (HELD_KEY, EPOCH_KEY))
+    begun = Put(keys.HANDED_BACK, handed_back.encode(handed_back.BEGUN), ABSENT)
+    deposed = (Put(EPOCH_KEY, b"2", as_read(epoch)), begun, Delete(HELD_KEY, as_read(held)))
+    store.commit((*deposed, Delete(LEADER_KEY, PRESENT)), timeout_s=CALL_S)
+    assert hand_back(store, CALL_S).moves == 0
+    assert server.table.rows[keys.HANDED_BACK][0] == handed_back.encode(handed_back.DONE)
+    assert server.table.rows[EPOCH_KEY][0] == b"2"
+
+
+def test_after_kafka_was_elected_again_it_was_handed_back_already(server: MemoryServer, make: Make) -> None:
+    poll(make())
+    hand_back(MemoryStore(server), CALL_S)
+    kafka_leads(server)
+    before = dict(server.table.rows)
+    assert hand_back(MemoryStore(server), CALL_S).moves is None
+    assert server.table.rows == before
+
+
+class Overtaken(MemoryStore):
+    """A Kafka broker is elected as soon as `/controller` was read."""
+
+    def get(self, key: str, *, sync: bool = False, timeout_s: float) -> Entry | None:
+        found = super().get(key, sync=sync, timeout_s=timeout_s)
+        if key == LEADER_KEY and found is not None and found.owner is None:
+            MemoryStore(self.server).commit([Delete(LEADER_KEY, PRESENT)], timeout_s=timeout_s)
+            kafka_leads(self.server)
+        return found
+
+
+def test_a_broker_that_is_elected_meanwhile_stays_in_office(server: MemoryServer, make: Make) -> None:
+    controller = make()
+    poll(controller)
+    controller.close()
+    with pytest.raises(Conflict):
+        hand_back(Overtaken(server), CALL_S)
+    assert server.table.rows[EPOCH_KEY][0] == b"2"
     assert keys.HANDED_BACK not in server.table.rows
 
 

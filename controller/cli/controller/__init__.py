@@ -71,13 +71,14 @@ _FILE: Final = click.Path(path_type=Path)
 def controller(**given: Any) -> None:
     """Run the controller of stock Kafka brokers in ZooKeeper mode.
 
-    The brokers (inter.broker.protocol.version 2.8 to 3.9) need no change. Start a second controller with another
-    --node-id as a stand-by. Before you use it on a cluster with data, read docs/kafka-brokers.md.
+    The brokers (Kafka 2.8 to 3.9, inter.broker.protocol.version 2.7 or later) need no change. A second controller with
+    another --node-id stands by. An empty store gets a new cluster. Before you use it on a cluster with data, read
+    docs/kafka-brokers.md.
 
     Prints the address, then on stderr what is wrong for more than five seconds, until Ctrl-C or SIGTERM.
 
-    Exit code: 0 ended by a signal, or handed back; 2 the options cannot be used, or the address or ZooKeeper is not
-    available.
+    Exit code: 0 ended by a signal, or handed back; 2 the options cannot be used, the address or ZooKeeper is not
+    available, the store is that of something else, or there is nothing to hand back.
     """
     from controller.cli.controller import running  # noqa: PLC0415 - only now it is known that its packages are there
 
@@ -136,7 +137,8 @@ def _print(found: Running, listener: str, *, as_json: bool) -> None:
         shown = {"cluster_id": found.cluster_id, "controller": node_id, "listen": address, "metrics": found.metrics}
         click.echo(json.dumps({**shown, "client_listeners": others}))
         return
-    confirm(f"cluster {found.cluster_id}, metadata in {clean(found.store)}")
+    new = "; there was none, so it is new" if found.is_new else ""
+    confirm(f"cluster {found.cluster_id}, metadata in {clean(found.store)}{new}")
     confirm(f"controller {node_id} listens at {address}, listener {clean(listener)}")
     for name, at in found.client_listeners.items():
         confirm(f"clients of listener {clean(name)} reach it at {at.host}:{at.port}")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import attrs
 
@@ -18,6 +18,7 @@ from controller.cli.serve import sharing
 from controller.cli.serve.options import CannotServe, Listening, Place, as_place
 from controller.cli.serve.pages import Pages
 from controller.cli.serve.running import alone, in_the_store, listening
+from controller.cli.store.meant import holds_cluster, require_cluster
 from controller.host import Controller
 from controller.model.values import Settings
 from controller.runtime.collector import tuned
@@ -41,6 +42,7 @@ class Options(Listening):
     file of Java properties for connections to it. `client_listeners`: where clients of other listeners of the brokers
     reach this controller, by the names of these. `depose`: a Kafka broker that is controller is deposed."""
 
+    kafka_brokers: ClassVar[bool] = True
     listener_name: str
     client_listeners: Mapping[str, Place]
     brokers_config: Path | None
@@ -51,10 +53,11 @@ class Options(Listening):
 
 @attrs.frozen
 class Running:
-    """What runs, and where. `store`: its url without secrets. `client_listeners`: addresses by the names of listeners.
-    `metrics`: a url, None for none."""
+    """What runs, and where. `store`: its url without secrets. `is_new`: there was no cluster in it. `client_listeners`:
+    addresses by the names of listeners. `metrics`: a url, None for none."""
 
     store: str
+    is_new: bool
     cluster_id: str
     controller: Controller
     address: Address
@@ -73,6 +76,11 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     users, tls = sharing.logins_of(options)
     authorizer = sharing.trusting_gateways(sharing.authorizer_of(options))
     shown = public_url(options.url)
+    store = _store(options.url, shown, stack)
+    with in_the_store(shown):
+        is_new = not holds_cluster(store)
+        if options.depose:
+            require_cluster(store, "without --depose-kafka-controller, a new one is created in an empty tree")
     peers = sharing.peers_of(options, shown, stack)
     brokers = _brokers(options)
     stack.callback(brokers.close)
@@ -81,7 +89,6 @@ def _begin(options: Options, stack: ExitStack) -> Running:
         brokers, listener=options.listener_name, protocol=protocol, internal_topics=options.internal_topics
     )
     stack.enter_context(tuned())
-    store = _store(options.url, shown, stack)
     with in_the_store(shown):
         known_as = cluster_id(store)
     controller = stack.enter_context(
@@ -115,7 +122,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
         {name: gateways[name].address for name in options.client_listeners},
     )
     metrics = _metrics(options, controller, gateway, stack)
-    return Running(shown, known_as, controller, gateway.address, others, metrics)
+    return Running(shown, is_new, known_as, controller, gateway.address, others, metrics)
 
 
 def _listening(
@@ -158,7 +165,10 @@ def hand_back(url: str) -> None:
         store = _store(url, shown, stack)
         with in_the_store(shown):
             done = give_back(store, _CALL_S)
-    confirm(f"handed back: Kafka's brokers elect a controller; reassignments that it continues: {done.moves}")
+    if done.moves is None:
+        confirm("handed back already; nothing was written")
+    else:
+        confirm(f"handed back: Kafka's brokers elect a controller; reassignments that it continues: {done.moves}")
     for key in done.throttles:
         say(f"{key} names throttles that were to be removed: remove them with kafka-configs.sh")
 

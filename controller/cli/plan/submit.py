@@ -25,6 +25,7 @@ from controller.cli.plan.running import say_json
 from controller.cli.printing import Duration, clean, confirm, fail, note, of_system, one_line, without_place
 from controller.cli.printing import say as complain
 from controller.cli.signals import Interrupts, interrupts
+from controller.cli.store.meant import require_cluster
 from controller.cli.store.opening import ToldTitle, opened, titled_bar
 from controller.model.plural import counted
 from pipeline.amounts import amount, duration
@@ -174,6 +175,10 @@ def _reached(asked: dict[str, Any]) -> Iterator[Reach]:
     """A connection to what was asked for, for as long as the block runs. Exits with 2 where there is none."""
     if asked["url"] is not None:
         with opened(asked["url"], read_only=asked["dry_run"]) as store:
+            try:
+                require_cluster(store)
+            except StoreError as error:
+                fail(f"{public_url(asked['url'])}: {without_place(error)}")
             yield store
         return
     try:

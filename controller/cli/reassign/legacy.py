@@ -27,6 +27,7 @@ from controller.cli.reassign.throttling import (
     removal_warning,
 )
 from controller.cli.reassign.verify import LOW_WARNING, VERIFY_WARNING, Asked, described, rollback_text, states, text
+from controller.cli.store.meant import require_cluster
 from controller.codec import broker as broker_codec
 from controller.codec import keys, legacy
 from controller.codec import topic as topic_codec
@@ -34,7 +35,7 @@ from controller.codec.text import BadValue
 from controller.model.legacy import LegacyEntry
 from controller.model.values import TopicPartition
 from controller.runtime import config_keys
-from stores import ABSENT, Conflict, MetadataStore, Put, StoreError, open_store
+from stores import ABSENT, Conflict, Invalid, MetadataStore, Put, StoreError, open_store
 
 _CALL_S: Final = 30.0
 
@@ -94,15 +95,24 @@ class Tree:
 
 @contextmanager
 def opened(place: str) -> Iterator[Tree]:
-    """The tree at HOST:PORT[,...][/CHROOT]. Errors of the store and of what stands in it become Failed."""
+    """The tree at HOST:PORT[,...][/CHROOT]. Errors of the store and of what stands in it become Failed. Raises
+    UsageError where the tree holds no cluster."""
     try:
         store = open_store(f"zookeeper://{place}")
         try:
+            _require_cluster(store, place)
             yield Tree(store)
         finally:
             store.close()
     except (StoreError, BadValue, ValueError) as error:
         raise Failed(f"{place}: {without_place(error)}") from None
+
+
+def _require_cluster(store: MetadataStore, place: str) -> None:
+    try:
+        require_cluster(store, "check the chroot")
+    except Invalid as error:
+        raise click.UsageError(f"--zookeeper: {place} {error}") from None
 
 
 def _topic(name: str, value: bytes) -> TopicState:

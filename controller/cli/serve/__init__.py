@@ -104,7 +104,8 @@ def serve(**given: Any) -> None:
     A real controller with simulated brokers, which keep records in memory. Use it to test clients and tools without a
     JVM (docs/serve.md). Prints the addresses, then runs until Ctrl-C or SIGTERM.
 
-    URL is memory:, memory:FILE (saved every few seconds), zookeeper://HOST:PORT/CHROOT or etcd://HOST:PORT/PREFIX.
+    URL is memory:, memory:FILE (saved every few seconds), zookeeper://HOST:PORT/CHROOT or etcd://HOST:PORT/PREFIX. An
+    empty store gets a new cluster.
 
     Exit code: 0 ended by a signal; 2 the options cannot be used, or an address or the store is not available.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar
 
 import attrs
 import click
@@ -48,8 +48,10 @@ class CannotServe(Exception):
 
 @attrs.frozen(kw_only=True)
 class Listening:
-    """The store of a controller, and where its gateway and its pages listen. `status`, `metrics`: None for no page."""
+    """The store of a controller, and where its gateway and its pages listen. `status`, `metrics`: None for no page.
+    `kafka_brokers`: whether it controls those."""
 
+    kafka_brokers: ClassVar[bool] = False
     url: str
     node_id: int
     listen: Place

@@ -18,6 +18,7 @@ from typing import Final
 from controller.cli.printing import one_line, without_place
 from controller.cli.serve.options import CannotServe, Listening, Options
 from controller.cli.serve.starting import require_there
+from controller.cli.store.meant import require_kind, require_room
 from controller.codec import BadValue, broker, keys
 from controller.model.values import Endpoint
 from controller.wire import Peers
@@ -56,6 +57,8 @@ def peers_of(options: Listening, shown: str, stack: ExitStack) -> Peers | None:
         store = open_store(options.url)
         stack.callback(store.close)
         require_there(store, shown)  # before anything is written
+        require_room(store)
+        require_kind(store, kafka_brokers=options.kafka_brokers)
         Directory(store, options.node_id).require_alone()
         secret = gateways_secret(store) if given is None else given
     except AlreadyRunning as error:

@@ -16,6 +16,7 @@ import click
 
 from controller.cli.options import command, option, plain_option, quiet_option
 from controller.cli.printing import clean, confirm, fail, note, of_system, say
+from controller.cli.store.meant import require_kind
 from controller.cli.store.opening import MEMORY, Told, bar, file_of, is_same_place
 from controller.migration import NO_BROKERS, MigrationRefused, Plan, Stage
 from controller.model.plural import counted
@@ -23,7 +24,7 @@ from controller.runtime.clock import Chance, SystemClock
 from controller.runtime.collector import tuned
 from controller.runtime.migration import Migration, TimedOut, Verification
 from stores import MemoryStore, StoreError, open_store, public_url
-from stores.base import MetadataStore
+from stores.base import Invalid, MetadataStore
 
 NOTHING_BEGUN: Final = "nothing to abort: no migration from FROM to TO has started"
 _FOREIGN: Final = "others wrote to FROM after its fence, and those changes were not copied"
@@ -75,7 +76,7 @@ def migrate(
         if verify:
             sys.exit(_verify(source, target))
         if dry_run or MEMORY in {source[: len(MEMORY)], target[: len(MEMORY)]}:  # a file is written by its closing
-            plan = _plan(source, target)
+            plan = _plan(source, target, aborts=abort)
             if dry_run:
                 _print_plan(plan)
             if plan.stage in (Stage.NEW, Stage.COPYING) and not abort:
@@ -141,22 +142,33 @@ def _opened(
     target: str,
     opening: Callable[[str], MetadataStore],
     *,
+    moves: bool = False,
     plain: bool = True,
 ) -> Iterator[Migration]:
+    """`moves`: the cluster is to be moved, so it must be one that Kedge leads."""
     with closing(opening(source)) as here, closing(opening(target)) as there, bar("copying", shown=not plain) as told:
+        if moves:
+            _demand_kind(here)
         yield _with(here, there, (source, target), told)
+
+
+def _demand_kind(source: MetadataStore) -> None:
+    try:
+        require_kind(source, kafka_brokers=False)
+    except Invalid as error:
+        raise Invalid(f"FROM: {error}") from None
 
 
 # --- what it does
 
 
-def _plan(source: str, target: str) -> Plan:
-    with _opened(source, target, _looked_at) as migration:
+def _plan(source: str, target: str, *, aborts: bool) -> Plan:
+    with _opened(source, target, _looked_at, moves=not aborts) as migration:
         return migration.plan()
 
 
 def _run(source: str, target: str, *, timeout_s: float, without_brokers: bool, plain: bool) -> int:
-    with _opened(source, target, open_store, plain=plain) as migration:
+    with _opened(source, target, open_store, moves=True, plain=plain) as migration:
         strangers = migration.run(timeout_s, without_brokers=without_brokers)
     confirm(f"moved to {clean(public_url(target))}; no controller can be active on FROM any more")
     return _told(_FOREIGN, strangers)
