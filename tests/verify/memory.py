@@ -1,4 +1,4 @@
-"""What a controller keeps in memory, compared with the store: after each step, row by row, against the plain values of
+"""What a controller keeps in memory, compared with the store: row by row, against the plain values of
 the keys.
 
 A row whose key has the version that the controller knows must be what that key holds. Other keys were written by

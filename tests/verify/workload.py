@@ -78,12 +78,12 @@ def expand(world: World) -> str:
 
 def reassign(world: World) -> str:
     """Any replicas for any partition, alive or not: an override where it moves already."""
-    return _alter(world, world.partitions(), lambda _: world.brokers(world.between(1, 3)))
+    return _alter(world, world.partitions(), lambda _: world.brokers(world.between(1, world.factor_max)))
 
 
 def override(world: World) -> str:
     """Another target for a partition that moves."""
-    return _alter(world, world.partitions(moving=True), lambda _: world.brokers(world.between(1, 3)))
+    return _alter(world, world.partitions(moving=True), lambda _: world.brokers(world.between(1, world.factor_max)))
 
 
 def reorder(world: World) -> str:
@@ -124,7 +124,7 @@ def submit_by_key(world: World) -> str:
     named = [world.pick(world.partitions()).tp for _ in range(world.between(1, 4))]
     if world.happens(0.2):
         named.append(TopicPartition(named[0].topic, 99))
-    targets = {tp: world.brokers(world.between(1, 3)) for tp in named}
+    targets = {tp: world.brokers(world.between(1, world.factor_max)) for tp in named}
     if world.happens(0.1):
         targets[named[0]] = [1, 1]
     outside.submit_by_key(rig, targets)
