@@ -1,12 +1,8 @@
-"""Amounts as text for people, the same on a terminal and on a page, and back."""
+"""Amounts as text for people, the same on a terminal and on a page."""
 
 from __future__ import annotations
 
-import re
 from typing import Final
-
-_WRITTEN: Final = re.compile(r"([0-9]{1,18})(?:\.([0-9]{1,3}))?\s*([KMGTP]i?B?|B)?")
-_LETTERS: Final = "KMGTP"
 
 _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 _TIMES: Final = (
@@ -43,13 +39,3 @@ def duration(seconds: float) -> str:
     (large, of), (small, part) = next(units for limit, *units in _TIMES if whole < limit)
     rest = whole % of // part
     return f"{whole // of} {large} {rest} {small}" if rest else f"{whole // of} {large}"
-
-
-def bytes_of(text: str) -> int | None:
-    """The bytes of 123, 5GiB (1024) or 1.5GB (1000); None for any other text."""
-    found = _WRITTEN.fullmatch(text)
-    if found is None:
-        return None
-    unit, fraction = found[3] or "", found[2] or ""
-    factor = (1024 if "i" in unit else 1000) ** (_LETTERS.index(unit[0]) + 1) if unit not in {"", "B"} else 1
-    return int(int(found[1] + fraction) * factor // 10 ** len(fraction))

@@ -9,6 +9,7 @@ from typing import Any, Final
 from controller.model.plural import counted
 from pipeline.amounts import amount, duration
 
+CROWDED: Final = 1.5  # so many times the replicas of any broker in a larger rack
 LONG_S: Final = 30 * 86_400  # a longer wave is useless: its partitions cannot be changed meanwhile
 
 
@@ -39,9 +40,61 @@ def of_partitions(count: int) -> str:
     return counted(count, "partition", ",")
 
 
-def of_plan(said: Mapping[str, Any]) -> list[str]:
-    """The sentences for a row of the table plan."""
-    return _unsized(said) + _budget(said)
+def of_plan(
+    said: Mapping[str, Any], brokers: Sequence[Mapping[str, Any]], loads: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """The sentences for a row of the table plan, with the brokers, including those that it adds, and the rows of the
+    table plan_load."""
+    if not said["replicas_copied"]:
+        return _unsized(said) + _budget(said)
+    from pipeline.stages.requests import settings_of  # noqa: PLC0415 - of a plan, which needs Arrow; a journal does not
+
+    racks = {} if settings_of(said)["ignore_racks"] else {row["broker_id"]: row["rack"] for row in brokers}
+    spread = of_spread(racks, {row["broker_id"]: row["replicas_after"] for row in loads})
+    return _unsized(said) + _budget(said) + of_capacities(brokers) + spread
+
+
+def of_capacities(brokers: Sequence[Mapping[str, Any]], *, networks: bool = True) -> list[str]:
+    """Sentences for capacities that only some of the living brokers have. `brokers`: rows of the table broker."""
+    from pipeline.tables.declared import DEAD  # noqa: PLC0415 - as above
+
+    living = [row for row in brokers if row["state"] != DEAD]
+    columns = {"disk_capacity_bytes": "disk capacity"}
+    if networks:
+        columns |= {"nw_in_capacity_bps": "receiving capacity", "nw_out_capacity_bps": "sending capacity"}
+    found = []
+    for column, what in columns.items():
+        unknown = [row["broker_id"] for row in living if row[column] is None]
+        if unknown and len(unknown) < len(living):
+            found.append(f"the {what} of {_brokers(unknown)} is not known, that of others is: no limit applies there")
+    return found
+
+
+def of_spread(racks: Mapping[int, str | None], held: Mapping[int, int]) -> list[str]:
+    """A sentence for each rack whose brokers hold much more than others because the rack has fewer of them: every
+    partition needs a replica in it. `held`: the number of replicas by broker."""
+    by_rack: dict[str, list[int]] = {}
+    for broker, rack in racks.items():
+        if rack is not None and held.get(broker):
+            by_rack.setdefault(rack, []).append(broker)
+    found = []
+    for rack, brokers in sorted(by_rack.items()):
+        mine = [held[broker] for broker in brokers]
+        others = [held[broker] for some in by_rack.values() for broker in some if len(some) > len(brokers)]
+        if others and min(mine) >= CROWDED * max(others):
+            has = f"rack {rack} has only {_brokers(brokers)}, with {_range(mine)} replicas"
+            found.append(f"{has}; a broker of the larger racks has {_range(others)}: racks of equal size share evenly")
+    return found
+
+
+def _brokers(ids: Sequence[int]) -> str:
+    more = f" and {len(ids) - 8} more" if len(ids) > 8 else ""
+    return f"broker{'' if len(ids) == 1 else 's'} {', '.join(map(str, sorted(ids)[:8]))}{more}"
+
+
+def _range(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _unsized(said: Mapping[str, Any]) -> list[str]:

@@ -27,7 +27,7 @@ from typing import Any, Final
 
 import attrs
 
-from pipeline.amounts import bytes_of
+from controller.model.numerals import size
 from pipeline.errors import BadInput, NotFound
 from pipeline.policy_places import at
 from pipeline.stages.arrays import Limits
@@ -137,7 +137,7 @@ class Fleet:
 def read_policy(path: Path) -> Fleet:
     """The policy in a file. Raises BadInput that names the mistake and its line, NotFound if the file is missing."""
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise NotFound(f"{path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -183,7 +183,7 @@ def _value(found: dict[str, Any], name: str, where: str) -> Any:
     """A value, of the type of its default."""
     value, default = found[name], attrs.fields_dict(Policy)[name.replace("-", "_")].default
     if name in _BYTES:
-        parsed = value if type(value) is int and value >= 0 else bytes_of(value) if type(value) is str else None
+        parsed = value if type(value) is int and value >= 0 else size(value) if type(value) is str else None
         if parsed is None:
             raise BadInput(f"{where}.{name}: expected bytes such as 123, 5GiB or 1.5GB, got {value!r:.80}")
         return parsed

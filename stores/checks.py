@@ -1,4 +1,4 @@
-"""Checks that every backend makes before it sends anything: keys, prefixes, and ops against its limits.
+"""Checks that every backend makes before it sends anything: keys, prefixes, ops against its limits, seconds in its url.
 
 `stores.base` defines which keys and ops are valid.
 """
@@ -13,6 +13,8 @@ from stores.base import ABSENT, PRESENT, Capabilities, Check, Delete, Invalid, I
 
 _SEGMENTS: Final = re.compile(r"(?:/[A-Za-z0-9._<>-]+)+")
 _KEY_CHARACTERS_MAX: Final = 1024
+_SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+_SECONDS_CHARACTERS_MAX: Final = 100
 
 
 def check_key(key: str) -> None:
@@ -37,6 +39,13 @@ def below(prefix: str) -> str:
 def parent(key: str) -> str:
     """The key one level up; "/" for a key of one segment."""
     return key.rpartition("/")[0] or "/"
+
+
+def seconds_of(text: str) -> float | None:
+    """A number in a url, such as 10 or 0.5; None for any other text: float() also reads 1_0, +3 and digits of other
+    scripts. The commands have this grammar in `controller.model.numerals`, which a store does not import."""
+    known = len(text) <= _SECONDS_CHARACTERS_MAX and _SECONDS.fullmatch(text) is not None
+    return float(text) if known else None
 
 
 OP_BYTES_FIXED: Final = 64  # an upper bound, for all backends, of what an op takes beside its key and value

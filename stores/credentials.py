@@ -53,7 +53,7 @@ def _of_environment(environment: Mapping[str, str]) -> Credentials | None:
 
 def _of_file(file: str) -> Credentials:
     try:
-        with Path(file).open(encoding="utf-8") as opened:
+        with Path(file).open(encoding="utf-8-sig") as opened:
             mode = os.fstat(opened.fileno()).st_mode
             text = opened.read(_CHARACTERS_MAX).removesuffix("\n")
     except OSError as error:

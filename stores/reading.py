@@ -10,7 +10,7 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Callable
+from collections import Counter
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -48,12 +48,16 @@ def _too_large(name: str, mib_max: int) -> OSError:
     return OSError(errno.EFBIG, f"larger than {mib_max} MiB", name)
 
 
-def parse_json(data: str | bytes, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """The document in `data`, which is UTF-8, UTF-16 or UTF-32; `pairs` is the `object_pairs_hook` of `json`. Raises
-    ValueError with a message that does not mention Python."""
+class TwiceError(ValueError):
+    """A JSON object has two members with one name."""
+
+
+def parse_json(data: str | bytes) -> Any:
+    """The document in `data`, which is UTF-8, UTF-16 or UTF-32. Raises ValueError with a message that does not mention
+    Python; TwiceError for a name that an object has twice: json itself would keep the last value without a word."""
     try:
-        return json.loads(data, object_pairs_hook=pairs)
-    except json.JSONDecodeError:
+        return json.loads(data, object_pairs_hook=_once_each)
+    except (json.JSONDecodeError, TwiceError):
         raise
     except RecursionError:
         raise ValueError("lists or objects are nested too deeply in it") from None
@@ -61,3 +65,11 @@ def parse_json(data: str | bytes, pairs: Callable[[list[tuple[str, Any]]], Any] 
         raise ValueError("not text in UTF-8 or UTF-16") from None
     except ValueError:  # the digit limit of int(); its message names a Python function
         raise ValueError("a number in it has too many digits") from None
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise TwiceError(f"{twice!r:.100} occurs twice in one object")
+    return found

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from controller.cli.kafka import Endpoint, Whole, connected, ending, endpoint_options
+from controller.cli.kafka import Endpoint, connected, ending, endpoint_options
 from controller.cli.kafka.errors import Failed, Refused, dumped, named, refused_json
 from controller.cli.kafka.options import PROPERTIES, items, parse_object, partition_of, read_bytes, repeated
 from controller.cli.kafka.values import ElectionType
-from controller.cli.options import CONNECTION, command, group, json_option, option, quiet_option
+from controller.cli.options import CONNECTION, Whole, command, group, json_option, option, quiet_option
 from controller.cli.printing import confirm
 from controller.model.values import TopicPartition
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def read_partitions(path: Path) -> list[TopicPartition]:
     """The partitions in a file, sorted; there may be none. Raises Failed."""
-    found = parse_object(read_bytes(path))
+    found = parse_object(read_bytes(path), path)
     if "partitions" not in found:
         raise Failed('Replica election data is missing "partitions" field')
     partitions = [partition_of(raw) for raw in items(found, "partitions")]

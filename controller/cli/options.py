@@ -1,7 +1,8 @@
 """How commands declare their options, and the help that is made of them.
 
 A command uses `command` and `option` from here instead of click's. Its help then shows an example below the text, and
-the options in groups. Defaults are shown; limits that only repeat the width of an integer are not.
+the options in groups. Defaults are shown; limits that only repeat the width of an integer are not. Numbers are read by
+the grammar of `controller.model.numerals`: click's own types for them call int() and float().
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from controller.cli.printing import QUIET
+from controller.model import numerals
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -24,6 +26,71 @@ _LAST: Final = (ENGINE, OUTPUT)
 _WIDEST: Final = 2**31 - 1  # a limit from here on is that of the field which takes the number
 
 
+class Whole(click.IntRange):
+    """A whole number within a range."""
+
+    name = "whole number"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:  # noqa: ARG002 - click's
+        return "N"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        found = numerals.whole(value, low=None, high=None) if isinstance(value, str) else value
+        if found is None:
+            self.fail(f"{value!r:.80} is not a valid {self.name}", param, ctx)
+        return super().convert(found, param, ctx)
+
+
+class Decimal(click.FloatRange):
+    """A number with or without a fraction, within a range."""
+
+    name = "number"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:  # noqa: ARG002 - click's
+        return "N"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        found = numerals.decimal(value) if isinstance(value, str) else value
+        if found is None:
+            self.fail(f"{value!r:.80} is not a {self.name} such as 3 or 0.85", param, ctx)
+        return super().convert(found, param, ctx)
+
+
+class Amount(click.ParamType[int]):
+    """A number of bytes: 123, 5GiB (1024), 5GB (1000)."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found = value if isinstance(value, int) else numerals.size(str(value))
+        if found is None:
+            self.fail(f"{value!r:.80} is not a number of bytes such as 123, 5GiB or 1.5GB", param, ctx)
+        return found
+
+
+class Duration(click.ParamType[float]):
+    """Seconds above 0: 90, 90s, 15m, 2h, 1d."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = numerals.duration(str(value))
+        if not found:
+            self.fail(f"{value!r:.80} is not a duration such as 90s, 15m or 2h", param, ctx)
+        return found
+
+
+def _strict(kind: click.ParamType[Any]) -> click.ParamType[Any]:
+    """The same type, read by our grammar."""
+    if isinstance(kind, Whole | Decimal):
+        return kind
+    limits: dict[str, Any] = {name: getattr(kind, name, None) for name in ("min", "max")}
+    limits |= {name: getattr(kind, name, False) for name in ("min_open", "max_open")}
+    if isinstance(kind, click.types.IntParamType):
+        return Whole(**limits)
+    return Decimal(**limits) if isinstance(kind, click.types.FloatParamType) else kind
+
+
 class Option(click.Option):
     """An option with its `group`, the heading in the help. `none`: what happens without it, shown as its default."""
 
@@ -33,6 +100,7 @@ class Option(click.Option):
         if isinstance(more.get("type"), click.Path):
             more.setdefault("metavar", "FILE")
         super().__init__(*names, **more)
+        self.type = _strict(self.type)
         self.group = group or self.group
         takes_value = not self.is_flag and "flag_value" not in more
         if none is None and takes_value and "default" not in more and "equired" not in f"{more} {self.help}":

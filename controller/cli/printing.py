@@ -15,11 +15,9 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
-
-from pipeline.amounts import bytes_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -209,31 +207,3 @@ def need_folder(path: Path | None) -> None:
     """A folder that cannot be written is exit code 2, before the work."""
     if path is not None and (problem := folder_problem(path)) is not None:
         fail(problem)
-
-
-class Amount(click.ParamType[int]):
-    """A number of bytes: 123, 5GiB (1024), 5GB (1000)."""
-
-    name = "bytes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = value if isinstance(value, int) else bytes_of(str(value))
-        if found is None:
-            self.fail(f"{value!r:.80} is not a number of bytes such as 123, 5GiB or 1.5GB", param, ctx)
-        return found
-
-
-_DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)\s*([smhd]?)")
-_SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
-
-
-class Duration(click.ParamType[float]):
-    """Seconds: 90, 90s, 15m, 2h, 1d."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found = _DURATION.fullmatch(str(value))
-        if found is None or float(found[1]) == 0:
-            self.fail(f"{value!r:.80} is not a duration such as 90s, 15m or 2h", param, ctx)
-        return float(found[1]) * _SECONDS[found[2]]

@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 import attrs
 
 from controller.codec.keys import REASSIGN_PARTITIONS
+from controller.model import numerals
 from controller.model.throttles import CONFIGS, KINDS
 from controller.rules.throttling.keeping import values_in
 from controller.rules.throttling.marks import REMOVAL, STAYS
@@ -282,5 +283,5 @@ def _violation(event: Event, subject: str, expected: str, got: str) -> Violation
     kind, _, name = subject.partition("/")
     at = (event.file, event.line, row["epoch"], row["seq"], row["row"], row["event"], row["ts"])
     topic = name if kind == "topics" else None
-    broker = int(name) if kind == "brokers" and name.isascii() and name.isdecimal() and len(name) < 10 else None
+    broker = numerals.whole(name, 0, numerals.INT_MAX) if kind == "brokers" else None
     return Violation("throttle", *at, topic, None, broker, expected, got)

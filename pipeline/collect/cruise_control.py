@@ -1,7 +1,7 @@
 """Cruise Control's capacity files: `capacity.json`, `capacityJBOD.json`, `capacityCores.json`.
 
 `DISK` is in MiB (one number, or one per folder), `NW_IN` and `NW_OUT` in KiB/s, all as strings. Broker id -1 is the
-default of brokers without an entry of their own, so this file is read after the sources that name brokers.
+default. It holds where no other source, and no free disk space, says a capacity (`pipeline.stages.arrays.defaulted`).
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ _EVERY: Final = "-1"
 
 
 def from_capacities(data: bytes, source: str, into: Gathered) -> None:
-    """Add the capacities of brokers; the default goes to known brokers without an entry."""
+    """Add the capacities of brokers, and the default."""
     named: set[int] = set()
-    default: dict[str, Any] = {}
 
     def entry(_: str, row: Any) -> None:
         found = _capacity(an_object(an_object(row, "entry").get("capacity"), "capacity"))
         if str(row.get("brokerId")) == _EVERY:
-            default.update(found)
+            if into.default:
+                raise BadRow(f"brokerId {_EVERY} occurs twice")
+            into.default = found
             return
         broker_id = whole(row.get("brokerId"), "brokerId", INT_MAX)
         if broker_id in named:
@@ -33,9 +34,6 @@ def from_capacities(data: bytes, source: str, into: Gathered) -> None:
 
     rows = document(data, source, "brokerCapacities", list)
     each(into.rejects, source, of_kind(rows, source, "a broker with its capacity", _is_entry), entry)
-    holding = {b for row in into.partitions for b in row[2]}
-    for broker_id in sorted((into.brokers.keys() | holding) - named) if default else ():
-        into.broker(broker_id, **default)
 
 
 def _is_entry(_: str, row: Any) -> bool:

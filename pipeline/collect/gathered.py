@@ -12,11 +12,13 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import attrs
 
+from controller.model import numerals
 from pipeline.errors import BadInput
 from pipeline.tables.arrow import Arrow, from_rows
 from pipeline.tables.declared import (
     ALIVE,
     BROKER,
+    BROKER_DEFAULT,
     BROKER_SAMPLE,
     DEAD,
     PARTITION,
@@ -25,7 +27,7 @@ from pipeline.tables.declared import (
     REPLICA_SAMPLE,
 )
 from pipeline.tables.rejects import Rejects
-from stores.reading import parse_json
+from stores.reading import TwiceError, parse_json
 
 INT_MAX: Final = 2**31 - 1
 LONG_MAX: Final = 2**63 - 1
@@ -52,6 +54,10 @@ class Gathered:
     replica_samples: list[tuple[Any, ...]] = attrs.field(factory=list)
     broker_samples: list[tuple[Any, ...]] = attrs.field(factory=list)
     rejects: Rejects = attrs.field(factory=Rejects)
+    default: dict[str, Any] = attrs.field(factory=dict)
+    """Capacities of brokers of which no source has any, also of those that a plan adds."""
+    notes: list[str] = attrs.field(factory=list)
+    """Sentences for the user about how a source was read."""
     knows_alive: bool = False
     """Whether a source says which brokers are alive; if none does, all count as alive."""
     doubtful: set[int] = attrs.field(factory=set)
@@ -81,6 +87,7 @@ class Gathered:
         ]
         return {
             BROKER.name: from_rows(BROKER, brokers),
+            BROKER_DEFAULT.name: from_rows(BROKER_DEFAULT, [tuple(self.default.values())] if self.default else []),
             PARTITION.name: from_rows(PARTITION, self.partitions),
             REPLICA_LOG.name: from_rows(REPLICA_LOG, self.logs),
             REPLICA_SAMPLE.name: from_rows(REPLICA_SAMPLE, self.replica_samples),
@@ -118,7 +125,7 @@ def of_kind(rows: Mapping[str, Any] | list[Any], source: str, what: str, looks: 
 
 def is_id(name: str) -> bool:
     """Whether a name of a JSON object may be the id of a broker or a partition."""
-    return name.isascii() and name.isdecimal()
+    return numerals.whole(name) is not None
 
 
 def document(data: bytes, source: str, key: str | None = None, kind: type[_T] | None = None) -> Any:
@@ -126,6 +133,8 @@ def document(data: bytes, source: str, key: str | None = None, kind: type[_T] | 
     else."""
     try:
         found = parse_json(data)
+    except TwiceError as error:
+        raise BadInput(f"{source}: {error}") from None
     except ValueError as error:
         raise BadInput(f"{source}: not a whole JSON file: {' '.join(str(error).split())[:200]}") from None
     if not isinstance(found, dict):
@@ -143,9 +152,7 @@ def document(data: bytes, source: str, key: str | None = None, kind: type[_T] | 
 def whole(raw: object, what: str, high: int = LONG_MAX, low: int = 0) -> int:
     """`raw` as a whole number within low..high, also from a string, as in names of JSON objects. Raises BadRow
     otherwise."""
-    found = raw
-    if isinstance(raw, str) and raw.isascii() and raw.isdecimal() and len(raw) < 20:
-        found = int(raw)
+    found = numerals.whole(raw, low=None, high=None) if isinstance(raw, str) else raw
     if type(found) is not int or not low <= found <= high:
         bad_row(what, f"a whole number within {low}..{high}", raw)
     return found
@@ -153,13 +160,10 @@ def whole(raw: object, what: str, high: int = LONG_MAX, low: int = 0) -> int:
 
 def amount(raw: object, what: str) -> float:
     """`raw` as a finite number, 0 or more, also from a string. Raises BadRow otherwise."""
-    try:
-        found = float(raw) if isinstance(raw, str | int | float) and type(raw) is not bool else -1.0
-    except (ValueError, OverflowError):
-        found = -1.0
-    if not 0 <= found < float(LONG_MAX):  # NaN is not
+    found: Any = numerals.decimal(raw) if isinstance(raw, str) else raw
+    if type(found) not in {int, float} or not 0 <= found < LONG_MAX:  # NaN is not
         bad_row(what, "a number, 0 or more", raw)
-    return found
+    return float(found)
 
 
 def an_object(raw: object, what: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Final
 
 import attrs
 
+from controller.model import numerals
 from pipeline.collect.gathered import Gathered
 from pipeline.collect.sources import KINDS, Of, Source, read
 from pipeline.errors import BadInput, NotFound
@@ -24,7 +25,7 @@ _FIELD: Final = re.compile(r"\{([^{}]*)\}")
 _FIELDS: Final = ("cluster", "snapshot")
 _NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}"  # as in `check_name`
 _HIDDEN: Final = (".", "_")  # files of tools that write folders: _SUCCESS, .part.crc
-_FILE: Final = re.compile(rf"({'|'.join(KINDS)})(?:-(\d{{1,10}}))?(?:[-.].*)?")
+_FILE: Final = re.compile(rf"({'|'.join(KINDS)})(?:-([0-9]{{1,10}}))?(?:[-.].*)?")
 
 
 @attrs.frozen
@@ -86,7 +87,7 @@ class Landing:
             path, match = f"{folder}/{name}", _FILE.fullmatch(name)
             if match is None:
                 raise BadInput(f"{root.where(path)}: expected a name that begins with one of {', '.join(KINDS)}")
-            broker_id = int(match[2]) if match[1] == "prometheus" and match[2] else None
+            broker_id = numerals.whole(match[2]) if match[1] == "prometheus" and match[2] else None
             given.setdefault(match[1], []).append(Source(_bytes(root, path), root.where(path), broker_id))
         if sum(len(given.get(kind, ())) for kind in ("map", "tree")) != 1:
             raise BadInput(f"{root.where(folder)}: expected exactly one file named map or tree")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from controller.codec.names import is_topic
+from controller.codec.printed import CURRENT, printed_assignments
 from pipeline.collect.gathered import (
     INT_MAX,
     Gathered,
@@ -32,7 +33,8 @@ _AMOUNTS: Final = ("disk_capacity_bytes", "nw_in_capacity_bps", "nw_out_capacity
 
 
 def from_map(data: bytes, source: str, into: Gathered) -> None:
-    """Add the partitions of `{"version":1,"partitions":[{"topic","partition","replicas"}]}`."""
+    """Add the partitions of `{"version":1,"partitions":[{"topic","partition","replicas"}]}`. In the saved output of
+    `--generate` it is the current assignment: a snapshot says where the partitions are."""
 
     def take(_: str, row: Any) -> None:
         topic, number = (
@@ -44,12 +46,26 @@ def from_map(data: bytes, source: str, into: Gathered) -> None:
             bad_row("replicas", "at least one broker", replicas)
         into.partitions.append((topic, number, replicas, replicas, replicas[0], 0, None, 0, None, None))
 
-    rows = document(data, source, "partitions", list)
+    rows = document(_current(data, source, into), source, "partitions", list)
     each(into.rejects, source, of_kind(rows, source, "an entry with topic, partition and replicas", _is_entry), take)
 
 
 def _is_entry(_: str, row: Any) -> bool:
     return isinstance(row, dict) and "topic" in row
+
+
+def _current(data: bytes, source: str, into: Gathered) -> bytes:
+    """The data, or the current assignment in the output of a tool."""
+    try:
+        printed = printed_assignments(data)
+    except ValueError as error:
+        raise BadInput(f"{source}: {error}") from None
+    if not printed:
+        return data
+    if CURRENT not in printed:
+        raise BadInput(f"{source}: expected the current assignment, found the proposed one only")
+    into.notes.append(f"{source}: of the saved output the assignment below {CURRENT!r} is taken")
+    return printed[CURRENT].encode()
 
 
 def from_broker_list(data: bytes, source: str, into: Gathered, *, cluster: str | None = None) -> None:
@@ -59,20 +75,21 @@ def from_broker_list(data: bytes, source: str, into: Gathered, *, cluster: str |
     def take(name: str, row: Any) -> None:
         broker_id = whole(name, "broker id", INT_MAX)
         into.doubtful.add(broker_id)  # until the whole row has been read
-        said: dict[str, Any] = {"rack": row} if row is None or isinstance(row, str) else dict(an_object(row, "broker"))
+        said: dict[str, Any] = {"rack": row} if _is_rack(row) else dict(an_object(row, "broker"))
         unknown = sorted(said.keys() - set(BROKER.names))
         if unknown:
             bad_row("broker", f"the fields {', '.join(BROKER.names[1:])}", ", ".join(unknown))
-        for field in ("host", "rack"):
-            if said.get(field) is not None and not isinstance(said[field], str):
-                bad_row(field, "a text", said[field])
+        if not _is_rack(said.get("rack")):
+            bad_row("rack", "a text or a whole number", said["rack"])
+        if said.get("host") is not None and not isinstance(said["host"], str):
+            bad_row("host", "a text", said["host"])
         if said.setdefault("state", ALIVE) not in STATES:
             bad_row("state", f"one of {', '.join(STATES)}", said["state"])
         for field in _AMOUNTS:
             if said.get(field) is not None:
                 found = amount(said[field], field)
                 said[field] = int(found) if field == _AMOUNTS[0] else found
-        said["rack"] = said.get("rack") or None
+        said["rack"] = None if said.get("rack") in {None, ""} else str(said["rack"])
         into.broker(broker_id, **{k: v for k, v in said.items() if k != "broker_id"})
         into.doubtful.discard(broker_id)
         into.knows_alive = True
@@ -84,7 +101,12 @@ def from_broker_list(data: bytes, source: str, into: Gathered, *, cluster: str |
 def _is_broker(name: str, row: Any) -> bool:
     if isinstance(row, dict):
         return is_id(name) and (not row or bool(row.keys() & set(BROKER.names)))
-    return is_id(name) and (row is None or isinstance(row, str))
+    return is_id(name) and _is_rack(row)
+
+
+def _is_rack(raw: object) -> bool:
+    """Whether it names a rack, or says that there is none. A number is a rack by its text: rack 7 is rack "7"."""
+    return raw is None or type(raw) in {str, int}
 
 
 def _of_cluster(found: dict[str, Any], source: str, cluster: str | None) -> Any:

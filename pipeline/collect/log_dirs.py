@@ -3,6 +3,7 @@ the output can be used as printed."""
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from typing import Any
 
 from pipeline.collect.gathered import (
@@ -24,6 +25,7 @@ from pipeline.errors import BadInput
 
 def from_log_dirs(data: bytes, source: str, into: Gathered) -> None:
     """Add every replica of every folder without an error; a folder with an error is quarantined."""
+    data = data.removeprefix(BOM_UTF8)
     lines = [line for line in data.splitlines() if line.lstrip().startswith(b"{")]
     if not lines:
         raise BadInput(f"{source}: expected the output of kafka-log-dirs, found no line that begins a JSON object")

@@ -18,11 +18,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
 
+from controller.model import numerals
 from pipeline.collect.gathered import INT_MAX, BadRow, Gathered, amount, bad_row, whole
 from pipeline.collect.layouts import topic_of
 from pipeline.errors import BadInput
 
-_LINE: Final = re.compile(r"([A-Za-z_:][\w:]*)\s*(?:\{(.*)\})?\s+(\S+)(?:\s+(-?\d+))?\s*")
+_LINE: Final = re.compile(r"([A-Za-z_:][\w:]*)\s*(?:\{(.*)\})?\s+(\S+)(?:\s+(-?[0-9]+))?\s*")
 _LABEL: Final = re.compile(r'\s*([A-Za-z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|$)')
 _ESCAPED: Final = {"\\n": "\n", '\\"': '"', "\\\\": "\\"}
 _SIZE: Final = "kafkaloglogsize"
@@ -44,7 +45,7 @@ _MOVING: Final = re.compile("kafkaserver.*reassigningpartitions(?:value)?")
 
 def from_prometheus(data: bytes, source: str, into: Gathered, *, broker_id: int | None, now: datetime) -> None:
     """Add the known metrics in `data`. Lines without a time are of `now`."""
-    text = data.decode("utf-8", "backslashreplace")
+    text = data.decode("utf-8-sig", "backslashreplace")
     samples = _Samples(into)
     lines = known = 0
     for number, line in enumerate(text.splitlines(), 1):
@@ -81,11 +82,11 @@ class _Samples:
             return True
         labels = dict(_labels(found[2] or ""))
         value = amount(found[3], what)
-        when = now if found[4] is None else _time(int(found[4]))
+        when = now if found[4] is None else _time(found[4])
         broker = labels.get("broker_id", labels.get("broker"))
         if broker is None and broker_id is None:
             bad_row("broker", "a label broker_id, or the broker that the file is given for", line)
-        of = whole(broker, "broker_id", INT_MAX) if broker is not None else int(broker_id or 0)
+        of = whole(broker if broker is not None else broker_id, "broker_id", INT_MAX)
         self._put(what, of, labels, value, when)
         return True
 
@@ -158,7 +159,8 @@ def _labels(text: str) -> Iterator[tuple[str, str]]:
         at = found.end()
 
 
-def _time(ms: int) -> datetime:
-    if not 0 <= ms < 2**47:
-        bad_row("timestamp", "milliseconds since 1970", ms)
+def _time(text: str) -> datetime:
+    ms = numerals.whole(text, 0, 2**47 - 1)
+    if ms is None:
+        bad_row("timestamp", "milliseconds since 1970", text)
     return datetime.fromtimestamp(ms / 1000, UTC)

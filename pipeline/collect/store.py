@@ -18,6 +18,7 @@ from controller.codec.names import broker_in, is_topic
 from controller.codec.small import decode_config
 from controller.codec.text import BadValue
 from controller.codec.topic import TopicKey
+from controller.model import numerals
 from controller.model.values import Partition
 from pipeline.collect.gathered import Gathered
 from pipeline.errors import BadInput
@@ -78,10 +79,14 @@ def _broker(key: str, value: bytes, source: str, into: Gathered) -> None:
 def _retention(key: str, value: bytes, source: str, into: Gathered, found: dict[str, int]) -> None:
     try:
         said = decode_config(value).get(_RETENTION)
-        if said is not None:
-            found[key.rpartition("/")[2]] = int(said)
     except (ValueError, TypeError) as error:
         into.rejects.add(source, None, _text(key, value), str(error))
+        return
+    retention_ms = None if said is None else numerals.whole(said.strip(), low=None)
+    if retention_ms is not None:
+        found[key.rpartition("/")[2]] = retention_ms
+    elif said is not None:
+        into.rejects.add(source, None, _text(key, value), f"{_RETENTION}: expected a whole number, got {said!r:.80}")
 
 
 def _partitions(

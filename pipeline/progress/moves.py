@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import attrs
 
+from controller.model import numerals
 from pipeline.journal.lines import Event
 from pipeline.progress.values import Move, Told, World
 
@@ -229,14 +230,15 @@ class WorldOf:
 
     def _set(self, detail: Mapping[str, Any], *, is_whole: bool) -> None:
         """The configs of a broker: all of them, or those that changed, which `was` names, too."""
-        kind, _, broker = str(detail.get("entity", "")).partition("/")
-        if kind != "brokers" or not broker.isascii() or not broker.isdecimal():
+        kind, _, name = str(detail.get("entity", "")).partition("/")
+        broker = numerals.whole(name) if kind == "brokers" else None
+        if broker is None:
             return
         configs, was = ({} if not isinstance(said := detail.get(n), Mapping) else said for n in ("configs", "was"))
-        held = {} if is_whole else self._rates_bps.get(int(broker), {})
+        held = {} if is_whole else self._rates_bps.get(broker, {})
         left = {name: rate for name, rate in held.items() if name not in was}
         made = {name: _rate(value) for name, value in configs.items() if name.endswith(_RATE)}
-        self._rates_bps[int(broker)] = {**left, **{name: rate for name, rate in made.items() if rate is not None}}
+        self._rates_bps[broker] = {**left, **{name: rate for name, rate in made.items() if rate is not None}}
 
     def world(self) -> World:
         """The state at the end."""
@@ -245,7 +247,4 @@ class WorldOf:
 
 
 def _rate(value: Any) -> float | None:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return None
+    return numerals.decimal(value) if isinstance(value, str) else None

@@ -26,7 +26,7 @@ from pipeline.report.plan_plots import plots
 from pipeline.report.plan_tables import tables_of
 from pipeline.stages.requests import settings_of
 from pipeline.tables.arrow import Arrow
-from pipeline.tables.declared import PLAN, PLAN_REASON, QUARANTINE, WAVE
+from pipeline.tables.declared import BROKER, PLAN, PLAN_LOAD, PLAN_REASON, QUARANTINE, WAVE
 
 _DOES: Final[Mapping[str, str]] = {
     "drain": "empties {brokers}",
@@ -59,7 +59,8 @@ def _verdict(said: dict[str, Any], tables: Mapping[str, Arrow]) -> tuple[str, st
     quarantined = tables[QUARANTINE.name].num_rows if QUARANTINE.name in tables else 0
     rows = counted(quarantined, "row", ",")
     beside = f" Left out: {rows} of the snapshot, in quarantine." if quarantined else ""
-    notes = "".join(f" Note: {text}." for text in (*of_plan(said), *of_waves(waves)))
+    brokers, loads = (tables[table.name].to_pylist() for table in (BROKER, PLAN_LOAD))
+    notes = "".join(f" Note: {text}." for text in of_plan(said, brokers, loads) + of_waves(waves))
     return f"This plan {does}: {_changes(said)}.{_waves(waves)}{_refused(said, tables)}{beside}{notes}", kind
 
 

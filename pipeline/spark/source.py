@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from controller.model import numerals
 from controller.model.extras import missing
 
 try:
@@ -100,9 +101,10 @@ def _limit(options: Mapping[str, str]) -> ReadLimit:
     if len(said) > 1:
         raise ValueError(f"expected one limit of a batch, got {', '.join(sorted(said))}")
     for name, value in said.items():
-        if not value.isascii() or not value.isdigit() or int(value) < 1:
+        limit = numerals.whole(value, 1)
+        if limit is None:
             raise ValueError(f"{name} must be a number of at least 1, not {value!r:.80}")
-        return _LIMITS[name](int(value))
+        return _LIMITS[name](limit)
     return ReadAllAvailable()
 
 

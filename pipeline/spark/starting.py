@@ -16,6 +16,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
+from controller.model import numerals
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -67,11 +69,12 @@ def need_listener(master: str) -> str | None:
         return LOOPBACK if is_local(master) else None
     problems = []
     for address in master.removeprefix(_CLUSTER).split(","):
-        host, _, port = address.rpartition(":")
-        if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+        host, _, given = address.rpartition(":")
+        port = numerals.whole(given, 1, 65_535)
+        if not host or port is None:
             return None
         try:
-            with socket.create_connection((host.strip("[]"), int(port)), _CONNECT_S) as reached:
+            with socket.create_connection((host.strip("[]"), port), _CONNECT_S) as reached:
                 return str(reached.getsockname()[0]) if reached.family == socket.AF_INET else None
         except OSError as error:
             problems.append(f"{address}: {error.strerror or error}")

@@ -144,6 +144,16 @@ def to_cluster(
     )
 
 
+def defaulted(broker: Arrow, default: Arrow | None) -> Arrow:
+    """The brokers, with the capacities of the table `broker_default` where one has none."""
+    for row in [] if default is None else default.to_pylist():
+        for name, value in row.items():
+            if value is not None:
+                filled = pc.fill_null(broker.column(name), value)
+                broker = broker.set_column(broker.schema.get_field_index(name), name, filled)
+    return broker
+
+
 def leaving(broker: Arrow, ids: Ints) -> Bools:
     """Which brokers of `ids` (ascending) have the state draining."""
     at = indexed(numbers(broker.column("broker_id")), ids)

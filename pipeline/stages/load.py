@@ -26,6 +26,7 @@ from pipeline.stages.arrays import (
     SHARE_STEPS,
     Limits,
     amounts,
+    defaulted,
     indexed,
     keys_of,
     known,
@@ -38,6 +39,7 @@ from pipeline.stages.arrays import (
 from pipeline.tables.arrow import Arrow, conform, from_columns
 from pipeline.tables.declared import (
     BROKER,
+    BROKER_DEFAULT,
     BROKER_LOAD,
     BROKER_SAMPLE,
     MEASURED,
@@ -65,7 +67,8 @@ class _Rates:
 
 
 def load(tables: Mapping[str, Arrow], *, window_s: int = WINDOW_S) -> dict[str, Arrow]:
-    """`replica_load`, `broker_load`, `rack_load`, and `broker` with capacities derived from free bytes."""
+    """`replica_load`, `broker_load`, `rack_load`, and `broker` with capacities derived from free bytes, or by
+    default."""
     partition, broker = tables[PARTITION.name], tables[BROKER.name]
     topics = sorted_topics(partition)
     topic = topic_codes(partition.column("topic"), topics)
@@ -87,8 +90,9 @@ def load(tables: Mapping[str, Arrow], *, window_s: int = WINDOW_S) -> dict[str, 
         },
     )
     cluster = to_cluster(broker, partition, found, limits=Limits(), ignore_racks=True)
+    measured = _with_capacity(broker, tables.get(BROKER_SAMPLE.name), cluster)
     return {
-        BROKER.name: _with_capacity(broker, tables.get(BROKER_SAMPLE.name), cluster),
+        BROKER.name: conform(BROKER, defaulted(measured, tables.get(BROKER_DEFAULT.name)), BROKER.name),
         REPLICA_LOAD.name: found,
         **_sums(cluster, broker, rates),
     }

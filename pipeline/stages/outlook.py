@@ -24,7 +24,7 @@ def outlook(tables: Mapping[str, Arrow]) -> dict[str, Arrow]:
     limits = Limits(settings["disk_share"], settings["network_share"])
     ignore_racks = settings["ignore_racks"]
     factor = settings.get("factor") if not settings.get("topics") else None
-    broker = _with_racks(with_targets(tables[BROKER.name], tables[PLAN_MOVE.name]), settings)
+    broker = _with_racks(with_targets(tables), settings)
     after = apply(tables[PARTITION.name], tables[PLAN_MOVE.name])
     found = {
         name: check(

@@ -23,7 +23,7 @@ from pipeline.kernel import leaders, level, moves, reduction
 from pipeline.kernel.cluster import NOBODY, Bools, Cluster, Ints, leaders_per_broker, max_to_mean, per_broker
 from pipeline.kernel.moves import Told, quiet
 from pipeline.kernel.outcome import Outcome, added, weights
-from pipeline.stages.arrays import Limits, lagging, leaving, to_cluster
+from pipeline.stages.arrays import Limits, defaulted, lagging, leaving, to_cluster
 from pipeline.stages.requests import (
     KINDS,
     LEVELS,
@@ -41,6 +41,7 @@ from pipeline.tables.arrow import Arrow, empty, from_columns, from_rows
 from pipeline.tables.declared import (
     ALIVE,
     BROKER,
+    BROKER_DEFAULT,
     PARTITION,
     PLAN,
     PLAN_LOAD,
@@ -88,7 +89,7 @@ def plan(
     """The plan `name` for `request`, as tables by name. Raises BadInput if the request names something absent, or only
     some brokers have racks."""
     chosen = limits or Limits()
-    broker = _with_added(tables[BROKER.name], request)
+    broker = with_added(tables, request)
     load = tables[REPLICA_LOAD.name]
     cluster = to_cluster(broker, tables[PARTITION.name], load, limits=chosen, ignore_racks=ignore_racks)
     draining = leaving(broker, cluster.brokers)
@@ -101,9 +102,13 @@ def plan(
     return _tables(scene, _decide(scene, request), named)
 
 
+def with_added(tables: Mapping[str, Arrow], request: Request) -> Arrow:
+    """The brokers, including added ones, racks that only the request has, and the default of capacities. Raises
+    BadInput if the request contradicts the snapshot."""
+    return defaulted(_with_added(tables[BROKER.name], request), tables.get(BROKER_DEFAULT.name))
+
+
 def _with_added(broker: Arrow, request: Request) -> Arrow:
-    """The brokers, including added ones, and racks that only the request has. Raises BadInput if it contradicts the
-    snapshot."""
     if not isinstance(request, Add):
         return broker
     told = dict(request.brokers)

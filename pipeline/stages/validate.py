@@ -25,6 +25,7 @@ from pipeline.stages.arrays import flat, indexed, keys_of, known, matrix, number
 from pipeline.tables.arrow import Arrow, conform, from_rows, in_order
 from pipeline.tables.declared import (
     BROKER,
+    BROKER_DEFAULT,
     BROKER_SAMPLE,
     DEAD,
     PARTITION,
@@ -82,6 +83,8 @@ def validate(tables: Mapping[str, Arrow], *, age_max_s: float = AGE_MAX_S) -> di
     partition = _partitions(tables[PARTITION.name], rejects)
     broker = _with_unlisted(broker, partition, rejects)
     found = {BROKER.name: broker, PARTITION.name: partition}
+    if BROKER_DEFAULT.name in tables:
+        found[BROKER_DEFAULT.name] = _capacities(_Sieve(BROKER_DEFAULT, tables[BROKER_DEFAULT.name], rejects)).result()
     if REPLICA_LOG.name in tables:
         found[REPLICA_LOG.name] = _logs(tables[REPLICA_LOG.name], broker, partition, rejects)
     for table, check in ((REPLICA_SAMPLE, _replica_samples), (BROKER_SAMPLE, _broker_samples)):
@@ -101,9 +104,13 @@ def _brokers(rows: Arrow, rejects: Rejects) -> Arrow:
     sieve.refuse(_again(ids), "the broker occurs twice")
     states = np.asarray(pc.is_in(sieve.column("state"), value_set=pa.array(STATES)).to_numpy(), np.bool_)
     sieve.refuse(~states, f"the state is not one of {', '.join(STATES)}")
-    for name in ("disk_capacity_bytes", "nw_in_capacity_bps", "nw_out_capacity_bps"):
+    return in_order(BROKER, _capacities(sieve).result())
+
+
+def _capacities(sieve: _Sieve) -> _Sieve:
+    for name in BROKER_DEFAULT.names:
         sieve.refuse(_negative(sieve.column(name)), f"{name} is negative or not a number")
-    return in_order(BROKER, sieve.result())
+    return sieve
 
 
 def _partitions(rows: Arrow, rejects: Rejects) -> Arrow:

@@ -25,6 +25,7 @@ from pipeline.kernel.waves import waves as coloured
 from pipeline.stages.arrays import (
     Limits,
     amounts,
+    defaulted,
     flat,
     indexed,
     known,
@@ -37,6 +38,7 @@ from pipeline.stages.snapshots import check_digest, digest
 from pipeline.tables.arrow import Arrow, from_rows
 from pipeline.tables.declared import (
     BROKER,
+    BROKER_DEFAULT,
     BROKER_LOAD,
     PARTITION,
     PLAN,
@@ -78,7 +80,7 @@ def waves(
     wave. Raises BadInput if the plan was made from another snapshot."""
     limits = Limits(settings.disk_ceiling, settings.network_share)
     load = tables[REPLICA_LOAD.name]
-    broker = with_targets(tables[BROKER.name], tables[PLAN_MOVE.name])
+    broker = with_targets(tables)
     cluster = to_cluster(broker, tables[PARTITION.name], load, limits=limits, ignore_racks=ignore_racks)
     if PLAN.name in tables:
         check_digest(tables[PLAN.name], digest(cluster, tables[BROKER.name]))
@@ -98,8 +100,12 @@ def waves(
     }
 
 
-def with_targets(broker: Arrow, moves: Arrow) -> Arrow:
-    """The brokers, including those that a plan adds."""
+def with_targets(tables: Mapping[str, Arrow]) -> Arrow:
+    """The brokers, including those that the plan adds, with the default of capacities."""
+    return defaulted(_with_targets(tables[BROKER.name], tables[PLAN_MOVE.name]), tables.get(BROKER_DEFAULT.name))
+
+
+def _with_targets(broker: Arrow, moves: Arrow) -> Arrow:
     ids = set(broker.column("broker_id").to_pylist())
     new = sorted(set(flat(moves.column("target_replicas"))[0].tolist()) - ids)
     rows = broker.to_pylist() + [dict.fromkeys(BROKER.names) | {"broker_id": b, "state": "alive"} for b in new]

@@ -15,6 +15,7 @@ import attrs
 from controller.codec import bulk, keys, legacy
 from controller.codec.text import BadValue
 from controller.codec.topic import TopicKey
+from controller.model import numerals
 from controller.model.legacy import NO_KEY, LegacyKey
 from controller.model.values import Partition, Replicas
 from pipeline.collect.gathered import Gathered
@@ -113,7 +114,7 @@ def moving_in(store: MetadataStore) -> frozenset[Name]:
 def alive(store: MetadataStore) -> tuple[frozenset[int], bool]:
     """The registered brokers, and whether a controller leads."""
     names = store.children(keys.BROKER_IDS, timeout_s=CALL_S)
-    ids = [name for name in names if name.isdecimal()]
-    entries = store.get_many([keys.broker(int(name)) for name in ids], timeout_s=CALL_S)
-    there = frozenset(int(name) for name, entry in zip(ids, entries, strict=True) if entry is not None)
+    ids = [broker for name in names if (broker := numerals.whole(name, 0, numerals.INT_MAX)) is not None]
+    entries = store.get_many([keys.broker(broker) for broker in ids], timeout_s=CALL_S)
+    there = frozenset(broker for broker, entry in zip(ids, entries, strict=True) if entry is not None)
     return there, store.get(LEADER_KEY, timeout_s=CALL_S) is not None

@@ -17,6 +17,7 @@ import attrs
 
 from controller.codec import legacy
 from controller.codec.text import BadValue
+from controller.model import numerals
 from controller.model.throttle_configs import RATES
 from controller.model.values import Replicas
 from pipeline.errors import BadInput
@@ -127,7 +128,7 @@ def _waves(folder: Path, files: Mapping[str, Any]) -> Iterator[Wave]:
         found = _WAVE.fullmatch(path)
         if found is None:
             continue
-        number, name = int(found[1]), path.partition("/")[2]
+        number, name = number_of(found[1]), path.partition("/")[2]
         after, before = (_entries(folder / f"{kind}/{name}") for kind in ("waves", "rollback"))
         if after.keys() != before.keys():
             raise ValueError(f"rollback/{name} names other partitions than {path}")
@@ -135,7 +136,7 @@ def _waves(folder: Path, files: Mapping[str, Any]) -> Iterator[Wave]:
         rates = _rates(folder / f"throttles/{name}") if f"throttles/{name}" in files else {}
         expected = (said[number][name] for name in ("eta_s", "eta_low_s", "eta_high_s"))
         size = said[number]["bytes"]
-        yield Wave(number, moves, rates, None if size is None else int(size), *expected)
+        yield Wave(number, moves, rates, size, *expected)
 
 
 def _entries(file: Path) -> dict[tuple[str, int], Replicas]:
@@ -149,13 +150,21 @@ def _entries(file: Path) -> dict[tuple[str, int], Replicas]:
 def _rates(file: Path) -> dict[int, Rate]:
     brokers = json.loads(file.read_bytes())["brokers"]
     return {
-        int(broker): Rate(*(_rate(configs, side) for side in (_LEADER, _FOLLOWER)))
+        number_of(broker): Rate(*(_rate(configs, side) for side in (_LEADER, _FOLLOWER)))
         for broker, configs in brokers.items()
     }
 
 
 def _rate(configs: Mapping[str, str], side: str) -> int | None:
-    return int(configs[side]) if side in configs else None
+    return number_of(configs[side]) if side in configs else None
+
+
+def number_of(text: str) -> int:
+    """The whole number that a name or a value in a file of the plan spells. Raises ValueError."""
+    found = numerals.whole(text)
+    if found is None:
+        raise ValueError(f"expected a whole number, got {text!r:.80}")
+    return found
 
 
 def _with_later(waves: tuple[Wave, ...]) -> tuple[Wave, ...]:

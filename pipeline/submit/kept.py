@@ -23,7 +23,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 import attrs
 
 from pipeline.errors import BadInput, Refused
-from pipeline.submit.exported import Exported
+from pipeline.submit.exported import Exported, number_of
 from pipeline.written import written_as
 
 State: TypeAlias = Literal["sent", "done", "cancelled", "undoing"]
@@ -108,7 +108,7 @@ def read_progress(plan: Exported, *, is_kept: bool = True) -> Progress:
     try:
         said = json.loads(file.read_bytes())
         manifest, found = said["manifest"], said["waves"]
-        waves: dict[int, State] = {int(number): state for number, state in found.items()}
+        waves: dict[int, State] = {number_of(name): state for name, state in found.items()}
         marks = dict(map(_mark, said.get("throttles", [])))
     except FileNotFoundError:
         return Progress(plan, is_kept=is_kept)

@@ -32,6 +32,8 @@ BROKER: Final = Table(
     ),
     ("broker_id",),
 )
+CAPACITIES: Final = BROKER.columns[-3:]
+BROKER_DEFAULT: Final = Table("broker_default", CAPACITIES)  # one row: of brokers without a capacity, added ones too
 PARTITION: Final = Table(
     "partition",
     (
@@ -275,6 +277,7 @@ TABLES: Final[Mapping[str, Table]] = {
     table.name: table
     for table in (
         BROKER,
+        BROKER_DEFAULT,
         PARTITION,
         REPLICA_LOG,
         REPLICA_SAMPLE,

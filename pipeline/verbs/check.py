@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from pipeline.cautions import of_check
+from pipeline.cautions import of_capacities, of_check
 from pipeline.stages.arrays import Limits
 from pipeline.stages.check import check
 from pipeline.tables.arrow import Arrow
@@ -66,7 +66,7 @@ def _notes(given: Tables) -> list[str]:
     def has(*columns: str) -> bool:
         return any(_nulls(brokers, column) < brokers.num_rows for column in columns)
 
-    return of_check(
+    return of_capacities(brokers.to_pylist()) + of_check(
         unsized=unknown("size_bytes"),
         unrated=unknown("write_bps"),
         has_disks=has("disk_capacity_bytes"),

@@ -33,4 +33,4 @@ class Collect:
     def run(self, place: Place, _: Tables, told: Told) -> Said:
         """Exit code 1 if rows are in quarantine."""
         gathered = self.landing.read(place, Of(self.now, place.cluster))
-        return Load(self.dry_run).run(place, gathered.tables(), told)
+        return Load(self.dry_run, notes=tuple(gathered.notes)).run(place, gathered.tables(), told)

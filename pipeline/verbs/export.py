@@ -13,6 +13,7 @@ from pipeline.stages.export import export, files
 from pipeline.stages.snapshots import check_same
 from pipeline.tables.declared import (
     BROKER,
+    BROKER_DEFAULT,
     PARTITION,
     PLAN,
     PLAN_LOAD,
@@ -50,7 +51,8 @@ class Export:
         there = [Wanted(table, self.name) for table in (PLAN, PLAN_MOVE, PLAN_REASON, PLAN_LOAD)]
         of_waves = (REDUCTION, WAVE, WAVE_MOVE, WAVE_THROTTLE, WAVE_REASON)
         there += [Wanted(table, self.name, optional=True) for table in of_waves]
-        return (*there, *map(Wanted, (BROKER, PARTITION, REPLICA_LOAD)), Wanted(QUARANTINE, optional=True))
+        there += [Wanted(table, optional=True) for table in (QUARANTINE, BROKER_DEFAULT)]
+        return (*there, *map(Wanted, (BROKER, PARTITION, REPLICA_LOAD)))
 
     def run(self, place: Place, given: Tables, _: Told) -> Said:
         """Raises BadInput if the snapshot was collected again after the plan was made, or the folder holds something

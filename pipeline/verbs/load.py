@@ -10,11 +10,13 @@ import attrs
 
 from controller.model.plural import counted
 from pipeline.amounts import amount
+from pipeline.cautions import of_capacities
 from pipeline.stages.load import WINDOW_S, averaged, load
 from pipeline.stages.validate import AGE_MAX_S, validate
 from pipeline.tables.arrow import Arrow, empty
 from pipeline.tables.declared import (
     BROKER,
+    BROKER_DEFAULT,
     BROKER_LOAD,
     BROKER_SAMPLE,
     PARTITION,
@@ -28,17 +30,18 @@ from pipeline.tables.files import Place, Wanted
 from pipeline.verbs.saying import reason_counts, reason_rows
 from pipeline.verbs.verb import Said, Tables, Told
 
-_KNOWN_BESIDE: Final = (REPLICA_LOG, REPLICA_SAMPLE, BROKER_SAMPLE, QUARANTINE)
+_KNOWN_BESIDE: Final = (BROKER_DEFAULT, REPLICA_LOG, REPLICA_SAMPLE, BROKER_SAMPLE, QUARANTINE)
 
 
 @attrs.frozen
 class Load:
     """Reads the collected tables, writes them without unusable rows, `quarantine`, and the loads. `consistent`: whether
-    they come from one instant, if known. `age_max_s`, `window_s`: of samples, as in the stages `validate` and
-    `load`."""
+    they come from one instant, if known. `notes`: sentences on how the sources were read. `age_max_s`, `window_s`: of
+    samples, as in the stages `validate` and `load`."""
 
     dry_run: bool = False
     consistent: bool | None = None
+    notes: tuple[str, ...] = ()
     age_max_s: float = AGE_MAX_S
     window_s: int = WINDOW_S
 
@@ -68,6 +71,7 @@ class Load:
             "averaged": averaged(found),
             "consistent": self.consistent,
             "quarantined": reasons,
+            "notes": [*self.notes, *of_capacities(found[BROKER.name].to_pylist())],
             "written": not self.dry_run,
         }
         return Said(said, _lines(said), 1 if reasons else 0)
@@ -119,4 +123,5 @@ def _lines(said: dict[str, Any]) -> list[tuple[str, str]]:
     if said["request_p99_ms"]:
         times = (f"{name.replace('_', ' ')} {time:g} ms" for name, time in said["request_p99_ms"].items())
         rows.append(("requests", f"{', '.join(times)}: 99 percent at the slowest broker take no longer"))
-    return rows + reason_rows("quarantined", said["quarantined"])
+    rows += reason_rows("quarantined", said["quarantined"])
+    return rows + [("note", text) for text in said["notes"]]

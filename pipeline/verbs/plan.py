@@ -15,12 +15,14 @@ from controller.model.plural import counted
 from pipeline.cautions import copied_words, of_plan, ratio_words
 from pipeline.stages.arrays import Limits
 from pipeline.stages.export import plan_json
-from pipeline.stages.plan import plan
+from pipeline.stages.plan import plan, with_added
 from pipeline.stages.requests import Request, settings_of
 from pipeline.tables.declared import (
     BROKER,
+    BROKER_DEFAULT,
     PARTITION,
     PLAN,
+    PLAN_LOAD,
     PLAN_MOVE,
     PLAN_REASON,
     QUARANTINE,
@@ -56,8 +58,9 @@ class Plan:
 
     @property
     def wanted(self) -> Sequence[Wanted]:
-        more = () if self.pages is None else (Wanted(QUARANTINE, optional=True),)
-        return (Wanted(BROKER), Wanted(PARTITION), Wanted(REPLICA_LOAD), *more)
+        more = (BROKER_DEFAULT,) if self.pages is None else (BROKER_DEFAULT, QUARANTINE)
+        optional = (Wanted(table, optional=True) for table in more)
+        return (Wanted(BROKER), Wanted(PARTITION), Wanted(REPLICA_LOAD), *optional)
 
     def run(self, place: Place, given: Tables, told: Told) -> Said:
         """Exit code 1 if a part of the request is not in the plan."""
@@ -70,7 +73,7 @@ class Plan:
                 from pipeline.verbs.page import page_of  # noqa: PLC0415 - needed for pages only
 
                 self.pages.write(place, page_of(place, {**given, **found}))
-        return self._say(place, found)
+        return self._say(place, given, found)
 
     def _write(self, place: Place, found: Tables) -> None:
         for table in (PLAN, WAVE, WAVE_MOVE, WAVE_THROTTLE, WAVE_REASON, REDUCTION):
@@ -78,11 +81,12 @@ class Plan:
         for name in sorted(found, key=lambda name: name == PLAN.name):
             place.write(TABLES[name], found[name], self.name)
 
-    def _say(self, place: Place, found: Tables) -> Said:
+    def _say(self, place: Place, given: Tables, found: Tables) -> Said:
         (row,) = found[PLAN.name].to_pylist()
         reasons = reason_counts(found[PLAN_REASON.name].column("reason").to_pylist())
         reductions = found[REDUCTION.name].to_pylist() if REDUCTION.name in found else []
-        notes = of_plan(row)
+        brokers = with_added(given, self.request).to_pylist()
+        notes = of_plan(row, brokers, found[PLAN_LOAD.name].to_pylist())
         more = {"settings": settings_of(row), "reasons": reasons, "reductions": reductions, "notes": notes}
         written = {"cluster": place.cluster, "snapshot": place.snapshot, "written": not self.dry_run}
         lines = _rows(row, place, dry_run=self.dry_run) + _reductions(reductions) + reason_rows("refused", reasons)

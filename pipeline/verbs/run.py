@@ -28,6 +28,7 @@ from pipeline.stages.validate import AGE_MAX_S
 from pipeline.tables.arrow import Arrow, from_rows
 from pipeline.tables.declared import (
     BROKER,
+    BROKER_DEFAULT,
     BROKER_LOAD,
     BROKER_SAMPLE,
     PARTITION,
@@ -48,7 +49,7 @@ from pipeline.verbs.waves import Waves
 
 _SNAPSHOT: Final = (
     *map(Wanted, (BROKER, PARTITION, REPLICA_LOAD)),
-    *(Wanted(table, optional=True) for table in (QUARANTINE, BROKER_LOAD)),
+    *(Wanted(table, optional=True) for table in (QUARANTINE, BROKER_LOAD, BROKER_DEFAULT)),
 )
 _LOADED: Final = tuple(Wanted(table, optional=True) for table in (REPLICA_LOG, REPLICA_SAMPLE, BROKER_SAMPLE))
 

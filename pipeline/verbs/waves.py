@@ -9,10 +9,11 @@ import attrs
 
 from controller.model.plural import counted
 from pipeline.amounts import duration
-from pipeline.cautions import of_waves, size_words, too_long
-from pipeline.stages.waves import WaveSettings, waves
+from pipeline.cautions import of_capacities, of_waves, size_words, too_long
+from pipeline.stages.waves import WaveSettings, waves, with_targets
 from pipeline.tables.declared import (
     BROKER,
+    BROKER_DEFAULT,
     BROKER_LOAD,
     PARTITION,
     PLAN,
@@ -45,7 +46,8 @@ class Waves:
     @property
     def wanted(self) -> Sequence[Wanted]:
         of_plan = (Wanted(PLAN, self.name), Wanted(PLAN_MOVE, self.name))
-        return (*of_plan, *map(Wanted, (BROKER, PARTITION, REPLICA_LOAD)), Wanted(BROKER_LOAD, optional=True))
+        there = map(Wanted, (BROKER, PARTITION, REPLICA_LOAD))
+        return (*of_plan, *there, *(Wanted(table, optional=True) for table in (BROKER_LOAD, BROKER_DEFAULT)))
 
     def run(self, place: Place, given: Tables, _: Told) -> Said:
         """Exit code 1 if a move is in no wave, or a wave takes unreasonably long."""
@@ -58,6 +60,8 @@ class Waves:
         reasons = reason_counts(found[WAVE_REASON.name].column("reason").to_pylist())
         named = {"cluster": place.cluster, "snapshot": place.snapshot} if self.named else {}
         notes = of_waves(listed)
+        if listed:
+            notes += of_capacities(with_targets(given).to_pylist(), networks=self.settings.throttle_bps is None)
         made = {"waves": listed, "reasons": reasons, "notes": notes, "written": not self.dry_run}
         shown = [(f"wave {row['wave']}", _words(row)) for row in listed]
         lines = [*shown, *reason_rows("refused", reasons), *(("note", text) for text in notes), _total(listed)]

@@ -22,7 +22,7 @@ import attrs
 
 from stores import credentials
 from stores.base import Invalid, InvalidKey
-from stores.checks import check_key
+from stores.checks import check_key, seconds_of
 
 PORT: Final = 2379
 _SCHEME: Final = "etcd://"
@@ -108,11 +108,8 @@ def _root(path: str) -> str:
 
 
 def _seconds(name: str, text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < _SESSION_S_MAX:
+    seconds = seconds_of(text)
+    if seconds is None or not 0 < seconds < _SESSION_S_MAX:
         raise Invalid(f"etcd: the option {name} must be a number of seconds above 0")
     return seconds
 

@@ -6,14 +6,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any, Final, Literal
 
 import attrs
 
 from stores.base import Corrupt
 from stores.memory.file import image_of
-from stores.reading import parse_json
+from stores.reading import TwiceError, parse_json
 from stores.tree import entries_of, kept
 
 SNAPSHOT: Final = "snapshot"
@@ -36,28 +35,14 @@ class Tree:
 def parse(data: bytes, source: str) -> Tree:
     """The tree in `data`, of either format; errors name it as `source`. Raises Corrupt for other content."""
     try:
-        document = parse_json(data, once_each)
+        document = parse_json(data)
     except TwiceError as error:
-        raise Corrupt(f"{source}: {error} occurs twice in one object") from None
+        raise Corrupt(f"{source}: {error}") from None
     except ValueError as error:
         raise Corrupt(f"{source}: not a whole JSON file: {error}") from error
     if not isinstance(document, dict) or not document:
         raise Corrupt(f"{source}: neither a snapshot nor a recorded tree")
     return _snapshot(document, source) if "format" in document else _recorded(document, source)
-
-
-class TwiceError(Exception):
-    """A JSON object has two members with one name, which is the message."""
-
-
-def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An `object_pairs_hook` for `json.loads` that refuses duplicate names; json itself would keep only the last one.
-    Raises TwiceError."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        ((most, _),) = Counter(name for name, _ in pairs).most_common(1)
-        raise TwiceError(f"{most!r:.100}")
-    return found
 
 
 def _snapshot(document: Any, source: str) -> Tree:

@@ -22,7 +22,7 @@ import attrs
 
 from stores import credentials
 from stores.base import Invalid, InvalidKey
-from stores.checks import check_key
+from stores.checks import check_key, seconds_of
 from stores.reading import read_whole
 
 _SCHEME: Final = "zookeeper://"
@@ -135,11 +135,8 @@ def _seconds(options: dict[str, str], name: str, default: float) -> float:
     text = options.pop(name, None)
     if text is None:
         return default
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds <= _SECONDS_MAX:
+    seconds = seconds_of(text)
+    if seconds is None or not 0 < seconds <= _SECONDS_MAX:
         raise Invalid(f"{name} must be a number of seconds above 0, at most {_SECONDS_MAX:.0f}, not {text!r:.40}")
     return seconds
 
@@ -169,7 +166,7 @@ def _auth(options: dict[str, str]) -> Auth | None:
     source = "auth" if file is None else "auth_file"
     if file is not None:
         try:
-            text = read_whole(file).decode().strip()
+            text = read_whole(file).decode("utf-8-sig").strip()
         except (OSError, ValueError) as error:
             raise Invalid(f"auth_file cannot be read: {file}: {type(error).__name__}") from None
     if text is None:

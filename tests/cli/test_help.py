@@ -9,8 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from controller.cli.options import Command, Option
-from controller.cli.printing import Amount
+from controller.cli.options import Amount, Command, Option
 from controller.cli.root import kedge
 from controller.cli.tree import ALIASES, ROOT, Group, aliased
 from tests.docs.prose import STUMBLED

@@ -262,7 +262,7 @@ def test_many_rows_of_one_move_are_kept_at_its_ends(monkeypatch: pytest.MonkeyPa
         (["FOLDER", "--seq", "3"], "kedge: --seq: no commit up to 3\n"),
         (["FOLDER", "--partition", "0"], "kedge: --partition needs --topic\n"),
         (["FOLDER", "--topic", "t", "--partition", "-1"], "-1 is not in the range x>=0"),
-        (["FOLDER", "--epoch", "seven"], "'seven' is not a valid integer"),
+        (["FOLDER", "--epoch", "seven"], "'seven' is not a valid whole number"),
         ([], "Missing argument 'JOURNAL...'"),
     ],
     ids=["missing", "foreign", "no such epoch", "no such seq", "partition alone", "negative", "no number", "no path"],

@@ -148,7 +148,7 @@ def test_a_torn_tail_is_reported_and_is_no_broken_chain(folder: Path) -> None:
         ([".", "--partition", "0"], "--partition needs --topic"),
         ([".", "--topic", "t", "--partition", "-1"], "-1 is not in the range x>=0"),
         ([".", "--json", "--plain"], "--json and --plain exclude each other"),
-        ([".", "--term", "seven"], "'seven' is not a valid integer"),
+        ([".", "--term", "seven"], "'seven' is not a valid whole number"),
     ],
     ids=["missing", "foreign", "no path", "partition alone", "negative", "two formats", "no number"],
 )

@@ -52,6 +52,18 @@ def test_a_file_may_be_latin_1_and_may_not_be_huge(tmp_path: Path) -> None:
         read_properties(file)
 
 
+def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
+    file = tmp_path / "p"
+    file.write_text("client.id=one\nrequest.timeout.ms=7\n", encoding="utf-8-sig")
+    assert read_properties(file) == {"client.id": "one", "request.timeout.ms": "7"}
+
+
+@pytest.mark.parametrize("text", ["1_0", "+1", "\uff13", "0", "1e3"])
+def test_milliseconds_are_digits_alone(text: str) -> None:
+    with pytest.raises(Failed, match=r"request\.timeout\.ms: expected milliseconds"):
+        settings({"request.timeout.ms": text})
+
+
 @pytest.mark.parametrize(
     "data, said",
     [

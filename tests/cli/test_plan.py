@@ -296,13 +296,30 @@ def test_what_cannot_be_used_is_one_line_and_exit_code_2(made: Path, arguments: 
         ("drain", "t", "--brokers", "x"),
         ("drain", "t", "--brokers", "1,1"),
         ("drain", "t", "--brokers", "-1"),
+        *(
+            ("drain", "{tables}", "--brokers", text)
+            for text in ("10_01", "+1001", "\uff11\uff10\uff10\uff11", "1001,", "1001, 1001", "1e3")
+        ),
+        *(("add", "{tables}", "--brokers", text) for text in ("1_0:a", "+7", "\uff17:a", "7:a,", "3000000000")),
+        ("rebalance", "{tables}", "--tolerance", "0.0_1"),
+        ("rebalance", "{tables}", "--tolerance", "nan"),
+        ("rebalance", "{tables}", "--max-bytes", "5_0GB"),
+        ("set-rf", "{tables}", "--factor", "+2"),
+        ("check", "{tables}", "--factor", "\uff12"),
         ("rebalance", "t", "--max-bytes", "many"),
         ("drain", "t", "--engine", "spark"),
         ("collect", "t", "--cluster", "c", "--snapshot", "s"),
     ],
 )
-def test_bad_arguments_are_exit_code_2(arguments: tuple[str, ...]) -> None:
-    assert run(*arguments).exit_code == 2
+def test_bad_arguments_are_exit_code_2(made: Path, arguments: tuple[str, ...]) -> None:
+    """In `made` broker 1001 could be drained: Python's int() reads it in 10_01."""
+    assert run(*(argument.format(tables=made) for argument in arguments)).exit_code == 2
+
+
+def test_lists_may_have_blanks(made: Path) -> None:
+    assert said("drain", made, "--brokers", "1001, 1002")[1]["settings"]["brokers"] == [1001, 1002]
+    topics = "topic-000000, topic-000001"
+    assert said("set-rf", made, "--factor", "2", "--topics", topics)[1]["partitions_changed"] == 12
 
 
 @pytest.mark.parametrize("text,bytes_", [("5", 5), ("5KiB", 5120), ("1.5GB", 1_500_000_000), ("2T", 2 * 10**12)])

@@ -38,7 +38,7 @@ BAD: dict[str, tuple[str, str, str]] = {
         json.dumps({**MAP, "partitions": [*MAP["partitions"], {"topic": "t", "partition": 9, "replicas": "1"}]}),
         "replicas",
     ),
-    "--broker-list": ("brokers.json", json.dumps({"1": "a", "2": "b", "3": "c", "4": 7}), "broker"),
+    "--broker-list": ("brokers.json", json.dumps({"1": "a", "2": "b", "3": "c", "4": 7.5}), "broker"),
     "--log-dirs": ("logs.json", json.dumps(_logs(_log("t-0", 5), _log("t-1", -5))), "size"),
     "--partition-meta": ("meta.json", json.dumps({"t": {"0": {"Size": 5.0}, "1": {"Size": -1}}}), "Size"),
     "--broker-metrics": (

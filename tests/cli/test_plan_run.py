@@ -74,6 +74,11 @@ def policy(tmp_path: Path) -> Path:
     return path
 
 
+def test_a_policy_may_begin_with_a_byte_order_mark(policy: Path) -> None:
+    policy.write_text(POLICY, encoding="utf-8-sig")
+    assert run(policy, "--dry-run").exit_code == 0
+
+
 @pytest.mark.slow
 def test_each_cluster_gets_the_first_step_that_changes_something(policy: Path) -> None:
     code, found = said(policy)

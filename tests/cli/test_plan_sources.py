@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from controller.cli.root import kedge
+from controller.codec.printed import CURRENT, PROPOSED
 from pipeline.tables.declared import BROKER
 from pipeline.tables.files import Place
 from tests.kit.data import DATA, LAYOUTS
@@ -52,13 +53,13 @@ def refused(tmp_path: Path, done: Result) -> str:
 
 
 def test_list_without_one_good_row_makes_no_broker_dead(tmp_path: Path) -> None:
-    done = collect(tmp_path, map=MAP, broker_list={"1": {"state": "sick"}, "2": {"rack": 7}})
+    done = collect(tmp_path, map=MAP, broker_list={"1": {"state": "sick"}, "2": {"rack": 7.5}})
     assert done.exit_code == 1
     assert brokers(tmp_path) == dict.fromkeys((1, 2, 3), (None, "alive"))
 
 
 def test_who_is_not_on_a_list_with_a_good_row_is_dead_and_whose_row_is_bad_is_not(tmp_path: Path) -> None:
-    done = collect(tmp_path, map=MAP, broker_list={"1": "a", "2": {"rack": 7}})
+    done = collect(tmp_path, map=MAP, broker_list={"1": "a", "2": {"rack": 7.5}})
     assert done.exit_code == 1
     assert brokers(tmp_path) == {1: ("a", "alive"), 2: (None, "alive"), 3: (None, "dead")}
 
@@ -87,6 +88,53 @@ def test_bytes_of_which_none_is_known_are_null_and_not_0(tmp_path: Path) -> None
     assert told(map={**MAP, "partitions": []}) == 0
 
 
+def test_a_number_is_a_rack_by_its_text(tmp_path: Path) -> None:
+    done = collect(tmp_path, map=MAP, broker_list={"1": 7, "2": {"rack": 0}, "3": "7"})
+    assert done.exit_code == 0
+    assert brokers(tmp_path) == {1: ("7", "alive"), 2: ("0", "alive"), 3: ("7", "alive")}
+
+
+def test_of_saved_output_the_current_assignment_is_the_snapshot(tmp_path: Path) -> None:
+    """A snapshot says where the partitions are, and not where they are to go."""
+    other = {"partitions": [{**entry, "replicas": [9]} for entry in ENTRIES]}
+    saved = tmp_path / "saved.txt"
+    saved.write_text(f"{CURRENT}\n{json.dumps(MAP)}\n\n{PROPOSED}\n{json.dumps(other)}\n")
+    done = collect(tmp_path, "--map", saved)
+    assert (done.exit_code, set(brokers(tmp_path))) == (0, {1, 2, 3})
+    assert (
+        done.stdout.splitlines()[-1]
+        == f"note      {saved}: of the saved output the assignment below {CURRENT!r} is taken"
+    )
+    saved.write_text(f"{PROPOSED}\n{json.dumps(other)}\n")
+    done = collect(tmp_path, "--map", saved)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "expected the current assignment, found the proposed one only" in done.stderr
+
+
+def test_a_name_that_a_map_has_twice_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "twice.json"
+    file.write_text('{"partitions":[{"topic":"t","partition":0,"replicas":[1],"replicas":[2]}]}')
+    assert (
+        refused(tmp_path, collect(tmp_path, "--map", file)) == f"kedge: {file}: 'replicas' occurs twice in one object"
+    )
+
+
+@pytest.mark.parametrize("name", ["--log-dirs", "--prometheus"])
+def test_a_byte_order_mark_is_skipped(tmp_path: Path, name: str) -> None:
+    texts = {"--log-dirs": json.dumps(LOGS), "--prometheus": 'kafka_log_log_size{topic="t",partition="0"} 5\n'}
+    file = tmp_path / "marked"
+    file.write_text(texts[name], encoding="utf-8-sig")
+    done = collect(tmp_path, name, f"1={file}" if name == "--prometheus" else file, map=MAP)
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("broker", ["0_1", "+1", "\uff11", " 1"])
+def test_what_python_alone_takes_for_a_number_is_no_broker(tmp_path: Path, broker: str) -> None:
+    (tmp_path / "metrics").write_text('kafka_log_log_size{topic="t",partition="0"} 5\n')
+    done = collect(tmp_path, "--prometheus", f"{broker}={tmp_path / 'metrics'}", map=MAP)
+    assert "expected FILE or ID=FILE" in refused(tmp_path, done)
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_a_list_of_several_clusters_is_collected_by_the_name_of_one(tmp_path: Path, named: bool) -> None:
     """By that of the snapshot's cluster, or by an option where it is called otherwise there."""
@@ -112,7 +160,7 @@ def test_a_list_cluster_without_a_list_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("option", FILES)
 @pytest.mark.parametrize("kind", [*FILES, "text", "numbers"])
 def test_a_file_of_another_kind_is_refused_and_nothing_is_written(tmp_path: Path, option: str, kind: str) -> None:
-    if kind == option:
+    if kind == option or (kind, option) == ("numbers", "--broker-list"):  # which are racks there
         return
     other = tmp_path / "other"
     made = {"text": "hello", "numbers": {"1": 1, "2": 2}}.get(kind) or FILES[kind]

@@ -13,7 +13,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from controller.admin import Admin
-from controller.cli.printing import Duration
 from controller.cli.root import kedge
 from pipeline.stages.export import export
 from pipeline.submit.kept import progress_file
@@ -296,8 +295,3 @@ def test_folder_that_is_no_export_is_reported_before_a_store_is_read(tmp_path: P
         2,
         True,
     )
-
-
-@pytest.mark.parametrize("text, seconds", [("90", 90), ("1.5s", 1.5), ("15m", 900), ("2h", 7200), ("1d", 86_400)])
-def test_durations_have_units(text: str, seconds: float) -> None:
-    assert Duration().convert(text, None, None) == seconds

@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 from controller.cli.kafka.errors import Failed, dumped
 from controller.cli.kafka.options import parse_brokers
 from controller.cli.kafka.values import Move
-from controller.cli.reassign.plan import document, parse_plan, read_topics
+from controller.cli.reassign.plan import document, parse_plan, read_plan, read_topics
 from controller.cli.reassign.progress import Row, table
 from controller.cli.reassign.throttling import Lists, cleared_text, lists
+from controller.cli.reassign.verify import rollback_text
 from controller.cli.root import kedge
+from controller.codec.printed import CURRENT, PROPOSED
 from controller.model.values import TopicPartition
 
 NOWHERE = ("--bootstrap-server", "127.0.0.1:1")
@@ -190,6 +192,43 @@ def test_bad_lists_of_topics_are_refused(text: str, problem: str, tmp_path: Path
 def test_bad_lists_of_brokers_are_refused(text: str, problem: str) -> None:
     with pytest.raises(Failed, match=problem):
         parse_brokers(text)
+
+
+@pytest.mark.parametrize("text", ["0_3", "+3", "\uff13", "1,0x2"])
+def test_what_python_alone_takes_for_a_number_is_no_broker(text: str) -> None:
+    with pytest.raises(Failed, match="is not a broker id"):
+        parse_brokers(text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kept", [False, True], ids=["generate", "execute"])
+def test_saved_output_is_a_plan(tmp_path: Path, kept: bool) -> None:
+    """Of both assignments the proposed one; the output of --execute has the current one alone, for a rollback."""
+    tp, file = TopicPartition("t", 0), tmp_path / "saved.txt"
+    text = rollback_text({tp: (1, 2)})
+    if not kept:
+        text = f"{CURRENT}\n{dumped(document({tp: (1, 2)}))}\n\n{PROPOSED}\n{dumped(document({tp: (3, 4)}))}\n"
+    file.write_text(text)
+    assert read_plan(file).targets == {tp: (1, 2) if kept else (3, 4)}
+    config = tmp_path / "properties"
+    config.write_text("socket.connection.setup.timeout.ms=100")
+    done = run(*NOWHERE, "--verify", "--reassignment-json-file", file, "--command-config", config)
+    heading = CURRENT if kept else PROPOSED
+    assert f"kedge: {file}: of the saved output the assignment below {heading!r} is taken" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text, name",
+    [
+        ('{"partitions":[],"partitions":[{"topic":"t","partition":0,"replicas":[1]}]}', "partitions"),
+        ('{"partitions":[{"topic":"t","partition":0,"replicas":[1],"replicas":[2]}]}', "replicas"),
+    ],
+)
+def test_a_name_that_a_plan_has_twice_is_refused(tmp_path: Path, text: str, name: str) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(text)
+    done = run(*NOWHERE, "--verify", "--reassignment-json-file", file)
+    assert (done.exit_code, done.stderr) == (1, f"Error: {file}: {name!r} occurs twice in one object\n")
 
 
 @given(st.text())

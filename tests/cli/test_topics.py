@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
@@ -11,6 +15,7 @@ from controller.cli.kafka.values import Move, PartitionState, TopicState
 from controller.cli.root import kedge
 from controller.cli.topics.changing import parse_assignment
 from controller.cli.topics.describing import Row
+from tests.wire.living import Living
 
 NOWHERE = ("--bootstrap-server", "127.0.0.1:1")
 
@@ -74,6 +79,27 @@ def test_assignments_are_read_as_they_are_written(assignment: list[list[int]]) -
     text = ",".join(":".join(map(str, replicas)) for replicas in assignment)
     assert parse_assignment(text) == assignment
     assert parse_assignment(text.replace(",", " , ").replace(":", " : ")) == assignment
+
+
+@pytest.mark.slow
+def test_a_proposal_that_fills_a_small_rack_is_a_warning_with_figures(tmp_path: Path) -> None:
+    (tmp_path / "topics.json").write_text('{"topics":[{"topic":"wide"}]}')
+    with Living({broker: "abc"[(broker - 1) // 3] for broker in range(1, 8)}) as living:
+        living.topic("wide", [[1, 4, 7]] * 60)
+        words = [
+            "reassign-partitions",
+            "--bootstrap-server",
+            living.bootstrap,
+            "--generate",
+            "--broker-list",
+            "1,2,3,4,5,6,7",
+        ]
+        done = CliRunner().invoke(
+            kedge, [*words, "--topics-to-move-json-file", str(tmp_path / "topics.json"), "--json"]
+        )
+    assert (done.exit_code, len(json.loads(done.stdout)["proposed"]["partitions"])) == (0, 60)
+    said = r"kedge: warning: rack c has only broker 7, with 60 replicas; a broker of the larger racks has [12][0-9] to "
+    assert re.match(said, done.stderr)
 
 
 @pytest.mark.parametrize("replicas", [(2, 3, 1), (1, 2)], ids=["metadata with the move", "metadata before the move"])

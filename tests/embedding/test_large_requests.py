@@ -22,7 +22,7 @@ from kedge import (
     TopicPartition,
     UnknownTopicOrPartition,
 )
-from stores.transfer.formats import TwiceError, once_each
+from stores.reading import TwiceError, parse_json
 from tests.runtime.world import cluster_of_three
 
 MANY: Final = 50_000
@@ -82,4 +82,4 @@ def test_elections_of_many_partitions_are_answered_together() -> None:
 @pytest.mark.timeout(60)
 def test_a_name_that_is_twice_in_a_large_file_is_found() -> None:
     with pytest.raises(TwiceError, match=NAMES[-1]):
-        once_each([(name, 1) for name in [*NAMES, NAMES[-1]]])
+        parse_json("{" + ",".join(f'"{name}":1' for name in [*NAMES, NAMES[-1]]) + "}")

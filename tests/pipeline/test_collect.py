@@ -21,6 +21,8 @@ from pipeline.collect.log_dirs import from_log_dirs
 from pipeline.collect.prometheus import from_prometheus
 from pipeline.collect.store import from_store, from_tree_file
 from pipeline.errors import BadInput
+from pipeline.stages.load import load
+from pipeline.stages.validate import validate
 from stores import ABSENT, MemoryServer, MemoryStore, Put
 from tests.kit.data import DATA, LAYOUTS
 
@@ -175,7 +177,8 @@ def test_a_bad_entry_of_a_map_is_quarantined_with_its_number(row: object) -> Non
 
 
 @pytest.mark.parametrize(
-    "row", [{"state": "sick"}, {"size": 1}, {"rack": 1}, {"disk_capacity_bytes": -1}, {"nw_in_capacity_bps": "x"}, 3]
+    "row",
+    [{"state": "sick"}, {"size": 1}, {"rack": 1.5}, {"disk_capacity_bytes": -1}, {"nw_in_capacity_bps": "x"}, 3.5],
 )
 def test_a_bad_broker_of_a_list_is_quarantined(row: object) -> None:
     found = Gathered()
@@ -244,9 +247,9 @@ def test_capacities_of_cruise_control_are_bytes_and_the_default_goes_to_who_has_
         ]
     }
     from_capacities(json.dumps(said).encode(), "capacity", found)
-    disks = {b["broker_id"]: b["disk_capacity_bytes"] for b in rows(found, "broker")}
-    assert disks == {1: 100 << 20, 2: 3 << 20, 3: 100 << 20}
-    assert rows(found, "broker")[0]["nw_out_capacity_bps"] == 20 * 1024
+    loaded = load(validate(found.tables()))["broker"].to_pylist()
+    assert {b["broker_id"]: b["disk_capacity_bytes"] for b in loaded} == {1: 100 << 20, 2: 3 << 20, 3: 100 << 20}
+    assert loaded[0]["nw_out_capacity_bps"] == 20 * 1024
     assert len(found.rejects.rows) == 2
 
 

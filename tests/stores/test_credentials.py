@@ -46,6 +46,11 @@ def who(parsed: EtcdUrl | Address) -> tuple[str | None, str | None]:
     return (None, None) if parsed.auth is None else (parsed.auth.user, parsed.auth.password)
 
 
+def test_a_byte_order_mark_is_no_part_of_the_user(file: Path) -> None:
+    file.write_text(f"me:{SECRET}\n", encoding="utf-8-sig")
+    assert found(str(file), {}) == Credentials("me", SECRET)
+
+
 @pytest.mark.parametrize("kind, parse", list(zip(KINDS, PARSERS, strict=True)))
 def test_a_file_and_the_environment_are_taken_and_the_url_counts_first(
     kind: str, parse: Parse, file: Path, monkeypatch: pytest.MonkeyPatch

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stores.reading import MIB, parse_json, read_whole
+from stores.reading import MIB, TwiceError, parse_json, read_whole
 
 
 @contextmanager
@@ -73,3 +73,10 @@ def test_what_is_no_json_is_said_in_plain_words(data: bytes, problem: str) -> No
 def test_unicode_of_every_usual_kind_is_read(encoding: str) -> None:
     """PowerShell of Windows writes UTF-16 with `>`."""
     assert parse_json('{"ä": 1}'.encode(encoding)) == {"ä": 1}
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "a": 1}', '[{"b": {"a": 1, "c": 2, "a": 3}}]'])
+def test_a_name_that_an_object_has_twice_is_refused(text: str) -> None:
+    """The reader of the standard library keeps the last one."""
+    with pytest.raises(TwiceError, match=r"^'a' occurs twice in one object$"):
+        parse_json(text)

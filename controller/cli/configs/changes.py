@@ -14,6 +14,7 @@ import click
 from controller.cli.kafka.errors import Failed
 from controller.cli.kafka.properties import read_properties
 from controller.cli.kafka.values import Resource, ResourceType, Source
+from controller.model import numerals
 
 if TYPE_CHECKING:
     from controller.cli.kafka.cluster import Cluster
@@ -24,7 +25,6 @@ LOGGERS: Final = "broker-loggers"
 TYPES: Final = (TOPICS, BROKERS, LOGGERS)
 DEFAULT: Final = ""
 _FLAGS: Final = {"topic": TOPICS, "broker": BROKERS, "broker_logger": LOGGERS}
-_INT32_MAX: Final = 2**31 - 1
 
 
 @attrs.frozen
@@ -92,7 +92,7 @@ def _check_name(found: Entities) -> None:
     if name == DEFAULT:
         if found.type != BROKERS:
             raise click.UsageError(f"There is no default of {found.type}: an entity name must be specified")
-    elif found.type != TOPICS and not (name.isascii() and name.isdigit() and int(name[:11]) <= _INT32_MAX):
+    elif found.type != TOPICS and _broker(name) is None:
         raise click.UsageError(
             f"The entity name for {found.type} must be a valid integer broker id, but it is: {name:.80}"
         )
@@ -178,7 +178,7 @@ def resources(cluster: Cluster, of: Entities) -> list[Resource]:
     if of.name is None:
         names = [*cluster.topics()] if of.type == TOPICS else [*map(str, cluster.brokers()), DEFAULT]
     elif _is_there(cluster, of):
-        names = [of.name if of.type == TOPICS or of.name == DEFAULT else str(int(of.name))]
+        names = [of.name if of.type == TOPICS or of.name == DEFAULT else str(_broker(of.name))]
     else:
         raise Failed(f"The {of.one} '{of.name}' does not exist.")
     return [Resource(_TYPES[of.type], name) for name in names]
@@ -188,7 +188,11 @@ def _is_there(cluster: Cluster, of: Entities) -> bool:
     assert of.name is not None
     if of.name == DEFAULT:
         return True
-    return of.name in cluster.topics([of.name]) if of.type == TOPICS else int(of.name) in cluster.brokers()
+    return of.name in cluster.topics([of.name]) if of.type == TOPICS else _broker(of.name) in cluster.brokers()
+
+
+def _broker(name: str) -> int | None:
+    return numerals.whole(name, 0, numerals.INT_MAX)
 
 
 def own_source(resource: Resource) -> Source | None:

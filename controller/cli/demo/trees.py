@@ -18,10 +18,10 @@ from controller.codec.names import broker_in, is_topic, number_in
 from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
 from controller.codec.text import BadValue, parse
 from controller.codec.topic import TopicKey
+from controller.model import numerals
 from stores.base import Corrupt
-from stores.reading import parse_json, read_whole
+from stores.reading import TwiceError, parse_json, read_whole
 from stores.recipes import EPOCH_KEY, TOKEN_KEY, Token, decode_epoch
-from stores.transfer.formats import TwiceError, once_each
 from stores.tree import TreeEntry, parse_tree
 
 PARTITIONS_MAX: Final = 5_000
@@ -51,22 +51,23 @@ def read_layout(path: Path) -> dict[int, str | None]:
     """`{"<broker id>": "<rack>"}`, null for no rack."""
     content = _read(path)
     try:
-        found = parse_json(content, once_each)
+        found = parse_json(content)
+    except TwiceError as error:
+        raise BadInput(f"{path}: {error}") from None
     except ValueError as error:
         raise BadInput(f"{path}: not JSON: {error}") from None
-    except TwiceError as error:
-        raise BadInput(f"{path}: {error} stands in it twice") from None
     if not isinstance(found, dict) or not found:
         raise BadInput(f'{path}: expected {{"<broker id>": "<rack>" or null}}, got {found!r:.80}')
     layout: dict[int, str | None] = {}
     for name, rack in found.items():
-        if not (name.isdecimal() and name.isascii()) or not 0 <= int(name[:12]) <= 2**31 - 1:
+        broker = numerals.whole(name, 0, numerals.INT_MAX)
+        if broker is None:
             raise BadInput(f"{path}: {name!r:.80} is not a broker id")
-        if rack is not None and not isinstance(rack, str):
+        if rack is not None and type(rack) not in {str, int}:
             raise BadInput(f"{path}: the rack of broker {name} must be a text or null, not {rack!r:.80}")
-        if int(name) in layout:
-            raise BadInput(f"{path}: broker {int(name)} stands in it twice")
-        layout[int(name)] = rack or None
+        if broker in layout:
+            raise BadInput(f"{path}: broker {broker} stands in it twice")
+        layout[broker] = None if rack is None else str(rack) or None
     if not 3 <= len(layout) <= BROKERS_MAX:
         raise BadInput(f"{path}: {len(layout)} brokers; a drain is shown with 3 to {BROKERS_MAX}")
     return layout

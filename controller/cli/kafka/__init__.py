@@ -13,13 +13,12 @@ from __future__ import annotations
 
 from controller.cli.kafka.connecting import connected
 from controller.cli.kafka.errors import Failed, Refused, ending
-from controller.cli.kafka.options import Endpoint, Whole, action, endpoint_options
+from controller.cli.kafka.options import Endpoint, action, endpoint_options
 
 __all__ = [
     "Endpoint",
     "Failed",
     "Refused",
-    "Whole",
     "action",
     "connected",
     "ending",

@@ -19,16 +19,11 @@ import click
 from controller.cli.kafka.errors import Failed
 from controller.cli.options import CONNECTION, T, group, option
 from controller.cli.printing import ids, one_line
+from controller.model import numerals
 from controller.model.values import TopicPartition
 
 PROPERTIES: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _ADDRESS: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:,/\[\]]+):([0-9]{1,5})")
-
-
-class Whole(click.IntRange):
-    """A whole number within a range. An error names it so, where click says "not a valid integer range"."""
-
-    name = "whole number"
 
 
 @attrs.frozen
@@ -67,10 +62,10 @@ def action(name: str, does: str) -> Callable[[T], T]:
 
 def checked_servers(given: str) -> str:
     """The list without blanks. ValueError names what is not HOST:PORT."""
-    servers = [server.strip() for server in given.split(",")]
+    servers = numerals.items(given)
     for server in servers:
         found = _ADDRESS.fullmatch(server)
-        if found is None or not 0 < int(found[1]) < 65536:
+        if found is None or numerals.whole(found[1], 1, 65_535) is None:
             raise ValueError(f"{server!r} is not HOST:PORT")
     return ",".join(servers)
 
@@ -85,7 +80,6 @@ def _checked(_context: click.Context, _option: click.Parameter, given: str | Non
 
 
 VERSION: Final = 1
-INT32_MAX: Final = 2**31 - 1
 
 
 def read_bytes(path: Path) -> bytes:
@@ -101,12 +95,14 @@ def read_bytes(path: Path) -> bytes:
     return data
 
 
-def parse_object(data: str | bytes) -> dict[str, Any]:
-    """The object that a text is, of version 1 or without one."""
-    from stores.reading import parse_json  # noqa: PLC0415 - as above
+def parse_object(data: str | bytes, source: object = "the text") -> dict[str, Any]:
+    """The object in a text, of version 1 or without one. Raises Failed; of a duplicate name with `source`."""
+    from stores.reading import TwiceError, parse_json  # noqa: PLC0415 - as above
 
     try:
         found = parse_json(data)
+    except TwiceError as error:
+        raise Failed(f"{source}: {error}") from None
     except ValueError as error:
         raise Failed(f"Failed to parse the JSON: {error}") from None
     if type(found) is not dict:
@@ -137,8 +133,8 @@ def string(raw: object, where: str) -> str:
 
 def integer(raw: object, where: str) -> int:
     """The same, if it is an id of a broker or a partition."""
-    if type(raw) is not int or not 0 <= raw <= INT32_MAX:
-        raise Failed(f"{where}: expected a number from 0 to {INT32_MAX}, got {shown(raw)}")
+    if type(raw) is not int or not 0 <= raw <= numerals.INT_MAX:
+        raise Failed(f"{where}: expected a number from 0 to {numerals.INT_MAX}, got {shown(raw)}")
     return raw
 
 
@@ -165,11 +161,12 @@ def repeated(names: Sequence[object]) -> list[object]:
 
 def parse_brokers(text: str) -> list[int]:
     """The ids of a `--broker-list`: 1,2,3. Raises Failed."""
-    words = [word.strip() for word in text.split(",")]
-    for word in words:
-        if not (word.isascii() and word.isdigit() and len(word) <= 10 and int(word) <= INT32_MAX):
+    brokers = []
+    for word in numerals.items(text):
+        broker = numerals.whole(word, 0, numerals.INT_MAX)
+        if broker is None:
             raise Failed(f"{word!r:.80} in the broker list is not a broker id")
-    brokers = [int(word) for word in words]
+        brokers.append(broker)
     if several := repeated(brokers):
         raise Failed(f"Broker list contains duplicate entries: [{', '.join(map(str, several))}]")
     return brokers

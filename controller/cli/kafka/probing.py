@@ -14,6 +14,7 @@ from contextlib import closing
 from typing import Final
 
 from controller.cli.kafka.errors import NotConnected
+from controller.model import numerals
 
 _PAUSE_S: Final = 0.1
 _ANSWER_S: Final = 2.0
@@ -145,8 +146,10 @@ def _asked(connection: socket.socket, frame: bytes) -> bytes:
 
 
 def _host_and_port(server: str) -> tuple[str, int]:
-    host, _, port = server.rpartition(":")
-    return host.strip("[]"), int(port)
+    host, _, given = server.rpartition(":")
+    port = numerals.whole(given, 1, 65_535)
+    assert port is not None  # checked with the option
+    return host.strip("[]"), port
 
 
 def _problem(server: str, context: ssl.SSLContext | None, deadline_s: float) -> str:

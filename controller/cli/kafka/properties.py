@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from controller.cli.kafka.errors import Failed
 from controller.cli.printing import one_line
+from controller.model import numerals
 
 _SPLIT: Final = re.compile(r"((?:\\.|[^\\=:\s])*)\s*[=:]?\s*(.*)", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
@@ -28,7 +29,7 @@ def read_properties(path: Path) -> dict[str, str]:
     except OSError as error:
         raise Failed(f"{path}: {error.strerror or one_line(error)}") from None
     try:
-        text = data.decode("utf-8")
+        text = data.decode("utf-8-sig")  # an editor on Windows begins the file with a byte order mark
     except UnicodeDecodeError:
         text = data.decode("latin-1")  # what Java's own files were written in
     wrong = next((number for number, line in enumerate(text.split("\n"), 1) if _UNPRINTED.search(line)), None)
@@ -84,7 +85,6 @@ _MODULE: Final = re.compile(
     r"[\w.]+\.(PlainLoginModule|ScramLoginModule)\s+(?:required|requisite|sufficient|optional)\b(.*)", re.DOTALL
 )
 _OPTION: Final = re.compile(r"\s+(\w+)\s*=\s*(?:\"((?:\\.|[^\"\\])*)\"|'((?:\\.|[^'\\])*)'|([^\s;\"']+))")
-_MS_MAX: Final = 2**31 - 1
 
 
 def settings(properties: Mapping[str, str]) -> dict[str, Any]:
@@ -109,9 +109,10 @@ def _milliseconds(properties: Mapping[str, str], name: str, default: int) -> int
     given = properties.get(name, "").strip()
     if not given:
         return default
-    if not (given.isascii() and given.isdigit() and 0 < int(given) <= _MS_MAX):
+    found = numerals.whole(given, 1, numerals.INT_MAX)
+    if found is None:
         raise Failed(f"{name}: expected milliseconds, got {given!r:.80}")
-    return int(given)
+    return found
 
 
 def _sasl(properties: Mapping[str, str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import Final
 
 import attrs
 
+from controller.model import numerals
 from controller.model.values import TopicPartition
 
 # API keys that Kedge's gateway adds to Kafka's.
@@ -127,7 +128,7 @@ class Resource:
     def at(self) -> int | None:
         """The broker that must be asked; None: any."""
         named = self.type in {ResourceType.BROKER, ResourceType.BROKER_LOGGER} and self.name
-        return int(self.name) if named else None
+        return numerals.whole(self.name) if named else None
 
 
 @attrs.frozen

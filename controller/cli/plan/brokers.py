@@ -24,6 +24,7 @@ from controller.cli.kafka.errors import Refused as RefusedByServer
 from controller.cli.kafka.values import Description, PartitionState, Resource, ResourceType, Setting, TopicState
 from controller.cli.kafka.values import Move as Running
 from controller.cli.plan.rates import AGAIN, Rates, rates_for
+from controller.model import numerals
 from controller.model.values import TopicPartition
 from pipeline.collect.gathered import Gathered
 from pipeline.errors import Refused
@@ -94,7 +95,7 @@ def _retention(settings: Mapping[str, Setting]) -> int | None:
     said, policy = settings.get(_RETENTION), settings.get(_CLEANUP)
     if said is None or said.value is None or (policy is not None and _DELETE not in (policy.value or "")):
         return None
-    return int(said.value)
+    return numerals.whole(said.value.strip(), low=None)
 
 
 def _sizes(cluster: Cluster, broker_id: int, source: str, into: Gathered) -> None:

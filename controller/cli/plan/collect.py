@@ -16,6 +16,7 @@ from controller.cli.plan.options import Common, alone, failing, formatted, outpu
 from controller.cli.plan.running import finish, of_catalog, say_json, told_of
 from controller.cli.printing import fail, print_pairs, say, without_place
 from controller.cli.store.opening import bar
+from controller.model import numerals
 from pipeline.collect.gathered import Gathered
 from pipeline.collect.landing import Landing
 from pipeline.collect.sources import KINDS, Of, Source, read
@@ -91,7 +92,8 @@ def collect(
         place = Place(tables, check_name(cluster, "--cluster"), check_name(snapshot, "--snapshot"))
         gathered = Gathered()
         listed = cluster if broker_list_cluster is None else broker_list_cluster
-        verb = Load(dry_run, _read(gathered, sources, listed))
+        consistent = _read(gathered, sources, listed)
+        verb = Load(dry_run, consistent, tuple(gathered.notes))
         if tables.in_spark:
             said = _in_catalog(verb, place, gathered, engine)
         else:
@@ -132,9 +134,10 @@ def _given(named: str | tuple[str, ...] | None) -> Iterator[Source]:
 def _of_brokers(named: Sequence[str]) -> Iterator[Source]:
     for one in named:
         broker, equals, file = one.rpartition("=")
-        if equals and not broker.isdecimal():
+        broker_id = numerals.whole(broker, 0, numerals.INT_MAX)
+        if equals and broker_id is None:
             raise BadInput(f"--prometheus {one!r:.100}: expected FILE or ID=FILE")
-        yield Source(read_whole(file), file, int(broker) if equals else None)
+        yield Source(read_whole(file), file, broker_id)
 
 
 def _read_store(url: str, into: Gathered) -> bool:

@@ -11,10 +11,11 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from controller.cli.options import OUTPUT, Command, command, option
+from controller.cli.options import OUTPUT, Amount, Command, command, option
 from controller.cli.plan.options import Brokers, Common, NewBrokers, failing, replayed
 from controller.cli.plan.running import finish, told_of
-from controller.cli.printing import Amount, file_problem, folder_problem
+from controller.cli.printing import file_problem, folder_problem
+from controller.model.numerals import items
 from pipeline.errors import BadInput
 from pipeline.stages.arrays import Limits
 from pipeline.stages.requests import (
@@ -156,7 +157,7 @@ for _one in MAKING:
 
 
 def _split(topics: str | None) -> tuple[str, ...]:
-    return tuple(topics.split(",")) if topics else ()
+    return tuple(items(topics)) if topics else ()
 
 
 def _make(

@@ -13,6 +13,7 @@ from controller.cli.engines import Engine, engine_options, renamed
 from controller.cli.options import ENGINE, OUTPUT, T, json_option, option, plain_option, quiet_option
 from controller.cli.printing import fail, of_system, one_line
 from controller.cli.store.opening import uncollected
+from controller.model import numerals
 from pipeline.errors import PipelineError
 from pipeline.tables.location import FORMATS, PARQUET, Location
 
@@ -25,13 +26,12 @@ class Brokers(click.ParamType[tuple[int, ...]]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
         if isinstance(value, tuple):
             return value
-        try:
-            found = tuple(int(part) for part in str(value).split(","))
-        except ValueError:
+        found = numerals.ids(str(value))
+        if found is None:
             self.fail(f"{value!r:.80} is not a list of broker ids such as 1,2,3", param, ctx)
-        if any(broker < 0 for broker in found) or len(set(found)) != len(found):
-            self.fail(f"{value!r:.80} names a broker below 0, or a broker twice", param, ctx)
-        return found
+        if len(set(found)) != len(found):
+            self.fail(f"{value!r:.80} names a broker twice", param, ctx)
+        return tuple(found)
 
 
 class NewBrokers(click.ParamType[tuple[tuple[int, str | None], ...]]):
@@ -44,7 +44,7 @@ class NewBrokers(click.ParamType[tuple[tuple[int, str | None], ...]]):
     ) -> tuple[tuple[int, str | None], ...]:
         if isinstance(value, tuple):
             return value
-        parts = [part.partition(":") for part in str(value).split(",")]
+        parts = [part.partition(":") for part in numerals.items(str(value))]
         ids = Brokers().convert(",".join(part[0] for part in parts), param, ctx)
         return tuple((broker, part[2] or None) for broker, part in zip(ids, parts, strict=True))
 

@@ -25,6 +25,7 @@ from controller.cli.reassign.throttling import (
     lists,
     removes_by_itself,
 )
+from controller.model import numerals
 from controller.model.throttle_configs import ALL_REPLICAS, LIST_SEPARATOR, UNLIMITED, list_elements
 from controller.model.values import TopicPartition
 from pipeline.errors import Refused as NotGivenBack
@@ -142,8 +143,8 @@ class KafkaRates:
         """Of brokers that live; the others keep theirs, and the marks."""
         alive = self.cluster.brokers()
         marks = {setting: mark for setting, mark in self.progress.marks.items() if mark.stands}
-        down = {int(name) for kind, name, _ in marks if kind == "broker" and int(name) not in alive}
-        marks = {at: mark for at, mark in marks.items() if at[0] == "topic" or int(at[1]) not in down}
+        down = {name for kind, name, _ in marks if kind == "broker" and numerals.whole(name) not in alive}
+        marks = {at: mark for at, mark in marks.items() if at[0] == "topic" or at[1] not in down}
         present = self._present({_resource(setting) for setting in marks}, is_gone_allowed=True)
         changes: dict[Resource, list[Change]] = {}
         for setting, mark in marks.items():
@@ -152,7 +153,7 @@ class KafkaRates:
                 changes.setdefault(resource, []).append(change)
         self._alter(changes, is_gone_allowed=True)
         self.progress.mark({setting: attrs.evolve(mark, stands=False) for setting, mark in marks.items()})
-        names = ", ".join(map(str, sorted(down)))
+        names = ", ".join(sorted(down, key=lambda name: (len(name), name)))
         return f"brokers that are down keep their throttles until this command runs again: {names}" if down else ""
 
     def _wanted(self, wave: Wave) -> tuple[dict[Setting, Mark], dict[Resource, list[Change]]]:

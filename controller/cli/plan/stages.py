@@ -10,11 +10,10 @@ from typing import Any, Final
 import click
 
 from controller.cli.engines import Engine
-from controller.cli.kafka import Whole
-from controller.cli.options import command, option
+from controller.cli.options import Amount, Whole, command, option
 from controller.cli.plan.options import Common, alone, engined, failing, output_options, replayed
 from controller.cli.plan.running import finish, told_of
-from controller.cli.printing import Amount, folder_problem
+from controller.cli.printing import folder_problem
 from pipeline.amounts import amount
 from pipeline.errors import BadInput
 from pipeline.policy import Fleet, read_policy

@@ -19,10 +19,10 @@ import click
 
 from controller.cli.kafka import Endpoint, Failed, connected
 from controller.cli.kafka.options import endpoint_or
-from controller.cli.options import CONNECTION, command, group, json_option, option, plain_option, quiet_option
+from controller.cli.options import CONNECTION, Duration, command, group, json_option, option, plain_option, quiet_option
 from controller.cli.plan.options import dry_run_option
 from controller.cli.plan.running import say_json
-from controller.cli.printing import Duration, clean, confirm, fail, note, of_system, one_line, without_place
+from controller.cli.printing import clean, confirm, fail, note, of_system, one_line, without_place
 from controller.cli.printing import say as complain
 from controller.cli.signals import Interrupts, interrupts
 from controller.cli.store.meant import require_cluster

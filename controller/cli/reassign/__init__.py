@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from controller.cli.kafka import Endpoint, Whole, action, connected, ending
+from controller.cli.kafka import Endpoint, action, connected, ending
 from controller.cli.kafka.options import checked_servers, endpoint_options, parse_brokers
-from controller.cli.options import CONNECTION, OUTPUT, command, group, json_option, option, quiet_option
+from controller.cli.options import CONNECTION, OUTPUT, Whole, command, group, json_option, option, quiet_option
 from controller.cli.reassign.execute import cancel, execute
 from controller.cli.reassign.plan import Wanted, generate, read_plan, read_topics
 from controller.cli.reassign.progress import list_moves, show_progress

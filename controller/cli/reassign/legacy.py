@@ -32,6 +32,7 @@ from controller.codec import broker as broker_codec
 from controller.codec import keys, legacy
 from controller.codec import topic as topic_codec
 from controller.codec.text import BadValue
+from controller.model import numerals
 from controller.model.legacy import LegacyEntry
 from controller.model.values import TopicPartition
 from controller.runtime import config_keys
@@ -66,10 +67,10 @@ class Tree:
         """Those that live, by id."""
         found = {}
         for name in self.store.children(keys.BROKER_IDS, timeout_s=_CALL_S):
-            entry = self.store.get(keys.broker(int(name)), timeout_s=_CALL_S) if name.isdigit() else None
-            if entry is not None:
-                said = broker_codec.decode(entry.value, int(name))
-                found[int(name)] = Broker(int(name), "", -1, said.rack)
+            broker = numerals.whole(name, 0, numerals.INT_MAX)
+            entry = None if broker is None else self.store.get(keys.broker(broker), timeout_s=_CALL_S)
+            if broker is not None and entry is not None:
+                found[broker] = Broker(broker, "", -1, broker_codec.decode(entry.value, broker).rack)
         return dict(sorted(found.items()))
 
     def topics(self, names: Collection[str] | None = None) -> dict[str, TopicState]:

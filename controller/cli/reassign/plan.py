@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -29,9 +30,11 @@ from controller.cli.kafka.options import (
     string,
 )
 from controller.cli.kafka.values import Broker, TopicState
-from controller.cli.printing import ids
+from controller.cli.printing import ids, note, say
+from controller.codec.printed import CURRENT, PROPOSED, printed_assignments
 from controller.model.values import Replicas, TopicPartition
 from controller.rules.placement import assign_replicas
+from pipeline.cautions import of_spread
 
 
 class View(Protocol):
@@ -121,13 +124,22 @@ class Plan:
 
 
 def read_plan(path: Path) -> Plan:
-    """The plan in a file. Raises Failed."""
-    return parse_plan(read_bytes(path))
+    """The plan in a file, which may be the saved output of --generate or --execute. Raises Failed."""
+    data = read_bytes(path)
+    try:
+        printed = printed_assignments(data)
+    except ValueError as error:
+        raise Failed(f"{path}: {error}") from None
+    if not printed:
+        return parse_plan(data, path)
+    heading = PROPOSED if PROPOSED in printed else CURRENT
+    note(f"{path}: of the saved output the assignment below {heading!r} is taken as the plan")
+    return parse_plan(printed[heading], path)
 
 
-def parse_plan(data: str | bytes) -> Plan:
+def parse_plan(data: str | bytes, source: object = "the text") -> Plan:
     """As `read_plan`, of its text."""
-    found = [_entry(raw) for raw in items(parse_object(data), "partitions")]
+    found = [_entry(raw) for raw in items(parse_object(data, source), "partitions")]
     if not found:
         raise Failed("Partition reassignment list cannot be empty")
     no_duplicates([tp for tp, _ in found], "Partition reassignment contains duplicate topic partitions: ")
@@ -142,7 +154,7 @@ def parse_plan(data: str | bytes) -> Plan:
 
 def read_topics(path: Path) -> list[str]:
     """The topics of a `--topics-to-move-json-file`: {"topics":[{"topic":"foo"}],"version":1}. Raises Failed."""
-    names = [string(raw.get("topic"), "topic") for raw in items(parse_object(read_bytes(path)), "topics")]
+    names = [string(raw.get("topic"), "topic") for raw in items(parse_object(read_bytes(path), path), "topics")]
     no_duplicates(names, "List of topics to reassign contains duplicate entries: ")
     if not names:
         raise Failed(f"{path} names no topics")
@@ -215,9 +227,11 @@ def generate(view: View, wanted: Wanted, *, as_json: bool) -> None:
         start, shift = chance.randrange(len(racks)), chance.randrange(len(racks))
         placed = assign_replicas(racks, len(topic.partitions), factor, start=start, shift=shift)
         proposed |= {TopicPartition(name, p.index): r for p, r in zip(topic.partitions, placed, strict=True)}
+    for text in of_spread(racks, Counter(broker for replicas in proposed.values() for broker in replicas)):
+        say(f"warning: {text}")
     current = document(replicas_of(topics.values()))
     if as_json:
         click.echo(dumped({"current": current, "proposed": document(proposed)}))
         return
-    click.echo(f"Current partition replica assignment\n{dumped(current)}\n")
-    click.echo(f"Proposed partition reassignment configuration\n{dumped(document(proposed))}")
+    click.echo(f"{CURRENT}\n{dumped(current)}\n")
+    click.echo(f"{PROPOSED}\n{dumped(document(proposed))}")

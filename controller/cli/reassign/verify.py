@@ -13,6 +13,7 @@ from controller.cli.kafka.values import Description
 from controller.cli.printing import confirming, ids
 from controller.cli.reassign import throttling
 from controller.cli.reassign.plan import Plan, Wanted, document, replicas_of
+from controller.codec.printed import CURRENT
 from controller.model.values import TopicPartition
 
 if TYPE_CHECKING:
@@ -111,10 +112,7 @@ def _state(tp: TopicPartition, broker: int, path: str, found: Description | None
 def rollback_text(current: Mapping[TopicPartition, tuple[int, ...]]) -> str:
     """What can be given to --execute to undo it all."""
     kept = dumped(document(current))
-    return (
-        f"Current partition replica assignment\n\n{kept}\n\n"
-        "Save this to use as the --reassignment-json-file option during rollback"
-    )
+    return f"{CURRENT}\n\n{kept}\n\nSave this to use as the --reassignment-json-file option during rollback"
 
 
 def states(

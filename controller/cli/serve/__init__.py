@@ -26,8 +26,8 @@ from typing import Any, Final
 
 import click
 
-from controller.cli.options import CONNECTION, command, group, json_option, option, quiet_option
-from controller.cli.printing import Amount, clean, confirm, fail, one_line, say, without_place
+from controller.cli.options import CONNECTION, Amount, command, group, json_option, option, quiet_option
+from controller.cli.printing import clean, confirm, fail, one_line, say, without_place
 from controller.cli.serve.options import (
     PARTITIONS_MAX,
     CannotServe,

@@ -11,6 +11,7 @@ import attrs
 import click
 
 from controller.cli.options import group, option
+from controller.model import numerals
 from controller.model.requests import NewTopic
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -27,7 +28,6 @@ _LOGINS: Final = (
     option("--tls-clients-ca", type=_FILE, help="Authority that signs the certificates of clients."),
 )
 _ANONYMOUS: Final = option("--allow-anonymous", is_flag=True, help="Allow other machines to connect without a login.")
-_PORT: Final = re.compile(r"[0-9]{1,5}")
 _TOPIC: Final = re.compile(r"([a-zA-Z0-9._-]+)(?::([0-9]{1,6}))?(?::([0-9]{1,4}))?")
 
 
@@ -91,15 +91,16 @@ def access(*more: Callable[[Any], Any]) -> Callable[[T], T]:
 
 def as_place(option: str, text: str) -> Place:
     """`HOST:PORT`, `[::1]:PORT`, or `:PORT` for the loopback."""
-    host, colon, port = text.rpartition(":")
-    if not colon or not _PORT.fullmatch(port) or int(port) > 65_535:
+    host, _, given = text.rpartition(":")
+    port = numerals.whole(given, 0, 65_535)
+    if ":" not in text or port is None:
         raise ValueError(f"{option}: expected HOST:PORT with a port from 0 to 65535, got {text!r:.80}")
     is_in_brackets = host.startswith("[") and host.endswith("]")
     if ":" in host and not is_in_brackets:
         raise ValueError(
             f"{option}: expected brackets around an address with colons, as in [::1]:{port}, got {text!r:.80}"
         )
-    return Place((host[1:-1] if is_in_brackets else host) or "127.0.0.1", int(port))
+    return Place((host[1:-1] if is_in_brackets else host) or "127.0.0.1", port)
 
 
 def as_tls(certificate: Path | None, key: Path | None, clients_ca: Path | None) -> Tls | None:
@@ -123,7 +124,7 @@ def as_brokers(count: int, racks: str | None) -> dict[int, str | None]:
     """Ids 1 to `count`, each with its rack; racks are given in turn where there are fewer of them."""
     if not 0 <= count <= BROKERS_MAX:
         raise ValueError(f"--brokers: expected 0 to {BROKERS_MAX}, got {count}")
-    names = [] if racks is None else [name.strip() for name in racks.split(",")]
+    names = [] if racks is None else numerals.items(racks)
     if any(not name for name in names):
         raise ValueError(f"--racks: expected names with commas between them, got {racks!r:.80}")
     if len(names) > count:
@@ -141,7 +142,9 @@ def as_topics(texts: Sequence[str], brokers: int) -> Mapping[str, NewTopic]:
             raise ValueError(f"--topic: expected NAME[:PARTITIONS[:REPLICATION_FACTOR]], got {text!r:.80}")
         if found[1] in topics:
             raise ValueError(f"--topic: {found[1]:.80} is given twice")
-        topics[found[1]] = NewTopic(int(found[2] or 1), int(found[3] or min(3, brokers) or 3))
+        partitions, factor = (numerals.whole(part or "") for part in (found[2], found[3]))
+        default = min(3, brokers) or 3
+        topics[found[1]] = NewTopic(1 if partitions is None else partitions, default if factor is None else factor)
     return topics
 
 

@@ -88,7 +88,7 @@ def _secret(options: Listening) -> str | None:
             )
         return None
     try:
-        secret = read_whole(options.peers_secret).decode().strip()
+        secret = read_whole(options.peers_secret).decode("utf-8-sig").strip()
     except (OSError, UnicodeError) as error:
         said = error.strerror if isinstance(error, OSError) else "not text"
         raise CannotServe(f"--peers-secret: {options.peers_secret}: {said}") from error

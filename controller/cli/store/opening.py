@@ -18,6 +18,7 @@ import click
 
 from controller.cli.printing import fail, is_quiet, of_system, one_line, without_place
 from controller.codec import keys
+from controller.model import numerals
 from stores import MetadataStore, StoreError, open_store, public_url, transfer
 from stores.reading import read_stream, read_whole
 
@@ -140,7 +141,10 @@ def _place(url: str) -> tuple[str, frozenset[str], str]:
     scheme, _, place = public_url(url).partition("://")
     hosts, _, path = place.partition("/")
     port = _PORTS.get(scheme, "")
-    named = (host if host.rpartition(":")[2].isdecimal() else f"{host}:{port}" for host in hosts.lower().split(","))
+    named = (
+        host if numerals.whole(host.rpartition(":")[2]) is not None else f"{host}:{port}"
+        for host in hosts.lower().split(",")
+    )
     return scheme, frozenset(named), f"/{unquote(path)}".rstrip("/")
 
 

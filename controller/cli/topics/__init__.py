@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import click
 
-from controller.cli.kafka import Endpoint, Whole, action, connected, ending, endpoint_options
-from controller.cli.options import command, group, json_option, option, quiet_option
+from controller.cli.kafka import Endpoint, action, connected, ending, endpoint_options
+from controller.cli.options import Whole, command, group, json_option, option, quiet_option
 from controller.cli.topics.changing import Asked, alter, create, delete, parse_assignment, pattern
 from controller.cli.topics.describing import describe, list_topics
 

@@ -15,6 +15,7 @@ import click
 from controller.cli.kafka.errors import Failed, Refused, dumped
 from controller.cli.kafka.values import DELETE_PARTITIONS, TopicState
 from controller.cli.printing import confirm, ids
+from controller.model import numerals
 from controller.model.plural import counted
 from controller.model.values import TopicPartition
 from controller.rules.placement import assign_replicas, continue_rotation
@@ -76,17 +77,16 @@ def _is_meant(topic: TopicState, asked: Asked) -> bool:
 
 
 _PLACED_MAX: Final = 100_000  # servers take 10,000 of a request, and a topic's key holds some 17,000
-_IDS: Final = re.compile(r"\s*[0-9]{1,9}\s*(?::\s*[0-9]{1,9}\s*)*")
 
 
 def parse_assignment(text: str) -> list[list[int]]:
     """`1:2,2:3`: the replicas of partition 0, of partition 1 and so on. ValueError says what is wrong, in Kafka's
     words."""
     found: list[list[int]] = []
-    for part in text.split(","):
-        if _IDS.fullmatch(part) is None:
+    for part in numerals.items(text):
+        replicas = numerals.ids(part, ":")
+        if replicas is None:
             raise ValueError(f"{part!r:.80} is not a list of broker ids such as 1:2:3")
-        replicas = [int(broker) for broker in part.split(":")]
         twice = sorted(broker for broker, count in Counter(replicas).items() if count > 1)
         if twice:
             raise ValueError(f"Partition replica lists may not contain duplicate entries: {ids(twice)}")

@@ -16,6 +16,7 @@ from controller.cli.kafka.errors import Refused, dumped
 from controller.cli.kafka.values import Move, PartitionState, Resource, ResourceType, Setting, Source, TopicState
 from controller.cli.printing import ids
 from controller.cli.topics.changing import Asked, chosen, failure
+from controller.model import numerals
 from controller.model.values import TopicPartition
 
 if TYPE_CHECKING:
@@ -102,8 +103,8 @@ def _rows(
             click.echo(f"Couldn't query reassignments through the AdminClient API: {error}", err=True)
     for topic in topics.values():
         told = settings[topic.name].get(_MIN_ISR)
-        least = int(told.value) if told is not None and told.value else 1
-        yield from (Row(topic, p, moves.get(TopicPartition(topic.name, p.index)), least) for p in topic.partitions)
+        least = None if told is None or told.value is None else numerals.whole(told.value.strip())
+        yield from (Row(topic, p, moves.get(TopicPartition(topic.name, p.index)), least or 1) for p in topic.partitions)
 
 
 def _overridden(settings: Mapping[str, Setting]) -> dict[str, str]:
