@@ -7,14 +7,15 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.cli.kafka.values import Move, PartitionState, TopicState
 from controller.cli.root import kedge
-from controller.cli.topics.changing import parse_assignment
+from controller.cli.topics.changing import parse_assignment, pattern
 from controller.cli.topics.describing import Row
+from tests.kit.waiting import until
 from tests.wire.living import Living
 
 NOWHERE = ("--bootstrap-server", "127.0.0.1:1")
@@ -79,6 +80,40 @@ def test_assignments_are_read_as_they_are_written(assignment: list[list[int]]) -
     text = ",".join(":".join(map(str, replicas)) for replicas in assignment)
     assert parse_assignment(text) == assignment
     assert parse_assignment(text.replace(",", " , ").replace(":", " : ")) == assignment
+
+
+@pytest.mark.parametrize(
+    "given, meant",
+    [
+        ("test.a", {"test.a"}),
+        ("test.a,other", {"test.a", "other"}),
+        (" 'test.a' ", {"test.a"}),
+        ("test.(a|b)", {"test.a", "test-a", "test.b"}),
+        ("test..", set()),
+        (".*a", {"test.a", "test-a"}),
+    ],
+)
+def test_what_may_be_a_name_is_no_pattern(given: str, meant: set[str]) -> None:
+    assert {name for name in ("test.a", "test-a", "test.b", "other") if pattern(given).fullmatch(name)} == meant
+
+
+@pytest.mark.slow
+def test_a_topic_is_deleted_by_its_name_and_what_was_deleted_is_printed() -> None:
+    with Living() as living:
+        for name in ("test.a", "test-a", "test_b", "test-b"):
+            living.topic(name, [[1]])
+
+        def run(*arguments: str) -> Result:
+            return CliRunner().invoke(kedge, ["topics", "--bootstrap-server", living.bootstrap, *arguments])
+
+        assert run("--list", "--topic", "test.a").stdout == "test.a\n"
+        done = run("--delete", "--topic", "test.a")
+        assert (done.exit_code, done.stdout) == (0, "Deleted topic test.a.\n")
+        until(lambda: "test.a" not in run("--list").stdout)
+        done = run("--delete", "--topic", "test.a")
+        assert (done.exit_code, done.stderr.endswith("Topic 'test.a' does not exist as expected\n")) == (1, True)
+        assert run("--delete", "--topic", "test[-_]b").stdout == "Deleted topics test-b, test_b.\n"
+        assert "test-a" in run("--list").stdout.splitlines()
 
 
 @pytest.mark.slow

@@ -133,7 +133,7 @@ def test_topics_are_deleted_by_their_names_and_by_a_pattern(run: Kedge, cluster:
     for name in ("gone.a", "gone.b", "gone.c"):
         topic([[1]], name)
     done = run("topics", "--delete", "--topic", "gone.a")
-    assert (done.exit_code, done.output) == (0, "")
+    assert (done.exit_code, done.output) == (0, "Deleted topic gone.a.\n")
     until(lambda: are_known(cluster, ["gone.a"], None))
     done = run("topics", "--delete", "--topic", "gone.[bc]", "--json")
     assert json.loads(done.stdout) == {"deleted": ["gone.b", "gone.c"], "refused": []}

@@ -15,6 +15,7 @@ import click
 from controller.cli.kafka.errors import Failed, Refused, dumped
 from controller.cli.kafka.values import DELETE_PARTITIONS, TopicState
 from controller.cli.printing import confirm, ids
+from controller.codec.names import is_topic
 from controller.model import numerals
 from controller.model.plural import counted
 from controller.model.values import TopicPartition
@@ -66,8 +67,10 @@ def failure(problem: object, *, answered: bool = False) -> Failed:
 
 
 def pattern(given: str) -> re.Pattern[str]:
-    """Of --topic. Raises re.error."""
-    return re.compile(given.strip().replace(",", "|").replace(" ", "").strip("\"'"))
+    """Of --topic. What is legal as a topic's name is that name: in Kafka's tool the dot of test.a stands for any
+    character, so that --delete deletes test-a as well. Raises re.error."""
+    parts = given.strip().replace(" ", "").strip("\"'").split(",")
+    return re.compile("|".join(re.escape(part) if is_topic(part) else part for part in parts))
 
 
 def _is_meant(topic: TopicState, asked: Asked) -> bool:
@@ -164,9 +167,12 @@ def delete(cluster: Cluster, asked: Asked) -> None:
     """The topics are being deleted. Raises Failed, also where some were refused."""
     found = chosen(cluster, asked)
     refused = cluster.delete_topics(found) if found else {}
+    deleted = [name for name in found if name not in refused]
+    if deleted and not asked.as_json:
+        confirm(f"Deleted {'topic' if len(deleted) == 1 else 'topics'} {', '.join(deleted)}.")
     if asked.as_json:
         answer = {
-            "deleted": [name for name in found if name not in refused],
+            "deleted": deleted,
             "refused": [{"topic": name, "code": e.code, "message": str(e)} for name, e in sorted(refused.items())],
         }
         click.echo(dumped(answer))
@@ -201,9 +207,11 @@ def shrink(cluster: Cluster, topic: TopicState, count: int, asked: Asked) -> Non
         if error.code == _SWITCHED_OFF:
             raise failure(f"the cluster does not allow partitions to be deleted: {error}") from None
         raise failure(error) from None
-    if asked.delayed and not asked.as_json:
+    if not asked.as_json:
         which = f"partition(s) {', '.join(map(str, tail))} of topic {topic.name}"
-        confirm(f"Read-only now, and deleted when the retention ends: {which}.")
+        confirm(
+            f"Read-only now, and deleted when the retention ends: {which}." if asked.delayed else f"Deleted {which}."
+        )
 
 
 def _confirm(topic: str, tail: list[int]) -> None:
