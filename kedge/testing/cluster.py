@@ -53,6 +53,7 @@ class Cluster(ForTests):
 
     def _create(self, name: str, partitions: int, replication_factor: int, configs: Mapping[str, str]) -> None:
         new = NewTopic(partitions, replication_factor, configs=configs)
+        self._until(lambda view: not view.is_deleting(name), f"the deletion of the former {name} is complete")
         self.admin.create_topics({name: new}).all().result(TIMEOUT_S)
         tps, logs = [TopicPartition(name, partition) for partition in range(partitions)], self._live.logs
         until(lambda: not any(logs.bounds(None, tp).result(TIMEOUT_S).error for tp in tps), f"{name} has leaders")

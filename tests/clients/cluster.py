@@ -40,10 +40,6 @@ class Withheld(Served):
 
         return self.controller.query(ask).result(_ANSWER_S)
 
-    def has_topic(self, topic: str) -> bool:
-        """Whether the topic is there, also while it is being deleted."""
-        return self.controller.query(lambda view: topic in set(view.topic_names())).result(_ANSWER_S)
-
     def replicas(self, topic: str, partition: int = 0) -> tuple[int, ...]:
         """Where a partition is to lie."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -39,6 +40,17 @@ def test_new_topic_is_led(cluster: Cluster) -> None:
     assert cluster.admin.describe_configs([resource])[resource].result(30)["retention.ms"].value == "1000"
     with pytest.raises(TopicAlreadyExists):
         cluster.create_topic("orders")
+
+
+def test_topic_of_a_deleted_name_is_created_when_the_deletion_is_complete(cluster: Cluster) -> None:
+    cluster.create_topic("orders")
+    cluster.kill_broker(2)
+    cluster.admin.delete_topics(["orders"]).all().result(30)
+    with ThreadPoolExecutor(1) as pool:
+        creating = pool.submit(cluster.create_topic, "orders", 2, 2)
+        cluster.start_broker(2)
+        creating.result(60)
+    assert len(cluster.replicas("orders", 1)) == 2
 
 
 def test_move_is_complete_unless_it_is_only_begun() -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import confluent_kafka as ck
 import kafka
 import pytest
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from kedge.testing import Cluster
 from tests.kit.waiting import until
@@ -80,6 +80,17 @@ def test_producers_report_an_error_that_is_final(cluster: Cluster) -> None:
         with pytest.raises(kafka.errors.PolicyViolationError, match="This error was ordered by a test"):
             future.get(TIMEOUT_S)
     assert (fault.left, read(cluster)) == (0, [])
+
+
+def test_clients_create_a_topic_again_right_after_they_deleted_it(cluster: Cluster) -> None:
+    of_librdkafka = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    new = NewTopic("orders", 6, 3)
+    with closing(kafka.KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers)) as of_kafka_python:
+        for _ in range(5):
+            of_librdkafka.delete_topics(["orders"], operation_timeout=TIMEOUT_S)["orders"].result(TIMEOUT_S)
+            of_librdkafka.create_topics([new])["orders"].result(TIMEOUT_S)
+            of_kafka_python.delete_topics(["orders"])
+            of_kafka_python.create_topics({"orders": {"num_partitions": 6, "replication_factor": 3}})
 
 
 def test_clients_ask_for_metadata_again(cluster: Cluster) -> None:

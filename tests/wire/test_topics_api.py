@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -11,9 +12,8 @@ from hypothesis import strategies as st
 from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
 from controller.model.errors import ErrorCode
-from tests.kit.waiting import until
 from tests.wire.asking import ask, contents, led, new_topic, partitions_of
-from tests.wire.served import RACKS, RawClient, Served
+from tests.wire.served import DEADLINE_S, RACKS, RawClient, Served
 
 INCLUDES = "The manual partition assignment includes"
 UNEVEN = (
@@ -372,13 +372,27 @@ def test_a_topic_is_deleted_by_id_and_can_be_created_again(client: RawClient) ->
     assert (one.name, one.topic_id, one.error_code) == ("again", topic.topic_id, 0)
     assert (other.name, str(other.topic_id), other.error_code) == (None, stranger, 100)
     assert other.error_message == "This server does not host this topic ID."
+    [made] = ask(client, "CreateTopics", 7, topics=[new_topic("again", 1, 3)]).topics
+    assert (made.error_code, made.error_message) == (0, None)
+    assert made.topic_id != topic.topic_id
 
-    def is_created_again() -> bool:
-        [made] = ask(client, "CreateTopics", 7, topics=[new_topic("again", 1, 3)]).topics
-        assert made.error_code == 0 or made.error_message == "Topic 'again' is marked for deletion."
-        return bool(made.error_code == 0 and made.topic_id != topic.topic_id)
 
-    until(is_created_again)
+@pytest.mark.slow
+def test_deletion_is_answered_when_the_name_is_free_or_its_time_is_over() -> None:
+    """It waits for broker 3, and goes on after its time."""
+    on_3 = new_topic("held", assignments={0: [3]})
+    with Served() as served, RawClient(served.address) as client, RawClient(served.address) as other:
+        ask(client, "CreateTopics", 7, topics=[on_3, new_topic("free", assignments={0: [1]})])
+        led(client, "held")
+        served.leave(3)
+        answer = ask(client, "DeleteTopics", 6, **names(6, "free", "held", "no-such"), timeout_ms=500)
+        late = "The topic is being deleted; some brokers have not deleted its logs yet."
+        assert said(answer) == {"free": (0, None), "held": (7, late), "no-such": (3, NOT_HOSTED)}
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(ask, other, "DeleteTopics", 6, **names(6, "held"))
+            served.join(3, "c")
+            assert said(waiting.result(DEADLINE_S)) == {"held": (0, None)}
+        assert said(ask(client, "CreateTopics", 7, topics=[on_3])) == {"held": (0, None)}
 
 
 def test_what_is_named_twice_is_not_deleted_whichever_way(served: Served, client: RawClient) -> None:

@@ -4,10 +4,14 @@ A topic that is named twice in one request is refused, and nothing is done to it
 cannot express, such as partitions that are not numbered from 0 on, are found here; all others are found by the rules.
 The number of partitions of one request is limited here as well, because a few bytes of a number could otherwise create
 any number of keys.
+
+A deletion is answered when the name of the topic is free again, or when the time of the request is over: clients create
+a topic of the same name right after the answer.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -43,7 +47,12 @@ TOPIC_AUTHORIZATION_FAILED: Final = 29
 NEW_PARTITIONS_MAX: Final = 10_000
 """Of all topics of one request, as in Kafka."""
 TOO_MANY: Final = Outcome(None, ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
+NOT_GONE: Final = Outcome(
+    None, ErrorCode.REQUEST_TIMED_OUT, "The topic is being deleted; some brokers have not deleted its logs yet."
+)
 WITH_CONFIGS: Final = 5  # the first version of CreateTopics whose answer has settings
+_LOOK_S: Final = 0.005
+_LOOK_S_MAX: Final = 0.25
 
 
 async def create_topics(call: Call, request: Request) -> Answer:
@@ -167,6 +176,7 @@ def _new_partitions(topic: Any) -> NewPartitions:
 
 async def delete_topics(call: Call, request: Request) -> Answer:
     """By name, or by id (version 6). A topic that is named twice, in either way, is not deleted."""
+    end_s = asyncio.get_running_loop().time() + timeout_s(request)
     asked: list[Named] = [(topic.name, topic.topic_id) for topic in request.topics] if call.version >= 6 else []
     asked += [(name, None) for name in request.topic_names] if call.version < 6 else []
     by_name, by_id = [n for n, _ in asked if n is not None], [i for _, i in asked if i is not None]
@@ -180,7 +190,28 @@ async def delete_topics(call: Call, request: Request) -> Answer:
     rows = {key: TWICE if row.value in twice else row for key, row in rows.items()}
     wanted = [row.value for row in rows.values() if row.value is not None]
     done = await outcomes(call.admin.delete_topics(wanted, timeout_s=timeout_s(request)))
+    done |= await _not_free(call, [name for name, each in done.items() if each.error_code == 0], end_s)
     return {"responses": [_deleted(key, row, done, ids) for key, row in rows.items()]}
+
+
+async def _not_free(call: Call, names: list[str], end_s: float) -> dict[str, Outcome]:
+    """The errors of those of these topics whose deletion is not complete at `end_s`. It then goes on."""
+    pause_s = _LOOK_S
+    while names:
+        told = await outcome(call.controller.query(_deleting(names)))
+        if told.error_code:
+            return dict.fromkeys(names, told)
+        names, left_s = told.value, end_s - asyncio.get_running_loop().time()
+        if not names or left_s <= 0:
+            break
+        await asyncio.sleep(min(pause_s, left_s))
+        pause_s = min(2 * pause_s, _LOOK_S_MAX)
+    return dict.fromkeys(names, NOT_GONE)
+
+
+def _deleting(names: list[str]) -> Callable[[ClusterView], list[str]]:
+    """The question for `Controller.query`: which of these topics are still being deleted."""
+    return lambda view: [name for name in names if view.is_deleting(name)]
 
 
 def _which(name: str | None, topic_id: UUID | None, names: Mapping[UUID | None, str]) -> Outcome:
