@@ -164,4 +164,4 @@ class LogBounds:
     end_offset: int = -1
     leader_epoch: int = NO_EPOCH
     batches: tuple[StoredBatch, ...] = ()
-    """For a search by time: the batch that may hold the first matching record, if there is one."""
+    """For a search by time: the batches that may hold the record, in the order of the log."""

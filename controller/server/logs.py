@@ -169,8 +169,8 @@ class LiveLogs:
         since_ms: int | None = None,
         is_debugging: bool = False,
     ) -> Future[LogBounds]:
-        """Where the log begins and ends, and the first batch with a record of `since_ms` or later (-1: the batch with
-        the record of the highest time). `is_debugging`: a follower answers as well, for its own log."""
+        """Where the log begins and ends, and the batches that may hold the first record of `since_ms` or later (-1: the
+        record of the highest time). `is_debugging`: a follower answers as well, for its own log."""
         future: Future[LogBounds] = Future()
         asked = (broker_id, tp, leader_epoch)
         work = partial(reading.bounds, since_ms=since_ms, is_debugging=is_debugging)

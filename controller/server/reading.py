@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.model.logs import EpochEnd, Fetched, LogBounds, LogError
+from controller.model.logs import EpochEnd, Fetched, LogBounds, LogError, StoredBatch
 from controller.server.shelf import Shelf
 from controller.simulated.replica import Replica
 
@@ -24,10 +24,9 @@ def bounds(replica: Replica, shelf: Shelf, *, since_ms: int | None, is_debugging
     log = replica.log
     if log.high_watermark < replica.epoch_start and not is_debugging:  # a new leader that has no high watermark yet
         return LogBounds(LogError.OFFSET_NOT_AVAILABLE)
-    found = None
+    batches: tuple[StoredBatch, ...] = ()
     if since_ms is not None:
-        found = shelf.newest(log) if since_ms < 0 else shelf.since(log, since_ms)
-    batches = () if found is None else (found,)
+        batches = shelf.newest(log) if since_ms < 0 else shelf.since(log, since_ms)
     return LogBounds(
         LogError.NONE, shelf.start_offset, log.high_watermark, log.end_offset, replica.leader_epoch, batches
     )

@@ -15,6 +15,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 import attrs
@@ -129,13 +130,18 @@ class Shelf:
                     return
                 yield row
 
-    def since(self, log: Log, timestamp_ms: int) -> StoredBatch | None:
-        """The first batch of `log` below its high watermark with a record of that time or later."""
-        return next((s for s in self._committed(log) if s.batch.max_timestamp_ms >= timestamp_ms), None)
+    def since(self, log: Log, timestamp_ms: int) -> tuple[StoredBatch, ...]:
+        """The first batch of `log` below its high watermark with a record of that time or later, and the next one: such
+        records of the first may be deleted."""
+        return tuple(islice((s for s in self._committed(log) if s.batch.max_timestamp_ms >= timestamp_ms), 2))
 
-    def newest(self, log: Log) -> StoredBatch | None:
-        """The first batch below the high watermark with the record of the highest time."""
-        return max(self._committed(log), key=lambda stored: stored.batch.max_timestamp_ms, default=None)
+    def newest(self, log: Log) -> tuple[StoredBatch, ...]:
+        """The first batch below the high watermark with the record of the highest time; before it a batch of whose
+        records some are deleted."""
+        batches = list(self._committed(log))
+        cut = [stored for stored in batches[:1] if stored.base_offset < self.start_offset]
+        whole = max(batches[len(cut) :], key=lambda stored: stored.batch.max_timestamp_ms, default=None)
+        return tuple(cut) if whole is None else (*cut, whole)
 
     def _committed(self, log: Log) -> Iterator[StoredBatch]:
         return (row.stored for row in self.rows(log))

@@ -209,7 +209,7 @@ ROOMS: Final = (
         "controller.wire",
         (*_AROUND, "controller.groups"),
         "a gateway over the admin and host APIs",
-        third_party=("attrs", "tenacity", "kafka", "scramp"),
+        third_party=("attrs", "tenacity", "kafka", "scramp", "pyarrow"),
     ),
     Room(
         "controller.cli",

@@ -96,11 +96,12 @@ def records(
     key: bytes | None = None,
     producer: tuple[int, int, int] = (-1, -1, -1),
     first_ms: int = TIME_MS,
+    step_ms: int = 1,
 ) -> bytes:
-    """A batch with these values, a millisecond between two; `producer`: id, epoch and first sequence."""
+    """A batch with these values, `step_ms` between two; `producer`: id, epoch and first sequence."""
     names = dict(zip(("producer_id", "producer_epoch", "base_sequence"), producer, strict=True))
     builder = MemoryRecordsBuilder(magic=2, compression_type=0, batch_size=1_000_000, **names)
     for place, value in enumerate(values):
-        assert builder.append(timestamp=first_ms + place, key=key, value=value) is not None
+        assert builder.append(timestamp=first_ms + place * step_ms, key=key, value=value) is not None
     builder.close()
     return bytes(builder.buffer())

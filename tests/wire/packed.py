@@ -7,7 +7,14 @@ import struct
 import zlib
 from typing import Final
 
+import pyarrow as pa
+
 from tests.wire.living import records
+
+GZIP: Final = 1
+SNAPPY: Final = 2
+LZ4: Final = 3
+ZSTD: Final = 4
 
 _HEADER_BYTES: Final = 61
 _LENGTH_AT, _ATTRIBUTES_AT = 8, 22  # of the second one the low byte
@@ -16,8 +23,24 @@ _MIB: Final = 1024 * 1024
 
 
 def packed(batch: bytes, codec: int) -> bytes:
-    """The same batch, plain (0) or by gzip (1)."""
-    return batch if codec == 0 else _with(batch, gzip.compress(batch[_HEADER_BYTES:], mtime=0))
+    """The same batch, plain (0) or compressed with one of Kafka's codecs."""
+    return batch if codec == 0 else _with(batch, compressed(batch[_HEADER_BYTES:], codec), codec)
+
+
+def compressed(data: bytes, codec: int) -> bytes:
+    """By one of Kafka's codecs."""
+    if codec == GZIP:
+        return gzip.compress(data, mtime=0)
+    name = {SNAPPY: "snappy", LZ4: "lz4", ZSTD: "zstd"}[codec]
+    return bytes(pa.Codec(name).compress(data, asbytes=True))
+
+
+def packed_by_java(batch: bytes, block_bytes: int) -> bytes:
+    """The same batch by snappy, in blocks as snappy-java writes them."""
+    rest, snappy = batch[_HEADER_BYTES:], pa.Codec("snappy")
+    blocks = [snappy.compress(rest[at : at + block_bytes], asbytes=True) for at in range(0, len(rest), block_bytes)]
+    head = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
+    return _with(batch, head + b"".join(struct.pack(">i", len(block)) + block for block in blocks), SNAPPY)
 
 
 def bomb(mib: int) -> bytes:
@@ -27,9 +50,9 @@ def bomb(mib: int) -> bytes:
     return _with(records(b"x"), b"".join([*parts, packer.flush()]))
 
 
-def _with(batch: bytes, rest: bytes) -> bytes:
-    """The header of the batch, and `rest` as its records by gzip."""
+def _with(batch: bytes, rest: bytes, codec: int = GZIP) -> bytes:
+    """The header of the batch, and `rest` as its records by this codec."""
     head = bytearray(batch[:_HEADER_BYTES])
-    head[_ATTRIBUTES_AT] = 1
+    head[_ATTRIBUTES_AT] = codec
     struct.pack_into(">i", head, _LENGTH_AT, _HEADER_BYTES - _BEFORE_LENGTH + len(rest))
     return bytes(head) + rest

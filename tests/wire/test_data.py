@@ -24,7 +24,7 @@ from kafka.record import MemoryRecords
 
 from controller.model.logs import Batch
 from controller.wire.protocol import build
-from kedge import DeletePartitions
+from kedge import DeletePartitions, TopicPartition
 from tests.kit.waiting import until
 from tests.wire.living import TIME_MS, Living, records
 from tests.wire.served import DEADLINE_S, RawClient
@@ -412,6 +412,26 @@ def test_records_are_deleted_up_to_the_high_watermark(client: RawClient) -> None
     assert deleted(4) == (1, -1)
     assert deleted(-1) == (0, 3)
     assert offset_of(client, -2, partition=49).offset == 3
+
+
+@pytest.mark.checklist(265)
+def test_offset_of_a_time_is_not_that_of_a_deleted_record(living: Living, client: RawClient) -> None:
+    produce(client, records(*[b"x"] * 10, step_ms=1000), partition=48)
+    living.cluster.logs.delete_records(None, TopicPartition("orders", 48), 6).result(DEADLINE_S)
+    found = offset_of(client, TIME_MS + 2000, partition=48)
+    assert (found.offset, found.timestamp) == (6, TIME_MS + 6000)
+
+
+def test_offset_of_a_time_comes_with_the_leader_epoch_of_its_record() -> None:
+    with Living() as living, RawClient(living.address) as client:
+        (tp,) = living.topic("orders", [[1, 2, 3]])
+        produce(client, records(b"a", b"b"))
+        epoch = living.cluster.logs.bounds(None, tp).result(DEADLINE_S).leader_epoch
+        living.cluster.kill_broker(1)
+        until(lambda: produce(client, records(b"c", first_ms=TIME_MS + 9)).error_code == 0)
+        found = offset_of(client, TIME_MS + 1)
+        assert (found.offset, found.leader_epoch) == (1, epoch)
+        assert offset_of(client, -3).leader_epoch > epoch
 
 
 @pytest.mark.slow

@@ -1,4 +1,5 @@
-"""Batches whose records are more than their bytes: the offset of a time is answered without unpacking a bomb."""
+"""Batches whose records are more than their bytes, or no records: the offset of a time is answered without unpacking a
+bomb."""
 
 from __future__ import annotations
 
@@ -11,51 +12,31 @@ import pytest
 from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
-from controller.model.logs import Batch, StoredBatch
-from controller.wire.data.batches import first_since, read_batch
+from controller.wire.data.times import Found, first_since, newest
+from controller.wire.data.unpacking import unpacked
 from tests.wire.living import TIME_MS, Living, records
-from tests.wire.packed import bomb, packed
+from tests.wire.packed import GZIP, LZ4, SNAPPY, ZSTD, bomb, compressed, packed
 from tests.wire.served import RawClient
+from tests.wire.test_times import EPOCH, stored
 
 MIB = 1024 * 1024
-SNAPPY, ZSTD = 2, 4
-
-
-def stored(payload: bytes, base: int = 40) -> StoredBatch:
-    batch = read_batch(payload)
-    assert isinstance(batch, Batch)
-    return StoredBatch(base, 3, batch)
-
-
-@pytest.mark.parametrize("codec", [0, 1])
-def test_the_first_record_of_a_time_is_found_in_plain_and_in_gzip(codec: int) -> None:
-    batch = stored(packed(records(b"a", b"b", b"c"), codec))
-    assert [first_since(batch, TIME_MS + later) for later in (-5, 0, 1, 2)] == [
-        (40, TIME_MS),
-        (40, TIME_MS),
-        (41, TIME_MS + 1),
-        (42, TIME_MS + 2),
-    ]
-
-
-@pytest.mark.parametrize("codec", [SNAPPY, 3, ZSTD, 7])
-def test_of_another_codec_the_first_offset_of_the_batch_is_the_answer(codec: int) -> None:
-    """A consumer begins a few records early, and misses none."""
-    payload = bytearray(records(b"a", b"b", b"c"))
-    payload[22] = codec
-    assert first_since(stored(bytes(payload)), TIME_MS + 1) == (40, TIME_MS + 2)
 
 
 @pytest.mark.parametrize(
     "rest",
-    [b"", b"\x1f\x8b", b"no gzip", gzip.compress(b"no record", mtime=0)],
-    ids=["nothing", "a begin", "none", "no record"],
+    [b"", b"\x1f\x8b", b"none of these", gzip.compress(b"no record", mtime=0), b"\x82SNAPPY\0" + bytes(9), b"\xff" * 6],
+    ids=["nothing", "a begin", "none", "no record", "a block of 0 bytes", "no size"],
 )
-def test_of_a_broken_batch_the_first_offset_is_the_answer(rest: bytes) -> None:
-    head = bytearray(records(b"a"))[:61]
-    head[22] = 1
+@pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD, 7])
+def test_broken_batch_is_answered_by_its_header(rest: bytes, codec: int) -> None:
+    """A consumer begins a few records early, and misses none."""
+    head = bytearray(records(b"a", b"b", b"c"))[:61]
+    head[22] = codec
     struct.pack_into(">i", head, 8, 49 + len(rest))
-    assert first_since(stored(bytes(head) + rest), TIME_MS) == (40, TIME_MS)
+    batch = stored(bytes(head) + rest)
+    assert first_since([batch], 0, TIME_MS + 1) == Found(40, TIME_MS, EPOCH)
+    assert first_since([batch], 41, TIME_MS + 1) == Found(41, TIME_MS, EPOCH)
+    assert newest([batch], 41) == Found(42, TIME_MS + 2, EPOCH)
 
 
 @pytest.mark.slow
@@ -64,7 +45,7 @@ def test_a_bomb_is_not_unpacked() -> None:
     batch = stored(bomb(256))
     tracemalloc.start()
     try:
-        assert first_since(batch, TIME_MS) == (40, TIME_MS)
+        assert first_since([batch], 0, TIME_MS) == Found(40, TIME_MS, EPOCH)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -72,26 +53,27 @@ def test_a_bomb_is_not_unpacked() -> None:
 
 
 @pytest.mark.slow
-def test_what_is_just_small_enough_is_read() -> None:
-    one = records(b"x" * 900_000)
-    batch = stored(packed(one, 1))
-    assert len(batch.batch.payload) < 10_000
-    assert first_since(batch, TIME_MS) == (40, TIME_MS)
-    assert first_since(batch, TIME_MS + 1) == (40, TIME_MS)  # none is that new
+@pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
+def test_less_than_16_mib_is_unpacked(codec: int) -> None:
+    """Zeros, which take the fewest bytes when they are compressed."""
+    most = bytes(16 * MIB - 1)
+    assert unpacked(codec, compressed(most, codec)) == most
+    with pytest.raises(ValueError, match="too large"):
+        unpacked(codec, compressed(most + b"x", codec))
 
 
 def test_a_batch_of_more_records_than_are_read_is_answered_by_its_first_offset() -> None:
     payload = bytearray(records(b"a", b"b"))
     struct.pack_into(">i", payload, 23, 1_000_000 - 1)
     struct.pack_into(">i", payload, 57, 1_000_000)
-    assert first_since(stored(bytes(payload)), TIME_MS + 1) == (40, TIME_MS + 1)
+    assert first_since([stored(bytes(payload))], 0, TIME_MS + 1) == Found(40, TIME_MS, EPOCH)
 
 
 @pytest.mark.slow
 def test_clients_ask_for_a_time_in_a_bomb_and_go_on() -> None:
     with Living() as living, RawClient(living.address) as client:
         [tp] = living.topic("t", [[1]])
-        for payload in (bomb(64), packed(records(b"a", b"b"), 1)):
+        for payload in (bomb(64), packed(records(b"a", b"b"), GZIP)):
             data = [{"name": tp.topic, "partition_data": [{"index": 0, "records": payload}]}]
             fields = {"transactional_id": None, "acks": -1, "timeout_ms": 30_000, "topic_data": data}
             answer = client.ask(ProduceRequest, ProduceResponse, 7, **fields)

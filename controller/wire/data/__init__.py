@@ -3,6 +3,8 @@
     logs         the logs: a protocol that a host implements (the rig's live cluster does)
     batches      headers of record batches: the fields that are read and written here
     checksums    of batches whose header changes
+    unpacking    the records of compressed batches
+    times        the records of batches by time
     compacting   batches without some of their records, for logs that compact topics
     produce      Produce, and the ids of idempotent producers
     fetch        Fetch

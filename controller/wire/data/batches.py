@@ -10,8 +10,7 @@ are passed on as they came, and their readers verify it. Only a time of appendin
 from __future__ import annotations
 
 import struct
-import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Final
 
@@ -20,6 +19,7 @@ from kafka.record import MemoryRecords
 
 from controller.model.logs import Batch, LogError, StoredBatch
 from controller.wire.data.checksums import with_other_head
+from controller.wire.data.unpacking import unpacked_gzip
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _PLACE: Final = struct.Struct(">qii")
@@ -30,9 +30,7 @@ _MAGIC: Final = 2
 _TRANSACTIONAL: Final = 0x10
 _CONTROL: Final = 0x20
 _LOG_APPEND_TIME: Final = 0x08
-_CODECS, _PLAIN, _GZIP = 0x07, 0, 1
-_GZIP_BITS: Final = 16 + zlib.MAX_WBITS
-_UNPACKED_BYTES_MAX: Final = 16 * 1024 * 1024  # 16 times what a batch may have by default
+_CODECS, _PLAIN = 0x07, 0
 _RECORDS_MAX: Final = 200_000  # of one batch; a producer's has some thousands
 
 
@@ -60,24 +58,17 @@ def written(stored: StoredBatch) -> bytes:
     return _PLACE.pack(stored.base_offset, length, stored.leader_epoch) + payload[_PLACE.size :]
 
 
-def records_of(stored: StoredBatch) -> Iterator[Any]:
-    """The records of the batch. Raises ValueError for one that is not read (see `_readable`), and whatever the codec
-    raises for arbitrary bytes."""
-    payload = _readable(stored)
-    if payload is None:
-        raise ValueError("compressed other than by gzip, or too large to be read")
-    for batch in iter(MemoryRecords(payload).next_batch, None):
+def first_ms(stored: StoredBatch) -> int:
+    """The time of the first record of the batch."""
+    fields = _HEADER.unpack_from(stored.batch.payload)
+    return int(fields[_NEWEST_MS if fields[_ATTRIBUTES] & _LOG_APPEND_TIME else _FIRST_MS])
+
+
+def records_of(stored: StoredBatch, unpacked: Callable[[int, bytes], bytes] = unpacked_gzip) -> Iterator[Any]:
+    """The records of the batch; `unpacked`: what it is compressed with may be read. Raises ValueError for a batch that
+    is not read, and whatever the codec raises for arbitrary bytes."""
+    for batch in iter(MemoryRecords(_plain(stored, unpacked)).next_batch, None):
         yield from batch
-
-
-def first_since(stored: StoredBatch, timestamp_ms: int) -> tuple[int, int]:
-    """Offset and timestamp of the first record of that time or later. For a batch that is not read here (see
-    `records_of`): its first offset, and its highest time. May take a second, so not for an event loop."""
-    with suppress(Exception):
-        for record in records_of(stored):
-            if record.timestamp >= timestamp_ms:
-                return record.offset, record.timestamp
-    return stored.base_offset, stored.batch.max_timestamp_ms
 
 
 def timestamps(batch: Batch) -> list[int]:
@@ -99,22 +90,16 @@ def stamped(batch: Batch, now_ms: int) -> Batch:
     return attrs.evolve(batch, payload=_HEADER.pack(*fields) + records, max_timestamp_ms=now_ms)
 
 
-def _readable(stored: StoredBatch) -> bytes | None:
-    """The batch with its records as they were before compression. None if they were compressed other than by gzip, or
-    if they are more than may be read: a megabyte of gzip can hold a gigabyte of records."""
+def _plain(stored: StoredBatch, unpacked: Callable[[int, bytes], bytes]) -> bytes:
+    """The batch with its records as they were before compression."""
+    if stored.batch.records > _RECORDS_MAX:
+        raise ValueError("too many records to be read")
     payload = written(stored)
     fields = list(_HEADER.unpack_from(payload))
     codec = fields[_ATTRIBUTES] & _CODECS
-    if codec not in {_PLAIN, _GZIP} or stored.batch.records > _RECORDS_MAX:
-        return None
     if codec == _PLAIN:
         return payload
-    try:
-        records = zlib.decompressobj(_GZIP_BITS).decompress(payload[_HEADER.size :], _UNPACKED_BYTES_MAX)
-    except zlib.error:
-        return None
-    if len(records) == _UNPACKED_BYTES_MAX:
-        return None
+    records = unpacked(codec, payload[_HEADER.size :])
     fields[_LENGTH] = _HEADER.size - _BEFORE_LENGTH + len(records)
     fields[_ATTRIBUTES] -= codec
     return _HEADER.pack(*fields) + records

@@ -41,8 +41,8 @@ class Logs(Protocol):
         since_ms: int | None = None,
         is_debugging: bool = False,
     ) -> Future[LogBounds]:
-        """Begin and end of the log; in `batches` the first one with a record of `since_ms` or later (-1: the one with
-        the record of the highest time). `is_debugging`: a follower answers as well, for its own log."""
+        """Begin and end of the log; in `batches`, in their order, those that may hold the first record of `since_ms` or
+        later (-1: the record of the highest time). `is_debugging`: a follower answers as well, for its own log."""
 
     def end_of_epoch(
         self, broker_id: int | None, tp: TopicPartition, asked: int, leader_epoch: int = NO_EPOCH

@@ -17,8 +17,8 @@ from kafka.protocol.consumer import (
 from controller.model.logs import LogBounds, LogError
 from controller.model.values import TopicPartition
 from controller.wire.calls import CLUSTER_ACTION, Api, Call, on_rows
-from controller.wire.data.batches import first_since
 from controller.wire.data.logs import Logs
+from controller.wire.data.times import Found, first_since, newest
 from controller.wire.protocol import Answer, Messages, Request
 
 LATEST: Final = -1
@@ -29,7 +29,7 @@ LATEST_TIERED: Final = -5
 DEBUGGING_REPLICA: Final = -2
 """Kafka's replica id of a client that is neither consumer nor replica: a follower answers it as well, and the latest
 offset is the end of the broker's own log, not the high watermark."""
-_NOTHING: Final = (-1, -1)
+_NOTHING: Final = Found(-1, -1, -1)
 
 
 def table(logs: Logs) -> Iterator[Api]:
@@ -78,33 +78,27 @@ async def _offset(logs: Logs, call: Call, tp: TopicPartition, part: Any, *, is_d
     epoch = -1 if part.current_leader_epoch is None else part.current_leader_epoch
     future = logs.bounds(call.broker_id, tp, epoch, since_ms=since_ms, is_debugging=is_debugging)
     bounds = await asyncio.wrap_future(future)
-    if bounds.error:
-        offset, timestamp = _NOTHING
-    elif is_debugging and part.timestamp == LATEST:
-        offset, timestamp = bounds.end_offset, -1
-    else:
-        offset, timestamp = await _answer(bounds, part.timestamp)
+    found = _NOTHING if bounds.error else await _answer(bounds, part.timestamp, is_debugging=is_debugging)
     return {
         "partition_index": tp.partition,
         "error_code": _code(bounds.error, call.version),
-        "offset": offset,
-        "timestamp": timestamp,
-        "leader_epoch": -1 if offset < 0 else bounds.leader_epoch,
+        "offset": found.offset,
+        "timestamp": found.timestamp_ms,
+        "leader_epoch": found.leader_epoch,
     }
 
 
-async def _answer(bounds: LogBounds, asked: int) -> tuple[int, int]:
-    """Offset and timestamp."""
+async def _answer(bounds: LogBounds, asked: int, *, is_debugging: bool) -> Found:
     if asked == LATEST:
-        return bounds.high_watermark, -1
+        return Found(bounds.end_offset if is_debugging else bounds.high_watermark, -1, bounds.leader_epoch)
     if asked in {EARLIEST, EARLIEST_LOCAL}:
-        return bounds.start_offset, -1
+        return Found(bounds.start_offset, -1, bounds.leader_epoch)
     if not bounds.batches:  # no such record, and no storage is tiered
         return _NOTHING
-    stored = bounds.batches[0]
-    since_ms = stored.batch.max_timestamp_ms if asked == NEWEST_TIMESTAMP else asked
     # Reading its records may take long, and other clients must not wait for that.
-    return await asyncio.to_thread(first_since, stored, since_ms)
+    if asked == NEWEST_TIMESTAMP:
+        return await asyncio.to_thread(newest, bounds.batches, bounds.start_offset) or _NOTHING
+    return await asyncio.to_thread(first_since, bounds.batches, bounds.start_offset, asked) or _NOTHING
 
 
 def _code(error: LogError, version: int) -> int:
