@@ -17,6 +17,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
 from functools import partial
 from typing import Any, Final, Self
 from weakref import WeakSet
@@ -162,6 +163,8 @@ class LiveCluster:
         raises; call it again to continue."""
         with self.lock:
             for duties in self.duties.values():
+                if duties.server is server:  # a controller over it has sent a request already
+                    continue
                 if not duties.broker.is_up:
                     duties.next_server = server
                 elif duties.next_server is None or duties.broker.next_epoch is None:
@@ -169,19 +172,30 @@ class LiveCluster:
 
     def follow(self, server: LiveServer) -> None:
         """The cluster was moved to `server`, which this cluster closes: its controllers run there from now on, and its
-        brokers follow them. Raises StoreError."""
+        brokers follow them. Does nothing if they run there. Raises StoreError, or an OSError of a journal; then they
+        run where they ran."""
+        if server is self.server:
+            return
         settings = StoredSettings(server.connection(), self._set)
-        settings.begin()
-        for node in self.nodes.values():
-            node.host.follow(server, settings.read_for)
-            node.follow(server)
-        self._settings.close()
-        self._former.append(self.server)
-        self._settings, self.server = settings, server
-        with self.lock:
-            for duties in self.duties.values():
-                duties.follow(server)
-        self._steps.wake()
+        with ExitStack() as opened:  # what can fail
+            opened.callback(settings.close)
+            settings.begin()
+            up = [node for node in self.nodes.values() if node.is_up]
+            made = {node.node_id: opened.enter_context(closing(node.made(server))) for node in up}
+            opened.pop_all()
+        with ExitStack() as former:
+            former.callback(self._settings.close)
+            self._former.append(self.server)
+            self._settings, self.server = settings, server
+            for node in self.nodes.values():
+                if node.process is not None:
+                    former.callback(node.process.close)
+                node.host.follow(server, settings.read_for)
+                node.follow(server, made.get(node.node_id))
+            with self.lock:
+                for duties in self.duties.values():
+                    duties.follow(server)
+            self._steps.wake()
 
     def close(self) -> None:
         """The controllers resign, the brokers are unregistered, the store is closed. Idempotent."""

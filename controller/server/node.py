@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
@@ -36,11 +36,14 @@ class Others(Host, Protocol):
 
 
 @attrs.frozen(eq=False)
-class _Process:
+class Process:
+    """A controller and its session."""
+
     store: Client
     controller: Controller
 
     def close(self) -> None:
+        """The controller resigns and ends, and so does its session."""
         self.controller.close()
         self.store.close()
 
@@ -126,7 +129,7 @@ class LiveNode:
     seed: object = None
     journal: Callable[[int], Any] | None = None
     elsewhere: Asked | None = None
-    process: _Process | None = None
+    process: Process | None = None
     starts: int = 0
 
     @property
@@ -160,15 +163,24 @@ class LiveNode:
 
     def start(self) -> None:
         """A new process: its controller runs until `stop`."""
+        self._run(self.made(self.server))
+
+    def made(self, server: LiveServer) -> Process:
+        """A new process over `server`, whose controller does not run yet."""
         self.starts += 1
-        store = self.server.client()
-        journal = {} if self.journal is None else {"journal": self.journal(self.node_id)}
         seed = None if self.seed is None else f"{self.seed}/{self.node_id}/{self.starts}"
-        controller = Controller(store, self.node_id, self.host, settings=self.settings, seed=seed, **journal)
-        self.process = _Process(store, controller)
+        with ExitStack() as opened:
+            store = opened.enter_context(closing(server.client()))
+            journal = {} if self.journal is None else {"journal": self.journal(self.node_id)}
+            controller = Controller(store, self.node_id, self.host, settings=self.settings, seed=seed, **journal)
+            opened.pop_all()
+        return Process(store, controller)
+
+    def _run(self, process: Process) -> None:
+        self.process = process
         if self.host.others is not None:
-            self.host.others.attach(controller)
-        controller.start()
+            self.host.others.attach(process.controller)
+        process.controller.start()
 
     def stop(self) -> None:
         """The controller resigns and ends, and so does its session."""
@@ -176,9 +188,9 @@ class LiveNode:
         if process is not None:
             process.close()
 
-    def follow(self, server: LiveServer) -> None:
-        """The cluster was moved to `server`: a new controller there takes the place of the present one."""
-        former, self.server = self.process, server
-        if former is not None:
-            self.start()
-            former.close()
+    def follow(self, server: LiveServer, process: Process | None) -> None:
+        """The cluster was moved to `server`: the controller of `process`, which was made there, runs now. The caller
+        closes the former process."""
+        self.server = server
+        if process is not None:
+            self._run(process)

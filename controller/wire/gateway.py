@@ -9,7 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Final, Self, cast
 
@@ -28,7 +28,6 @@ from controller.wire.listeners import Listeners, is_loopback
 from controller.wire.measured import measured
 from controller.wire.peers import Peers
 from controller.wire.peers.asking import Asking
-from controller.wire.peers.directory import AlreadyRunning
 from controller.wire.peers.forwarding import Forwarding
 from controller.wire.security.acls import Authorizer, allow_all
 from controller.wire.security.refusals import origin
@@ -128,11 +127,11 @@ class Gateway:
             authorizer=authorizer or allow_all,
             counts=self.counts,
         )
-        self._service = self._served(peers)
+        self._service = self._served(controller, self._forwarding, peers)
 
-    def _served(self, peers: Peers | None) -> Service:
+    def _served(self, controller: Controller, forwarding: Forwarding | None, peers: Peers | None) -> Service:
         secret = None if peers is None else peers.secret
-        return self._serving(self._controller, secret=secret, forwarding=self._forwarding)
+        return self._serving(controller, secret=secret, forwarding=forwarding)
 
     def metrics(self) -> Snapshot:
         """`counts` as values under names, as `Controller.metrics` has them. From any thread."""
@@ -142,15 +141,15 @@ class Gateway:
 
     def start(self) -> Address:
         """Listen, in a thread; returns the common address. Raises OSError where it is taken, WrongMode when the gateway
-        was started before."""
+        was started before. After an error it can be started again."""
         if self._thread is not None:
             raise WrongMode("this gateway was started before")
         opened: Future[Address] = Future()
-        self._thread = threading.Thread(
-            target=asyncio.run, args=(self._live(opened),), name="kedge-gateway", daemon=True
-        )
-        self._thread.start()
-        return opened.result()
+        thread = threading.Thread(target=lambda: asyncio.run(self._live(opened)), name="kedge-gateway", daemon=True)
+        thread.start()
+        address = opened.result()
+        self._thread = thread
+        return address
 
     def close(self) -> None:
         """It no longer listens, and all connections are closed."""
@@ -167,12 +166,13 @@ class Gateway:
         self.close()
 
     async def _live(self, opened: Future[Address]) -> None:
-        self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         try:
-            opened.set_result(await self.open())
+            address = await self.open()
         except BaseException as error:  # noqa: BLE001 - it is raised in `start`
             opened.set_exception(error)
             return
+        self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
+        opened.set_result(address)
         await self._ended.wait()
         await self.shut()
 
@@ -184,21 +184,20 @@ class Gateway:
 
     def follow(self, controller: Controller, peers: Peers) -> None:
         """The cluster was moved to another store, where `controller` runs: clients are served for it from now on, at
-        the same addresses. All connections are closed, and clients open new ones. Raises StoreError, AlreadyRunning."""
+        the same addresses. All connections are closed, and clients open new ones. Raises AlreadyRunning; then clients
+        are served as before."""
         if self._loop is None:
             raise WrongMode("this gateway does not listen yet")
         asyncio.run_coroutine_threadsafe(self._follow(controller, peers), self._loop).result()
 
     async def _follow(self, controller: Controller, peers: Peers) -> None:
-        forwarding, asking = self._forwarding, self.asking
-        self._controller, self._forwarding = controller, Forwarding(controller, peers, self._tls)
-        self.asking, self._service = Asking(self._forwarding), self._served(peers)
-        await self._forwarding.open(self.address)
-        self.asking.open()
-        if forwarding is not None and asking is not None:
-            await asking.close()
-            await forwarding.close()
-        await self._hang_up()
+        forwarding = Forwarding(controller, peers, self._tls)
+        asking, service = Asking(forwarding), self._served(controller, forwarding, peers)
+        await forwarding.open(self.address)
+        asking.open()
+        former = (self.asking, self._forwarding)
+        self._controller, self._forwarding, self.asking, self._service = controller, forwarding, asking, service
+        await self._close(*former)
 
     # --- on a loop
 
@@ -212,23 +211,28 @@ class Gateway:
     async def open(self) -> Address:
         """Listen, on the running loop. Raises OSError where the address is taken; AlreadyRunning where there are
         `peers` and another process has a gateway under this controller's id."""
-        self._address = await self._listeners.open()
+        address = await self._listeners.open()
         if self._forwarding is not None and self.asking is not None:
             try:
-                await self._forwarding.open(self._address)
-            except AlreadyRunning:
-                await self._listeners.close()
+                await self._forwarding.open(address)
+            except BaseException:
+                await self._close(self._listeners)
                 raise
             self.asking.open()
-        return self._address
+        self._address = address
+        return address
 
     async def shut(self) -> None:
         """Close all connections, and listen no longer."""
-        if self._forwarding is not None and self.asking is not None:
-            await self.asking.close()
-            await self._forwarding.close()
-        await self._listeners.close()
-        await self._hang_up()
+        await self._close(self.asking, self._forwarding, self._listeners)
+
+    async def _close(self, *parts: Asking | Forwarding | Listeners | None) -> None:
+        """Close these parts and all connections, also where closing one of them fails."""
+        async with AsyncExitStack() as closing:
+            closing.push_async_callback(self._hang_up)
+            for part in reversed(parts):
+                if part is not None:
+                    closing.push_async_callback(part.close)
 
     async def _hang_up(self) -> None:
         clients = list(self._clients)

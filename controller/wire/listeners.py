@@ -67,10 +67,12 @@ class Listeners:
         self._is_over = False
 
     async def open(self) -> Address:
-        """The common address. Raises OSError where it is taken, or the host is no name of this machine."""
+        """The common address. Raises OSError where it is taken, or the host is no name of this machine. May be called
+        again after an error, and after `close`."""
         self._host = await _one_address(self._host)
         self._servers[None] = await self._listen(None, self._port)
         self._port = self._address(None).port if self._port else 0
+        self._is_over = False
         return self._address(None)
 
     @property

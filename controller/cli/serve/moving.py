@@ -30,7 +30,7 @@ from controller.runtime.clock import Chance, SystemClock
 from controller.runtime.migration import Migration, TimedOut
 from controller.runtime.migration.reading import registered, sides_of
 from controller.server import LiveCluster, LiveServer
-from controller.wire import Gateway
+from controller.wire import Gateway, Peers
 from stores import open_store, public_url
 from stores.base import MetadataStore, StoreError
 
@@ -101,6 +101,7 @@ class Moving:
         self._ended = threading.Event()
         self._server: LiveServer | None = None
         self._sides: tuple[MetadataStore, MetadataStore] | None = None
+        self._peers: Peers | None = None
         self._has_begun = self._is_refused = self._is_moved = self._is_led_there = False
         self._thread = threading.Thread(target=self._run, name="kedge-moving", daemon=True)
         self._thread.start()
@@ -144,14 +145,16 @@ class Moving:
         """The other store. The cluster closes it if it runs there."""
         if self._server is None:
             self._server = server = LiveServer(lambda: open_store(self._to.url))
-            self._kept.callback(lambda: None if self._is_led_there else server.close())
+            self._kept.callback(lambda: None if self._cluster.server is server else server.close())
         return self._server
 
     @property
     def _looked_at(self) -> tuple[MetadataStore, MetadataStore]:
         """Both stores, to read them now and then."""
         if self._sides is None:
-            self._sides = (_opened(self._options.url, self._kept), _opened(self._to.url, self._kept))
+            with ExitStack() as opened:
+                self._sides = (_opened(self._options.url, opened), _opened(self._to.url, opened))
+                self._kept.push(opened.pop_all())
         return self._sides
 
     def _was_moved(self) -> bool:
@@ -176,10 +179,14 @@ class Moving:
         return True
 
     def _follow(self) -> None:
+        """After an error it is called again, and goes on with the part that failed."""
+        if self._peers is None:
+            with ExitStack() as opened:
+                self._peers = sharing.peers_of(self._to, self._shown, opened)
+                self._kept.push(opened.pop_all())
+        assert self._peers is not None
         self._cluster.follow(self._there)
-        peers = sharing.peers_of(self._to, self._shown, self._kept)
-        assert peers is not None
-        self._gateway.follow(self._cluster.controller, peers)
+        self._gateway.follow(self._cluster.controller, self._peers)
         assert self._gateway.asking is not None
         self._cluster.asks(self._gateway.asking)
         self._done(self._shown)

@@ -57,12 +57,13 @@ class Forwarding:
 
     async def open(self, address: Address) -> None:
         """Other gateways find this one from now on, also in later sessions of its store. Where the store cannot be
-        reached it is tried again. Raises AlreadyRunning where another process has a gateway under the same id."""
-        self._tasks = (asyncio.create_task(self._leading.watch()),)
+        reached it is tried again. Raises AlreadyRunning where another process has a gateway under the same id; then
+        nothing of it runs."""
+        found = Address(self._peers.host or address.host, address.port)
         if self._peers.is_found:
-            found = Address(self._peers.host or address.host, address.port)
             await self._publish(found)
-            self._tasks += (asyncio.create_task(self._keep(found)),)
+            self._tasks = (asyncio.create_task(self._keep(found)),)
+        self._tasks += (asyncio.create_task(self._leading.watch()),)
 
     async def close(self) -> None:
         for task in self._tasks:

@@ -1,0 +1,95 @@
+"""A gateway is as it was after each step that failed, and the step can be repeated."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import ExitStack, closing
+from typing import Final
+
+import pytest
+from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
+
+from controller.codec import keys
+from controller.codec.small import decode_gateway, encode_gateway
+from controller.wire import Gateway, Peers
+from controller.wire.calls import Address
+from controller.wire.peers.directory import AlreadyRunning
+from kedge import Controller
+from stores import MemoryStore
+from stores.base import ABSENT, MetadataStore, Put
+from stores.memory import MemoryServer
+from tests.kit.waiting import until
+from tests.runtime.world import Brokers
+from tests.wire.served import DEADLINE_S, RawClient, Served
+
+KEY: Final = keys.gateway(1)
+
+
+def listening() -> tuple[socket.socket, int]:
+    """A program that has a port."""
+    other = socket.create_server(("127.0.0.1", 0))
+    return other, other.getsockname()[1]
+
+
+def brokers_at(address: Address) -> set[int]:
+    """The brokers that the gateway names to clients."""
+    with RawClient(address) as client:
+        return {broker.node_id for broker in client.ask(MetadataRequest, MetadataResponse, 12, topics=[]).brokers}
+
+
+def test_gateway_that_could_not_listen_is_started_later() -> None:
+    other, port = listening()
+    with Served() as served:
+        gateway = Gateway(served.controller, port=port)
+        with other, pytest.raises(OSError, match="address already in use"):
+            gateway.start()
+        with gateway:
+            assert gateway.address.port == port
+            assert gateway.addresses([1]).keys() == {1}
+
+
+def test_gateway_whose_id_was_taken_is_started_later() -> None:
+    other, port = listening()
+    with (
+        Served() as served,
+        closing(MemoryStore(served.server)) as session,
+        closing(MemoryStore(served.server)) as second,
+    ):
+        take(second, port)
+        gateway = Gateway(served.controller, peers=Peers(store=session))
+        with other, pytest.raises(AlreadyRunning):
+            gateway.start()
+        with gateway:
+            assert gateway.addresses([1]).keys() == {1}
+
+
+def test_gateway_that_cannot_follow_serves_as_before_and_follows_later() -> None:
+    other, port = listening()
+    there = MemoryServer()
+    with ExitStack() as stack:
+        served = stack.enter_context(Served())
+        session = stack.enter_context(closing(MemoryStore(served.server)))
+        second, next_session, store = (stack.enter_context(closing(MemoryStore(there))) for _ in range(3))
+        take(second, port)
+        gateway = stack.enter_context(Gateway(served.controller, peers=Peers(store=session)))
+        controller = stack.enter_context(Controller(store, 1, Brokers()))
+        controller.start()
+        until(lambda: controller.is_active)
+        asking, peers = gateway.asking, Peers(store=next_session)
+        with other, pytest.raises(AlreadyRunning):
+            gateway.follow(controller, peers)
+        assert gateway.asking is asking
+        assert brokers_at(gateway.address) == {1, 2, 3}
+        gateway.follow(controller, peers)
+        assert gateway.asking is not asking
+        assert brokers_at(gateway.address) == set()
+        assert session.get(KEY, timeout_s=DEADLINE_S) is None
+        entry = next_session.get(KEY, timeout_s=DEADLINE_S)
+        assert entry is not None
+        assert decode_gateway(entry.value) == (gateway.address.host, gateway.address.port)
+
+
+def take(store: MetadataStore, port: int) -> None:
+    """Another process has a gateway under the id of the controller, at this port."""
+    value = encode_gateway("127.0.0.1", port)
+    store.commit([Put(KEY, value, ABSENT, ephemeral=True)], timeout_s=DEADLINE_S)
