@@ -124,6 +124,7 @@ def test_brokers_that_run_over_the_other_store_are_not_registered_there_again() 
     here, there = LiveServer(), LiveServer()
     with LiveCluster(here, {1: "a"}) as cluster:
         cluster.until_ready(READY_S)
+        until(lambda: cluster.brokers[1].controller_epoch > 0, "the broker obeys the controller")
         cluster.register_in(there)
         _migrate(here, there)
         cluster.follow(there)
