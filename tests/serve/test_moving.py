@@ -18,7 +18,7 @@ from stores import MemoryStore
 from stores.base import MetadataStore, Unavailable
 from stores.memory import MemoryServer
 from tests.kit.waiting import DEADLINE_S, until
-from tests.wire.test_half_changes import brokers_at
+from tests.wire.served import brokers_at
 
 HERE: Final = "zookeeper://here"
 THERE: Final = "etcd://there"

@@ -9,12 +9,15 @@ from typing import Final
 
 import pyarrow as pa
 
+from controller.model.logs import Batch, StoredBatch
+from controller.wire.data.batches import read_batch
 from tests.wire.living import records
 
 GZIP: Final = 1
 SNAPPY: Final = 2
 LZ4: Final = 3
 ZSTD: Final = 4
+EPOCH: Final = 3
 
 _HEADER_BYTES: Final = 61
 _LENGTH_AT, _ATTRIBUTES_AT = 8, 22  # of the second one the low byte
@@ -41,6 +44,13 @@ def packed_by_java(batch: bytes, block_bytes: int) -> bytes:
     blocks = [snappy.compress(rest[at : at + block_bytes], asbytes=True) for at in range(0, len(rest), block_bytes)]
     head = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
     return _with(batch, head + b"".join(struct.pack(">i", len(block)) + block for block in blocks), SNAPPY)
+
+
+def stored(payload: bytes, base: int = 40, epoch: int = EPOCH) -> StoredBatch:
+    """The batch in a log."""
+    batch = read_batch(payload)
+    assert isinstance(batch, Batch)
+    return StoredBatch(base, epoch, batch)
 
 
 def bomb(mib: int) -> bytes:

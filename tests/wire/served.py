@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any, Self
 
+from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
+
 from controller.admin import Authorizer
 from controller.wire import Gateway
 from controller.wire.protocol import SIZE, build
@@ -108,3 +110,9 @@ class RawClient:
         answer = self.receive()
         assert answer is not None, "the gateway hung up"
         return response_class.decode(answer, version=version, header=True)
+
+
+def brokers_at(address: Any) -> set[int]:
+    """The brokers that the gateway names to clients."""
+    with RawClient(address) as client:
+        return {broker.node_id for broker in client.ask(MetadataRequest, MetadataResponse, 12, topics=[]).brokers}

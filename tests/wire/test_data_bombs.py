@@ -15,9 +15,8 @@ from kafka.protocol.producer import ProduceRequest, ProduceResponse
 from controller.wire.data.times import Found, first_since, newest
 from controller.wire.data.unpacking import unpacked
 from tests.wire.living import TIME_MS, Living, records
-from tests.wire.packed import GZIP, LZ4, SNAPPY, ZSTD, bomb, compressed, packed
+from tests.wire.packed import EPOCH, GZIP, LZ4, SNAPPY, ZSTD, bomb, compressed, packed, stored
 from tests.wire.served import RawClient
-from tests.wire.test_times import EPOCH, stored
 
 MIB = 1024 * 1024
 

@@ -7,12 +7,10 @@ from contextlib import ExitStack, closing
 from typing import Final
 
 import pytest
-from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
 from controller.codec import keys
 from controller.codec.small import decode_gateway, encode_gateway
 from controller.wire import Gateway, Peers
-from controller.wire.calls import Address
 from controller.wire.peers.directory import AlreadyRunning
 from kedge import Controller
 from stores import MemoryStore
@@ -20,7 +18,7 @@ from stores.base import ABSENT, MetadataStore, Put
 from stores.memory import MemoryServer
 from tests.kit.waiting import until
 from tests.runtime.world import Brokers
-from tests.wire.served import DEADLINE_S, RawClient, Served
+from tests.wire.served import DEADLINE_S, Served, brokers_at
 
 KEY: Final = keys.gateway(1)
 
@@ -29,12 +27,6 @@ def listening() -> tuple[socket.socket, int]:
     """A program that has a port."""
     other = socket.create_server(("127.0.0.1", 0))
     return other, other.getsockname()[1]
-
-
-def brokers_at(address: Address) -> set[int]:
-    """The brokers that the gateway names to clients."""
-    with RawClient(address) as client:
-        return {broker.node_id for broker in client.ask(MetadataRequest, MetadataResponse, 12, topics=[]).brokers}
 
 
 def test_gateway_that_could_not_listen_is_started_later() -> None:

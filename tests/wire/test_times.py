@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller.model.logs import Batch, StoredBatch
-from controller.wire.data.batches import read_batch
 from controller.wire.data.times import Found, first_since, newest
 from tests.wire.living import TIME_MS, records
-from tests.wire.packed import GZIP, LZ4, SNAPPY, ZSTD, packed, packed_by_java
-
-EPOCH = 3
-
-
-def stored(payload: bytes, base: int = 40, epoch: int = EPOCH) -> StoredBatch:
-    batch = read_batch(payload)
-    assert isinstance(batch, Batch)
-    return StoredBatch(base, epoch, batch)
+from tests.wire.packed import EPOCH, GZIP, LZ4, SNAPPY, ZSTD, packed, packed_by_java, stored
 
 
 def found(offset: int, later_ms: int, epoch: int = EPOCH) -> Found:
