@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
 from controller.model.errors import ErrorCode
+from tests.kit.waiting import until
 from tests.wire.asking import ask, contents, led, new_topic, partitions_of
 from tests.wire.served import DEADLINE_S, RACKS, RawClient, Served
 
@@ -380,19 +381,22 @@ def test_a_topic_is_deleted_by_id_and_can_be_created_again(client: RawClient) ->
 @pytest.mark.slow
 def test_deletion_is_answered_when_the_name_is_free_or_its_time_is_over() -> None:
     """It waits for broker 3, and goes on after its time."""
-    on_3 = new_topic("held", assignments={0: [3]})
+    late, held = (new_topic(name, assignments={0: [3]}) for name in ("late", "held"))
     with Served() as served, RawClient(served.address) as client, RawClient(served.address) as other:
-        ask(client, "CreateTopics", 7, topics=[on_3, new_topic("free", assignments={0: [1]})])
+        ask(client, "CreateTopics", 7, topics=[late, held, new_topic("free", assignments={0: [1]})])
+        led(client, "late")
         led(client, "held")
         served.leave(3)
-        answer = ask(client, "DeleteTopics", 6, **names(6, "free", "held", "no-such"), timeout_ms=500)
-        late = "The topic is being deleted; some brokers have not deleted its logs yet."
-        assert said(answer) == {"free": (0, None), "held": (7, late), "no-such": (3, NOT_HOSTED)}
+        answer = ask(client, "DeleteTopics", 6, **names(6, "free", "late", "no-such"), timeout_ms=500)
+        why = "The topic is being deleted; some brokers have not deleted its logs yet."
+        assert said(answer) == {"free": (0, None), "late": (7, why), "no-such": (3, NOT_HOSTED)}
         with ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(ask, other, "DeleteTopics", 6, **names(6, "held"))
+            until(lambda: not partitions_of(client, "held"), "the deletion is committed")
+            assert not waiting.done()
             served.join(3, "c")
             assert said(waiting.result(DEADLINE_S)) == {"held": (0, None)}
-        assert said(ask(client, "CreateTopics", 7, topics=[on_3])) == {"held": (0, None)}
+        assert said(ask(client, "CreateTopics", 7, topics=[held])) == {"held": (0, None)}
 
 
 def test_what_is_named_twice_is_not_deleted_whichever_way(served: Served, client: RawClient) -> None:
