@@ -25,19 +25,23 @@ is kafka-python's (`kafka.protocol`); messages that it lacks are declared to it 
 
 from __future__ import annotations
 
+import warnings
+
 from controller.model.extras import missing
 
-try:
-    import kafka  # noqa: F401 - only tried
-    import scramp  # noqa: F401
-except ImportError as error:
-    raise ImportError(missing("wire", error)) from error
+with warnings.catch_warnings():  # kafka-python reads its schemas by functions that Python 3.11 and 3.12 warn of
+    warnings.filterwarnings("ignore", "(read|open)_text is deprecated", DeprecationWarning)
+    try:
+        import kafka  # noqa: F401 - only tried
+        import scramp  # noqa: F401
+    except ImportError as error:
+        raise ImportError(missing("wire", error)) from error
 
-from controller.wire.gateway import Gateway
-from controller.wire.limits import Limits
-from controller.wire.peers import Peers
-from controller.wire.security.acls import Acls, Authorizer, allow_all
-from controller.wire.security.tls import Tls
-from controller.wire.security.users import Users
+    from controller.wire.gateway import Gateway
+    from controller.wire.limits import Limits
+    from controller.wire.peers import Peers
+    from controller.wire.security.acls import Acls, Authorizer, allow_all
+    from controller.wire.security.tls import Tls
+    from controller.wire.security.users import Users
 
 __all__ = ["Acls", "Authorizer", "Gateway", "Limits", "Peers", "Tls", "Users", "allow_all"]
