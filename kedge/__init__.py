@@ -9,11 +9,9 @@ Raises ImportError if another package hides `controller`, `stores` or `pipeline`
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -26,27 +24,15 @@ _PACKAGES: Final = ("controller", "stores", "pipeline")
 _HOME: Final = Path(__file__).resolve().parents[1]
 
 
-class _Hides(ImportError):
-    """Another package hides one of Kedge's. Uncaught, it is printed as one sentence without a traceback."""
-
-
 def _check_packages() -> None:
     for name in _PACKAGES:
         spec = find_spec(name)
         found = None if spec is None else next(iter(spec.submodule_search_locations or ()), spec.origin)
         if found is not None and Path(found).resolve().parent != _HOME:
-            sys.excepthook = _one_sentence
-            raise _Hides(
+            raise ImportError(
                 f"kedge needs its own package {name!r}, but Python finds {found} first: move that code into a package "
                 "with another name"
             )
-
-
-def _one_sentence(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    if issubclass(kind, _Hides):
-        sys.stderr.write(f"{error}\n")
-    else:
-        sys.__excepthook__(kind, error, trace)
 
 
 def _version() -> str:

@@ -1,4 +1,4 @@
-"""Where a folder of the user's own hides a package of ours, people read one sentence that names it."""
+"""Where a folder of the user's own hides a package of ours, one sentence of the error names it."""
 
 from __future__ import annotations
 
@@ -36,14 +36,13 @@ def run(folder: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("name", ["controller", "stores", "pipeline"])
 def test_a_folder_that_hides_a_package_is_named(tmp_path: Path, name: str, use: str) -> None:
-    """No traceback, whatever is done with Kedge."""
     (tmp_path / name).mkdir()
     (tmp_path / name / "__init__.py").touch()
     done = run(tmp_path, USES[use])
     assert done.returncode == 1
-    assert done.stderr == (
-        f"kedge needs its own package '{name}', but Python finds {tmp_path / name} first: move that code into a "
-        "package with another name\n"
+    assert done.stderr.splitlines()[-1] == (
+        f"ImportError: kedge needs its own package '{name}', but Python finds {tmp_path / name} first: move that code "
+        "into a package with another name"
     )
 
 
@@ -64,12 +63,3 @@ def test_a_folder_without_modules_hides_nothing(tmp_path: Path, use: str) -> Non
     (tmp_path / "controller").mkdir()
     done = run(tmp_path, USES[use])
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_other_errors_keep_their_traceback(tmp_path: Path) -> None:
-    """After an import that failed, too."""
-    (tmp_path / "controller.py").touch()
-    done = run(tmp_path, ["-c", "try:\n    import kedge\nexcept ImportError:\n    pass\n1 / 0"])
-    assert done.returncode == 1
-    assert done.stderr.startswith("Traceback")
-    assert done.stderr.endswith("ZeroDivisionError: division by zero\n")
