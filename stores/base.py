@@ -192,10 +192,12 @@ StoreEvent: TypeAlias = Changed | Resync | SessionChanged
 
 @_frozen
 class Session:
-    """The session of a client: its id, and whether it is connected now."""
+    """The session of a client: its id, and whether it is connected now. `why`: why it is not, and where it tried,
+    for people; empty if it is, or if nothing is known."""
 
     session_id: int
     connected: bool
+    why: str = ""
 
 
 @_frozen

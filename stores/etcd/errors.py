@@ -88,12 +88,15 @@ def not_connected(error: Exception | None, doing: str, place: str) -> StoreError
     """The error for a call that got no connection; `error`: why the last attempt failed."""
     if isinstance(error, StoreError):
         return error
-    if error is None:
-        return Unavailable(f"etcd: {doing}: no connection to {place}")
-    known = translate(error, doing)
-    if isinstance(known, Unauthorized):
-        return known
-    return Unavailable(f"etcd: {doing}: no etcd answers at {place}: {_shown(*code_and_text(error))}")
+    known = None if error is None else translate(error, doing)
+    return known if isinstance(known, Unauthorized) else Unavailable(f"etcd: {doing}: {why_not(error, place)}")
+
+
+def why_not(error: Exception | None, place: str) -> str:
+    """In words for people that there is no connection, and why, if that is known."""
+    return (
+        f"no connection to {place}" if error is None else f"no etcd answers at {place}: {_shown(*code_and_text(error))}"
+    )
 
 
 def _shown(code: str, text: str) -> str:

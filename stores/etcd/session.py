@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from stores.base import Closed, Invalid, Session, SessionState, Unauthorized
 from stores.etcd.connection import Connection
-from stores.etcd.errors import code_and_text, not_connected, translate
+from stores.etcd.errors import code_and_text, not_connected, translate, why_not
 from stores.etcd.rpc import etcdrpc, grpc
 from stores.etcd.url import EtcdUrl
 from stores.etcd.wait import Deadline
@@ -59,7 +59,8 @@ class EtcdSession:
     def session(self) -> Session:
         """The id of the lease, and whether the server can be reached."""
         with self._lock:
-            return Session(self._lease_id, self._link is not None and not self._closed)
+            connected = self._link is not None and not self._closed
+            return Session(self._lease_id, connected, "" if connected else why_not(self._failure, self._url.place))
 
     @property
     def lease_s(self) -> int:

@@ -87,7 +87,8 @@ class Link:
     @property
     def session(self) -> Session:
         with self._lock:
-            return self._session
+            found = self._session
+            return found if found.connected else Session(found.session_id, connected=False, why=str(self._causes))
 
     @property
     def credentials(self) -> tuple[int, bytes]:

@@ -82,6 +82,18 @@ def settled(store: MetadataStore, attempt: Attempt) -> Outcome:
 
 
 @pytest.mark.full
+def test_session_says_why_it_is_not_connected(local: LocalEtcd) -> None:
+    with closing(open_store(local.url("/a", session_timeout=3))) as store, closing(watched(store, "/x")) as stream:
+        assert store.session.why == ""
+        local.pause()
+        until_state(stream, SessionState.SUSPENDED)
+        assert store.session.why.startswith(f"no etcd answers at {local.url('/a')}: DEADLINE_EXCEEDED ")
+        local.resume()
+        until(stream, lambda event: isinstance(event, SessionChanged) and event.state is not SessionState.LOST)
+        assert store.session.why == ""
+
+
+@pytest.mark.full
 def test_a_server_that_stops_under_a_commit_leaves_its_outcome_unknown_until_resolve_tells(local: LocalEtcd) -> None:
     """Several times, as the stop hits the commit before or after it was applied: what resolve says is what stands."""
     store = open_store(local.url("/a", session_timeout=20))

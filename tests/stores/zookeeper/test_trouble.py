@@ -112,6 +112,17 @@ def test_nothing_listens() -> None:
 
 
 @pytest.mark.full
+def test_session_says_why_it_is_not_connected(own_server: LocalZooKeeper) -> None:
+    with contextlib.closing(open_store(f"zookeeper://{own_server.address}/x?session_timeout=4")) as store:
+        assert store.session.why == ""
+        own_server.kill()
+        eventually("the reason", lambda: store.session.why == f"{own_server.address}: connection refused")
+        own_server.start()
+        eventually("contact", lambda: store.session.connected)
+        assert store.session.why == ""
+
+
+@pytest.mark.full
 def test_a_silent_server_makes_the_outcome_unknown_and_resolve_tells_it(own_server: LocalZooKeeper) -> None:
     """SIGSTOP under a commit: OutcomeUnknown in time; afterwards the token says whether it was applied."""
     store = open_store(f"zookeeper://{own_server.address}/x?session_timeout=8")
