@@ -249,6 +249,12 @@ class Controller:
         """The epoch of this controller while it is active, None while it stands by."""
         return self._loop.controller_epoch
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the store has not answered for the length of a session. Then this controller knows of no active
+        one."""
+        return self._loop.silence is not None
+
     def describe(self) -> Description:
         """The cluster as of the last commit. Works on a stand-by too, and from any thread."""
         return describe(self._loop, self._registrar)

@@ -44,6 +44,8 @@ def describe(loop: Loop, registrar: Registrar) -> Description:
     """The state as of the last commit. Works on a stand-by too, and from any thread."""
     services = loop.services
     term, findings = loop.term, {**loop.findings, **registrar.findings}
+    if loop.silence is not None:
+        findings["store"] = f"does not answer{loop.silence and ': '}{loop.silence}"
     outstanding = len(services.outstanding)
     if term is None:
         nothing = (0, 0, 0, 0)  # topics, partitions, moves, deletions

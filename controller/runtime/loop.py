@@ -44,6 +44,7 @@ class Loop:
         self.driver: int | None = None  # the thread that runs a pass
         self.polled_by: int | None = None  # the thread that called `poll_once` last
         self.findings: dict[str, str] = {}
+        self.silence: str | None = None  # why the store has not answered for the length of a session; None: it answers
         self._registrar = registrar
         self._was_driven = self._is_closed = False
         self._stand_at_ms = 0
@@ -74,6 +75,8 @@ class Loop:
             hint = "it is not running: call start(), or poll_once() in a loop"
             return NotController(f"controller {self.services.controller_id} is not the active one; {hint}")
         other = None if self.active_id == self.services.controller_id else self.active_id
+        if self.silence is not None:
+            return NotController("no controller is active; its store does not answer", other)
         known = "none is known" if other is None else f"{other} is"
         return NotController(f"controller {self.services.controller_id} is not the active one, {known}", other)
 
@@ -107,7 +110,7 @@ class Loop:
             if self._session_id is None or event.session_id == self._session_id:  # not an older session
                 self.lose("the session of the store was lost")
         else:
-            self._suspended_at_s = None
+            self._suspended_at_s = self.silence = None
             self._stand_at_ms = 0
             self.services.inbox.wake()
 
@@ -116,6 +119,7 @@ class Loop:
         since_s = self._suspended_at_s
         if since_s is not None and self.services.clock.monotonic_s() - since_s >= self.services.store.session_timeout_s:
             self._suspended_at_s = None
+            self.silence = self.services.store.session.why
             self.lose("no contact with the store for the length of a session")
 
     def check_deadlines(self) -> None:

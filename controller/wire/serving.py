@@ -131,7 +131,7 @@ class Service:
             try:
                 return await self._forwarded(api, header, session, frame, forwards)
             except NotController:
-                if not self._controller.is_active:
+                if not (self._controller.is_active or self._controller.is_cut_off):  # that is in its own answer
                     raise
         return await self._work.answer(api, header, session, frame)
 

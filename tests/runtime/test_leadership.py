@@ -102,6 +102,29 @@ def test_an_idle_leader_that_is_cut_off_is_lost_too() -> None:
     assert not leader.is_active
 
 
+def test_controller_without_its_store_says_so_until_it_answers() -> None:
+    cluster = three()
+    leader, stand_by = cluster.controllers[0], cluster.controllers[1]
+    for controller in (leader, stand_by):
+        store_of(controller).disconnect()
+        controller.poll_once()
+    cluster.clock.advance(cluster.server.session_timeout_s * 1000 - 1)
+    stand_by.poll_once()
+    assert not stand_by.is_cut_off
+    cluster.clock.advance(1)
+    for controller in (leader, stand_by):
+        controller.poll_once()
+        assert controller.is_cut_off
+        assert controller.describe().findings["store"] == "does not answer"
+        error = controller.admin.list_partition_reassignments().exception(0)
+        assert str(error) == "no controller is active; its store does not answer"
+        store_of(controller).reconnect()
+    cluster.run()
+    for controller in (leader, stand_by):
+        assert not controller.is_cut_off
+        assert "store" not in controller.describe().findings
+
+
 def test_a_zombie_that_comes_back_after_its_successor_committed_commits_nothing() -> None:
     """Its commit fails at both fences; what it had decided is gone."""
     cluster = three()

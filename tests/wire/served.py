@@ -26,19 +26,24 @@ _SETTINGS = Settings(auto_leader_rebalance_enable=False)  # nothing happens but 
 
 class Served:
     """`with Served() as served:` three brokers in racks a, b and c behind a gateway at `served.address`. Options are
-    the gateway's; `permits` is what the controller lets do."""
+    the gateway's; `permits` is what the controller lets do; `server` holds the store."""
 
     def __init__(
-        self, racks: Mapping[int, str] = RACKS, permits: Authorizer | None = None, node_id: int = 1, **options: Any
+        self,
+        racks: Mapping[int, str] = RACKS,
+        permits: Authorizer | None = None,
+        node_id: int = 1,
+        server: MemoryServer | None = None,
+        **options: Any,
     ) -> None:
         self._racks = racks
         self._node_id = node_id
         self._permits = permits
         self._options = options
         self._stack = ExitStack()
+        self.server = server or MemoryServer()
 
     def __enter__(self) -> Self:
-        self.server = MemoryServer()
         self.store = MemoryStore(self.server)
         self._stack.callback(self.store.close)
         hooks = Hooks(authorizer=self._permits)

@@ -10,9 +10,9 @@ from kafka.protocol.admin.topics import DescribeTopicPartitionsRequest, Describe
 from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kafka.protocol.metadata.metadata import MetadataRequest
 
-from controller.model.errors import ErrorCode
+from controller.model.errors import ErrorCode, NotController
 from controller.model.values import NO_LEADER
-from controller.wire.apis.answering import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from controller.wire.apis.answering import CLUSTER_OPERATIONS, TOPIC_OPERATIONS, failed
 from controller.wire.calls import OPEN, Api, Call
 from controller.wire.messages import MetadataResponse
 from controller.wire.protocol import Answer, Messages, Request
@@ -112,7 +112,13 @@ async def _brokers(call: Call, row: ClusterRow, name_of_id: str) -> list[dict[st
 
 
 async def describe_cluster(call: Call, request: Request) -> Answer:
-    row = await asyncio.wrap_future(call.controller.query(cluster(())))
+    """The brokers. Metadata has no place for the reason where the store does not answer, so commands ask here."""
+    try:
+        row = await asyncio.wrap_future(call.controller.query(cluster(())))
+    except NotController as error:
+        if not call.controller.is_cut_off:
+            raise
+        return {**failed(error).fields, "cluster_id": call.cluster_id or ""}
     return {
         "endpoint_type": 1,
         "cluster_id": call.cluster_id or "",

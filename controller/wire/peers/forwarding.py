@@ -104,8 +104,8 @@ class Forwarding:
         self, way: Way, frame: bytes, principal: str, broker_id: int | None, *, reads: bool = False
     ) -> bytes | None:
         """The answer of the active controller. `reads`: the request changes nothing, so it may be sent twice. Raises
-        NotController where that is this one by now, or none was found in time: in both cases nothing was done. Raises
-        Refused where the client's connection must be closed."""
+        NotController where that is this one by now, or none was found in time or without the store: then nothing was
+        done. Raises Refused where the client's connection must be closed."""
         now = asyncio.get_running_loop().time
         over = now() + self._peers.answer_s
         end = now() + LOOKING_S
@@ -127,7 +127,7 @@ class Forwarding:
             except Refused:
                 way.close()
                 raise
-            if now() > min(end, over):
+            if now() > min(end, over) or self._controller.is_cut_off:
                 break
             await asyncio.sleep(_PAUSE_S)
         raise NotController("there is no active controller, or its gateway is not reached")
