@@ -76,7 +76,8 @@ class ForTests(abc.ABC):
 
     @abc.abstractmethod
     def move(self, topic: str, partition: int, replicas: Sequence[int], *, waits: bool = True) -> None:
-        """Move the partition to these brokers. Returns when the move is complete, without `waits` when it has begun."""
+        """Move the partition to these brokers. Returns when the move is complete, without `waits` when it has begun. A
+        move that could not be completed, because a broker is down, is not begun with `waits`: RuntimeError names it."""
 
     def kill_broker(self, broker: int) -> None:
         """End the broker without a word. When this returns, its partitions have other leaders, or none. Its address

@@ -68,6 +68,8 @@ class Cluster(ForTests):
 
     def move(self, topic: str, partition: int, replicas: Sequence[int], *, waits: bool = True) -> None:
         """As of `ForTests`."""
+        if waits:
+            self._require_up(topic, partition, replicas)
         self.admin.alter_partition_reassignments({TopicPartition(topic, partition): replicas}).all().result(TIMEOUT_S)
         if waits:
             what = f"{topic}-{partition} is on {[*replicas]}"
@@ -98,6 +100,15 @@ class Cluster(ForTests):
 
     def _described(self, topic: str, partition: int) -> PartitionDescription:
         return self.admin.describe_topics([topic])[topic].result(TIMEOUT_S).partitions[partition]
+
+    def _require_up(self, topic: str, partition: int, replicas: Sequence[int]) -> None:
+        """Raises RuntimeError for a move that would not end: to a killed broker, or of a partition without a leader."""
+        there = self._described(topic, partition)
+        needed = [*replicas, *(there.replicas if there.leader is None else ())]
+        down = sorted({b for b in needed if b in self.racks and not self._live.brokers[b].is_up})
+        if down:
+            some = f"broker {down[0]} is down" if len(down) == 1 else f"brokers {', '.join(map(str, down))} are down"
+            raise RuntimeError(f"{topic}-{partition} cannot be moved to {[*replicas]}: {some}")
 
     def _require(self, broker: int | None) -> None:
         if broker is not None and broker not in self.racks:

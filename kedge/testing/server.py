@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from controller.model.values import TopicPartition
+from controller.wire.security.users import GATEWAY
 from kedge.testing.basis import RACKS, TIMEOUT_S, ForTests, until
 
 if TYPE_CHECKING:
@@ -20,14 +22,17 @@ if TYPE_CHECKING:
     from controller.cli.kafka.values import PartitionState
 
 _HOME: Final = Path(__file__).resolve().parents[2]
+_LOGIN_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
+_BACKSLASH: Final = "\\"
 
 
 class Server(ForTests):
     """`with Server() as server:` a process of `kedge serve` on free ports of the loopback interface.
 
-    `brokers`, `racks`: as of `Cluster`. `options`: more options of `kedge serve`. Brokers cannot be killed or slowed
-    down in it, nor errors ordered: these methods raise NotImplementedError. Raises RuntimeError with the line that the
-    command printed, if it did not start.
+    `brokers`, `racks`: as of `Cluster`. `options`: more options of `kedge serve`; with `--users` or `--tls-certificate`
+    among them, the methods here log in and use TLS. Brokers cannot be killed or slowed down in it, nor errors ordered:
+    these methods raise NotImplementedError. Raises RuntimeError with the line that the command printed, if it did not
+    start.
     """
 
     def __init__(self, brokers: int = 3, racks: Sequence[str] = RACKS, *, options: Sequence[str] = ()) -> None:
@@ -36,7 +41,11 @@ class Server(ForTests):
         self._options = ["--brokers", str(brokers), *given, *options]
 
     def _begin(self, stack: ExitStack) -> str:
-        return stack.enter_context(_process(self._options))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        options = _with_secret(self._options, folder)
+        at = stack.enter_context(_process(options))
+        self._properties = _properties(options, folder)
+        return at
 
     def _create(self, name: str, partitions: int, replication_factor: int, configs: Mapping[str, str]) -> None:
         with self._connected() as cluster:
@@ -69,8 +78,56 @@ class Server(ForTests):
         from controller.cli.kafka.connecting import connected  # noqa: PLC0415 - needs the extra `cli`
         from controller.cli.kafka.options import Endpoint  # noqa: PLC0415 - as above
 
-        with connected(Endpoint(self.bootstrap_servers)) as cluster:
+        with connected(Endpoint(self.bootstrap_servers, self._properties)) as cluster:
             yield cluster
+
+
+def _with_secret(options: Sequence[str], folder: Path) -> list[str]:
+    """With users, the methods of a server log in as the gateway of another process does, by a secret: so the files of
+    users and rights stay the test's own."""
+    if _value(options, "--users") is None or _value(options, "--peers-secret") is not None:
+        return [*options]
+    secret = folder / "secret"
+    secret.write_text(secrets.token_hex(), encoding="utf-8")
+    return [*options, "--peers-secret", str(secret)]
+
+
+def _properties(options: Sequence[str], folder: Path) -> Path | None:
+    """The file of properties with which the methods of a server connect to it; None: they need none."""
+    users, secret = _value(options, "--users"), _value(options, "--peers-secret")
+    certificate, key = _value(options, "--tls-certificate"), _value(options, "--tls-key")
+    if users is None and certificate is None:
+        return None
+    layer = "PLAINTEXT" if certificate is None else "SSL"
+    found = {"security.protocol": layer if users is None else f"SASL_{layer}"}
+    if users is not None and secret is not None:
+        password = json.dumps(Path(secret).read_text(encoding="utf-8").strip(), ensure_ascii=False)
+        found["sasl.mechanism"] = "SCRAM-SHA-256"
+        found["sasl.jaas.config"] = f'{_LOGIN_MODULE} required username="{GATEWAY}" password={password};'
+    if certificate is not None:
+        found |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": _value(options, "--peers-ca") or certificate}
+        found["ssl.endpoint.identification.algorithm"] = ""  # this server runs here, whatever name it is certified for
+    if certificate is not None and key is not None and _value(options, "--tls-clients-ca") is not None:
+        both = folder / "both.pem"
+        both.write_text(
+            "".join(Path(file).read_text(encoding="utf-8") for file in (key, certificate)), encoding="utf-8"
+        )
+        found |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(both)}
+    file = folder / "client.properties"
+    lines = (f"{name}={value.replace(_BACKSLASH, 2 * _BACKSLASH)}\n" for name, value in found.items())
+    file.write_text("".join(lines), encoding="utf-8")
+    return file
+
+
+def _value(options: Sequence[str], name: str) -> str | None:
+    """The value of an option; the last one counts."""
+    found = None
+    for word, following in zip(options, (*options[1:], None), strict=True):
+        if word == name:
+            found = following
+        elif word.startswith(f"{name}="):
+            found = word.partition("=")[2]
+    return found
 
 
 @contextmanager

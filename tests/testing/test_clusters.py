@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
+from controller.wire.security.users import salted
 from kedge import ConfigResource, ConfigResourceType, TopicAlreadyExists
 from kedge.testing import Cluster, Server
 from tests.kit.waiting import until
+from tests.wire.certificates import Authority
 
 
 @pytest.fixture
@@ -62,6 +66,24 @@ def test_move_is_complete_unless_it_is_only_begun() -> None:
         assert cluster.replicas("orders") == target
         cluster.move("orders", 0, before, waits=False)
         until(lambda: cluster.replicas("orders") == before)
+
+
+def test_move_that_needs_a_killed_broker_is_refused(cluster: Cluster) -> None:
+    """At once, and it is not begun: to a broker without the partition, to a member, from members that are all dead."""
+    for name, replicas in {"orders": 3, "bills": 1}.items():
+        cluster.create_topic(name, 1, replicas)
+    (alone,) = cluster.replicas("bills")
+    other, third = (broker for broker in cluster.brokers if broker != alone)
+    before = cluster.replicas("orders")
+    cluster.kill_broker(alone)
+    for topic, target in (("orders", before), ("orders", [alone]), ("bills", [other])):
+        with pytest.raises(RuntimeError, match=rf"{topic}-0 cannot be moved to \[.*\]: broker {alone} is down"):
+            cluster.move(topic, 0, target)
+    cluster.kill_broker(other)
+    with pytest.raises(RuntimeError, match=f"brokers {min(alone, other)}, {max(alone, other)} are down"):
+        cluster.move("bills", 0, [other])
+    assert cluster.admin.list_partition_reassignments().result(30) == {}
+    cluster.move("orders", 0, [third])
 
 
 def test_killed_broker_leads_nothing_until_it_is_back(cluster: Cluster) -> None:
@@ -139,6 +161,26 @@ def test_server_says_what_it_cannot(server: Server) -> None:
     for name, call in calls.items():
         with pytest.raises(NotImplementedError, match=f"{name}: Server cannot do this .* kedge_cluster"):
             call()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("has_tls", [False, True])
+def test_server_lets_its_own_methods_in(tmp_path: Path, *, has_tls: bool) -> None:
+    """Where only users get in, who may do nothing, and for TLS only with certificates."""
+    users, rights = tmp_path / "users.json", tmp_path / "acls.json"
+    users.write_text(json.dumps({"version": 1, "users": {"alice": salted("secret")}}))
+    rights.write_text(json.dumps({"version": 1}))
+    options = ["--users", str(users), f"--acls={rights}"]
+    if has_tls:
+        authority = Authority(tmp_path)
+        ours = authority.sign("server")
+        options += ["--tls-certificate", str(ours.certificate), "--tls-key", str(ours.key)]
+        options += ["--tls-clients-ca", str(authority.file), "--peers-ca", str(authority.file)]
+    with Server(2, options=options) as server:
+        server.create_topic("orders", 1, 1)
+        (before,) = server.replicas("orders")
+        server.move("orders", 0, [3 - before])
+        assert (server.leader("orders"), server.replicas("orders")) == (3 - before, (3 - before,))
 
 
 @pytest.mark.slow

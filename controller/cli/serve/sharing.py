@@ -13,6 +13,7 @@ import ssl
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Final
 
 from controller.cli.printing import one_line, without_place
@@ -29,7 +30,7 @@ from controller.wire.peers.directory import AlreadyRunning, Directory, listens
 from controller.wire.security.acls import Acls, Authorizer, allow_all
 from controller.wire.security.client import Credentials
 from controller.wire.security.tls import Tls
-from controller.wire.security.users import GATEWAY, Users
+from controller.wire.security.users import GATEWAY, Users, with_gateways
 from stores import open_store
 from stores.base import Entry, MetadataStore, StoreError
 from stores.reading import read_whole
@@ -87,15 +88,18 @@ def _secret(options: Listening) -> str | None:
                 "all processes on the store have, and no client"
             )
         return None
+    return _read(options.peers_secret)
+
+
+def _read(file: Path) -> str:
+    """The secret in a file."""
     try:
-        secret = read_whole(options.peers_secret).decode("utf-8-sig").strip()
+        secret = read_whole(file).decode("utf-8-sig").strip()
     except (OSError, UnicodeError) as error:
         said = error.strerror if isinstance(error, OSError) else "not text"
-        raise CannotServe(f"--peers-secret: {options.peers_secret}: {said}") from error
+        raise CannotServe(f"--peers-secret: {file}: {said}") from error
     if len(secret) < _SECRET_MIN:
-        raise CannotServe(
-            f"--peers-secret: {options.peers_secret}: expected at least {_SECRET_MIN} characters, got {len(secret)}"
-        )
+        raise CannotServe(f"--peers-secret: {file}: expected at least {_SECRET_MIN} characters, got {len(secret)}")
     return secret
 
 
@@ -179,8 +183,8 @@ def authorizer_of(options: Listening) -> Authorizer:
 
 
 def logins_of(options: Listening) -> tuple[Users | None, Tls | None]:
-    """The users and the certificate; pages have no login. CannotServe where other machines could connect without a
-    login."""
+    """The users and the certificate; pages have no login. Whoever has the secret of --peers-secret is a user, too.
+    CannotServe where other machines could connect without a login."""
     for option, place in (("--status", options.status), ("--metrics", options.metrics), ("--listen", options.listen)):
         has_login = option == "--listen" and (options.users or (options.tls and options.tls[2]))
         if place is not None and not (is_loopback(place.host) or has_login or options.allow_anonymous):
@@ -196,6 +200,8 @@ def logins_of(options: Listening) -> tuple[Users | None, Tls | None]:
         users = None if options.users is None else Users.from_file(options.users)
     except ValueError as error:
         raise CannotServe(f"--users: {one_line(error)}") from error
+    if users is not None and options.peers_secret is not None:
+        users = with_gateways(users, _read(options.peers_secret))
     tls = None if options.tls is None else Tls(*options.tls)
     try:
         if tls is not None:
