@@ -33,6 +33,12 @@ class LiveServer(ClusterStore):
         return self._opens is not None
 
     @property
+    def silence(self) -> str | None:
+        """Why the store cannot be reached, empty if that is not known; None while it can. Never blocks."""
+        session = None if self._observer is None else self._observer.session
+        return None if session is None or session.connected else session.why
+
+    @property
     def first_producer_id(self) -> int:
         """The first id for producers. Every process that shares the store gives out ids, also after a restart, and no
         two producers may have the same; so it is random there."""

@@ -9,15 +9,19 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from controller.cli.kafka.probing import misfit
 from controller.cli.root import kedge
-from controller.wire import Tls, Users, allow_all
+from controller.wire import Peers, Tls, Users, allow_all
 from controller.wire.calls import Address
+from stores import MemoryServer, MemoryStore
+from tests.kit.waiting import until
 from tests.wire.certificates import Authority
 from tests.wire.served import RACKS, Served
 
@@ -158,6 +162,48 @@ def test_login_where_none_is_required_gets_the_reason(tmp_path: Path) -> None:
 def test_cluster_without_brokers_is_reported_as_such(tmp_path: Path) -> None:
     with Served(racks={}) as served:
         done = ask(served.bootstrap, tmp_path, socket_connection_setup_timeout_ms=1000)
+    told = f"Error: {served.bootstrap}: the cluster has no live broker\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
+
+
+LOGIN = {
+    "security_protocol": "SASL_PLAINTEXT",
+    "sasl_mechanism": "SCRAM-SHA-256",
+    "sasl_jaas_config": 'x.ScramLoginModule required username="alice" password="secret";',
+}
+
+
+@contextlib.contextmanager
+def sharing(properties: Mapping[str, str], **options: Any) -> Iterator[Served]:
+    """A gateway that others log in to, as on any store that processes share; clients only where they have LOGIN."""
+    server = MemoryServer(session_timeout_s=0.5)
+    if properties:
+        options["users"] = Users({"alice": "secret"})
+    with contextlib.closing(MemoryStore(server)) as finding:
+        peers = Peers(store=finding, secret="of the gateways")  # noqa: S106
+        with Served(server=server, peers=peers, authorizer=allow_all, **options) as served:
+            yield served
+
+
+with_and_without_login = pytest.mark.parametrize("properties", [{}, LOGIN], ids=["no login", "login"])
+
+
+@with_and_without_login
+def test_cluster_without_its_store_is_reported_as_such(tmp_path: Path, properties: Mapping[str, str]) -> None:
+    """Not as one that requires a login, or ends connections during it: its gateway closes those that cannot wait."""
+    with sharing(properties) as served:
+        served.store.disconnect()
+        until(lambda: served.controller.is_cut_off)
+        done = ask(served.bootstrap, tmp_path, socket_connection_setup_timeout_ms=1000, **properties)
+    told = f"Error: {served.bootstrap}: no controller is active; its store does not answer\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
+
+
+@with_and_without_login
+def test_gateway_of_a_cluster_without_brokers_requires_no_login(tmp_path: Path, properties: Mapping[str, str]) -> None:
+    """Though it has mechanisms, for gateways of other controllers."""
+    with sharing(properties, racks={}) as served:
+        done = ask(served.bootstrap, tmp_path, socket_connection_setup_timeout_ms=1000, **properties)
     told = f"Error: {served.bootstrap}: the cluster has no live broker\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from controller.cli.extras import need
 from controller.cli.kafka.errors import NotConnected
 from controller.cli.kafka.options import Endpoint
-from controller.cli.kafka.probing import await_server, is_empty, misfit
+from controller.cli.kafka.probing import await_server, misfit, shortcoming
 from controller.cli.kafka.properties import read_properties, settings
 
 if TYPE_CHECKING:  # at run time kafka-python is loaded only by who connects
@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # at run time kafka-python is loaded only by who connects
 _FIRST_TRY_MS: Final = 1_500
 _CLOSED: Final = 3  # times; kafka-python may miss the refusal that a server sends before it closes a connection
 
+_CLOSED_IN_LOGIN: Final = "the connection was closed while it authenticated by"
 _CLASS: Final = re.compile(r"^\w+Error: ")
 
 
@@ -36,6 +37,10 @@ def connected(endpoint: Endpoint) -> Iterator[Cluster]:
 
         try:
             yield Cluster(client)
+        except NotConnected:
+            if said := _shortcoming(endpoint.servers, given):
+                raise NotConnected(f"{endpoint.servers}: {said}") from None
+            raise
         finally:
             client.close()
 
@@ -57,18 +62,35 @@ def _connect(servers: str, given: dict[str, Any], heard: _Heard) -> Client:
             said = heard.last or _said(error)
             if not heard.is_refused and (hint := _hint(servers, given)):
                 raise NotConnected(f"{servers}: {said.removesuffix('.')}; {hint}") from None
-            if heard.closed >= _CLOSED and "sasl_mechanism" in given and not heard.is_final:
-                raise NotConnected(
-                    f"{servers}: the connection was closed while it authenticated by {given['sasl_mechanism']}"
-                ) from None
-            if left_ms <= try_ms or heard.is_final:
-                if not heard.last and any(is_empty(each, given.get("ssl_context")) for each in servers.split(",")):
-                    said = "the cluster has no live broker"
-                elif not heard.last and heard.is_silent:
-                    patience_s = given["bootstrap_timeout_ms"] / 1000
-                    said = f"the server accepts connections, but did not answer within {patience_s:g} s"
+            if heard.is_final:
                 raise NotConnected(f"{servers}: {said}") from None
+            if left_ms <= try_ms:
+                raise NotConnected(f"{servers}: {_why(servers, given, heard) or said}") from None
+            if _is_closed_in_login(servers, given, heard):
+                raise NotConnected(f"{servers}: {_CLOSED_IN_LOGIN} {given['sasl_mechanism']}") from None
             try_ms *= 2
+
+
+def _why(servers: str, given: dict[str, Any], heard: _Heard) -> str | None:
+    """Why there is no connection when the time is over; None where the last error says it."""
+    if said := _shortcoming(servers, given):
+        return said
+    if not heard.last and heard.is_silent:
+        patience_s = given["bootstrap_timeout_ms"] / 1000
+        return f"the server accepts connections, but did not answer within {patience_s:g} s"
+    return f"{_CLOSED_IN_LOGIN} {given['sasl_mechanism']}" if _is_closed_in_login(servers, given, heard) else None
+
+
+def _is_closed_in_login(servers: str, given: dict[str, Any], heard: _Heard) -> bool:
+    """Whether connections end before the login is complete; a server may also close them after it."""
+    is_closed = heard.closed >= _CLOSED and "sasl_mechanism" in given
+    return is_closed and _shortcoming(servers, given) is None
+
+
+def _shortcoming(servers: str, given: dict[str, Any]) -> str | None:
+    """What the first server that lets us in says is wrong with its cluster (`shortcoming`)."""
+    found = (shortcoming(server, given) for server in servers.split(","))
+    return next((said for said in found if said is not None), None)
 
 
 def _hint(servers: str, given: dict[str, Any]) -> str:

@@ -9,9 +9,9 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from typing import Final
+from typing import Any, Final
 
 from controller.cli.kafka.errors import NotConnected
 from controller.model import numerals
@@ -19,8 +19,8 @@ from controller.model import numerals
 _PAUSE_S: Final = 0.1
 _ANSWER_S: Final = 2.0
 _ALERT_S: Final = 0.5
-_METADATA: Final = 3
 _SASL_HANDSHAKE: Final = 17
+_DESCRIBE_CLUSTER: Final = 60
 _ANSWER_MIN: Final = 10
 _ANSWER_MAX: Final = 10_000
 _ASKS_FOR_LOGIN: Final = (0, 33)  # the server has that mechanism, or others
@@ -49,9 +49,12 @@ def misfit(server: str, context: ssl.SSLContext | None, mechanism: str | None) -
                 return refusal
         with _connection(server, context) as connection:
             code, offered = _shake_hands(connection, mechanism or "PLAIN")
+        is_let_in = mechanism is None and code in _ASKS_FOR_LOGIN and _answers_strangers(server, context)
     except (OSError, UnicodeError, ValueError, struct.error):
         return ""
     plain = "PLAINTEXT" if context is None else "SSL"
+    if is_let_in:  # the mechanisms are for gateways of other controllers
+        return ""
     if mechanism is None and code in _ASKS_FOR_LOGIN:
         has = ", ".join(offered)
         return f"the server requires a login: set security.protocol=SASL_{plain} and sasl.mechanism to one of {has}"
@@ -62,15 +65,43 @@ def misfit(server: str, context: ssl.SSLContext | None, mechanism: str | None) -
     return ""
 
 
-def is_empty(server: str, context: ssl.SSLContext | None) -> bool:
-    """Whether it answers without a login, and names no broker. kafka-python cannot distinguish that from silence."""
-    header = struct.pack(">hhih", _METADATA, 1, 1, -1)
+def shortcoming(server: str, given: Mapping[str, Any]) -> str | None:
+    """What the server says is wrong with its cluster, such as that no controller is active; empty: nothing. None: it
+    does not let us in, or does not answer. kafka-python asks for the brokers only, and cannot tell none from silence.
+    `given`: the settings of kafka-python."""
+    from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse  # noqa: PLC0415 - slow
+
+    from controller.wire.calls import Address  # noqa: PLC0415 - as above
+    from controller.wire.protocol import Messages  # noqa: PLC0415
+    from controller.wire.remote.link import Link, NotDelivered  # noqa: PLC0415
+    from controller.wire.security.client import Credentials  # noqa: PLC0415
+
+    describe = Messages(DescribeClusterRequest, DescribeClusterResponse, range(1))
+    login = None
+    if "sasl_mechanism" in given:
+        login = Credentials(given["sasl_plain_username"], given["sasl_plain_password"], given["sasl_mechanism"])
+    try:
+        link = Link(Address(*_host_and_port(server)), _ANSWER_S, given.get("ssl_context"), login)
+        with closing(link):
+            answer = link.ask(describe, link.version_of(describe), {})
+    except (NotDelivered, UnicodeError, ValueError):
+        return None
+    if answer.error_code:
+        return answer.error_message or f"the server answers with error {answer.error_code}"
+    return "" if answer.brokers else "the cluster has no live broker"
+
+
+def _answers_strangers(server: str, context: ssl.SSLContext | None) -> bool:
+    """Whether a client without a login gets an answer, or has to wait for it. A server that requires a login closes the
+    connection; a gateway of Kedge may offer mechanisms without requiring them, for gateways of other controllers."""
     try:
         with _connection(server, context) as connection:
-            _, brokers = struct.unpack_from(">ii", _asked(connection, header + struct.pack(">i", 0)))
-    except (OSError, UnicodeError, ValueError, struct.error):
+            _asked(connection, struct.pack(">hhih", _DESCRIBE_CLUSTER, 0, 1, -1) + bytes(3))
+    except (TimeoutError, ValueError):  # no answer yet, or a long one
+        return True
+    except (OSError, struct.error):
         return False
-    return bool(brokers == 0)
+    return True
 
 
 def _speaks_tls(server: str) -> bool:

@@ -48,6 +48,7 @@ _LISTEN: Final = "127.0.0.1:9092"
 _STATUS: Final = "127.0.0.1:8480"
 _SAVE_S: Final = 5.0
 _LOOK_S: Final = 0.5
+_SILENT_LOOKS: Final = 3  # without contact, after which that is printed
 _SHARE: Final = 20  # saving may take this part of the time, where it takes long
 
 
@@ -119,7 +120,10 @@ def serve(**given: Any) -> None:
                 click.echo(json.dumps(told))
             else:
                 _say(told, options.brokers, options.url, is_saved=found.save is not None)
-            _await_end(ended, found.save, options.url)
+            if found.save is None:
+                _watch(ended, Contact(lambda: found.cluster.server.silence))
+            else:
+                _save(ended, found.save, options.url)
     except (CannotServe, ValueError) as error:
         fail(one_line(error))
     if not given["as_json"]:
@@ -196,13 +200,33 @@ def _say(told: dict[str, object], brokers: Mapping[int, str | None], url: str, *
     confirm(f"ready; Ctrl-C ends it{lost}{saved}")
 
 
-def _await_end(ended: Told, save: Callable[[], None] | None, url: str) -> None:
+class Contact:
+    """What to print about the store. `silence`: why it cannot be reached, empty if that is not known; None: it can."""
+
+    def __init__(self, silence: Callable[[], str | None]) -> None:
+        self._silence = silence
+        self._looks = 0
+
+    def look(self) -> str | None:
+        """The line to print now: once in a while without contact, which lasts longer than the restart of one server,
+        and once after it."""
+        why = self._silence()
+        was_printed = self._looks >= _SILENT_LOOKS
+        self._looks = 0 if why is None else self._looks + 1
+        if why is None:
+            return "the store answers again" if was_printed else None
+        return None if self._looks != _SILENT_LOOKS else f"the store does not answer{why and ': '}{why}"
+
+
+def _watch(ended: Told, contact: Contact) -> None:
+    while not ended.wait(_LOOK_S):  # a signal just before a wait without an end would not end it
+        if (line := contact.look()) is not None:
+            say(line)
+
+
+def _save(ended: Told, save: Callable[[], None], url: str) -> None:
     """Saves at intervals, and once more at the end. Only after that a second signal ends the process at once: to hand
     over takes a while, and a second Ctrl-C would lose what is not saved."""
-    if save is None:
-        while not ended.wait(_LOOK_S):  # a signal just before a wait without an end would not end it
-            pass
-        return
     for number in SIGNALS:
         signal.signal(number, lambda *_: ended.set())
     pause_s, is_over, is_said = _SAVE_S, False, False
