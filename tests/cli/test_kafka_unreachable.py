@@ -194,7 +194,7 @@ def test_cluster_without_its_store_is_reported_as_such(tmp_path: Path, propertie
     with sharing(properties) as served:
         served.store.disconnect()
         until(lambda: served.controller.is_cut_off)
-        done = ask(served.bootstrap, tmp_path, socket_connection_setup_timeout_ms=1000, **properties)
+        done = ask(served.bootstrap, tmp_path, socket_connection_setup_timeout_ms=4000, **properties)
     told = f"Error: {served.bootstrap}: no controller is active; its store does not answer\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
 
