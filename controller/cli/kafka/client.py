@@ -9,11 +9,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from kafka import KafkaAdminClient
 from kafka import errors as kafka_errors
+from kafka.net.compat import KafkaNetClient
+from kafka.protocol.admin import DescribeClusterRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from controller.cli.kafka.errors import UNSUPPORTED, Failed, NotConnected, Refused
@@ -126,6 +128,32 @@ class Client(KafkaAdminClient):  # type: ignore[misc] # kafka-python brings no t
             if time.monotonic() >= deadline:
                 raise Failed("the cluster has no controller")
             self._manager.run(self._net.sleep, _PAUSE_S)
+
+
+def shortcoming(server: str, settings: Mapping[str, Any], timeout_s: float) -> str | None:
+    """What a server says is wrong with its cluster, such as that no controller is active; empty: nothing. None: it does
+    not let us in, or does not answer in time. A Client asks for the brokers first, and cannot tell none from silence.
+    """
+    this = {**Client.DEFAULT_CONFIG, **settings, "bootstrap_servers": [server]}
+    connection = KafkaNetClient(**this)
+    manager, timeout_ms = connection._manager, timeout_s * 1000  # noqa: SLF001 - as in Client
+    manager._net.start()  # noqa: SLF001
+
+    async def described() -> Any:
+        (node,) = manager.cluster.bootstrap_brokers()[:1]
+        found = await manager.get_connection(node.node_id, timeout_ms=timeout_ms)
+        return await found.send_request(DescribeClusterRequest(), request_timeout_ms=timeout_ms)
+
+    try:
+        answer = manager.run(described)
+    except (kafka_errors.KafkaError, OSError, ValueError):
+        return None
+    finally:
+        connection.close()
+        manager._net.stop()  # noqa: SLF001
+    if answer.error_code:
+        return str(refused(answer.error_code, answer.error_message))
+    return "" if answer.brokers else "the cluster has no live broker"
 
 
 def refused(code: int, message: str | None = None) -> Refused:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from controller.cli.extras import need
 from controller.cli.kafka.errors import NotConnected
 from controller.cli.kafka.options import Endpoint
-from controller.cli.kafka.probing import await_server, misfit, shortcoming
+from controller.cli.kafka.probing import await_server, misfit
 from controller.cli.kafka.properties import read_properties, settings
 
 if TYPE_CHECKING:  # at run time kafka-python is loaded only by who connects
@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # at run time kafka-python is loaded only by who connects
     from controller.cli.kafka.cluster import Cluster
 
 _FIRST_TRY_MS: Final = 1_500
+_ANSWER_S: Final = 2.0
 _CLOSED: Final = 3  # times; kafka-python may miss the refusal that a server sends before it closes a connection
 
 _CLOSED_IN_LOGIN: Final = "the connection was closed while it authenticated by"
@@ -89,7 +90,9 @@ def _is_closed_in_login(servers: str, given: dict[str, Any], heard: _Heard) -> b
 
 def _shortcoming(servers: str, given: dict[str, Any]) -> str | None:
     """What the first server that lets us in says is wrong with its cluster (`shortcoming`)."""
-    found = (shortcoming(server, given) for server in servers.split(","))
+    from controller.cli.kafka.client import shortcoming  # noqa: PLC0415 - as above
+
+    found = (shortcoming(server, given, _ANSWER_S) for server in servers.split(","))
     return next((said for said in found if said is not None), None)
 
 

@@ -9,9 +9,9 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
-from typing import Any, Final
+from typing import Final
 
 from controller.cli.kafka.errors import NotConnected
 from controller.model import numerals
@@ -63,32 +63,6 @@ def misfit(server: str, context: ssl.SSLContext | None, mechanism: str | None) -
     if mechanism is not None and code in _ASKS_FOR_LOGIN and mechanism not in offered:
         return f"sasl.mechanism: expected one of {', '.join(offered)}, got {mechanism}"
     return ""
-
-
-def shortcoming(server: str, given: Mapping[str, Any]) -> str | None:
-    """What the server says is wrong with its cluster, such as that no controller is active; empty: nothing. None: it
-    does not let us in, or does not answer. kafka-python asks for the brokers only, and cannot tell none from silence.
-    `given`: the settings of kafka-python."""
-    from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse  # noqa: PLC0415 - slow
-
-    from controller.wire.calls import Address  # noqa: PLC0415 - as above
-    from controller.wire.protocol import Messages  # noqa: PLC0415
-    from controller.wire.remote.link import Link, NotDelivered  # noqa: PLC0415
-    from controller.wire.security.client import Credentials  # noqa: PLC0415
-
-    describe = Messages(DescribeClusterRequest, DescribeClusterResponse, range(1))
-    login = None
-    if "sasl_mechanism" in given:
-        login = Credentials(given["sasl_plain_username"], given["sasl_plain_password"], given["sasl_mechanism"])
-    try:
-        link = Link(Address(*_host_and_port(server)), _ANSWER_S, given.get("ssl_context"), login)
-        with closing(link):
-            answer = link.ask(describe, link.version_of(describe), {})
-    except (NotDelivered, UnicodeError, ValueError):
-        return None
-    if answer.error_code:
-        return answer.error_message or f"the server answers with error {answer.error_code}"
-    return "" if answer.brokers else "the cluster has no live broker"
 
 
 def _answers_strangers(server: str, context: ssl.SSLContext | None) -> bool:
