@@ -183,7 +183,7 @@ def authorizer_of(options: Listening) -> Authorizer:
 
 
 def logins_of(options: Listening) -> tuple[Users | None, Tls | None]:
-    """The users and the certificate; pages have no login. The secret of --peers-secret is the password of one more user.
+    """The users and the certificate; pages have no login. The secret of --peers-secret is the password of another user.
     CannotServe where other machines could connect without a login."""
     for option, place in (("--status", options.status), ("--metrics", options.metrics), ("--listen", options.listen)):
         has_login = option == "--listen" and (options.users or (options.tls and options.tls[2]))
