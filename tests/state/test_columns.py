@@ -53,7 +53,8 @@ class Packed(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.lately_max, columns.LATELY_MAX = columns.LATELY_MAX, 2
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(columns, "LATELY_MAX", 2)
         self.rows = Rows()
         self.plain: list[Partition | None] = []
         self.ids: list[int] = []
@@ -104,7 +105,7 @@ class Packed(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.alike()
-        columns.LATELY_MAX = self.lately_max
+        self.patch.undo()
 
 
 TestPacked = pytest.mark.slow(Packed.TestCase)
