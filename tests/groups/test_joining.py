@@ -153,13 +153,17 @@ def test_old_client_that_led_does_not_assign_after_restart() -> None:
 
 
 def test_static_member_is_as_before_if_it_cannot_be_written() -> None:
+    """With its former id, metadata and timeouts."""
     driven = Driven()
     ids = driven.stable("a", instance_id="i")
+    before = driven.coordinator.groups["g"].record()
     driven.holds = True
-    assert driven.join("b", instance_id="i") is None
+    changed = {"protocols": [("range", b"payments")], "session_timeout_ms": 20_000, "rebalance_timeout_ms": 90_000}
+    assert driven.join("b", instance_id="i", **changed) is None
     driven.settle(GroupError.COORDINATOR_NOT_AVAILABLE)
     assert driven.heard["b"] == Joined(GroupError.COORDINATOR_NOT_AVAILABLE, "")
     assert driven.beat(ids["a"], 1, "i") is GroupError.NONE
+    assert driven.coordinator.groups["g"].record() == before
 
 
 def test_static_member_that_is_replaced_twice_keeps_the_last_id() -> None:

@@ -196,6 +196,17 @@ def test_an_illegal_row_is_taken_in_so_that_an_audit_can_go_on() -> None:
     assert [illegal.rule for row in found if (illegal := trace.feed(row)) is not None] == ["leader epoch"]
 
 
+@pytest.mark.parametrize("by", [-1, 1])
+def test_wrong_number_of_rows_is_one_violation_in_every_commit(by: int) -> None:
+    """The rows after it are numbered as ever."""
+    whole = rows()
+    for at in (i for i, row in enumerate(whole) if "rows" in row and row["rows"] + by > 0):
+        trace = Trace()
+        changed = [row | {"rows": row["rows"] + by} if i == at else row for i, row in enumerate(whole)]
+        told = [(i, illegal.rule) for i, row in enumerate(changed) if (illegal := trace.feed(row)) is not None]
+        assert told == [(at, "numbering")]
+
+
 # --- rows that no controller writes
 
 JSON = st.recursive(

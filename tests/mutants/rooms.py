@@ -52,4 +52,21 @@ ROOMS: Final[Mapping[str, Room]] = {
             "tests/runtime/test_conflicts.py",
         ),
     ),
+    "groups": Room(
+        ("controller/groups/*",),
+        (
+            "tests/groups/test_assigning.py",
+            "tests/groups/test_coordinator.py",
+            "tests/groups/test_expiring.py",
+            "tests/groups/test_joining.py",
+            "tests/groups/test_offsets.py",
+            "tests/groups/test_properties.py",
+        ),
+    ),
+    "simulated": Room(("controller/simulated/*",), ("tests/rig",)),
+    "server": Room(
+        ("controller/server/*",), ("tests/rig", "tests/groups/test_live_groups.py", "tests/serve/test_rates.py")
+    ),
+    "export": Room(("pipeline/stages/export.py",), ("tests/pipeline/test_export.py",)),
+    "submit": Room(("pipeline/submit/*",), ("tests/pipeline_submit",)),
 }

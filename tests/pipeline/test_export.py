@@ -7,15 +7,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from pipeline.errors import BadInput
 from pipeline.generate import generate
-from pipeline.stages.export import export, verify
+from pipeline.stages.export import export, files, verify
 from pipeline.stages.plan import plan
 from pipeline.stages.requests import Drain, ReducePartitions, SetFactor
 from pipeline.stages.waves import WaveSettings, waves
 from pipeline.tables.arrow import Arrow
+from pipeline.tables.declared import WAVE_MOVE, WAVE_THROTTLE
 
 GIVEN = generate(brokers=6, topics=4, partitions=6, seed=1)
 
@@ -51,9 +53,15 @@ def test_the_waves_together_are_the_plan_and_each_has_its_rollback(made: dict[st
     whole = read(tmp_path / "out/plan.json")
     assert whole["version"] == 1
     parts, before = {}, {(r["topic"], r["partition"]): r["replicas"] for r in GIVEN["partition"].to_pylist()}
-    files = sorted((tmp_path / "out/waves").iterdir())
-    assert len(files) > 1
-    for file in files:
+    assert read(tmp_path / "out/rollback/plan.json") == {
+        "version": 1,
+        "partitions": [
+            {**entry, "replicas": before[entry["topic"], entry["partition"]]} for entry in whole["partitions"]
+        ],
+    }
+    ordered = sorted((tmp_path / "out/waves").iterdir())
+    assert len(ordered) > 1
+    for file in ordered:
         entries = read(file)["partitions"]
         back = read(tmp_path / "out/rollback" / file.name)["partitions"]
         assert [(e["topic"], e["partition"]) for e in entries] == [(e["topic"], e["partition"]) for e in back]
@@ -65,15 +73,38 @@ def test_the_waves_together_are_the_plan_and_each_has_its_rollback(made: dict[st
     assert parts == {(e["topic"], e["partition"]): e["replicas"] for e in whole["partitions"]}
 
 
-def test_throttles_name_rates_and_replicas_as_kafka_does(made: dict[str, Arrow], tmp_path: Path) -> None:
-    exported(made, tmp_path / "out")
-    said = read(tmp_path / "out/throttles/wave-0001.json")
-    entries = read(tmp_path / "out/waves/wave-0001.json")["partitions"]
-    assert set(said["topics"]) == {entry["topic"] for entry in entries}
-    for configs in said["brokers"].values():
-        assert configs
-        assert set(configs) <= {"leader.replication.throttled.rate", "follower.replication.throttled.rate"}
-        assert all(int(rate) > 0 for rate in configs.values())
+def test_throttles_name_rates_and_replicas_as_kafka_does(made: dict[str, Arrow]) -> None:
+    """Every old replica may send, every new one receives. A move that only reorders copies nothing, and a side without
+    a rate has no config."""
+    moves = [(1, "t", 0, [1, 2, 3], [4, 2, 3]), (1, "t", 12, [5, 6], [6, 7, 8]), (1, "u", 3, [1, 2], [2, 1])]
+    moves += [(2, "u", 3, [2, 1], [9])]
+    rates = [(1, 1, 10, None), (1, 4, None, 20), (1, 5, 30, 40), (1, 6, None, None), (2, 9, 50, 60)]
+    tables = {
+        WAVE_MOVE.name: _table("wave topic partition replicas target_replicas", moves),
+        WAVE_THROTTLE.name: _table("wave broker_id leader_rate_bps follower_rate_bps", rates),
+    }
+    found = files({**made, **tables})
+    leaders, followers = "leader.replication.throttled", "follower.replication.throttled"
+    assert json.loads(found["throttles/wave-0001.json"]) == {
+        "version": 1,
+        "brokers": {
+            "1": {f"{leaders}.rate": "10"},
+            "4": {f"{followers}.rate": "20"},
+            "5": {f"{leaders}.rate": "30", f"{followers}.rate": "40"},
+        },
+        "topics": {
+            "t": {f"{leaders}.replicas": "0:1,0:2,0:3,12:5,12:6", f"{followers}.replicas": "0:4,12:7,12:8"},
+        },
+    }
+    assert json.loads(found["throttles/wave-0002.json"]) == {
+        "version": 1,
+        "brokers": {"9": {f"{leaders}.rate": "50", f"{followers}.rate": "60"}},
+        "topics": {"u": {f"{leaders}.replicas": "3:1,3:2", f"{followers}.replicas": "3:9"}},
+    }
+
+
+def _table(names: str, rows: list[tuple[Any, ...]]) -> Arrow:
+    return pa.Table.from_pylist([dict(zip(names.split(), row, strict=True)) for row in rows])
 
 
 def test_an_export_is_the_same_to_the_byte_and_replaces_the_former_one(made: dict[str, Arrow], tmp_path: Path) -> None:

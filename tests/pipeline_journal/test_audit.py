@@ -158,6 +158,19 @@ def test_a_throttle_that_may_still_be_removed_is_said_and_is_no_violation(tmp_pa
     assert [gap.kind for gap in found.gaps] == ["open throttle"]
 
 
+@pytest.mark.parametrize("by", [-1, 1])
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_wrong_number_of_rows_is_reported_once(is_alone: bool, by: int, tmp_path: Path) -> None:
+    """In the middle of a term, by a chain that holds: of a commit of one row, and of one of several."""
+    rows = written()
+    ends = [i for i, row in enumerate(rows) if row.get("rows", 0) > 0 and (row["rows"] == 1) is is_alone]
+    at = ends[len(ends) // 2]
+    assert rows[at]["epoch"] == rows[at + 1]["epoch"]
+    rows[at]["rows"] += by
+    found = audited(tmp_path, rows)
+    assert [(v.kind, place(found, rows)) for v in found.violations] == [("numbering", at)]
+
+
 def test_wrong_status_is_reported_once(tmp_path: Path) -> None:
     """A legal trace and the statuses over all terms both see it."""
     rows = written()

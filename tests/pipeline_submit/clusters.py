@@ -182,7 +182,7 @@ def planned(made: Made, drained: tuple[int, ...], settings: WaveSettings, *, net
     from_store(made.store, "the rig", gathered, timeout_s=1)
     for broker_id, broker in rig.brokers.items():
         if settings.throttle_bps is None and networks:
-            bps = broker_id * 100_000.0
+            bps = (2 * broker_id % 7) * 100_000.0  # the lowest is neither that of the first broker nor of the last
             gathered.broker(broker_id, nw_in_capacity_bps=bps, nw_out_capacity_bps=bps)
         for tp in rig.committed.partitions:
             if (log := broker.log(tp)) is not None:

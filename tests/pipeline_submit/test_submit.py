@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from controller.model.throttle_configs import RATES
+from controller.model.throttle_configs import RATES, UNLIMITED
 from controller.model.values import TopicPartition
 from controller.rig.outside import configs, is_marked
 from pipeline.audit import audit
 from pipeline.errors import BadInput, Refused, Stopped
 from pipeline.journal.files import journal_files
-from pipeline.submit import cancel, roll_back, submit
+from pipeline.submit import Event, cancel, roll_back, submit
 from pipeline.submit.kept import locked, progress_file
 from tests.pipeline_submit.clusters import DRAINED, Made, RigTime
 
@@ -56,32 +56,47 @@ def test_wave_after_wave_is_handed_over_and_each_ends_before_the_next_begins(mad
 
 @pytest.mark.slow
 def test_rates_stand_while_a_wave_runs_and_are_gone_at_its_end(made: Made) -> None:
-    seen = []
-    watching = RigTime(made.rig, lambda: seen.append(configs(made.rig, "brokers", "4")))
-    made.submit(time=watching)
-    assert {RATES["replication"][1]: "200000"}.items() <= max(seen, key=len).items()
+    """On each broker that a running move names."""
+    seen: set[str] = set()
+
+    def watch() -> None:
+        moving = [found for found in made.rig.committed.partitions.values() if found.move]
+        named = {broker for found in moving for broker in (*found.replicas, *(found.target_replicas or ()))}
+        for broker in named:
+            assert configs(made.rig, "brokers", str(broker)) == dict.fromkeys(RATES["replication"], "200000")
+        seen.update(f"{found.topic}-{found.partition}" for found in moving)
+
+    made.submit(time=RigTime(made.rig, watch))
+    assert seen == {f"{tp}" for tps in waves_of(made) for tp in tps}
     assert not is_marked(made.rig)
     assert all(configs(made.rig, "brokers", str(broker)) == {} for broker in made.rig.brokers)
 
 
 @pytest.mark.slow
 def test_each_broker_has_its_own_rates(making: Making) -> None:
-    """The wave begins under the lowest; a broker without one may come to lead, and has the highest."""
+    """The wave begins under the lowest of all; a broker without one may come to lead, and has the highest."""
     made = making(throttle_bps=None, per_broker=9)
     (file,) = (made.folder / "throttles").iterdir()
     asked = {int(broker): rates for broker, rates in json.loads(file.read_bytes())["brokers"].items()}
-    assert len({rate for rates in asked.values() for rate in rates.values()}) > 1
-    seen: dict[int, list[dict[str, str]]] = {broker: [] for broker in made.rig.brokers}
+    given = sorted({int(rate) for rates in asked.values() for rate in rates.values()})
+    assert len(given) > 2
+    lowest, highest = (dict.fromkeys(RATES["replication"], str(rate)) for rate in (given[0], given[-1]))
+    others = {b for row in made.tables["wave_move"].to_pylist() for b in (*row["replicas"], *row["target_replicas"])}
+    own = {b: {**dict.fromkeys(RATES["replication"], str(UNLIMITED)), **rates} for b, rates in asked.items()}
+    own |= dict.fromkeys(others - asked.keys(), highest)
+    begun: list[dict[int, dict[str, str]]] = []
+    seen: list[dict[int, dict[str, str]]] = []
 
-    def watch() -> None:
-        for broker, found in seen.items():
-            found.append(configs(made.rig, "brokers", str(broker)))
+    def rates_now() -> dict[int, dict[str, str]]:
+        return {broker: configs(made.rig, "brokers", str(broker)) for broker in own}
 
-    made.submit(time=RigTime(made.rig, watch))
-    lowest = min(int(rate) for rates in asked.values() for rate in rates.values())
-    for broker, rates in asked.items():
-        assert any(rates.items() <= found.items() for found in seen[broker]), (broker, rates, seen[broker])
-    assert all(int(rate) >= lowest for found in seen.values() for one in found for rate in one.values())
+    def begins(event: Event) -> None:
+        if event.kind == "sent":
+            begun.append(rates_now())
+
+    made.submit(tell=begins, time=RigTime(made.rig, lambda: seen.append(rates_now())))
+    assert begun == [dict.fromkeys(own, lowest)]
+    assert own in seen
     assert not is_marked(made.rig)
 
 

@@ -93,3 +93,56 @@ def test_a_log_knows_which_runs_it_holds() -> None:
     assert log.holds(Run(2, 3, 0, 2, 10))
     assert not log.holds(Run(2, 3, 0, 3, 10))
     assert not log.holds(Run(8, 5, 1, 1_000_008, 10))
+
+
+def test_run_is_cut_to_what_is_between() -> None:
+    run = Run(5, 4, 1, 105, 10)
+    assert run.between(0, 7) == Run(5, 2, 1, 105, 10)
+    assert run.between(6, 8) == Run(6, 2, 1, 106, 10)
+    assert run.between(7, 20) == Run(7, 2, 1, 107, 10)
+    assert run.between(0, 5) is run.between(9, 20) is run.between(7, 7) is None
+
+
+def test_what_is_deleted_at_the_beginning_moves_start_and_high_watermark() -> None:
+    log = _log((5, 0), (5, 1))
+    log.high_watermark = 4
+    log.delete_before(7)
+    assert log.runs == [Run(7, 3, 1, 1_000_007, 10)]
+    assert (log.start_offset, log.high_watermark, log.end_offset, log.size_bytes) == (7, 7, 10, 30)
+    log.delete_before(6)
+    assert (log.start_offset, log.high_watermark, log.size_bytes) == (7, 7, 30)
+    log.delete_before(15)
+    assert log.runs == []
+    assert (log.start_offset, log.high_watermark, log.end_offset, log.size_bytes) == (15, 15, 15, 0)
+
+
+def test_log_that_is_truncated_below_its_start_begins_there() -> None:
+    log = _log((5, 0), (5, 1))
+    log.delete_before(7)
+    assert log.truncate(3) == 7
+    assert (log.start_offset, log.end_offset, log.high_watermark, log.size_bytes) == (3, 3, 3, 0)
+
+
+def test_records_are_found_by_their_offsets() -> None:
+    log = _log((5, 0))
+    log.append([Run(5, 5, 1, 700, 20)])
+    log.delete_before(2)
+    assert [log.id_at(offset) for offset in (1, 2, 4, 5, 9, 10)] == [None, 2, 4, 700, 704, None]
+    assert [log.record_bytes_at(offset) for offset in (4, 5, 9, 10)] == [10, 20, 20, 0]
+    assert log.within(0, 4) == [Run(2, 2, 0, 2, 10)]
+    assert log.within(3, 7) == [Run(3, 2, 0, 3, 10), Run(5, 2, 1, 700, 20)]
+    assert log.within(5, 6) == [Run(5, 1, 1, 700, 20)]
+    assert log.within(4, 5) == [Run(4, 1, 0, 4, 10)]
+    assert log.within(5, 5) == log.within(10, 20) == []
+
+
+def test_records_get_other_sizes_where_others_say_so() -> None:
+    """Only below the end, and only those that are there; the rest stays as it is."""
+    log = _log((6, 0), (4, 1))
+    log.delete_before(1)
+    log.resize([Run(0, 3, 0, 0, 3), Run(3, 5, 0, 3, 1)], 5)
+    assert log.runs == [Run(1, 2, 0, 1, 3), Run(3, 2, 0, 3, 1), Run(5, 1, 0, 5, 10), Run(6, 4, 1, 1_000_006, 10)]
+    assert log.size_bytes == 6 + 2 + 10 + 40
+    before = list(log.runs)
+    log.resize([Run(20, 5, 0, 3, 1)], 30)
+    assert (log.runs, log.size_bytes) == (before, 58)

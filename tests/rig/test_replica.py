@@ -73,12 +73,16 @@ def test_a_target_joins_once_it_reached_the_high_watermark() -> None:
 
 
 def test_replica_joins_only_where_this_epoch_began() -> None:
+    """Not at the high watermark, which a new leader knows only in part until its followers have fetched."""
     leader = _leader()
     leader.append(10, 0, 100)
-    leader.told(attrs.evolve(TOLD, leader_epoch=4, partition_epoch=6, isr=(1,)), 2_000)
-    assert leader.epoch_start == 10
-    leader.fetched(2, 9, 2_010)
-    assert leader.wanted_isr(2_010, 500) is None
+    for member in (2, 3):
+        leader.fetched(member, 5, 1_010)
+    leader.told(attrs.evolve(TOLD, leader_epoch=4, partition_epoch=6, isr=(1, 3)), 2_000)
+    assert (leader.log.high_watermark, leader.epoch_start) == (5, 10)
+    for end, wanted in ((7, None), (9, None), (10, (1, 3, 2))):
+        leader.fetched(2, end, 2_010)
+        assert leader.wanted_isr(2_010, 500) == wanted
 
 
 def test_who_lags_for_too_long_leaves_and_who_keeps_pace_stays() -> None:

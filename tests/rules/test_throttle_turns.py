@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import attrs
 import pytest
 
+from controller.machine import decide
 from controller.model import events as e
 from controller.model.errors import InvalidRequest, UnknownTopicOrPartition
 from controller.model.legacy import LegacyEntry
@@ -69,6 +70,17 @@ def scripted(text: str) -> World:
     script = Script()
     script.play(text)
     return script.world
+
+
+def test_nothing_is_removed_while_a_request_is_carried_out() -> None:
+    """Each step of a removal looks by itself: what was due before the request began removes nothing during it."""
+    world = scripted(f"broker 1 2\nbrokerconfig 1 version=3 {LEADER}=5\npartition t-0 R=1,2\n")
+    world.state.throttles.marks["brokers"] = ThrottleMark(1, ("1",), {"1": {LEADER: Kept(None, ("5",))}})
+    world.state.throttles.marks["topics"] = ThrottleMark(2, ("t",), {"t": {}})
+    steps = (REMOVAL, e.ThrottleBackDue(5, "brokers", "1"), e.ThrottleMarkGoneDue(5, "topics", is_last=False))
+    assert [len(decide(world.state, step).records) for step in steps] == [1, 1, 1]
+    apply(world.state, ThrottleRequestBegan(ThrottlePlan({})))
+    assert [decide(world.state, step).records for step in steps] == [(), (), ()]
 
 
 def test_a_throttle_that_is_there_and_is_to_stay_has_a_row() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.model.errors import InvalidRequest
+from controller.runtime.journal import Journal, MemorySink
 from kedge import NewPartitions, NewTopic, Settings, TopicPartition
 from stores.checks import op_bytes
 from stores.recipes import TOKEN_KEY
@@ -172,6 +173,21 @@ def test_a_batch_holds_only_so_many_decisions() -> None:
     before = len(sizes(cluster))
     move_all(cluster, 20, [4, 5, 6])
     assert max(ops for ops, _ in sizes(cluster)[before:]) <= 2 + 7 + 1
+
+
+def test_caller_is_answered_once_the_commit_is_published() -> None:
+    """What is looked at in the moment of the answer shows it: the journal, and counts."""
+    sink, seen = MemorySink(), list[tuple[bool, int]]()
+    cluster = cluster_of_three(journal=Journal(sink))
+
+    def look(_: object) -> None:
+        is_told = any('"event":"TargetSet"' in line for line in sink.lines)
+        seen.append((is_told, cluster.controller.describe().reassigning_partitions))
+
+    moved = cluster.move([4, 5, 6])
+    moved.add_done_callback(look)
+    cluster.done(moved)
+    assert seen == [(True, 1)]
 
 
 def test_a_decision_without_keys_commits_the_token_alone() -> None:

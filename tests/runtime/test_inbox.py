@@ -7,11 +7,12 @@ import threading
 import pytest
 
 from controller.model.events import DeletionKeyRead, PartitionDue
-from controller.runtime.inbox import Inbox, WorkQueue
+from controller.runtime.inbox import Inbox, Item, WorkQueue
 from controller.runtime.jobs import Job
 from controller.runtime.replies import Outstanding, Reply, WouldDeadlock
 from controller.runtime.submit import Overloaded
 from kedge import NewTopic, NotController, Settings, TopicPartition
+from tests.kit.waiting import until
 from tests.runtime.world import Cluster, cluster_of_three
 
 
@@ -77,14 +78,18 @@ def test_a_full_inbox_refuses_requests_and_takes_what_may_not_be_lost() -> None:
     assert inbox.offer(job("e"))
 
 
-def test_waiter_for_an_item_is_woken() -> None:
-    """By an item, or by `wake`."""
-    inbox = Inbox(2)
-    for wake in (inbox.wake, lambda: inbox.put(job("a"))):
-        timer = threading.Timer(0.01, wake)
-        timer.start()
-        inbox.take(1, 10)
-        timer.join()
+@pytest.mark.parametrize("by", ["put", "offer", "wake"])
+def test_waiter_for_an_item_is_woken(by: str) -> None:
+    """By an item, or by `wake`; whoever was not woken would still wait when the test gives up."""
+    inbox, one = Inbox(2), job("a")
+    wakers = {"put": lambda: inbox.put(one), "offer": lambda: inbox.offer(one), "wake": inbox.wake}
+    taken: list[list[Item]] = []
+    waiter = threading.Thread(target=lambda: taken.append(inbox.take(1, 60)), daemon=True)
+    waiter.start()
+    until(lambda: inbox._is_waiting)  # noqa: SLF001 - else nobody has to be woken
+    wakers[by]()
+    waiter.join(10)
+    assert taken == [[] if by == "wake" else [one]]
 
 
 def test_a_controller_with_a_full_inbox_says_so() -> None:

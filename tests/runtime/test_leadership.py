@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from controller.codec.keys import REASSIGN_PARTITIONS
-from kedge import Controller, NewTopic, NotController
-from stores import MemoryStore
+from kedge import Controller, NewTopic, NotController, TopicPartition
+from stores import MemoryStore, MetadataStore
 from stores.base import Conflict, Entry, SessionChanged, SessionState
-from stores.faults import CutOff, DeliverLater, FaultStore, Rule
+from stores.faults import CutOff, DeliverLater, DropEvent, FaultStore, Rule
+from stores.recipes import EPOCH_KEY, LEADER_KEY
 from tests.runtime.world import Cluster, actives, cluster_of_three
 
 
@@ -217,6 +218,50 @@ def test_a_defect_ends_the_term_and_not_the_controller() -> None:
     cluster.run()
     assert cluster.controller.is_active
     assert cluster.state()["targetReplicas"] == [4, 5, 6]
+
+
+class Behind(FaultStore):
+    """A member of a store that lags: without sync, its reads of the epoch show what stood there when `lags` was set."""
+
+    def __init__(self, inner: MetadataStore) -> None:
+        super().__init__(inner)
+        self._epoch: Entry | None = None
+
+    def lag(self) -> None:
+        """From now on, and no event is heard of any more."""
+        self._epoch = super().get(EPOCH_KEY, timeout_s=1)
+        self.play([Rule(DropEvent(), "event")])
+
+    def get(self, key: str, *, sync: bool = False, timeout_s: float) -> Entry | None:
+        """As the store; the epoch as it was."""
+        found = super().get(key, sync=sync, timeout_s=timeout_s)
+        return found if sync or key != EPOCH_KEY or self._epoch is None else self._epoch
+
+
+@pytest.mark.parametrize("what", ["refused", "nothing to do"])
+def test_a_deposed_leader_on_a_store_that_lags_neither_refuses_nor_does_nothing(what: str) -> None:
+    """Its successor has deleted the topic that it still takes for there: neither answer is true any more."""
+    cluster = Cluster(start=False)
+    store = Behind(MemoryStore(cluster.server))
+    zombie = cluster.another(1, store)
+    cluster.join(1, 2, 3)
+    cluster.create()
+    heir = cluster.another(2)
+    cluster.run()
+    store.lag()
+    cluster.delete(LEADER_KEY)
+    cluster.run(heir)
+    assert actives(cluster) == [1, 2]
+    deleted = heir.admin.delete_topics(["t"]).all()
+    cluster.run(heir)
+    assert deleted.result(0) == {"t": None}
+    if what == "refused":
+        answer = zombie.admin.create_topics({"t": NewTopic(1, 1)})["t"]
+    else:
+        answer = zombie.admin.alter_partition_reassignments({TopicPartition("t", 0): [1, 2, 3]}).all()
+    cluster.run(zombie)
+    assert isinstance(answer.exception(0), NotController)
+    assert actives(cluster) == [2]
 
 
 class LosesWhileLoading(FaultStore):

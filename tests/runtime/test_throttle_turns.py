@@ -14,6 +14,7 @@ from kedge import (
     ConfigResourceType,
     ReassignPartitionsOptions,
     Settings,
+    ThrottledRate,
     ThrottledReplicas,
     TopicPartition,
 )
@@ -22,6 +23,7 @@ from tests.runtime.throttled import (
     FOLLOWER_LIST,
     LEADER_LIST,
     LEADER_RATE,
+    RATE,
     T,
     alter_rates,
     both,
@@ -29,6 +31,7 @@ from tests.runtime.throttled import (
     cluster_with,
     marked,
     nothing_left,
+    reassign,
     set_by_hand,
     topic_config,
     until,
@@ -61,6 +64,30 @@ def test_a_move_that_begins_and_ends_while_throttles_are_removed_loses_none_of_t
     assert cluster.error(cluster.move(None, "u")) is None
     assert topic_config(cluster) == {LEADER_LIST: "0:1", FOLLOWER_LIST: "0:2"}
     assert marked(cluster)[0] == ["t"]
+    cluster.wait(2_000)
+    nothing_left(cluster)
+
+
+def test_nothing_is_removed_before_the_end_of_a_request_during_which_the_last_move_ended() -> None:
+    """The rates that it has set already stay beside those that it is still to set; then all go."""
+    cluster = cluster_with(options={"commit_ops_max": 10}, settings=Settings(commit_decisions_max=1))
+    assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
+    lists = topic_config(cluster)
+    assert lists.keys() == {LEADER_LIST, FOLLOWER_LIST}
+    rates = {broker: ThrottledRate(5_000, 5_000) for broker in range(1, 7)}
+    asked = cluster.controller.admin.alter_interbroker_throttled_rates(rates)
+    until(cluster, lambda: broker_config(cluster, 1) == both(5_000))
+    ended = cluster.move(None)
+    until(cluster, ended.done)
+    assert broker_config(cluster, 6) == both(RATE)
+
+    def is_answered() -> bool:
+        is_done = all(future.done() for future in asked.values())
+        assert is_done or topic_config(cluster) == lists
+        assert is_done or broker_config(cluster, 1) == both(5_000)
+        return is_done
+
+    until(cluster, is_answered)
     cluster.wait(2_000)
     nothing_left(cluster)
 

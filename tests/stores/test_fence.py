@@ -13,9 +13,11 @@ from stores import (
     Conflict,
     Corrupt,
     Delete,
+    Entry,
     FaultStore,
     Invalid,
     MemoryStore,
+    MetadataStore,
     OutcomeUnknown,
     Put,
     Unavailable,
@@ -140,6 +142,41 @@ def test_an_applied_commit_is_applied_even_if_the_epoch_moved() -> None:
         won(observer)
 
     assert settled(store, LoseReply(), succeed) is Outcome.APPLIED
+
+
+class Between(FaultStore):
+    """A session that does something once after its first read."""
+
+    def __init__(self, inner: MetadataStore, then: Callable[[], object]) -> None:
+        super().__init__(inner)
+        self._then: Callable[[], object] | None = then
+
+    def get(self, key: str, *, sync: bool = False, timeout_s: float) -> Entry | None:
+        """As the store."""
+        entry = super().get(key, sync=sync, timeout_s=timeout_s)
+        then, self._then = self._then, None
+        if then is not None:
+            then()
+        return entry
+
+
+def test_commit_that_lands_between_the_reads_was_applied_though_its_term_has_ended_since() -> None:
+    """The token is read after the epoch: the other way round this one would be taken for a commit that never was."""
+    store, observer = faulty()
+    fence = Fence(won(store))
+    attempt = fence.attempt([Put("/a", b"1", ABSENT)], "n1")
+    store.play(at_commit(1, DeliverLater()))
+    with pytest.raises(OutcomeUnknown):
+        store.commit(attempt.ops, timeout_s=1)
+
+    def land() -> None:
+        store.deliver_late()
+        store.expire()
+        won(observer)
+
+    resolution = resolve(lambda: Between(observer.another_session(), land), attempt, 1.0)
+    assert resolution == Resolution(Outcome.APPLIED, found(observer, TOKEN_KEY).version)
+    assert found(observer, "/a").value == b"1"
 
 
 def test_resolve_raises_what_it_cannot_see_through() -> None:

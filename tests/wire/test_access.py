@@ -282,6 +282,19 @@ def test_rights_are_read_again_and_what_denies_wins(tmp_path: Path, caplog: pyte
     assert may("User:anybody", "DESCRIBE", "CLUSTER")
 
 
+def test_what_is_denied_to_everybody_is_denied_to_who_has_the_right(tmp_path: Path) -> None:
+    """A row of the client's own name does not come before one for all."""
+    file = tmp_path / "acls.json"
+    own = {"principal": "User:a", "operations": ["READ", "WRITE"], "resources": ["TOPIC:t", "TOPIC:u"]}
+    everybody = {"principal": "User:*", "operations": ["READ"], "resources": ["TOPIC:t"], "permission": "DENY"}
+    for rows in ([own, everybody], [everybody, own]):
+        file.write_text(json.dumps({"version": 1, "acls": rows}))
+        may = Acls.from_file(file)
+        assert not may("User:a", "READ", "TOPIC:t")
+        assert may("User:a", "WRITE", "TOPIC:t")
+        assert may("User:a", "READ", "TOPIC:u")
+
+
 def _broken(**row: Any) -> str:
     good = {"principal": "User:a", "operations": ["READ"], "resources": ["CLUSTER"]}
     return json.dumps({"version": 1, "acls": [good | row]})

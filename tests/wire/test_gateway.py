@@ -92,18 +92,28 @@ def test_each_broker_id_has_an_address_of_its_own_that_serves_everything(served:
             }
 
 
-def test_partitions_of_topics_come_in_pages(client: RawClient) -> None:
+@pytest.mark.parametrize(
+    "limit, pages",
+    [
+        (1, [{"bills": [0]}, {"orders": [0]}, {"orders": [1]}, {"orders": [2]}]),
+        (2, [{"bills": [0], "orders": [0]}, {"orders": [1, 2]}]),
+        (3, [{"bills": [0], "orders": [0, 1]}, {"orders": [2]}]),
+        (4, [{"bills": [0], "orders": [0, 1, 2]}]),
+    ],
+)
+def test_partitions_of_topics_come_in_pages(client: RawClient, limit: int, pages: list[dict[str, list[int]]]) -> None:
+    """A page that ends with a topic does not name the next one."""
     kinds = (DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, 0)
-    names = [{"name": "orders"}, {"name": "bills"}, {"name": "none"}]
+    names = [{"name": "orders"}, {"name": "bills"}]
     seen, cursor = [], None
-    while True:
-        answer = client.ask(*kinds, topics=names, response_partition_limit=2, cursor=cursor)
-        seen += [(topic.name, p.partition_index) for topic in answer.topics for p in topic.partitions]
+    for _ in range(2 * len(pages)):
+        answer = client.ask(*kinds, topics=names, response_partition_limit=limit, cursor=cursor)
+        seen.append({topic.name: [p.partition_index for p in topic.partitions] for topic in answer.topics})
         if answer.next_cursor is None:
             break
         cursor = {"topic_name": answer.next_cursor.topic_name, "partition_index": answer.next_cursor.partition_index}
-    assert seen == [("bills", 0), ("orders", 0), ("orders", 1), ("orders", 2)]
-    whole = client.ask(*kinds, topics=names, response_partition_limit=2000)
+    assert seen == pages
+    whole = client.ask(*kinds, topics=[*names, {"name": "none"}], response_partition_limit=2000)
     assert {topic.name: topic.error_code for topic in whole.topics} == {"orders": 0, "bills": 0, "none": 3}
 
 
