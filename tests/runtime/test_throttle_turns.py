@@ -69,9 +69,12 @@ def test_a_move_that_begins_and_ends_while_throttles_are_removed_loses_none_of_t
 
 
 def test_nothing_is_removed_before_the_end_of_a_request_during_which_the_last_move_ended() -> None:
-    """The rates that it has set already stay beside those that it is still to set; then all go."""
-    cluster = cluster_with(options={"commit_ops_max": 10}, settings=Settings(commit_decisions_max=1))
+    """The rates that it has set already stay beside the one that it waits to set, because another client keeps writing
+    the key; then all go."""
+    small = {"options": {"commit_ops_max": 10}, "settings": Settings(commit_decisions_max=1)}
+    cluster, store = meddled(keys.broker_config("6"), 0, **small)
     assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
+    store.times = 3
     lists = topic_config(cluster)
     assert lists.keys() == {LEADER_LIST, FOLLOWER_LIST}
     rates = {broker: ThrottledRate(5_000, 5_000) for broker in range(1, 7)}
@@ -88,6 +91,7 @@ def test_nothing_is_removed_before_the_end_of_a_request_during_which_the_last_mo
         return is_done
 
     until(cluster, is_answered)
+    assert store.times == 0
     cluster.wait(2_000)
     nothing_left(cluster)
 
