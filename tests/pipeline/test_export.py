@@ -14,10 +14,10 @@ from pipeline.errors import BadInput
 from pipeline.generate import generate
 from pipeline.stages.export import export, files, verify
 from pipeline.stages.plan import plan
-from pipeline.stages.requests import Drain, ReducePartitions, SetFactor
+from pipeline.stages.requests import Drain, ReducePartitions, SetFactor, settings_of
 from pipeline.stages.waves import WaveSettings, waves
 from pipeline.tables.arrow import Arrow
-from pipeline.tables.declared import WAVE_MOVE, WAVE_THROTTLE
+from pipeline.tables.declared import PLAN, PLAN_REASON, WAVE, WAVE_MOVE, WAVE_THROTTLE
 
 GIVEN = generate(brokers=6, topics=4, partitions=6, seed=1)
 
@@ -39,6 +39,11 @@ def read(path: Path) -> Any:
 
 def test_the_manifest_holds_size_and_digest_of_every_file(made: dict[str, Arrow], tmp_path: Path) -> None:
     manifest = exported(made, tmp_path / "out")
+    (said,) = made[PLAN.name].to_pylist()
+    assert {name: value for name, value in manifest.items() if name != "files"} == {
+        **{"version": 1, "cluster": "c", "snapshot": "s", "plan": "p", "kind": "drain"},
+        "snapshot_sha256": said["snapshot_sha256"],
+    }
     assert read(tmp_path / "out/manifest.json") == manifest
     there = {path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*") if path.is_file()}
     assert there == {*manifest["files"], "manifest.json"}
@@ -46,6 +51,19 @@ def test_the_manifest_holds_size_and_digest_of_every_file(made: dict[str, Arrow]
         data = (tmp_path / "out" / path).read_bytes()
         assert entry == {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
     assert verify(tmp_path / "out") == []
+
+
+def test_plan_and_waves_are_described_by_their_rows(made: dict[str, Arrow]) -> None:
+    """The settings as they were asked for; the name of the plan is in the summary alone."""
+    found = files(made)
+    (said,) = made[PLAN.name].to_pylist()
+    assert json.loads(found["summary.json"]) == {**said, "settings": settings_of(said)}
+    assert settings_of(said)["brokers"] == [1001]
+    rows = made[WAVE.name].to_pylist()
+    assert len(rows) > 1
+    assert json.loads(found["waves.json"]) == [
+        {name: value for name, value in row.items() if name != "plan"} for row in rows
+    ]
 
 
 def test_the_waves_together_are_the_plan_and_each_has_its_rollback(made: dict[str, Arrow], tmp_path: Path) -> None:
@@ -77,7 +95,7 @@ def test_throttles_name_rates_and_replicas_as_kafka_does(made: dict[str, Arrow])
     """Every old replica may send, every new one receives. A move that only reorders copies nothing, and a side without
     a rate has no config."""
     moves = [(1, "t", 0, [1, 2, 3], [4, 2, 3]), (1, "t", 12, [5, 6], [6, 7, 8]), (1, "u", 3, [1, 2], [2, 1])]
-    moves += [(2, "u", 3, [2, 1], [9])]
+    moves += [(2, "u", 3, [2, 1], [9]), (3, "u", 3, [9], [10])]
     rates = [(1, 1, 10, None), (1, 4, None, 20), (1, 5, 30, 40), (1, 6, None, None), (2, 9, 50, 60)]
     tables = {
         WAVE_MOVE.name: _table("wave topic partition replicas target_replicas", moves),
@@ -101,6 +119,8 @@ def test_throttles_name_rates_and_replicas_as_kafka_does(made: dict[str, Arrow])
         "brokers": {"9": {f"{leaders}.rate": "50", f"{followers}.rate": "60"}},
         "topics": {"u": {f"{leaders}.replicas": "3:1,3:2", f"{followers}.replicas": "3:9"}},
     }
+    assert "waves/wave-0003.json" in found
+    assert "throttles/wave-0003.json" not in found
 
 
 def _table(names: str, rows: list[tuple[Any, ...]]) -> Arrow:
@@ -136,16 +156,44 @@ def test_a_file_that_was_changed_or_taken_away_is_found(made: dict[str, Arrow], 
         "waves/wave-0001.json: the file is missing",
         "plan.json: the file differs from the manifest",
     ]
-    with pytest.raises(BadInput, match="expected an export with"):
+    with pytest.raises(BadInput, match=r"expected an export with manifest\.json: No such file"):
         verify(tmp_path)
+    for broken in ("[]", "{", '{"files": {"plan.json": {"bytes": 1}}}'):
+        (tmp_path / "out/manifest.json").write_text(broken)
+        with pytest.raises(BadInput, match=r"expected an export with manifest\.json that lists files"):
+            verify(tmp_path / "out")
+
+
+def test_former_export_is_there_again_where_the_new_one_cannot_be_put_in_its_place(
+    made: dict[str, Arrow], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    former = exported(made, tmp_path / "out")
+    rename = Path.rename
+
+    def fail(file: Path, target: Path) -> Path:
+        if file.name.endswith(".new"):
+            raise PermissionError(13, "no")
+        return rename(file, target)
+
+    monkeypatch.setattr(Path, "rename", fail)
+    with pytest.raises(PermissionError, match=str(tmp_path / "out")):
+        export(made, tmp_path / "out", cluster="another", snapshot="s")
+    assert read(tmp_path / "out/manifest.json") == former
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_reasons_and_reductions_have_files_where_there_are_some(tmp_path: Path) -> None:
     refused = plan(GIVEN, SetFactor(7), name="p")
     exported(refused, tmp_path / "refused")
-    assert len(read(tmp_path / "refused/reasons.json")) == 24
+    reasons = read(tmp_path / "refused/reasons.json")
+    assert len(reasons) == 24
+    assert reasons == [
+        {name: value for name, value in row.items() if name != "plan"} for row in refused[PLAN_REASON.name].to_pylist()
+    ]
     assert read(tmp_path / "refused/summary.json")["complete"] is False
     shrinks = plan(GIVEN, ReducePartitions(1 << 40, 1e12), name="p")
     exported(shrinks, tmp_path / "shrinks")
-    topics = read(tmp_path / "shrinks/reductions.json")["topics"]
-    assert topics == [{"topic": f"topic-00000{i}", "total_count": 1} for i in range(4)]
+    assert read(tmp_path / "shrinks/reductions.json") == {
+        "version": 1,
+        "topics": [{"topic": f"topic-00000{i}", "total_count": 1} for i in range(4)],
+    }
