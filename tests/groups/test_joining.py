@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from controller.groups.replies import GroupError, Joined, State, Synced
@@ -158,8 +160,8 @@ def test_static_member_is_as_before_if_it_cannot_be_written() -> None:
     ids = driven.stable("a", instance_id="i")
     before = driven.coordinator.groups["g"].record()
     driven.holds = True
-    changed = {"protocols": [("range", b"payments")], "session_timeout_ms": 20_000, "rebalance_timeout_ms": 90_000}
-    assert driven.join("b", instance_id="i", **changed) is None
+    timeouts: dict[str, Any] = {"session_timeout_ms": 20_000, "rebalance_timeout_ms": 90_000}
+    assert driven.join("b", protocols=[("range", b"payments")], instance_id="i", **timeouts) is None
     driven.settle(GroupError.COORDINATOR_NOT_AVAILABLE)
     assert driven.heard["b"] == Joined(GroupError.COORDINATOR_NOT_AVAILABLE, "")
     assert driven.beat(ids["a"], 1, "i") is GroupError.NONE

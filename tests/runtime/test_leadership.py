@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+from typing import Any
+
 import pytest
 
 from controller.codec.keys import REASSIGN_PARTITIONS
@@ -255,6 +258,7 @@ def test_a_deposed_leader_on_a_store_that_lags_neither_refuses_nor_does_nothing(
     deleted = heir.admin.delete_topics(["t"]).all()
     cluster.run(heir)
     assert deleted.result(0) == {"t": None}
+    answer: Future[Any]
     if what == "refused":
         answer = zombie.admin.create_topics({"t": NewTopic(1, 1)})["t"]
     else:
