@@ -29,6 +29,13 @@ def test_members_wait_for_the_assignments_of_the_leader() -> None:
     assert driven.sync("b", "b-id2", generation) == assigned(b"1")
 
 
+def test_member_that_the_leader_forgot_gets_nothing() -> None:
+    driven, generation = two()
+    driven.sync("b", "b-id2", generation)
+    driven.sync("a", "a-id1", generation, a=b"0")
+    assert driven.heard["b"] == assigned(b"")
+
+
 def test_assignments_are_written_before_they_are_given_out() -> None:
     driven, generation = two()
     driven.holds = True

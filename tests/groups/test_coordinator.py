@@ -7,7 +7,17 @@ import pytest
 from controller.groups import Coordinator, partition_of
 from controller.groups.partitions import java_hash
 from controller.groups.records import Committed
-from controller.groups.replies import Answered, GroupError, Joined, OffsetErrors, State, Synced
+from controller.groups.replies import (
+    Answered,
+    Described,
+    DescribedMember,
+    GroupError,
+    Joined,
+    Listed,
+    OffsetErrors,
+    State,
+    Synced,
+)
 from controller.groups.requests import (
     Commit,
     DeleteGroup,
@@ -114,6 +124,30 @@ def test_members_that_are_gone_leave_a_loaded_group() -> None:
     other = driven.reloaded()
     other.wait(10_000)
     assert other.coordinator.groups["g"].state is State.EMPTY
+
+
+def test_groups_are_listed_with_type_and_state() -> None:
+    """A group of a client without a protocol has no type."""
+    driven = Driven()
+    driven.stable("a")
+    driven.ask(Commit("other", {TP: Committed(1)}))
+    assert driven.coordinator.listed() == [
+        Listed("g", "consumer", State.STABLE),
+        Listed("other", "", State.EMPTY),
+    ]
+
+
+def test_stable_group_is_described_with_its_members() -> None:
+    driven = Driven()
+    ids = driven.stable("a", instance_id="i", client_host="host")
+    assert driven.ask(Describe("g")) == Described(
+        State.STABLE, "consumer", "range", (DescribedMember(ids["a"], "i", "a", "host", b"orders", b"a"),)
+    )
+    driven.leave(ids["a"])
+    driven.ask(Commit("other", {TP: Committed(1)}))
+    assert driven.ask(Describe("g")) == Described(State.EMPTY, "consumer")
+    assert driven.ask(Describe("other")) == Described(State.EMPTY)
+    assert driven.ask(Describe("none")) == Described(State.DEAD)
 
 
 def test_described_members_show_nothing_during_a_rebalance() -> None:

@@ -138,6 +138,55 @@ def test_offsets_of_an_empty_group_are_deleted() -> None:
     assert driven.ask(DeleteOffsets("other", (TP,))) == Answered(GroupError.GROUP_ID_NOT_FOUND)
 
 
+def test_partitions_that_do_not_exist_are_refused_and_the_others_deleted() -> None:
+    """Also where none of the others has an offset, so that nothing is written."""
+    driven = Driven()
+    unknown = TopicPartition("gone", 1)
+    refused = {unknown: GroupError.UNKNOWN_TOPIC_OR_PARTITION}
+    for tp in (TP, OTHER):
+        driven.commit(5, tp=tp)
+    written = len(driven.log)
+    for count in (1, 0):
+        answer = driven.ask(DeleteOffsets("g", (TP, unknown), frozenset({unknown})))
+        assert answer == OffsetErrors({TP: GroupError.NONE, **refused})
+        written += count
+        assert len(driven.log) == written
+    assert (driven.committed(), driven.committed(OTHER)) == (None, 5)
+
+
+def test_offset_that_is_committed_while_another_one_is_deleted_stays() -> None:
+    driven = Driven()
+    driven.commit(5)
+    driven.holds = True
+    driven.ask(DeleteOffsets("g", (TP,)), "deleted")
+    driven.commit(6, ticket="held")
+    driven.settle()
+    assert driven.heard["deleted"] == OffsetErrors({TP: GroupError.NONE})
+    assert driven.committed() == 6
+    driven.ask(DeleteOffsets("g", (TP,)), "again")
+    driven.settle(GroupError.COORDINATOR_NOT_AVAILABLE)
+    assert driven.heard["again"] == OffsetErrors({TP: GroupError.COORDINATOR_NOT_AVAILABLE})
+    assert driven.committed() == 6
+
+
+def test_partitions_that_do_not_exist_are_not_committed() -> None:
+    driven = Driven()
+    unknown = TopicPartition("gone", 1)
+    asked = Commit("g", {TP: Committed(1), unknown: Committed(2)}, unknown=frozenset({unknown}))
+    assert driven.ask(asked) == OffsetErrors({unknown: GroupError.UNKNOWN_TOPIC_OR_PARTITION, TP: GroupError.NONE})
+    assert driven.ask(FetchOffsets("g", None)).offsets.keys() == {TP}
+
+
+def test_offset_is_read_as_it_was_committed() -> None:
+    """With the leader epoch and the metadata of the client, and the time that the coordinator adds where it has none."""
+    driven = Driven()
+    driven.ask(Commit("g", {TP: Committed(1, 7, "mine"), OTHER: Committed(2, commit_ms=33)}))
+    assert driven.ask(FetchOffsets("g", (OTHER, TP))).offsets == {
+        OTHER: Committed(2, commit_ms=33),
+        TP: Committed(1, 7, "mine", driven.now_ms),
+    }
+
+
 def test_offsets_of_other_kinds_of_groups_are_kept_while_it_has_members() -> None:
     driven = Driven()
     driven.stable("a")

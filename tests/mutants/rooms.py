@@ -60,7 +60,6 @@ ROOMS: Final[Mapping[str, Room]] = {
             "tests/groups/test_expiring.py",
             "tests/groups/test_joining.py",
             "tests/groups/test_offsets.py",
-            "tests/groups/test_properties.py",
         ),
     ),
     "simulated": Room(("controller/simulated/*",), ("tests/rig",)),
