@@ -102,8 +102,6 @@ def _add(turn: Turn, group: Group, asked: Join, member_id: str, ticket: Ticket) 
 
 def _again(turn: Turn, group: Group, asked: Join, ticket: Ticket) -> None:
     error = fence(group, asked.member_id, asked.instance_id)
-    if not error and group.state is State.EMPTY:
-        error = GroupError.UNKNOWN_MEMBER_ID
     if error:
         turn.reply(ticket, Joined(error, asked.member_id))
         return

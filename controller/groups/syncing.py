@@ -67,8 +67,6 @@ def _flaw(group: Group, asked: Sync) -> GroupError:
         return GroupError.INCONSISTENT_GROUP_PROTOCOL
     if asked.protocol is not None and asked.protocol != group.protocol:
         return GroupError.INCONSISTENT_GROUP_PROTOCOL
-    if group.state is State.EMPTY:
-        return GroupError.UNKNOWN_MEMBER_ID
     return GroupError.REBALANCE_IN_PROGRESS if group.state is State.PREPARING else GroupError.NONE
 
 
@@ -81,8 +79,6 @@ def _came(group: Group, member_id: str) -> None:
 def heartbeat(turn: Turn, group: Group, asked: Heartbeat, ticket: Ticket) -> None:
     """Prolong the session; the answer tells of a rebalance."""
     error = fence_generation(group, asked.member_id, asked.instance_id, asked.generation)
-    if not error and group.state is State.EMPTY:
-        error = GroupError.UNKNOWN_MEMBER_ID
     if not error:
         turn.heard_of(group.members[asked.member_id])
         error = GroupError.REBALANCE_IN_PROGRESS if group.state is State.PREPARING else error

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from controller.groups import Coordinator, partition_of
 from controller.groups.partitions import java_hash
-from controller.groups.records import Committed
+from controller.groups.records import Committed, GroupRecord, StoredGroup, StoredMember
 from controller.groups.replies import (
     Answered,
     Described,
@@ -116,6 +117,19 @@ def test_members_of_a_loaded_group_go_on() -> None:
         (ids["a"], b"orders", b"a"),
         (ids["b"], b"orders", b"b"),
     ]
+
+
+def test_loaded_group_is_what_was_written() -> None:
+    """A rebalance timeout that an older version did not write is the session timeout."""
+    members = [
+        StoredMember("i-1", "i", "a", "host", rebalance_ms, 10_000, b"orders", b"x") for rebalance_ms in (-1, 0, 60_000)
+    ]
+    for member, kept_ms in zip(members, (10_000, 0, 60_000), strict=True):
+        stored = StoredGroup("consumer", 7, "range", "i-1", 33, (member,))
+        group = Driven([GroupRecord("g", stored)]).coordinator.groups["g"]
+        kept = attrs.evolve(member, rebalance_timeout_ms=kept_ms)
+        assert group.record() == GroupRecord("g", attrs.evolve(stored, members=(kept,)))
+        assert group.topics == {"orders"}
 
 
 def test_members_that_are_gone_leave_a_loaded_group() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from controller.groups.records import GroupRecord, OffsetRecord
+import pytest
+
+from controller.groups.records import Committed, GroupRecord, OffsetRecord, StoredGroup
 from controller.groups.replies import GroupError, State
 from controller.groups.requests import Describe
 from controller.model.values import TopicPartition
@@ -74,6 +76,20 @@ def test_new_coordinator_counts_from_when_the_group_became_empty() -> None:
     assert later.committed() == 5
     later.wait(2 * CHECK_MS)
     assert later.committed() is None
+
+
+@pytest.mark.parametrize("state_ms, expires_ms", [(-1, 500_000 + KEPT_MS), (0, KEPT_MS), (700_000, 700_000 + KEPT_MS)])
+def test_offsets_of_group_count_from_their_commit_where_nobody_wrote_when_it_became_empty(
+    state_ms: int, expires_ms: int
+) -> None:
+    """Kafka before 2.1 did not write it; -1 stands there."""
+    group = StoredGroup("consumer", 2, None, None, state_ms)
+    records = [GroupRecord("g", group), OffsetRecord("g", TP, Committed(5, commit_ms=500_000))]
+    tried = Driven(records, offsets_retention_ms=KEPT_MS, offsets_check_ms=CHECK_MS)
+    tried.wait(expires_ms - tried.now_ms - 1)
+    assert tried.committed() == 5
+    tried.wait(CHECK_MS)
+    assert tried.committed() is None
 
 
 def test_offset_that_is_being_written_does_not_expire() -> None:

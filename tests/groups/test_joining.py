@@ -6,17 +6,21 @@ from typing import Any
 
 import pytest
 
-from controller.groups.replies import GroupError, Joined, State, Synced
-from controller.groups.requests import Leaving
+from controller.groups.replies import GroupError, Joined, JoinedMember, State, Synced
+from controller.groups.requests import Join, Leaving
 from tests.groups.driving import REBALANCE_MS, SESSION_MS, Driven
 
 
 def test_first_member_leads_the_first_generation() -> None:
-    driven = Driven()
-    answer = driven.join("a")
-    assert (answer.error, answer.generation, answer.leader) == (0, 1, "a-id1")
-    assert (answer.protocol_type, answer.protocol) == ("consumer", "range")
-    assert [m.member_id for m in answer.members] == ["a-id1"]
+    """It is told who the members are, and with which metadata; a follower is not."""
+    driven = Driven(initial_rebalance_delay_ms=100)
+    driven.join("a", instance_id="i", protocols=[("range", b"orders"), ("sticky", b"more")])
+    driven.join("b", protocols=[("sticky", b"own"), ("range", b"payments")])
+    driven.wait(200)
+    members = (JoinedMember("i-id1", "i", b"orders"), JoinedMember("b-id2", None, b"payments"))
+    said = (1, "consumer", "range", "i-id1")
+    assert driven.heard["a"] == Joined(GroupError.NONE, "i-id1", *said, members)
+    assert driven.heard["b"] == Joined(GroupError.NONE, "b-id2", *said)
 
 
 def test_member_without_id_has_to_ask_again() -> None:
@@ -80,6 +84,23 @@ def test_protocol_of_most_members_is_elected() -> None:
     answer = driven.heard["a"]
     assert isinstance(answer, Joined)
     assert (answer.protocol, answer.generation) == ("y", 1)
+
+
+@pytest.mark.parametrize("kind, protocols", [("", (("range", b""),)), ("consumer", ()), ("", ())])
+def test_first_member_needs_a_type_and_a_protocol(kind: str, protocols: tuple[tuple[str, bytes], ...]) -> None:
+    driven = Driven()
+    answer = driven.ask(Join("g", "", "id", kind, protocols, SESSION_MS, REBALANCE_MS))
+    assert answer == Joined(GroupError.INCONSISTENT_GROUP_PROTOCOL, "")
+    assert driven.coordinator.listed() == []
+
+
+def test_stranger_does_not_join_under_an_id_of_its_own() -> None:
+    driven = Driven()
+    ids = driven.stable("a", instance_id="i")
+    assert driven.join("b", "b-own") == Joined(GroupError.UNKNOWN_MEMBER_ID, "b-own")
+    assert driven.join("b", "b-own", instance_id="i") == Joined(GroupError.FENCED_INSTANCE_ID, "b-own")
+    assert driven.join("b", "b-own", instance_id="j") == Joined(GroupError.UNKNOWN_MEMBER_ID, "b-own")
+    assert driven.beat(ids["a"], 1, "i") is GroupError.NONE
 
 
 def test_member_without_common_protocol_is_refused() -> None:
@@ -200,6 +221,8 @@ def test_static_member_leaves_by_its_instance_id() -> None:
     driven.stable("a", instance_id="i")
     assert driven.leave(Leaving("", "i"), Leaving("", "other")) == [0, GroupError.UNKNOWN_MEMBER_ID]
     assert driven.coordinator.groups["g"].state is State.EMPTY
+    answer = driven.join("b", instance_id="i")
+    assert (answer.error, answer.member_id, answer.generation) == (GroupError.NONE, "i-id2", 3)
 
 
 def test_static_member_that_is_away_stays_until_its_session_ends() -> None:
@@ -211,6 +234,24 @@ def test_static_member_that_is_away_stays_until_its_session_ends() -> None:
     assert isinstance(answer, Joined)
     assert {m.member_id for m in answer.members} == {ids["a"], "b-id2"}
     assert driven.sync("b", "b-id2", answer.generation, b=b"x") == Synced(GroupError.NONE, "consumer", "range", b"x")
+
+
+def test_group_of_static_members_that_are_away_goes_on_when_they_are_back() -> None:
+    """The one that led leads again, though another one was back before it."""
+    driven = Driven(initial_rebalance_delay_ms=100)
+    away = {"session_timeout_ms": 600_000}
+    for who in "ab":
+        driven.join(who, instance_id=who, **away)
+    driven.join("c")
+    driven.wait(200)
+    assert driven.heard["a"].leader == "a-id1"
+    driven.leave("c-id3")
+    driven.wait(3 * REBALANCE_MS)
+    assert driven.coordinator.groups["g"].state is State.PREPARING
+    driven.join("second", instance_id="b", **away)
+    driven.join("first", instance_id="a", **away)
+    assert (driven.heard["first"].error, driven.heard["first"].leader) == (GroupError.NONE, "a-id5")
+    assert driven.heard["second"].generation == driven.heard["first"].generation == 2
 
 
 def test_member_without_rebalance_timeout_stops_no_clock() -> None:

@@ -56,6 +56,7 @@ def test_client_outside_of_the_protocol_commits_to_empty_group() -> None:
     driven = Driven()
     assert driven.commit(7, generation=3) is GroupError.ILLEGAL_GENERATION
     assert driven.commit(7) is GroupError.NONE
+    assert driven.commit(9, generation=0) is GroupError.UNKNOWN_MEMBER_ID
     assert driven.commit(8, tp=OTHER) is GroupError.NONE
     everything = driven.reloaded().ask(FetchOffsets("g", None)).offsets
     assert {tp: found.offset for tp, found in everything.items()} == {TP: 7, OTHER: 8}

@@ -41,7 +41,11 @@ def test_the_manifest_holds_size_and_digest_of_every_file(made: dict[str, Arrow]
     manifest = exported(made, tmp_path / "out")
     (said,) = made[PLAN.name].to_pylist()
     assert {name: value for name, value in manifest.items() if name != "files"} == {
-        **{"version": 1, "cluster": "c", "snapshot": "s", "plan": "p", "kind": "drain"},
+        "version": 1,
+        "cluster": "c",
+        "snapshot": "s",
+        "plan": "p",
+        "kind": "drain",
         "snapshot_sha256": said["snapshot_sha256"],
     }
     assert read(tmp_path / "out/manifest.json") == manifest
