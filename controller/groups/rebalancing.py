@@ -138,6 +138,5 @@ def _expire_syncs(turn: Turn, group: Group) -> None:
         member = group.members.get(member_id)
         if member is not None:
             turn.answer_join(member, Joined(GroupError.UNKNOWN_MEMBER_ID, ""))
-            turn.answer_sync(member, Synced(GroupError.UNKNOWN_MEMBER_ID))
         group.remove(member_id)
     begin(turn, group)

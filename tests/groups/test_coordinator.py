@@ -104,6 +104,16 @@ def test_commit_under_way_is_not_answered_by_a_coordinator_that_is_over() -> Non
     assert driven.coordinator.appended(1, GroupError.NONE, 0).replies == ()
 
 
+def test_coordinator_ends_while_a_record_that_nobody_waits_for_is_under_way() -> None:
+    """As that of a group which the last member has left."""
+    driven = Driven()
+    ids = driven.stable("a")
+    driven.holds = True
+    driven.leave(ids["a"])
+    assert len(driven.under_way) == 1
+    assert driven.coordinator.unload(driven.now_ms).replies == ()
+
+
 def test_members_of_a_loaded_group_go_on() -> None:
     driven = Driven()
     ids = driven.stable("a", "b")
@@ -175,7 +185,14 @@ def test_described_members_show_nothing_during_a_rebalance() -> None:
 
 @pytest.mark.parametrize(
     "text, value",
-    [("", 0), ("a", 97), ("group-1", 293427299), ("polygenelubricants", -(2**31)), ("\N{GRINNING FACE}", 1772899)],
+    [
+        ("", 0),
+        ("a", 97),
+        ("group-1", 293427299),
+        ("polygenelubricants", -(2**31)),
+        ("\N{GRINNING FACE}", 1772899),
+        ("\ud800", 0xD800),
+    ],
 )
 def test_hash_is_that_of_java(text: str, value: int) -> None:
     assert java_hash(text) == value

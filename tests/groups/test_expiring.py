@@ -50,6 +50,39 @@ def test_offsets_of_group_with_members_stay_while_they_subscribe() -> None:
     assert (tried.committed(), tried.committed(OTHER)) == (5, None)
 
 
+def test_nothing_expires_during_a_rebalance() -> None:
+    """What the members will subscribe to is not known; once they are there again, it is."""
+    tried = driven()
+    ids = tried.stable("a")
+    tried.commit(5, tp=OTHER, generation=1, member_id=ids["a"])
+    for _ in range(KEPT_MS // 5_000 - 1):
+        tried.wait(5_000)
+        tried.beat(ids["a"], 1)
+    tried.join("b")
+    for _ in range(4):
+        tried.wait(5_000)
+        tried.beat(ids["a"], 1)
+    assert tried.committed(OTHER) == 5
+    answer = tried.join("a", ids["a"])
+    tried.sync("b", "b-id2", answer.generation)
+    tried.sync("a", ids["a"], answer.generation, a=b"x")
+    tried.wait(9_000)
+    tried.beat(ids["a"], answer.generation)
+    tried.beat("b-id2", answer.generation)
+    tried.wait(CHECK_MS - 9_000)
+    assert tried.committed(OTHER) is None
+
+
+def test_nothing_expires_where_a_subscription_cannot_be_read() -> None:
+    tried = driven()
+    ids = tried.stable("a", protocols=[("range", b"")])
+    tried.commit(5, tp=OTHER, generation=1, member_id=ids["a"])
+    for _ in range(2 * KEPT_MS // 5_000):
+        tried.wait(5_000)
+        assert tried.beat(ids["a"], 1) is GroupError.NONE
+    assert tried.committed(OTHER) == 5
+
+
 def test_offsets_of_clients_without_protocol_expire_one_by_one() -> None:
     tried = driven()
     tried.commit(5)
@@ -101,6 +134,17 @@ def test_offset_that_is_being_written_does_not_expire() -> None:
     tried.wait(CHECK_MS)
     tried.settle()
     assert tried.committed() == 6
+
+
+def test_empty_group_whose_first_offset_is_being_written_stays() -> None:
+    tried = driven()
+    tried.leave(*tried.stable("a").values())
+    tried.holds = True
+    tried.commit(6, ticket="held")
+    tried.wait(CHECK_MS)
+    tried.settle()
+    assert (tried.committed(), tried.ask(Describe("g")).protocol_type) == (6, "consumer")
+    assert GroupRecord("g", None) not in tried.log
 
 
 def test_empty_group_without_offsets_goes_at_the_next_check() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from controller.groups.joining import NEW_MEMBER_MS
 from controller.groups.replies import GroupError, Joined, JoinedMember, State, Synced
 from controller.groups.requests import Join, Leaving
 from tests.groups.driving import REBALANCE_MS, SESSION_MS, Driven
@@ -131,11 +132,13 @@ def test_initial_delay_ends_with_the_rebalance_timeout() -> None:
     assert {answer.generation for answer in driven.heard.values() if isinstance(answer, Joined)} == {1}
 
 
-@pytest.mark.parametrize("session_ms", [5_999, 1_800_001])
-def test_session_timeout_has_bounds(session_ms: int) -> None:
+@pytest.mark.parametrize("session_ms, refused", [(5_999, True), (6_000, False), (1_800_000, False), (1_800_001, True)])
+def test_session_timeout_has_bounds(session_ms: int, refused: bool) -> None:
     driven = Driven()
-    assert driven.join("a", session_timeout_ms=session_ms).error is GroupError.INVALID_SESSION_TIMEOUT
-    assert driven.coordinator.listed() == []
+    error = GroupError.INVALID_SESSION_TIMEOUT if refused else GroupError.NONE
+    assert driven.join("a", session_timeout_ms=session_ms).error is error
+    assert len(driven.coordinator.listed()) == (not refused)
+    assert driven.join("b", "b-own", session_timeout_ms=session_ms).member_id == "b-own"
 
 
 def test_follower_with_same_metadata_gets_the_present_generation() -> None:
@@ -145,6 +148,28 @@ def test_follower_with_same_metadata_gets_the_present_generation() -> None:
     answer = driven.join("b", ids["b"])
     assert (answer.error, answer.generation, answer.members) == (0, generation, ())
     assert driven.coordinator.groups["g"].state is State.STABLE
+
+
+def test_leader_that_did_not_hear_its_generation_is_told_the_members_again() -> None:
+    """Before the assignments are there. A follower is told its generation alone."""
+    driven = Driven(initial_rebalance_delay_ms=100)
+    for who in "ab":
+        driven.join(who)
+    driven.wait(200)
+    for who, member_id in (("a", "a-id1"), ("b", "b-id2")):
+        before = driven.heard[who]
+        assert driven.join(who, member_id) == before
+    assert driven.coordinator.groups["g"].state is State.COMPLETING
+
+
+def test_new_member_does_not_wait_for_its_first_generation_for_ever() -> None:
+    driven = Driven()
+    driven.stable("a", session_timeout_ms=1_800_000, rebalance_timeout_ms=1_800_000)
+    driven.join("b")
+    driven.wait(NEW_MEMBER_MS - 1)
+    assert "b" not in driven.heard
+    driven.wait(1)
+    assert driven.heard["b"] == Joined(GroupError.UNKNOWN_MEMBER_ID, "")
 
 
 def test_leader_that_joins_again_begins_a_rebalance() -> None:
@@ -323,6 +348,8 @@ def test_given_id_is_refused_when_the_group_is_full_by_then() -> None:
 def test_group_that_is_too_large_when_it_is_loaded_loses_the_last_to_join_again() -> None:
     before = Driven()
     ids = before.stable("a", "b", "c")
+    full = Driven(before.log, members_max=3)
+    assert full.beat(ids["a"], before.coordinator.groups["g"].generation) is GroupError.NONE
     driven = Driven(before.log, members_max=2)
     assert driven.beat(ids["a"], before.coordinator.groups["g"].generation) is GroupError.REBALANCE_IN_PROGRESS
     driven.join("b", ids["b"])

@@ -54,7 +54,9 @@ def test_offset_that_is_not_written_does_not_count() -> None:
 
 def test_client_outside_of_the_protocol_commits_to_empty_group() -> None:
     driven = Driven()
-    assert driven.commit(7, generation=3) is GroupError.ILLEGAL_GENERATION
+    for generation in (3, 0):
+        assert driven.commit(7, generation=generation) is GroupError.ILLEGAL_GENERATION
+        assert driven.coordinator.listed() == []
     assert driven.commit(7) is GroupError.NONE
     assert driven.commit(9, generation=0) is GroupError.UNKNOWN_MEMBER_ID
     assert driven.commit(8, tp=OTHER) is GroupError.NONE
@@ -179,7 +181,7 @@ def test_partitions_that_do_not_exist_are_not_committed() -> None:
 
 
 def test_offset_is_read_as_it_was_committed() -> None:
-    """With the leader epoch and the metadata of the client, and the time that the coordinator adds where it has none."""
+    """With the leader epoch and the metadata of the client, and the coordinator's time where the client has none."""
     driven = Driven()
     driven.ask(Commit("g", {TP: Committed(1, 7, "mine"), OTHER: Committed(2, commit_ms=33)}))
     assert driven.ask(FetchOffsets("g", (OTHER, TP))).offsets == {
