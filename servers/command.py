@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final, NoReturn
 
+from servers.ensembles import EtcdEnsemble
+from servers.etcd import is_sound
 from servers.process import NoServer
 from servers.standing import KINDS, Stand, Stopped, forget, standing, start, stop
 
@@ -61,6 +63,8 @@ def _start(kind: str, chosen: argparse.Namespace) -> int:
     sys.stdout.flush()
     since = "is already running" if before is not None and before.whole else "is running"
     _say(f"{kind} {stand.version} {since}: {_nodes(stand)}, data and logs in {stand.folder}")
+    if kind == EtcdEnsemble.scheme and not is_sound(stand.version):
+        _say(f"etcd {stand.version} may lose writes when it is killed; Debian's package etcd-server has a sound one")
     return 0
 
 

@@ -179,13 +179,13 @@ class ZooKeeperEnsemble(Ensemble[LocalZooKeeper]):
 
 
 class EtcdEnsemble(Ensemble[LocalEtcd]):
-    """Members of one etcd cluster. `sound`: as for LocalEtcd; unsound members that are killed under load may differ in
-    their data for ever."""
+    """Members of one etcd cluster. `sound`: as for `etcd_binary`; unsound members that are killed under load may differ
+    in their data for ever."""
 
     scheme = "etcd"
     usual_ports = (2379, 2380, 2381)
 
-    def __init__(self, nodes: int = 3, *, sound: bool = False, **shared: Unpack[Shared]) -> None:
+    def __init__(self, nodes: int = 3, *, sound: bool | None = None, **shared: Unpack[Shared]) -> None:
         self._sound = sound
         super().__init__(nodes, **shared)
 

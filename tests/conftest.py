@@ -9,6 +9,9 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from servers import LocalEtcd
+from tests.stores.etcd.served import server
+
 pytest_plugins = [
     "pytest_kedge",  # as an entry point where Kedge is installed, and named here for a checkout that is not
     "tests.scheduling",
@@ -36,6 +39,14 @@ if os.environ.get("KEDGE_TEST_EXAMPLES") == "few":
     settings.load_profile("kedge-few")
 else:
     settings.load_profile("kedge-ci" if os.environ.get("CI") else "kedge")
+
+
+@pytest.fixture(scope="session")
+def etcd_server() -> Iterator[LocalEtcd]:
+    """In the place of the one of `servers.fixtures`, see `tests.servers`."""
+    yield server()
+    server().close()
+    server.cache_clear()
 
 
 @pytest.fixture(autouse=True)

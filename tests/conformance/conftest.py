@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from servers import EtcdEnsemble, ZooKeeperEnsemble
-from tests.servers import has_sound_etcd
 
 
 @pytest.fixture(scope="session")
@@ -20,5 +19,5 @@ def zookeeper_ensemble() -> Iterator[ZooKeeperEnsemble]:
 @pytest.fixture(scope="session")
 def etcd_ensemble() -> Iterator[EtcdEnsemble]:
     """As above."""
-    with EtcdEnsemble(durable=False, sound=has_sound_etcd()) as ensemble:
+    with EtcdEnsemble(durable=False) as ensemble:
         yield ensemble

@@ -15,7 +15,6 @@ from servers.etcd import LocalEtcd
 from tests.real.etcd_log import EtcdLog
 from tests.real.writes import Transaction
 from tests.real.zookeeper_log import ZooKeeperLog
-from tests.servers import has_sound_etcd
 
 ROOT: Final = "/kedge-real"
 NAMES: Final = ("zookeeper", "etcd")
@@ -73,7 +72,7 @@ def serve(name: str) -> Iterator[Served]:
             place, log = f"zookeeper://{zookeeper.address}{ROOT}", ZooKeeperLog(ROOT, zookeeper.folder)
             yield Served(name, place, log, zookeeper, lambda key, value: _put(zookeeper, key, value))
     else:
-        with LocalEtcd(durable=False, sound=has_sound_etcd()) as etcd:
+        with LocalEtcd(durable=False) as etcd:
 
             def put(key: str, value: bytes) -> None:
                 etcd.ask("kv/put", {"key": _base64(f"{ROOT}{key}".encode()), "value": _base64(value)})

@@ -25,7 +25,6 @@ from tests.real.remote import Seat
 from tests.real.served import Log, Witnessed, url
 from tests.real.writes import Transaction
 from tests.real.zookeeper_log import ZooKeeperLog
-from tests.servers import has_sound_etcd
 
 Standing: TypeAlias = tuple[Ensemble[Any], str]
 _MEET_S: Final = 30.0
@@ -123,7 +122,7 @@ def struck(ensemble: Ensemble[Any], why_uncut: str) -> Iterator[Three]:
 
 def _made(name: str, *, network: bool) -> Ensemble[Any]:
     if name == "etcd":
-        return EtcdEnsemble(network=network, durable=False, sound=has_sound_etcd())
+        return EtcdEnsemble(network=network, durable=False)
     return ZooKeeperEnsemble(network=network, durable=False)
 
 

@@ -25,16 +25,11 @@ from stores.suite.checker import Unanswered, Undecided
 from tests.conformance.ensembles import EnsembleBackend
 from tests.conformance.etcd_bindings import EtcdBackend
 from tests.conformance.zookeeper import ZooKeeperBackend
-from tests.servers import has_sound_etcd
 
 SWITCH_S: Final = 0.00005  # so that threads run into each other
 ON: Final[dict[str, tuple[Callable[[], Any], Callable[..., Backend], Callable[..., Any]]]] = {
     "zookeeper": (LocalZooKeeper, ZooKeeperBackend, ZooKeeperEnsemble),
-    "etcd": (
-        lambda: LocalEtcd(sound=has_sound_etcd()),
-        EtcdBackend,
-        lambda **more: EtcdEnsemble(sound=has_sound_etcd(), **more),
-    ),
+    "etcd": (LocalEtcd, EtcdBackend, EtcdEnsemble),
 }
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Final
 
 from servers import LocalEtcd
-from servers.fixtures import shared_etcd
 
 _roots: Final = itertools.count(1)
 
 
+@functools.cache
 def server() -> LocalEtcd:
     """The shared server: it runs, and its limits are etcd's own."""
-    return shared_etcd()
+    shared = LocalEtcd(durable=False, sound=False)
+    shared.start()
+    return shared
 
 
 def fresh_root() -> str:

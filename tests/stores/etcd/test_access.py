@@ -37,7 +37,7 @@ QUOTED = "se%26cret+1"
 @contextmanager
 def guarded() -> Iterator[LocalEtcd]:
     """A server with users: root, and `kedge`, which may do everything below /mine/."""
-    with LocalEtcd(durable=False) as server:
+    with LocalEtcd(durable=False, sound=False) as server:
         server.ask("auth/user/add", {"name": "root", "password": "root"})
         server.ask("auth/user/grant", {"user": "root", "role": "root"})
         server.ask("auth/role/add", {"name": "keeper"})
@@ -114,7 +114,7 @@ def test_without_a_password_a_server_with_users_refuses(users: LocalEtcd) -> Non
 
 
 def test_password_of_an_unknown_user_is_a_clear_error() -> None:
-    with LocalEtcd(durable=False) as server, pytest.raises(Unauthorized, match="not enabled"):
+    with LocalEtcd(durable=False, sound=False) as server, pytest.raises(Unauthorized, match="not enabled"):
         open_store(server.url("/a", user="me", password=QUOTED))
 
 
@@ -143,7 +143,7 @@ def test_a_token_that_the_server_forgot_is_renewed() -> None:
 @pytest.mark.full
 def test_a_token_that_ran_out_is_renewed_by_each_kind_of_call() -> None:
     """Tokens of 1 s, and calls after longer silence: the server says so, before it does anything."""
-    with LocalEtcd(durable=False, flags=["--auth-token-ttl=1"]) as short:
+    with LocalEtcd(durable=False, sound=False, flags=["--auth-token-ttl=1"]) as short:
         short.ask("auth/user/add", {"name": "root", "password": PASSWORD})
         short.ask("auth/user/grant", {"user": "root", "role": "root"})
         short.ask("auth/enable")
@@ -193,7 +193,7 @@ def test_tls_with_certificates_on_both_sides(certificates: Path) -> None:
         f"--trusted-ca-file={files['tls_ca']}",
         "--client-cert-auth",
     ]
-    with LocalEtcd(durable=False, flags=flags, tls=True) as server:
+    with LocalEtcd(durable=False, sound=False, flags=flags, tls=True) as server:
         with closing(open_store(server.url("/a", **files))) as store:
             store.commit([Put("/b", b"", ABSENT)], timeout_s=CALL_S)
         for options in ({}, {"tls_ca": files["tls_ca"]}):

@@ -65,7 +65,7 @@ def test_more_ephemeral_keys_than_etcd_can_compare_are_too_large(store: Metadata
 
 def test_a_server_with_smaller_limits_says_too_large() -> None:
     """And nothing was applied."""
-    with LocalEtcd(durable=False, flags=["--max-request-bytes=100000", "--max-txn-ops=10"]) as small:
+    with LocalEtcd(durable=False, sound=False, flags=["--max-request-bytes=100000", "--max-txn-ops=10"]) as small:
         store = open_store(small.url("/a"))
         for ops in ([Put("/a", b"v" * 200_000, ABSENT)], [Put(f"/{n}", b"", ABSENT) for n in range(20)]):
             with pytest.raises(TooLarge) as raised:

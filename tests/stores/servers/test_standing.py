@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from servers.etcd import etcd_binary, etcd_version, is_sound
 from servers.process import birth, wait_until
 from servers.standing import standing, stop
 from stores import ABSENT, Put, open_store
@@ -192,18 +193,44 @@ def test_a_port_that_was_taken_meanwhile_is_one_line() -> None:
     assert servers("status", "etcd")[1] == "etcd is not running\n"
 
 
-@pytest.mark.slow
-def test_the_script_hands_on_its_arguments_and_the_exit_code(tmp_path: Path) -> None:
-    """From a checkout whose environment is there already."""
+@pytest.mark.server
+@pytest.mark.full
+def test_an_unsound_etcd_is_warned_of() -> None:
+    unsound = etcd_binary(sound=False)
+    if is_sound(etcd_version(unsound)):
+        pytest.skip("no unsound etcd on this machine")
+    code, _, said = servers("start", "etcd", KEDGE_ETCD=str(unsound))
+    assert (code, said.count("\n"), "may lose writes" in said) == (0, 2, True)
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> list[str]:
+    """The script in a checkout without an environment."""
     (tmp_path / "scripts").mkdir()
     for name in ("servers", "environment.sh"):
         shutil.copy(CHECKOUT / "scripts" / name, tmp_path / "scripts")
-    (tmp_path / "scripts" / "environment.py").write_text("")
+    return [str(tmp_path / "scripts" / "servers")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("has_environment", [False, True])
+def test_the_script_hands_on_its_arguments_and_the_exit_code(
+    script: list[str], tmp_path: Path, has_environment: bool
+) -> None:
+    """By the environment of the tests, where it was made; it makes none."""
     python = tmp_path / ".venv" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
-    python.chmod(0o755)
-    script = [str(tmp_path / "scripts" / "servers")]
+    if has_environment:
+        python.parent.mkdir(parents=True)
+        python.write_text(f'#!/bin/sh\ntouch "{tmp_path}/used"\nexec "{sys.executable}" "$@"\n')
+        python.chmod(0o755)
     done = subprocess.run([*script, "status"], capture_output=True, text=True, cwd=CHECKOUT, check=False)
     assert (done.returncode, done.stdout) == (0, "zookeeper is not running\netcd is not running\n")
     assert subprocess.run([*script, "start"], capture_output=True, cwd=CHECKOUT, check=False).returncode == 2
+    assert (python.exists(), (tmp_path / "used").exists()) == (has_environment, has_environment)
+
+
+@pytest.mark.slow
+def test_the_command_needs_no_package() -> None:
+    command = [sys.executable, "-S", "-m", "servers.command", "status"]  # -S: none is found
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
