@@ -166,11 +166,14 @@ class AsyncController(_Around[Controller]):
 class AsyncHost(Protocol):
     """A `Host` whose callbacks are coroutines. Its notices, if it has any, may be coroutines or functions."""
 
-    async def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse: ...
+    async def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
+        """As `controller.model.host.Host.leader_and_isr`."""
 
-    async def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse: ...
+    async def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
+        """As `controller.model.host.Host.update_metadata`."""
 
-    async def stop_replica(self, request: StopReplicaRequest) -> HostResponse: ...
+    async def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
+        """As `controller.model.host.Host.stop_replica`. A deletion that is skipped in silence is acknowledged."""
 
 
 class HostOnLoop:
@@ -186,12 +189,15 @@ class HostOnLoop:
         self._loop = loop or asyncio.get_running_loop()
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
+        """Await the host's coroutine."""
         return self._call(self._host.leader_and_isr, request)
 
     def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
+        """Await the host's coroutine."""
         return self._call(self._host.update_metadata, request)
 
     def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
+        """Await the host's coroutine."""
         return self._call(self._host.stop_replica, request)
 
     def __getattr__(self, name: str) -> Any:

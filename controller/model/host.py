@@ -1,8 +1,9 @@
 """The callbacks that a host implements, and their requests and responses.
 
 Calls come one at a time per broker, outside the loop thread. An exception means "not delivered": the controller sends
-the content again. A receiver ignores content with an older controller, broker or leader epoch, or another topic_id, so
-calls may be repeated, reordered and lost without harm.
+the content again. A receiver obeys no content with an older controller, broker or leader epoch, or another topic_id, so
+calls may be repeated, reordered and lost without harm. It answers such a request, and such a deletion, with an error:
+a deletion that it skips in silence counts as acknowledged.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ class StopReplicaPartition:
 
 @sealed
 class StopReplicaRequest:
-    """A response acknowledges each partition that it does not list as an error."""
+    """The response acknowledges each deletion that it does not list as an error, also one that the broker skipped. What
+    is acknowledged is not ordered again."""
 
     broker_id: int
     broker_epoch: int
@@ -154,11 +156,26 @@ class Host(Protocol):
     controller. A host may also take notices: see `HostNotices`.
     """
 
-    def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse: ...
+    def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
+        """The broker `request.broker_id` leads or follows each partition as the request says. It skips a partition
+        with an older leader epoch than it knows.
 
-    def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse: ...
+        Errors of a partition: KAFKA_STORAGE_ERROR, where its disk is gone, or where there is no log and `is_new` is
+        false. Of the request: STALE_CONTROLLER_EPOCH, STALE_BROKER_EPOCH; nothing of it is obeyed then.
+        """
 
-    def stop_replica(self, request: StopReplicaRequest) -> HostResponse: ...
+    def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
+        """The broker knows the live brokers and the partitions of the request, to answer clients. It skips a partition
+        with an older leader epoch or partition epoch than it knows. Errors of the request: as for `leader_and_isr`."""
+
+    def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
+        """The broker serves none of these partitions, and has deleted the logs of those with `delete`.
+
+        The response acknowledges every partition that it does not list as an error, and an acknowledged deletion is not
+        ordered again: a log that the broker keeps in silence stays for ever. So a partition with an older leader epoch
+        than the broker knows gets FENCED_LEADER_EPOCH, and a disk that is gone KAFKA_STORAGE_ERROR. A log that is not
+        there, or is that of another topic id, is acknowledged. Errors of the request: as for `leader_and_isr`.
+        """
 
 
 class HostNotices:

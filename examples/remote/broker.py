@@ -20,7 +20,7 @@ from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersions
 
 from controller.wire import messages as m
 
-NOT_LEADER, STALE_CONTROLLER_EPOCH, STORAGE_ERROR, STALE_BROKER_EPOCH = 6, 11, 56, 77
+NOT_LEADER, STALE_CONTROLLER_EPOCH, STORAGE_ERROR, FENCED_LEADER_EPOCH, STALE_BROKER_EPOCH = 6, 11, 56, 74, 77
 ANSWER_S = 30.0
 FETCH, FetchTopic, Fetched = 11, FetchRequest.FetchTopic, FetchResponse.FetchableTopicResponse
 TopicError, TopicData = m.LeaderAndIsrResponse.LeaderAndIsrTopicError, m.AlterPartitionRequest.TopicData
@@ -90,15 +90,19 @@ class Broker:
         return m.UpdateMetadataResponse(version=8, error_code=error)
 
     async def stop_replica(self, order: Any) -> Any:
-        error = self.refuse(order)
+        error, wrong = self.refuse(order), []
         for topic, p in [(t, p) for t in order.topic_states for p in t.partition_states if not error]:
             key = topic.topic_name, p.partition_index
-            if self.logs.get(key) == topic.topic_id:
-                self.roles.pop(key, None)
-                if p.delete_partition:
-                    del self.logs[key]
-                    print("deleted", *key, flush=True)
-        return m.StopReplicaResponse(version=4, error_code=error)
+            if self.logs.get(key) != topic.topic_id:
+                continue
+            if key in self.roles and p.leader_epoch < self.roles[key].leader_epoch:  # in silence it would be "deleted"
+                wrong.append(m.StopReplicaResponse.StopReplicaPartitionError(*key, FENCED_LEADER_EPOCH, version=4))
+                continue
+            self.roles.pop(key, None)
+            if p.delete_partition:
+                del self.logs[key]
+                print("deleted", *key, flush=True)
+        return m.StopReplicaResponse(version=4, error_code=error, partition_errors=wrong)
 
     async def fetch(self, request: Any) -> Any:
         """Who fetches joins the isr. Where that is refused, an order is on its way that says otherwise."""

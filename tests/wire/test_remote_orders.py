@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 from typing import Any
 
 import attrs
@@ -22,6 +24,7 @@ from controller.wire import messages as m
 from controller.wire.protocol import build
 from controller.wire.reading import as_uuid
 from controller.wire.remote import orders
+from examples.remote.broker import Broker
 
 ID = "AAECAwQFBgcICQoLDA0ODw"
 MOVING = LeaderAndIsrPartition("foo", ID, 2, 4, 9, (4, 5), 11, (4, 5), (6, 5), True, -1, 1)
@@ -123,6 +126,21 @@ def test_stop_replica_deletes_what_is_to_be_deleted_and_stops_the_rest(version: 
         else:
             found += [(p.partition_index, order.delete_partitions) for p in order.ungrouped_partitions]
     assert found == [(0, True), (1, True), (2, False)]
+
+
+@pytest.mark.parametrize("leader_epoch, answer, kept", [(8, [("foo", 2, 74)], True), (9, [], False)])
+def test_example_of_a_remote_broker_skips_no_deletion_in_silence(
+    leader_epoch: int, answer: list[tuple[str, int, int]], kept: bool
+) -> None:
+    """Its partition has the leader epoch 9. A deletion without an error would count as acknowledged."""
+    broker = Broker(argparse.Namespace(id=5, gateway="127.0.0.1:9092"))
+    asyncio.run(broker.leader_and_isr(read(m.LeaderAndIsrRequest, 7, orders.leader_and_isr(TOLD, 7))))
+    deletion = StopReplicaRequest(5, 77, 1, 3, (StopReplicaPartition("foo", ID, 2, leader_epoch, delete=True),))
+    (fields,) = orders.stop_replica(deletion, 4)
+    response = asyncio.run(broker.stop_replica(read(m.StopReplicaRequest, 4, fields)))
+    assert response.error_code == 0
+    assert [(e.topic_name, e.partition_index, e.error_code) for e in response.partition_errors] == answer
+    assert (("foo", 2) in broker.logs) is kept
 
 
 @pytest.mark.parametrize("version", range(8))

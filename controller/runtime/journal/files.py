@@ -97,6 +97,7 @@ class FolderSink:
         self._synced_s = 0.0
 
     def begin(self, controller_epoch: int) -> None:
+        """The next lines go to a file of this term."""
         self.close()
         self._controller_epoch = controller_epoch
 
@@ -118,6 +119,7 @@ class FolderSink:
         self._whole_bytes += len(data)
 
     def close(self) -> None:
+        """Close the open file; the next lines begin another one."""
         file, self._file = self._file, None
         if file is None:
             return

@@ -47,7 +47,7 @@ class _Gap:
 class Journal:
     """The journal of one controller over all its terms. Without a `sink`, nothing is built or written.
 
-    `lines_written`, `commits_lost` and `rows_lost` only grow. `stopped`: why nothing is written, None while it writes.
+    `lines_written`, `commits_lost` and `rows_lost` only grow.
     """
 
     def __init__(self, sink: Sink | None = None) -> None:
@@ -72,6 +72,7 @@ class Journal:
 
     @property
     def stopped(self) -> str | None:
+        """Why nothing is written, None while it writes."""
         gap = self._gap  # read once: other threads may call this
         return None if gap is None else gap.why
 

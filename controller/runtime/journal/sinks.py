@@ -36,6 +36,7 @@ class MemorySink:
         """Does nothing: each line has its term."""
 
     def write(self, lines: Sequence[bytes]) -> None:
+        """The lines are in `lines`."""
         self.lines.extend(line.decode("ascii") for line in lines)
 
     def close(self) -> None:
@@ -55,6 +56,7 @@ class CallableSink:
         """Does nothing: each line has its term."""
 
     def write(self, lines: Sequence[bytes]) -> None:
+        """Call the function with the lines of one commit. Raises what it raises."""
         self._take([line.decode("ascii") for line in lines])
 
     def close(self) -> None:
