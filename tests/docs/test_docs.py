@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import RefusedPage, run
+from tests.docs.pages import OtherOutput, RefusedPage, run
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PAGES = [CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
 EXAMPLES = sorted((CHECKOUT / "examples").glob("*.py"))
+FIRST = [CHECKOUT / name for name in ("README.md", "docs/start-embedding.md", "docs/start-testing.md")]
+TIMES = 20
 SECONDS_MAX = 120
 
 
@@ -26,6 +28,15 @@ def test_the_code_of_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pyte
     """In a folder of its own, so that a page leaves nothing in the checkout. A page that is not there fails."""
     monkeypatch.chdir(tmp_path)
     run(page, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", FIRST, ids=relative)
+def test_chance_changes_nothing_in_20_runs(page: Path, tmp_path: Path) -> None:
+    """What a newcomer sees first: placements, elections and threads are others in each run. Those of shells are in
+    test_shell_pages.py."""
+    for _ in range(TIMES):
+        run(page, tmp_path)
 
 
 @pytest.mark.slow
@@ -73,6 +84,36 @@ def test_a_block_that_fails_fails_with_the_line_of_the_page(tmp_path: Path) -> N
 def test_a_warning_in_a_block_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DeprecationWarning):
         run(write(tmp_path, "```python\nimport warnings\nwarnings.warn('old', DeprecationWarning)\n```\n"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "print('a', 1)  # a 1",
+        "print('a', 1)\n# a 1",
+        "print('a', 1)  # a ...",
+        "for x in 'ab':\n    pass\nprint(x)  # b\nprint('c')  # c",
+        "def unused():\n    print('never')",
+    ],
+)
+def test_a_block_prints_what_its_comments_show(tmp_path: Path, block: str) -> None:
+    assert run(write(tmp_path, f"```python\n{block}\n```\n"), tmp_path) == 1
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "print('a')",
+        "print('a', 2)  # a 1",
+        "print('a 1 2')  # a 1",
+        "print('b 1')  # a ...",
+        "print('a')  # b\nprint('b')  # a",
+        "if not print:\n    print('a')  # a",
+    ],
+)
+def test_another_output_than_the_page_shows_fails(tmp_path: Path, block: str) -> None:
+    with pytest.raises(OtherOutput, match="line 1"):
+        run(write(tmp_path, f"```python\n{block}\n```\n"), tmp_path)
 
 
 def test_commands_run_only_where_the_page_says_so(tmp_path: Path) -> None:
