@@ -139,7 +139,7 @@ def test_loaded_group_is_what_was_written() -> None:
         group = Driven([GroupRecord("g", stored)]).coordinator.groups["g"]
         kept = attrs.evolve(member, rebalance_timeout_ms=kept_ms)
         assert group.record() == GroupRecord("g", attrs.evolve(stored, members=(kept,)))
-        assert group.topics == {"orders"}
+        assert group.topics == frozenset({"orders"})
 
 
 def test_members_that_are_gone_leave_a_loaded_group() -> None:

@@ -264,7 +264,7 @@ def test_static_member_that_is_away_stays_until_its_session_ends() -> None:
 def test_group_of_static_members_that_are_away_goes_on_when_they_are_back() -> None:
     """The one that led leads again, though another one was back before it."""
     driven = Driven(initial_rebalance_delay_ms=100)
-    away = {"session_timeout_ms": 600_000}
+    away: dict[str, Any] = {"session_timeout_ms": 600_000}
     for who in "ab":
         driven.join(who, instance_id=who, **away)
     driven.join("c")
