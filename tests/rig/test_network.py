@@ -91,7 +91,7 @@ def test_late_requests_can_be_let_in_one_by_one() -> None:
     """With the revision of the round in which they were sent."""
     tried = Tried()
     for request_ in (ASKED, attrs.evolve(ASKED, full=True)):
-        tried.network.submit(object(), 101, 1, partial(tried.call, request_))
+        tried.network.submit(object(), 101, 1, partial(tried.call, request_))  # type: ignore[arg-type]
     assert tried.network.let_in(101, 1, "late")
     assert not tried.network.let_in(101, 1, "late", "lost")
     tried.network.let_in_late(1)
