@@ -17,7 +17,7 @@ from servers.process import free_port
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "docs/start-testing.md", "docs/start-operating.md")
-TIMES = 20
+TIMES = 3  # a run takes ten seconds; the programs of the same pages run 20 times in `test_docs`
 SECONDS_MAX = 600
 ENDING = "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n"  # else a server would hold the pipe
 IN_BACKGROUND = r"\1 > serve.log &\nuntil grep -qs ready serve.log; do sleep 0.2; done"
