@@ -34,5 +34,5 @@ def restore(turn: Turn, group_id: str, stored: StoredGroup) -> Group:
         )
         turn.heard_of(member)
         group.add(member)
-    group.topics = subscribed_topics(turn, group)
+    group.topics = subscribed_topics(turn, group) if stored.members else frozenset()
     return group

@@ -63,7 +63,7 @@ def complete(turn: Turn, group: Group) -> None:
     group.generation += 1
     group.unsynced = set()
     if not group.members:
-        group.protocol = group.topics = None
+        group.protocol, group.topics = None, frozenset() if group.protocol_type == CONSUMER else None
         turn.enter(group, State.EMPTY)
         turn.append([group.record()], Unawaited(group))
         return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from controller.groups.records import Committed
 from controller.groups.replies import Answered, FetchedOffsets, GroupError, OffsetErrors, State
 from controller.groups.requests import Commit, DeleteGroup, DeleteOffsets, Describe, FetchOffsets
@@ -131,6 +133,23 @@ def test_offsets_of_subscribed_topics_are_not_deleted() -> None:
     errors = driven.ask(DeleteOffsets("g", (TP, OTHER))).errors
     assert errors == {TP: GroupError.GROUP_SUBSCRIBED_TO_TOPIC, OTHER: GroupError.NONE}
     assert (driven.committed(), driven.committed(OTHER), driven.reloaded().committed(OTHER)) == (5, None, None)
+
+
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_offsets_of_a_group_that_was_empty_are_deleted_while_its_first_member_joins(is_loaded: bool) -> None:
+    """Nobody subscribes to anything yet, in Kafka as well."""
+    driven = Driven(initial_rebalance_delay_ms=1_000)
+    driven.join("a")
+    driven.wait(1_000)
+    driven.sync("a", "a-id1", 1, a=b"x")
+    driven.commit(5, generation=1, member_id="a-id1")
+    driven.leave("a-id1")
+    if is_loaded:
+        driven = Driven(driven.log, initial_rebalance_delay_ms=1_000)
+    driven.join("b")
+    assert driven.coordinator.groups["g"].state is State.PREPARING
+    assert driven.ask(DeleteOffsets("g", (TP,))).errors == {TP: GroupError.NONE}
+    assert driven.committed() is None
 
 
 def test_offsets_of_an_empty_group_are_deleted() -> None:
