@@ -67,6 +67,7 @@ ROOMS: Final[Mapping[str, Room]] = {
         (
             "tests/rig/test_broker.py",
             "tests/rig/test_clients.py",
+            "tests/rig/test_copying.py",
             "tests/rig/test_duties.py",
             "tests/rig/test_flows.py",
             "tests/rig/test_isolation.py",

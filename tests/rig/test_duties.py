@@ -9,6 +9,7 @@ import pytest
 from controller.model.values import TopicPartition
 from controller.rig import Life, Rig
 from controller.runtime.log_reports import LogReport
+from controller.simulated.store import ClusterStore
 
 
 def reported(rig: Rig, tp: TopicPartition) -> list[LogReport | None]:
@@ -60,17 +61,21 @@ def test_broker_that_nobody_can_relieve_stops_when_its_patience_is_over() -> Non
         assert until_ms <= rig.clock.now_ms() < until_ms + 50
 
 
-def test_leader_asks_for_an_isr_again_until_it_is_answered() -> None:
-    """While every controller is cut off it cannot; then the follower that died is out, and is in again once it is back
-    and has all."""
+@pytest.mark.parametrize("cut_off", ["all", "the active one"])
+def test_leader_asks_for_an_isr_again_until_it_is_answered(cut_off: str) -> None:
+    """Controllers that stand by name the active one, which it cannot reach; then the follower that died is out, and is
+    in again once it is back and has all."""
     rig = Rig(seed=1, brokers=dict.fromkeys((1, 2, 3)), lag_max_ms=500)
     (tp,) = rig.create_topic("t", replicas=[[1, 2, 3]], records=10)
-    for node_id in rig.nodes:
+    assert rig.active is not None
+    assert len(rig.nodes) > 1
+    for node_id in rig.nodes if cut_off == "all" else [rig.active.node_id]:
         rig.network.cut(node_id, 1)
     rig.mishaps.pause_broker(3)
     rig.produce(tp, 5)
     rig.run(1_500)
     assert rig.partition(tp).isr == (1, 2, 3)
+    assert any("alter_isr t-0 [1, 2] => NOT_CONTROLLER" in line for line in rig.timeline.lines()) is (cut_off != "all")
     rig.network.mend()
     rig.until(lambda: rig.partition(tp).isr == (1, 2), what="3 is out")
     rig.mishaps.resume_broker(3)
@@ -78,3 +83,20 @@ def test_leader_asks_for_an_isr_again_until_it_is_answered() -> None:
     log = rig.brokers[3].log(tp)
     assert log is not None
     assert (log.end_offset, log.high_watermark) == (15, 15)
+
+
+def test_registration_in_the_next_store_is_renewed_where_its_session_was_lost() -> None:
+    rig = Rig(seed=1, brokers=dict.fromkeys((1, 2)))
+    following = ClusterStore(clock=rig.clock.monotonic_s)
+    duties = rig.duties[1]
+    duties.register_next(following)
+    first = rig.brokers[1].next_epoch
+    assert first is not None
+    registered = following.connection().get("/brokers/ids/1", timeout_s=1)
+    assert registered is not None
+    assert registered.owner is not None
+    following.expire(registered.owner)
+    rig.until(lambda: rig.brokers[1].next_epoch != first, what="it is registered again")
+    entry = following.connection().get("/brokers/ids/1", timeout_s=1)
+    assert entry is not None
+    assert entry.created == rig.brokers[1].next_epoch
