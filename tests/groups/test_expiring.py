@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from controller.groups.records import Committed, GroupRecord, OffsetRecord, StoredGroup
+from controller.groups.records import Committed, GroupRecord, OffsetRecord, Record, StoredGroup
 from controller.groups.replies import GroupError, State
 from controller.groups.requests import Describe
 from controller.model.values import TopicPartition
@@ -117,10 +117,7 @@ def test_offsets_of_group_count_from_their_commit_where_nobody_wrote_when_it_bec
 ) -> None:
     """Kafka before 2.1 did not write it; -1 stands there."""
     group = StoredGroup("consumer", 2, None, None, state_ms)
-    records: list[OffsetRecord | GroupRecord] = [
-        GroupRecord("g", group),
-        OffsetRecord("g", TP, Committed(5, commit_ms=500_000)),
-    ]
+    records: list[Record] = [GroupRecord("g", group), OffsetRecord("g", TP, Committed(5, commit_ms=500_000))]
     tried = Driven(records, offsets_retention_ms=KEPT_MS, offsets_check_ms=CHECK_MS)
     tried.wait(expires_ms - tried.now_ms - 1)
     assert tried.committed() == 5

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from controller.groups.records import Committed
-from controller.groups.replies import Answered, FetchedOffsets, GroupError, Joined, OffsetErrors, Synced
+from controller.groups.replies import Answered, FetchedOffsets, GroupError, Joined, Listed, OffsetErrors, State, Synced
 from controller.groups.requests import Commit, FetchOffsets, Heartbeat, Join, Sync
 from controller.server import LiveCluster, LiveServer
 from controller.wire.data.compacting import BatchRecords
@@ -125,6 +125,13 @@ def test_waiting_member_is_sent_to_the_new_coordinator(live: Groups) -> None:
     assert live.ask(Heartbeat("g", 1, "a-id")) == Answered(GroupError.REBALANCE_IN_PROGRESS)
     live.cluster.kill_broker(live.leader)
     assert waiting.result(WAIT_S) == Joined(GroupError.NOT_COORDINATOR, "b-b")
+
+
+def test_groups_are_listed_by_the_broker_that_coordinates_them(live: Groups) -> None:
+    live.commit("g", 1)
+    for broker in (None, 1, 2, 3):
+        here = [Listed("g", "", State.EMPTY)] if broker in {None, live.leader} else []
+        assert live.groups.listed(broker).result(WAIT_S) == (GroupError.NONE, here)
 
 
 def test_topic_that_is_not_there_is_not_committed(live: Groups) -> None:

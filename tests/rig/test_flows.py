@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from controller.quota import Family
 from controller.simulated.flows import Flow, Flows
+
+MOVES: Family = "reassignment"
+ALL: Family = "replication"
 
 
 def flow(*points: tuple[int, int]) -> Flow:
@@ -46,10 +50,10 @@ def test_silence_is_the_longest_time_without_a_byte(points: tuple[tuple[int, int
 
 def test_bytes_count_for_each_family_that_applies() -> None:
     flows = Flows(lambda: 0.0)
-    flows.count(1, "leader", ("reassignment", "replication"), 100)
-    flows.count(1, "leader", {"replication"}, 20)
+    flows.count(1, "leader", (MOVES, ALL), 100)
+    flows.count(1, "leader", (ALL,), 20)
     flows.count(1, "leader", (), 3)
-    flows.count(2, "follower", {"reassignment"}, 7)
+    flows.count(2, "follower", (MOVES,), 7)
     assert [flows.bytes(1, "leader", family) for family in (None, "replication", "reassignment")] == [123, 120, 100]
     assert [flows.bytes(1, "follower", None), flows.bytes(2, "leader", None)] == [0, 0]
     assert [flows.bytes(2, "follower", family) for family in (None, "replication", "reassignment")] == [7, 0, 7]
@@ -57,12 +61,12 @@ def test_bytes_count_for_each_family_that_applies() -> None:
 
 def test_watch_begins_with_what_was_counted_before() -> None:
     flows = Flows(lambda: 0.0)
-    flows.count(1, "leader", {"reassignment"}, 100)
+    flows.count(1, "leader", (MOVES,), 100)
     flows.count(1, "leader", (), 5)
     watched, whole = flows.watch(30, 1, "leader", "reassignment"), flows.watch(30, 1, "leader", None)
-    flows.count(1, "leader", {"reassignment"}, 10)
-    flows.count(1, "follower", {"reassignment"}, 1)
-    flows.count(2, "leader", {"reassignment"}, 1)
+    flows.count(1, "leader", (MOVES,), 10)
+    flows.count(1, "follower", (MOVES,), 1)
+    flows.count(2, "leader", (MOVES,), 1)
     flows.step(40)
     assert (watched.broker, watched.side, watched.family) == (1, "leader", "reassignment")
     assert (watched.points, whole.points) == ([(30, 100), (40, 110)], [(30, 105), (40, 115)])

@@ -119,6 +119,8 @@ def test_the_oldest_go_where_there_is_too_much_but_never_what_is_not_committed()
     assert shelf.trim(500, log)
     assert (shelf.size_bytes, shelf.start_offset) == (900, 3)
     log.high_watermark = log.end_offset
+    assert shelf.trim(800, log)
+    assert (shelf.size_bytes, shelf.start_offset) == (700, 9)
     assert shelf.trim(500, log)
     assert (shelf.size_bytes, shelf.start_offset) == (400, 18)
     log.delete_before(shelf.start_offset)
