@@ -87,6 +87,7 @@ ROOMS: Final[Mapping[str, Room]] = {
         (
             "tests/groups/test_live_groups.py",
             "tests/rig/test_isolation.py",
+            "tests/rig/test_live_cluster.py",
             "tests/rig/test_live_compaction.py",
             "tests/rig/test_live_follow.py",
             "tests/rig/test_live_logs.py",
