@@ -9,6 +9,7 @@ import pytest
 from controller.model.errors import ErrorCode
 from controller.model.host import StopReplicaRequest
 from controller.server import LiveCluster, LiveServer
+from tests.kit.waiting import until
 from tests.wire.served import DEADLINE_S
 
 
@@ -29,6 +30,7 @@ def test_controller_of_another_process_is_answered_by_the_broker(cluster: LiveCl
     """Not one whose epoch does not exist yet: the broker would refuse all others after it."""
     epoch, leads = cluster.brokers[1].epoch, cluster.controller.controller_epoch
     assert leads is not None
+    until(lambda: cluster.brokers[1].controller_epoch == leads)
 
     def answered(broker_epoch: int, controller_epoch: int) -> ErrorCode:
         return cluster.host.obeyed(StopReplicaRequest(1, broker_epoch, 999, controller_epoch, ())).error
