@@ -163,6 +163,7 @@ def test_a_leader_whose_log_fails_before_its_isr_is_answered_stops_no_step(caplo
     the leader may hear of the isr by one of them, too."""
     with Living(lag_max_ms=200) as living:
         living.topic("orders", [[1, 2]])
+        replica_of(living, 2)  # the follower has heard of it before the controller is held back
         goes_on = threading.Event()
         held = living.cluster.controller.query(lambda _: goes_on.wait(DEADLINE_S))
         with failing(living, 2):
