@@ -2,8 +2,8 @@
 
 Rules
 * An image begins FROM scratch and holds only the server and what it needs, so it is small and its content is known: the
-  statically linked etcd; for ZooKeeper its jars, a Java runtime of the modules it uses, made with jlink (40 MB instead
-  of 200), and the shared libraries of that runtime.
+  etcd and the shared libraries that it was linked with, if any; for ZooKeeper its jars, a Java runtime of the modules
+  it uses, made with jlink (40 MB instead of 200), and the shared libraries of that runtime.
 * Making the runtime takes some ten seconds, so it is kept in the cache of jars.py, by the version of Java.
 """
 
@@ -15,6 +15,7 @@ import os
 import re
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -34,7 +35,11 @@ _LINK: Final = ("--strip-java-debug-attributes", "--no-header-files", "--no-man-
 
 def etcd_context(folder: Path) -> None:
     """Fill the build folder of an etcd image."""
-    _copy(etcd_binary(), folder / "root" / "etcd")
+    binary, root = etcd_binary(), folder / "root"
+    _copy(binary, root / "etcd")
+    with suppress(NoServer):  # ldd fails on a binary that is linked statically
+        for library in _libraries([binary]):
+            _copy(library, root / library.relative_to("/"))
     (folder / "Dockerfile").write_text('FROM scratch\nCOPY root /\nENTRYPOINT ["/etcd"]\n', encoding="utf-8")
 
 
@@ -44,8 +49,10 @@ def zookeeper_context(folder: Path) -> None:
     shutil.copytree(runtime(), root / "java", symlinks=False)
     for jar in zookeeper_classpath().split(os.pathsep):
         _copy(Path(jar), root / "jars" / Path(jar).name)
-    for library in _libraries(root / "java"):
-        _copy(library, root / library.relative_to("/"))
+    home = root / "java"
+    for library in _libraries([home / "bin" / "java", *sorted((home / "lib").rglob("*.so"))]):
+        if not library.is_relative_to(home):
+            _copy(library, root / library.relative_to("/"))
     (root / "data").mkdir()
     (root / "tmp").mkdir()
     (folder / "Dockerfile").write_text('FROM scratch\nCOPY root /\nENTRYPOINT ["/java/bin/java"]\n', encoding="utf-8")
@@ -72,11 +79,10 @@ def runtime() -> Path:
     return target
 
 
-def _libraries(home: Path) -> list[Path]:
-    """The shared libraries outside of the runtime that its files need, with the loader."""
-    said = _run(["ldd", str(home / "bin" / "java"), *map(str, sorted((home / "lib").rglob("*.so")))])
-    found = re.findall(r"(?:=> |^\s+)(/\S+) \(0x", said, re.MULTILINE)
-    return sorted({Path(name) for name in found if not Path(name).is_relative_to(home)})
+def _libraries(files: Sequence[Path]) -> list[Path]:
+    """The shared libraries that the files need, with the loader."""
+    said = _run(["ldd", *map(str, files)])
+    return sorted(map(Path, set(re.findall(r"(?:=> |^\s+)(/\S+) \(0x", said, re.MULTILINE))))
 
 
 def _copy(source: Path, target: Path) -> None:
