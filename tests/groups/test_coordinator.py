@@ -104,7 +104,7 @@ def test_commit_under_way_is_not_answered_by_a_coordinator_that_is_over() -> Non
     assert driven.coordinator.appended(1, GroupError.NONE, 0).replies == ()
 
 
-def test_coordinator_ends_while_a_record_that_nobody_waits_for_is_under_way() -> None:
+def test_coordinator_ends_while_a_record_without_a_waiting_client_is_under_way() -> None:
     """As that of a group which the last member has left."""
     driven = Driven()
     ids = driven.stable("a")

@@ -112,7 +112,7 @@ def test_new_coordinator_counts_from_when_the_group_became_empty() -> None:
 
 
 @pytest.mark.parametrize("state_ms, expires_ms", [(-1, 500_000 + KEPT_MS), (0, KEPT_MS), (700_000, 700_000 + KEPT_MS)])
-def test_offsets_of_group_count_from_their_commit_where_nobody_wrote_when_it_became_empty(
+def test_offsets_of_group_count_from_their_commit_where_the_time_at_which_it_became_empty_is_missing(
     state_ms: int, expires_ms: int
 ) -> None:
     """Kafka before 2.1 did not write it; -1 stands there."""

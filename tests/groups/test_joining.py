@@ -13,7 +13,7 @@ from tests.groups.driving import REBALANCE_MS, SESSION_MS, Driven
 
 
 def test_first_member_leads_the_first_generation() -> None:
-    """It is told who the members are, and with which metadata; a follower is not."""
+    """It gets the members with their metadata; a follower does not."""
     driven = Driven(initial_rebalance_delay_ms=100)
     driven.join("a", instance_id="i", protocols=[("range", b"orders"), ("sticky", b"more")])
     driven.join("b", protocols=[("sticky", b"own"), ("range", b"payments")])
@@ -150,8 +150,8 @@ def test_follower_with_same_metadata_gets_the_present_generation() -> None:
     assert driven.coordinator.groups["g"].state is State.STABLE
 
 
-def test_leader_that_did_not_hear_its_generation_is_told_the_members_again() -> None:
-    """Before the assignments are there. A follower is told its generation alone."""
+def test_leader_that_did_not_hear_its_generation_gets_the_members_again() -> None:
+    """Before the assignments are there. A follower gets its generation alone."""
     driven = Driven(initial_rebalance_delay_ms=100)
     for who in "ab":
         driven.join(who)

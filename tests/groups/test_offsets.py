@@ -137,7 +137,7 @@ def test_offsets_of_subscribed_topics_are_not_deleted() -> None:
 
 @pytest.mark.parametrize("is_loaded", [False, True])
 def test_offsets_of_a_group_that_was_empty_are_deleted_while_its_first_member_joins(is_loaded: bool) -> None:
-    """Nobody subscribes to anything yet, in Kafka as well."""
+    """No member subscribes to anything yet, in Kafka as well."""
     driven = Driven(initial_rebalance_delay_ms=1_000)
     driven.join("a")
     driven.wait(1_000)

@@ -134,7 +134,7 @@ def test_plans_waves_and_exports_through_a_catalog_are_those_of_files(
         return Plan("p", Drain(), Limits(), plans=plans, pages=pages)
 
     said = planned.same(plan)
-    assert sum(not isinstance(one[0], type) for one in said.values()) >= 3, "too many were refused"
+    assert sum(not isinstance(one[0], type) for one in said.values()) >= 2, "too many were refused"
     planned.same(lambda *_: Waves("p", WaveSettings(per_broker=2, throttle_bps=1e6), named=True))
     planned.same(lambda folder, _: Export("p", folder / "out", several=True))
     planned.check_tables()

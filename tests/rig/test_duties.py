@@ -47,7 +47,7 @@ def test_broker_that_shuts_down_stops_when_it_leads_nothing() -> None:
 
 
 @pytest.mark.slow
-def test_broker_that_nobody_can_relieve_stops_when_its_patience_is_over() -> None:
+def test_broker_that_no_other_can_relieve_stops_when_its_patience_is_over() -> None:
     """It alone has the partition. Or no controller can be reached."""
     for is_cut in (False, True):
         rig = Rig(seed=1, brokers=dict.fromkeys((1, 2)))

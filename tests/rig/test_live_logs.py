@@ -298,7 +298,7 @@ def test_broker_that_does_not_lead_answers_only_a_debugging_client() -> None:
     assert [bounds(broker, TP).result(0).error for broker in (None, 1)] == [6, 6]
 
 
-def test_newer_of_two_leaders_answers_whoever_asks_for_either() -> None:
+def test_newer_of_two_leaders_answers_requests_for_either() -> None:
     """The former one has not heard of its successor yet."""
     tried = Tried()
     tried.append(2)

@@ -1,4 +1,4 @@
-"""Clients that a simulated cluster has of a store outside: what they do is told, and they can be cut."""
+"""Clients that a simulated cluster has of a store outside: what they do is reported, and they can be cut."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OPS: Sequence[Op] = (Put("/a", b"1", ABSENT),)
 
 
 class Told:
-    """Keeps what it is told."""
+    """Keeps the reports."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[str, object]] = []
@@ -31,7 +31,7 @@ class Told:
         self.heard.append(("opened", client))
 
 
-def test_commits_and_sessions_are_told() -> None:
+def test_commits_and_sessions_are_reported() -> None:
     server, told = MemoryServer(), Told()
     client = StoreClient(lambda: MemoryStore(server), watcher=told)
     client.commit(OPS, timeout_s=1)
@@ -59,7 +59,7 @@ def test_client_without_a_watcher_commits() -> None:
         client.commit((Put("/b", b"1", ABSENT),), timeout_s=1)
 
 
-def test_session_that_is_borrowed_is_neither_ended_nor_cut_nor_told() -> None:
+def test_session_that_is_borrowed_is_neither_ended_nor_cut_nor_reported() -> None:
     server, told = MemoryServer(), Told()
     owner = MemoryStore(server)
     for end in (StoreClient.close, StoreClient.disconnect):

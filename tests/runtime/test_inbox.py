@@ -80,13 +80,13 @@ def test_a_full_inbox_refuses_requests_and_takes_what_may_not_be_lost() -> None:
 
 @pytest.mark.parametrize("by", ["put", "offer", "wake"])
 def test_waiter_for_an_item_is_woken(by: str) -> None:
-    """By an item, or by `wake`; whoever was not woken would still wait when the test gives up."""
+    """By an item, or by `wake`; a reader that was not woken would still wait when the test gives up."""
     inbox, one = Inbox(2), job("a")
     wakers = {"put": lambda: inbox.put(one), "offer": lambda: inbox.offer(one), "wake": inbox.wake}
     taken: list[list[Item]] = []
     waiter = threading.Thread(target=lambda: taken.append(inbox.take(1, 60)), daemon=True)
     waiter.start()
-    until(lambda: inbox._is_waiting)  # noqa: SLF001 - else nobody has to be woken
+    until(lambda: inbox._is_waiting)  # noqa: SLF001 - else no reader has to be woken
     wakers[by]()
     waiter.join(10)
     assert taken == [[] if by == "wake" else [one]]

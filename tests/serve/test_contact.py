@@ -71,8 +71,10 @@ def test_paused_store_is_named_to_operators_and_to_commands(kind: Callable[[], S
             assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
             server.resume()
             until(lambda: topics(at).stdout == "orders\n")
+            assert process.stderr is not None
+            lines = process.stderr.readline() + process.stderr.readline()
             process.send_signal(signal.SIGTERM)
-            _, lines = process.communicate(timeout=DEADLINE_S)
+            lines += process.communicate(timeout=DEADLINE_S)[1]
         finally:
             server.resume()
             process.kill()

@@ -94,7 +94,7 @@ class Packed(RuleBasedStateMachine):
 
     @rule()
     def alike(self) -> None:
-        """Not after every change: whoever looks at all rows changes which of them are kept as objects."""
+        """Not after every change: looking at all rows changes which of them are kept as objects."""
         assert list(self.rows) == self.plain
         assert [self.rows[number] for number in range(len(self.rows))] == self.plain
         numbers = range(len(self.plain))[::-1]

@@ -282,7 +282,7 @@ def test_rights_are_read_again_and_what_denies_wins(tmp_path: Path, caplog: pyte
     assert may("User:anybody", "DESCRIBE", "CLUSTER")
 
 
-def test_what_is_denied_to_everybody_is_denied_to_who_has_the_right(tmp_path: Path) -> None:
+def test_what_is_denied_to_all_users_is_denied_to_one_with_the_right(tmp_path: Path) -> None:
     """A row of the client's own name does not come before one for all."""
     file = tmp_path / "acls.json"
     own = {"principal": "User:a", "operations": ["READ", "WRITE"], "resources": ["TOPIC:t", "TOPIC:u"]}

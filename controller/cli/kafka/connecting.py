@@ -74,9 +74,10 @@ def _connect(servers: str, given: dict[str, Any], heard: _Heard) -> Client:
 
 def _why(servers: str, given: dict[str, Any], heard: _Heard) -> str | None:
     """Why there is no connection when the time is over; None where the last error says it."""
+    was_silent = not heard.last and heard.is_silent  # before the next question, whose end is heard, too
     if said := _shortcoming(servers, given):
         return said
-    if not heard.last and heard.is_silent:
+    if was_silent:
         patience_s = given["bootstrap_timeout_ms"] / 1000
         return f"the server accepts connections, but did not answer within {patience_s:g} s"
     return f"{_CLOSED_IN_LOGIN} {given['sasl_mechanism']}" if _is_closed_in_login(servers, given, heard) else None
