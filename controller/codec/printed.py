@@ -14,7 +14,7 @@ _HEADING: Final = re.compile(rf"^({CURRENT}|{PROPOSED})\s*$\s*", re.MULTILINE)
 
 def printed_assignments(data: bytes) -> dict[str, str]:
     """The JSON below each heading, as text; empty where `data` has no heading. What is not JSON is returned as it is.
-    Raises ValueError for a heading that occurs twice: nothing says which of both is meant."""
+    Raises ValueError for a heading that occurs twice, since it is not clear which one is meant."""
     try:
         text = data.decode(json.detect_encoding(data))
     except UnicodeDecodeError:

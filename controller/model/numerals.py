@@ -3,7 +3,7 @@
 Digits are those of ASCII. Python's int() and float() also read 0_3, +3, blanks around a number and the digits of other
 scripts, so `--brokers 0_3` would name broker 3. No command calls them for a text: `tests/house/test_numbers.py`.
 
-A text of another form, or a number out of its limits, gives None; the caller says what was expected.
+The functions return None for a text of another form or a number outside the limits. The error is the caller's.
 """
 
 from __future__ import annotations

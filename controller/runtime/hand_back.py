@@ -34,8 +34,8 @@ _KEYS: Final = (keys.REPLICAS_REMOVAL, keys.RATES_REMOVAL)
 
 @attrs.frozen
 class HandedBack:
-    """What was given back. `moves`: reassignments that Kafka's controller goes on with; None: the cluster had been
-    handed back before. `throttles`: keys that name throttles which no program removes any more."""
+    """What was given back. `moves`: the number of reassignments that Kafka's controller continues; None if the cluster
+    had been handed back before. `throttles`: keys that name throttles which no program removes any more."""
 
     moves: int | None
     throttles: tuple[str, ...]

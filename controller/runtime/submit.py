@@ -93,7 +93,17 @@ class Submitter:
         self, events: Iterable[tuple[K, Event]], timeout_ms: int | None, cause: str, request: str | None
     ) -> dict[K, Job]:
         """The events of one request, each with a reply of its own."""
-        is_driver, deadline_ms, since_s = self._loop.is_driver, self._deadline_ms(timeout_ms), self._since_s()
+        return self._jobs(events, self._deadline_ms(timeout_ms), cause, request, self._since_s())
+
+    def _jobs(
+        self,
+        events: Iterable[tuple[K, Event]],
+        deadline_ms: int | None,
+        cause: str,
+        request: str | None,
+        since_s: float | None,
+    ) -> dict[K, Job]:
+        is_driver = self._loop.is_driver
         return {
             key: Job(event, Reply(is_driver, deadline_ms), deadline_ms, cause, request, since_s=since_s)
             for key, event in events
@@ -133,10 +143,7 @@ class Submitter:
                 nothing = NothingDue(self.now_ms())
                 return [Job(nothing, whole, deadline_ms, cause, request, lambda _view, _event: {}, since_s=since_s)]
             whole.deadline_ms = None
-            jobs = {
-                key: Job(event, Reply(self._loop.is_driver, deadline_ms), deadline_ms, cause, request, since_s=since_s)
-                for key, event in events.items()
-            }
+            jobs = self._jobs(events.items(), deadline_ms, cause, request, since_s)
             answers: dict[K, Any] = {}
             waiting = set(jobs)
 

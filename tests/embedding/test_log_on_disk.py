@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,8 +15,8 @@ from examples.log_on_disk.log import HEADER, Log
 from examples.log_on_disk.replica import Replica
 from examples.log_on_disk.under_test import DiskBrokers
 from kedge import ErrorCode, NewTopic
+from tests.kit.commands import run_example
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 SECONDS_MAX = 120
 SEEDS, ACTIONS = 10, 300
 
@@ -33,18 +31,10 @@ def test_example_passes_the_suite_for_hosts(case: Case) -> None:
 
 @pytest.mark.slow
 def test_script_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
-    """As a user starts it: a process of its own; warnings are errors, and so is a word on stderr."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "examples.log_on_disk", str(tmp_path)],
-        cwd=CHECKOUT,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS_MAX,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    """As a user starts it."""
+    printed = run_example("log_on_disk", tmp_path, seconds_max=SECONDS_MAX)
     held = "holds ['one', 'two', 'three', 'four', 'five', 'six']"
-    assert done.stdout.splitlines()[-3:] == [f"broker-{broker} {held}" for broker in (2, 3, 4)]
+    assert printed.splitlines()[-3:] == [f"broker-{broker} {held}" for broker in (2, 3, 4)]
     assert sorted(path.parents[1].name for path in tmp_path.glob("*/orders-0.*/records")) == [
         "broker-2",
         "broker-3",

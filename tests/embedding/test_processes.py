@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
@@ -14,8 +11,8 @@ from controller.model.host import HostResponse, LeaderAndIsrRequest, StopReplica
 from controller.rig.host_suite import CASES, Ability, Case, Held, HostUnderTest, Role
 from examples.processes.broker import NO_LEADER, OFFLINE, Broker
 from kedge import TopicPartition
+from tests.kit.commands import CHECKOUT, run_example
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 SECONDS_MAX = 180
 SESSION_S = 4
 MOVED = r"""controller (\d) moves orders-0 from \[\1, (\d)\] to \[\2, (\d)\]
@@ -31,16 +28,8 @@ orders-0 is on \[\2, \3\], in sync \[\2, \3\]
 )
 def test_a_move_outlives_the_killed_process_of_its_controller(server: str, request: pytest.FixtureRequest) -> None:
     url = request.getfixturevalue(server).url("/processes", session_timeout=SESSION_S)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "examples.processes", url],
-        cwd=CHECKOUT,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS_MAX,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert re.fullmatch(MOVED, done.stdout), done.stdout
+    printed = run_example("processes", url, seconds_max=SECONDS_MAX)
+    assert re.fullmatch(MOVED, printed), printed
 
 
 def test_the_page_of_the_example_shows_what_it_prints() -> None:

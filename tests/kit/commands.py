@@ -1,6 +1,11 @@
-"""Runs a command of Kedge in this process."""
+"""Runs a command of Kedge in this process, or an example in a process of its own."""
 
 from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
 
 from click.testing import CliRunner, Result
 
@@ -10,6 +15,23 @@ from controller.cli.root import kedge
 def run(*arguments: object) -> Result:
     """`kedge` with these arguments, as texts."""
     return CliRunner().invoke(kedge, [str(argument) for argument in arguments])
+
+
+CHECKOUT: Final = Path(__file__).resolve().parents[2]
+
+
+def run_example(name: str, *arguments: object, seconds_max: float) -> str:
+    """The output of `python -m examples.NAME`. AssertionError if it fails or prints to stderr; warnings are errors."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", f"examples.{name}", *map(str, arguments)],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        timeout=seconds_max,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    return done.stdout
 
 
 def plan(*arguments: object) -> Result:

@@ -67,7 +67,7 @@ def _connect(servers: str, given: dict[str, Any], heard: _Heard) -> Client:
                 raise NotConnected(f"{servers}: {said}") from None
             if left_ms <= try_ms:
                 raise NotConnected(f"{servers}: {_why(servers, given, heard) or said}") from None
-            if _is_closed_in_login(servers, given, heard):
+            if _has_closed(given, heard) and _shortcoming(servers, given) is None:
                 raise NotConnected(f"{servers}: {_CLOSED_IN_LOGIN} {given['sasl_mechanism']}") from None
             try_ms *= 2
 
@@ -80,13 +80,12 @@ def _why(servers: str, given: dict[str, Any], heard: _Heard) -> str | None:
     if was_silent:
         patience_s = given["bootstrap_timeout_ms"] / 1000
         return f"the server accepts connections, but did not answer within {patience_s:g} s"
-    return f"{_CLOSED_IN_LOGIN} {given['sasl_mechanism']}" if _is_closed_in_login(servers, given, heard) else None
+    return f"{_CLOSED_IN_LOGIN} {given['sasl_mechanism']}" if said is None and _has_closed(given, heard) else None
 
 
-def _is_closed_in_login(servers: str, given: dict[str, Any], heard: _Heard) -> bool:
-    """Whether connections end before the login is complete; a server may also close them after it."""
-    is_closed = heard.closed >= _CLOSED and "sasl_mechanism" in given
-    return is_closed and _shortcoming(servers, given) is None
+def _has_closed(given: dict[str, Any], heard: _Heard) -> bool:
+    """Whether servers have closed connections with a login, before or after it was complete."""
+    return heard.closed >= _CLOSED and "sasl_mechanism" in given
 
 
 def _shortcoming(servers: str, given: dict[str, Any]) -> str | None:

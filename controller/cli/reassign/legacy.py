@@ -96,8 +96,8 @@ class Tree:
 
 @contextmanager
 def opened(place: str) -> Iterator[Tree]:
-    """The tree at HOST:PORT[,...][/CHROOT]. Errors of the store and of what stands in it become Failed. Raises
-    UsageError where the tree holds no cluster."""
+    """The tree at HOST:PORT[,...][/CHROOT]. Raises Failed for errors of the store and keys that cannot be read, and
+    UsageError if there is no cluster."""
     try:
         store = open_store(f"zookeeper://{place}")
         try:

@@ -179,7 +179,7 @@ class Moving:
         return True
 
     def _follow(self) -> None:
-        """After an error it is called again, and goes on with the part that failed."""
+        """May be called again after an error; what succeeded before is not repeated."""
         if self._peers is None:
             with ExitStack() as opened:
                 self._peers = sharing.peers_of(self._to, self._shown, opened)

@@ -67,8 +67,8 @@ def failure(problem: object, *, answered: bool = False) -> Failed:
 
 
 def pattern(given: str) -> re.Pattern[str]:
-    """Of --topic. What is legal as a topic's name is that name: in Kafka's tool the dot of test.a stands for any
-    character, so that --delete deletes test-a as well. Raises re.error."""
+    """The expression for --topic. A valid topic name matches only itself. In Kafka's tool the dot of test.a matches any
+    character, so --delete deletes test-a as well. Raises re.error."""
     parts = given.strip().replace(" ", "").strip("\"'").split(",")
     return re.compile("|".join(re.escape(part) if is_topic(part) else part for part in parts))
 

@@ -195,7 +195,8 @@ async def delete_topics(call: Call, request: Request) -> Answer:
 
 
 async def _not_free(call: Call, names: list[str], end_s: float) -> dict[str, Outcome]:
-    """The errors of those of these topics whose deletion is not complete at `end_s`. It then goes on."""
+    """Wait until the topics are deleted, at most until `end_s` (time of the event loop). Returns an error for each that
+    is not; its deletion continues."""
     pause_s = _LOOK_S
     while names:
         told = await outcome(call.controller.query(_deleting(names)))
