@@ -178,7 +178,7 @@ def prepare(run: Run, *, whole: bool, servers: bool) -> None:
 
 
 def run_all(run: Run, *options: str) -> None:
-    """With a worker more than `scripts/test` has: most of these tests wait for servers half of their time."""
+    """With more workers than `scripts/test` has: most of these tests wait for servers half of their time."""
     folders = sorted(path.name for path in (CHECKOUT / "tests").iterdir() if next(path.rglob("test_*.py"), None))
     traced = [f"tests/{name}" for name in folders if name in TRACED]
     data = {"COVERAGE_FILE": str(BUILD / "coverage")}
@@ -191,7 +191,7 @@ def run_all(run: Run, *options: str) -> None:
         table, step.failed = summary.rooms(BUILD / "coverage.json") if not code else (output, True)
         print(table)
     others = [f"tests/{name}" for name in folders if name not in (*TRACED, "benchmarks")]
-    run.pytest("other tests", *others, *options, workers=WORKERS + 1)
+    run.pytest("other tests", *others, *options, workers=WORKERS + 2)
     for version, program in pythons.ends().items():
         name = f"fast tests on Python {version}"
         try:

@@ -100,13 +100,16 @@ def both(spark: SparkSession, schema: str, tmp_path: Path) -> Callable[[dict[str
 
 @pytest.fixture(scope="module")
 def collected() -> dict[str, dict[str, Arrow]]:
-    return {f"s{seed:02d}": fleets.strange(seed, bad=seed % 2 == 1) for seed in range(4)}
+    return {f"s{seed:02d}": fleets.strange(seed, bad=seed % 2 == 1) for seed in range(2)}
 
 
 @pytest.fixture(scope="module")
 def fleet(collected: dict[str, Any]) -> dict[str, dict[str, Arrow]]:
     strange = {cluster: fleets.silver(tables) for cluster, tables in collected.items()}
-    return {**strange, **fleets.generated(2)}
+    generated = fleets.generated(2)
+    for tables in generated.values():
+        fleets.change(tables, 0, state="draining")
+    return {**strange, **generated}
 
 
 def test_what_was_collected_is_loaded_in_a_catalog_as_in_files(
@@ -153,7 +156,7 @@ def test_a_policy_is_run_on_a_catalog_and_not_twice(
     ran.same(policy)
     ran.check_tables()
     again = ran.same(policy)
-    assert sum(json.loads(one[0])["unchanged"] for one in again.values() if not isinstance(one[0], type)) >= 6
+    assert sum(json.loads(one[0])["unchanged"] for one in again.values() if not isinstance(one[0], type)) >= 4
 
 
 def kedge_plan(*line: object) -> tuple[int, str, str]:

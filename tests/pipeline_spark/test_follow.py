@@ -74,8 +74,8 @@ class Killed(Exception):
 
 
 @pytest.mark.checklist(243)
-def test_a_stream_that_ends_at_ten_random_points_finds_what_one_pass_finds(spark: SparkSession, tmp_path: Path) -> None:
-    """Batches of random sizes; ten of them end before what they found is written, or after it and before Spark notes
+def test_a_stream_that_ends_at_random_points_finds_what_one_pass_finds(spark: SparkSession, tmp_path: Path) -> None:
+    """Batches of random sizes; five of them end before what they found is written, or after it and before Spark notes
     them. Each is done again. The table holds each violation once."""
     from pipeline.spark.follow import start, wait  # noqa: PLC0415 - as below: not every Python of a run has PySpark
 
@@ -90,14 +90,14 @@ def test_a_stream_that_ends_at_ten_random_points_finds_what_one_pass_finds(spark
 
     def take(number: int, batch: Batch) -> None:
         at = chooser.choice(("before", "after", "never"))
-        if at == "before" and len(ends) < 10:
+        if at == "before" and len(ends) < 5:
             end()
         write_batch({cluster: said for cluster, (_, said) in batch.items()}, out, f"{number}")
-        if at == "after" and len(ends) < 10:
+        if at == "after" and len(ends) < 5:
             end()
         ran.append(number)
 
-    for _ in range(100):
+    for _ in range(50):
         size = chooser.randrange(4, 17)
         paths, checkpoint = [str(tmp_path / "journal")], str(tmp_path / "checkpoint")
         query = start(spark, paths, checkpoint, take, once=True, lines_max=size)
@@ -106,7 +106,7 @@ def test_a_stream_that_ends_at_ten_random_points_finds_what_one_pass_finds(spark
             wait(query, Event())
         if len(ends) == before:
             break
-    assert len(ends) == 10
+    assert len(ends) == 5
     assert ran == sorted(set(ran))
     assert table(out) == expected(files)
     assert spark.conf.get(PROVIDER, None) is None

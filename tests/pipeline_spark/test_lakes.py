@@ -25,19 +25,17 @@ pytestmark = [pytest.mark.full, pytest.mark.server]
 
 # Where, in which format, and how many of the commands below: those that write show what a format has of its own.
 KEPT_AS = {
-    "delta": ("catalog:kedge", "delta", None),
+    "delta": ("catalog:kedge", "delta", 5),
     "folder": ("{}/delta", "delta", 2),
     "iceberg": ("catalog:lake.kedge", "iceberg", 3),
 }
-EXIT_CODES = [0, 0, 1, 0, 0, 0, 0, 0]
 # Those that the commands below write.
 WRITTEN = ("broker", "broker_load", "partition", "plan", "plan_load", "plan_move", "rack_load", "replica_load",
-           "violation", "wave", "wave_move", "wave_throttle")  # fmt: skip
+           "violation")  # fmt: skip
 
 
 def lines(tables: str, kind: str, folder: Path, out: str) -> list[list[str]]:
-    """From maps to an export; a repeated plan, whose waves are gone; a check that finds nothing of what was found
-    before."""
+    """A second cluster beside the first; a plan, and one of its clusters planned again; the plan is read."""
     options = ("--format", kind)
     given = ("--broker-list", f"{folder}/brokers.json", "--snapshot", "1", *options)
     collect = ["plan", "collect", tables, *given, "--map", f"{folder}/map.json", "--cluster"]
@@ -45,12 +43,9 @@ def lines(tables: str, kind: str, folder: Path, out: str) -> list[list[str]]:
     return [
         [*collect, "east"],
         [*collect, "west"],
-        ["plan", "check", tables, "--factor", "3", *every],
         ["plan", "drain", tables, "--brokers", "1", *every],
-        ["plan", "waves", tables, "--name", "drain", "--throttle", "1MB", "--json", *every],
-        ["plan", "export", tables, f"{folder}/{out}", "--name", "drain", "--cluster", "east", *options],
-        ["plan", "drain", tables, "--brokers", "1", "--cluster", "west", *options],
-        ["plan", "check", tables, "--ignore-racks", "--cluster", "west", *options],
+        ["plan", "drain", tables, "--brokers", "2", "--name", "drain", "--cluster", "west", *options],
+        ["plan", "export", tables, f"{folder}/{out}", "--name", "drain", "--cluster", "west", *options],
     ]
 
 
@@ -70,7 +65,7 @@ def local(here: Path) -> dict[str, list[tuple[int, str, str]]]:
     for name, (_, _, few) in KEPT_AS.items():
         asked = lines(f"{here}/tables-{name}", "parquet", here, f"out-local-{name}")[:few]
         done = [CliRunner().invoke(kedge, line) for line in asked]
-        assert [one.exit_code for one in done] == EXIT_CODES[:few], [one.stderr for one in done]
+        assert not any(one.exit_code for one in done), [one.stderr for one in done]
         said[name] = [(one.exit_code, one.stdout, one.stderr) for one in done]
     return said
 
