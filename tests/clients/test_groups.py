@@ -77,7 +77,20 @@ def of_kafka_python(consumer: Any) -> tuple[list[int], list[int]]:
 
 def consumer(living: Living, group: str, **options: Any) -> Any:
     settings = {"auto_offset_reset": "earliest", "heartbeat_interval_ms": 200, "group_id": group, **options}
-    return kafka.KafkaConsumer("orders", bootstrap_servers=living.bootstrap, **settings)
+    made = kafka.KafkaConsumer("orders", bootstrap_servers=living.bootstrap, **settings)
+    _OPENED.append(made)
+    return made
+
+
+_OPENED: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def consumers_of_failed_tests_end() -> Iterator[None]:
+    """One that goes on would look for its cluster for ever, and leave sockets to all tests after it."""
+    yield
+    while _OPENED:
+        _OPENED.pop().close(autocommit=False)  # again does nothing
 
 
 def read(consumer: Any, count: int = RECORDS) -> list[int]:
@@ -120,6 +133,7 @@ def test_kafka_python_static_member_comes_back_without_rebalance(living: Living)
     first.close()
     generation = described(living, "static")
     second = consumer(living, "static", **static)
+    assert second.partitions_for_topic("orders")  # or it might join before it knows them, and join again
     until(lambda: second.poll(50) == {} and len(second.assignment()) == PARTITIONS)
     assert described(living, "static") == generation
     second.close()
