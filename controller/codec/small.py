@@ -84,12 +84,25 @@ def encode_gateways_secret(secret: str) -> bytes:
 
 def decode_gateway(value: bytes) -> tuple[str, int]:
     """Host and port of a controller's gateway."""
-    found = fields(parse(value), "gateway")
+    return _place(fields(parse(value), "gateway"))
+
+
+def decode_gateway_brokers(value: bytes) -> dict[int, tuple[str, int]]:
+    """Host and port of each broker that lives beside the gateway, by broker id."""
+    listed = fields(parse(value), "gateway").get("brokers", [])
+    if type(listed) is not list:
+        bad("brokers", "a list", listed)
+    found = [fields(each, "brokers") for each in listed]
+    return {number(each.get("id"), "brokers.id", 0, INT32_MAX): _place(each) for each in found}
+
+
+def _place(found: Mapping[str, object]) -> tuple[str, int]:
     return text(found.get("host"), "host"), number(found.get("port"), "port", 1, 65535)
 
 
-def encode_gateway(host: str, port: int) -> bytes:
-    return dump({"version": 1, "host": host, "port": port}).encode()
+def encode_gateway(host: str, port: int, brokers: Mapping[int, tuple[str, int]] | None = None) -> bytes:
+    beside = [{"id": broker, "host": at[0], "port": at[1]} for broker, at in sorted((brokers or {}).items())]
+    return dump({"version": 1, "host": host, "port": port, **({"brokers": beside} if beside else {})}).encode()
 
 
 def decode_controller(value: bytes) -> int | None:

@@ -8,6 +8,7 @@ restored after the last of them.
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ class _Rest:
 
 
 _REST: Final = _Rest()
+TURN_S: Final = 0.0005
 YOUNG: Final = 50_000  # new objects that trigger a collection of the youngest generation
 _YOUNG_OF_PYTHON: Final = 2_000  # Python's default is 700, or 2,000 in later versions; a higher one was set on purpose
 
@@ -40,6 +42,18 @@ def tuned() -> Iterator[None]:
     finally:
         with _REST.lock:
             _REST.allowed -= 1
+
+
+@contextmanager
+def short_turns() -> Iterator[None]:
+    """In the block, a thread that computes hands the interpreter over after `TURN_S` (Python's default is 5 ms): a
+    thread that answers a client waits for it at each call of the system."""
+    before_s = sys.getswitchinterval()
+    sys.setswitchinterval(TURN_S)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before_s)
 
 
 @contextmanager

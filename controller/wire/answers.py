@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager
 from typing import Final
@@ -20,14 +21,19 @@ from controller.wire.protocol import BRIEF, Frame
 
 
 class Budget:
-    """Bytes or elements that the requests of one loop share. A request for more than is left waits, and later ones wait
-    behind it, so that small shares never starve a large one."""
+    """Bytes or elements that the requests of one loop use together. `share`: what one client may hold of it, by
+    whatever identifies the client; None: the whole. A request for more than is left waits, and later ones wait behind
+    it, so that small amounts never starve a large one; a client that waits for its own share delays no other."""
 
-    def __init__(self, whole: int) -> None:
+    def __init__(self, whole: int, share: int | None = None) -> None:
         self._whole = whole
         self._left = whole
+        self._overdrawn_by: object = None
         self._turn = asyncio.Lock()
         self._returned = asyncio.Event()
+        self._share = share
+        self._clients: dict[Hashable, Budget] = {}
+        self._takes: Counter[Hashable] = Counter()
 
     @property
     def is_waited_for(self) -> bool:
@@ -35,28 +41,87 @@ class Budget:
         return self._turn.locked()
 
     @asynccontextmanager
-    async def share(self, size: int) -> AsyncIterator[None]:
-        """Hold `size` in the block; at most the whole budget."""
-        taken = await self.take(size)
+    async def share(self, size: int, client: Hashable = None) -> AsyncIterator[None]:
+        """Hold `size` in the block; at most the whole budget, or the client's share."""
+        taken = await self.take(size, client)
         try:
             yield
         finally:
-            self.give(taken)
+            self.give(taken, client)
 
-    async def take(self, size: int) -> int:
-        """Returns the amount taken, to be given back: `size`, or the whole budget if that is less."""
-        size = min(size, self._whole)
+    async def take(self, size: int, client: Hashable = None, *, grows: object = None) -> int:
+        """Returns the amount taken, to be given back: `size`, or the whole budget (the share) if that is less. `grows`:
+        who holds some of it already and needs more."""
+        if self._share is None or client is None:
+            return await (self._taken(min(size, self._whole)) if grows is None else self._grown(size, grows))
+        own = self._clients.setdefault(client, Budget(self._share))
+        self._takes[client] += 1
+        taken = 0
+        try:
+            taken = await own.take(size, grows=grows)
+            return await (self._taken(taken) if grows is None else self._grown(taken, grows))
+        except BaseException:
+            self._gave(taken, client, grows)
+            raise
+
+    async def _taken(self, size: int) -> int:
         async with self._turn:
             while self._left < size:
-                self._returned.clear()
-                await self._returned.wait()
+                await self._change()
             self._left -= size
         return size
 
-    def give(self, size: int) -> None:
-        """Return `size` to the budget."""
+    async def _grown(self, size: int, grows: object) -> int:
+        """Ahead of all that hold nothing yet."""
+        while self._left < size and self._overdrawn_by not in {None, grows}:
+            await self._change()
+        if self._left < size:
+            self._overdrawn_by = grows
+        self._left -= size
+        return size
+
+    async def _change(self) -> None:
+        self._returned.clear()
+        await self._returned.wait()
+
+    def give(self, size: int, client: Hashable = None, *, grew: object = None) -> None:
+        """Return `size`, as one `take` returned it, to the budget. `grew`: who needs no more of it."""
+        if self._share is not None and client is not None:
+            self._gave(size, client, grew)
+        if grew is not None and self._overdrawn_by is grew:
+            self._overdrawn_by = None
         self._left += size
         self._returned.set()
+
+    def _gave(self, size: int, client: Hashable, grew: object) -> None:
+        self._clients[client].give(size, grew=grew)
+        self._takes[client] -= 1
+        if not self._takes[client]:
+            del self._takes[client], self._clients[client]
+
+
+class Growing:
+    """What one frame holds of a budget while its bytes come: no more than twice of what has come, so that a client that
+    only announces a large frame takes nothing from others.
+
+    Where there is nothing left for the rest of a frame, one frame at a time may hold more than there is. Frames that
+    wait for each other's bytes would wait for ever otherwise.
+    """
+
+    def __init__(self, budget: Budget, client: Hashable) -> None:
+        self._budget = budget
+        self._client = client
+        self._pieces: list[int] = []
+
+    async def hold(self, size: int) -> None:
+        """Hold `size` more."""
+        taken = await self._budget.take(size, self._client, grows=self if self._pieces else None)
+        self._pieces.append(taken)
+
+    def let_go(self) -> None:
+        """Return everything."""
+        while self._pieces:
+            self._budget.give(self._pieces.pop(), self._client, grew=self)
 
 
 class Room:

@@ -6,8 +6,8 @@ first.
 
 * Every value lies within the frame: the codec would truncate a string that does not.
 * Null occurs only where the schema allows it, so handlers need not check for it elsewhere.
-* All elements of all lists count together. Tagged fields count, too, and much: for each section of them the codec
-  copies the rest of the frame, which costs as much as an element per page of it.
+* All elements of all lists count together, eight numbers as one. Tagged fields count, too, and much: for each section
+  of them the codec copies the rest of the frame, which costs as much as an element per page of it.
 * Bytes after the request are ignored, as everywhere here: librdkafka sends some.
 """
 
@@ -25,6 +25,7 @@ _INT: Final = struct.Struct(">i")
 _HEADER: Final = 8  # key, version and correlation id
 _PAGE: Final = 4096  # bytes whose copy takes as long as building an element
 _VARINT_MAX: Final = 5  # bytes
+_NUMBERS: Final = 8  # of a list, which need as much memory as an object
 
 Step = Callable[["Walk", int], int]
 """From the position of a value to the position after it."""
@@ -45,12 +46,12 @@ class Walk:
             raise Garbage(f"a value of {size} bytes at {pos}, in a frame of {len(self.data)}")
         return pos + size
 
-    def take(self, count: int, pos: int, least: int = 1) -> None:
+    def take(self, count: int, pos: int, least: int = 1, *, numbers: bool = False) -> None:
         """Announces `count` elements of at least `least` bytes each. Raises Garbage where the frame cannot hold them,
         TooLarge where they are too many."""
         if count * least > len(self.data) - pos:
             raise Garbage(f"a list of {count} at {pos}, in a frame of {len(self.data)} bytes")
-        self.spend(count)
+        self.spend(count // _NUMBERS if numbers else count)
 
     def spend(self, elements: int) -> None:
         self.elements -= elements
@@ -136,7 +137,7 @@ def _array(field: Any, version: int, *, compact: bool, tagged: bool | None) -> S
         if many < 0:
             return _null(pos, many, name, nullable=nullable)
         if isinstance(size, int):
-            walk.take(many, pos, size)
+            walk.take(many, pos, size, numbers=True)
             return pos + many * size
         walk.take(many, pos)
         for _ in range(many):

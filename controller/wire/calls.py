@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import attrs
 
@@ -43,7 +43,8 @@ class Call:
     the client's library, empty where it was not named. `principal`: the client's identity; `authorizer` decides its
     rights;
     `admin` acts for it. `login`: its login, None where none is required. `make_room`: waits until there is room for a
-    large answer of so many bytes, before that is built. `is_gateway`: the client is another gateway that logged in as
+    large answer of so many bytes, before that is built. `aside`: the result of work that takes long, from a thread.
+    `is_gateway`: the client is another gateway that logged in as
     one. `address`: where the client calls from."""
 
     controller: Controller
@@ -59,12 +60,19 @@ class Call:
     login: Login | None
     authorizer: Authorizer
     make_room: Callable[[int], Awaitable[None]]
+    aside: Callable[[Callable[[], Any]], Awaitable[Any]]
     is_gateway: bool = False
     address: str = ""
+    _rights: dict[tuple[str, str], bool] = attrs.field(factory=dict, init=False, eq=False, repr=False)
 
     def may(self, operation: str, resource: str) -> bool:
-        """Whether the client has the right to this operation on this resource (`CLUSTER`, `TOPIC:orders`)."""
-        return self.authorizer(self.principal, operation, resource)
+        """Whether the client has the right to this operation on this resource (`CLUSTER`, `TOPIC:orders`). The
+        authorizer decides once for each of them: a request may have the same name many times."""
+        asked = (operation, resource)
+        found = self._rights.get(asked)
+        if found is None:
+            found = self._rights[asked] = self.authorizer(self.principal, operation, resource)
+        return found
 
     def rights(self, operations: Iterable[int], resource: str) -> set[int]:
         """The operations, by Kafka's numbers, that the client may do on the resource."""
@@ -82,14 +90,16 @@ CLUSTER_ACTION: Final = "CLUSTER_ACTION"
 class Access:
     """The right that a client needs: `operation` on the cluster, or (`by_row`) on the resource of each row. `asked`:
     the list of the request with the names, by version under one of two names; `answered`: the list of the answer with
-    them. `by_handler`: the handler checks the right, for each group or user that the request names. `or_on_cluster`: an
-    operation on the cluster that allows every row. An empty operation: no right is needed, or the handler checks it."""
+    them. `by_handler`: the handler checks the right, for each group or user that the request names. `by_broker`: on the
+    broker id that the request names, not on the cluster. `or_on_cluster`: an operation on the cluster that allows every
+    row. An empty operation: no right is needed, or the handler checks it."""
 
     operation: str
     asked: tuple[str, ...] = ()
     answered: str = ""
     by_row: bool = False
     by_handler: bool = False
+    by_broker: bool = False
     or_on_cluster: str = ""
 
 
@@ -110,7 +120,8 @@ def on_groups(operation: str) -> Access:
 
 OPEN: Final = Access("")
 ACTION: Final = on_cluster(CLUSTER_ACTION)
-"""The right of brokers."""
+OF_BROKER: Final = Access(CLUSTER_ACTION, by_broker=True)
+"""The right to act as the broker with the id that the request names."""
 
 
 @attrs.frozen

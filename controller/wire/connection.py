@@ -2,7 +2,7 @@
 
 * One request at a time: the next frame is read after the last answer was written. So answers keep their order, a client
   that does not read stops only itself, and one connection can make the gateway hold one frame at most.
-* A frame that is not brief is read when there is room for all of it, and holds that room until it is answered.
+* A frame that is not brief takes room as its bytes come, and holds it until it is answered.
 * A frame that was begun must be complete in time, and so must a login, however often parts of it come: otherwise a
   client that sends byte by byte would keep its connection, and the room for a frame, for ever.
 * When a client hangs up during its request, the waiting ends; work that was done stays done.
@@ -12,11 +12,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+import time
+from collections.abc import Awaitable, Hashable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from typing import Final, Protocol, TypeVar
 
-from controller.wire.answers import Answer, Budget
+from controller.wire.answers import Answer, Budget, Growing
 from controller.wire.errors import FrameTooSlow, Garbage, LoginTooSlow, Refused, TooLarge, TooSlow
 from controller.wire.incoming import Incoming
 from controller.wire.limits import Limits
@@ -39,6 +40,10 @@ class Client(Protocol):
     @property
     def request_bytes(self) -> int:
         """The size limit of its next frame."""
+
+    @property
+    def holder(self) -> Hashable:
+        """Who holds the room of its frames: all connections of a user, or of an address, together."""
 
     def serve(self, frame: bytes) -> AbstractAsyncContextManager[Answer]:
         """The answer to a frame without its size, held until the block is left. Raises Refused to end the
@@ -78,9 +83,9 @@ async def _exchange(  # noqa: PLR0917 - as `run`
     """One frame and its answer, not held by anything afterwards: the connection may then be idle for long."""
     async with AsyncExitStack() as sending:
         async with AsyncExitStack() as held:
-            if size > BRIEF:
-                await _in_time(held.enter_async_context(room.share(size)), limits)
-            frame = await _exactly(incoming, size, limits)
+            growing = Growing(room, client.holder)
+            held.callback(growing.let_go)
+            frame = await _frame(incoming, size, limits, growing)
             try:
                 async with incoming.watched():
                     answer = await sending.enter_async_context(client.serve(frame))
@@ -142,11 +147,28 @@ async def _size(incoming: Incoming, limits: Limits, most: int) -> int | None:
     return size
 
 
-async def _exactly(incoming: Incoming, size: int, limits: Limits) -> bytes:
-    """The rest of a frame that was begun. Raises FrameTooSlow; Garbage where the client hangs up before."""
+async def _frame(incoming: Incoming, size: int, limits: Limits, growing: Growing) -> bytes:
+    """A frame, of which the part that is not brief holds room: each piece is as large as what has come before it."""
+    if size <= BRIEF:
+        return await _exactly(incoming, size, limits)
+    parts, read, time_s = [], 0, float(min(limits.frame_s, limits.idle_s))
+    while read < size:
+        piece = min(max(read, BRIEF), size - read)
+        if read:
+            await _in_time(growing.hold(piece), limits)
+        begun_s = time.monotonic()
+        parts.append(await _exactly(incoming, piece, limits, time_s))
+        time_s -= time.monotonic() - begun_s
+        read += piece
+    return b"".join(parts)
+
+
+async def _exactly(incoming: Incoming, size: int, limits: Limits, left_s: float | None = None) -> bytes:
+    """Bytes of a frame that was begun, which may take `left_s` (None: as long as a frame). Raises FrameTooSlow; Garbage
+    where the client hangs up before."""
     within_s = min(limits.frame_s, limits.idle_s)
     try:
-        async with asyncio.timeout(within_s):
+        async with asyncio.timeout(within_s if left_s is None else left_s):
             return await incoming.exactly(size)
     except TimeoutError as error:
         raise FrameTooSlow(f"a frame was not complete within {within_s} s") from error

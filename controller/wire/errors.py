@@ -76,6 +76,13 @@ class NotLoggedIn(Refused):
     kind = "not_logged_in"
 
 
+class LoginOver(Refused):
+    """The client's user was removed, or it did not log in again in time."""
+
+    kind = "login_over"
+    cuts_off = True
+
+
 class LoginRefused(Refused):
     """A wrong password, or an invalid login. `answer`: for the client, None where it cannot be sent."""
 

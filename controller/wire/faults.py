@@ -92,7 +92,7 @@ class Faults:
         if fault is None:
             return await api.handler(call, request)
         real = await api.handler(call, request) if api.reads else None
-        answer = _failed(api, call.version, request, fault.code, real)
+        answer = await _failed(api, call.version, request, fault.code, real)
         if answer is None:
             fault.left += 1
             return real if api.reads else await api.handler(call, request)
@@ -116,7 +116,7 @@ def _code(error: str | int) -> int:
     return code
 
 
-def _failed(api: Api, version: int, request: Request, code: int, real: Answer | None) -> Answer | None:
+async def _failed(api: Api, version: int, request: Request, code: int, real: Answer | None) -> Answer | None:
     """The answer with the error; None: it has no place for it."""
     if getattr(request, "acks", None) == 0:
         return None
@@ -124,7 +124,7 @@ def _failed(api: Api, version: int, request: Request, code: int, real: Answer | 
     if api.messages.api_key in _APART:
         del fields["error_code"]
     if real is None:
-        made = mirrored(fields, version, request, code, MESSAGE)
+        made = await mirrored(fields, version, request, code, MESSAGE)
         return made if _is_in(made) else None
     made = replaced(fields, version, real, code, MESSAGE)
     return made if made != real else None

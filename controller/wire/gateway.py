@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, suppress
 from functools import partial
-from typing import Final, Self, cast
+from typing import Any, Final, Self, cast
 
 import attrs
 
@@ -22,7 +22,7 @@ from controller.wire import connection
 from controller.wire.answers import Budget
 from controller.wire.apis import APIS
 from controller.wire.calls import Address, Api
-from controller.wire.errors import Refused
+from controller.wire.errors import LoginOver, Refused
 from controller.wire.limits import Limits
 from controller.wire.listeners import Listeners, is_loopback
 from controller.wire.measured import measured
@@ -30,6 +30,7 @@ from controller.wire.peers import Peers
 from controller.wire.peers.asking import Asking
 from controller.wire.peers.forwarding import Forwarding
 from controller.wire.security.acls import Authorizer, allow_all
+from controller.wire.security.files import LOOK_S
 from controller.wire.security.refusals import origin
 from controller.wire.security.tls import HANDSHAKE_S, Tls, agree, as_context
 from controller.wire.security.users import Users
@@ -109,10 +110,11 @@ class Gateway:
         """Set if there are `peers`: with it brokers of this process send requests to the active controller in any
         process, while the gateway listens."""
         self._clients: dict[asyncio.Task[None], _Client] = {}
-        self._room = Budget(self._limits.queued_bytes)
+        self._room = Budget(self._limits.queued_bytes, self._limits.queued_bytes_per_client)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._address: Address | None = None
+        self._watching: asyncio.Task[None] | None = None
         self._controller = controller
         self.counts: Counter[str] = Counter()
         """Numbers of opened connections, of served requests (`requests`, and by API), and of refusals by kind
@@ -180,7 +182,13 @@ class Gateway:
         """The addresses of these brokers for clients, while the gateway runs in its thread. They stay open."""
         if self._loop is None or self._address is None:
             raise WrongMode("this gateway does not listen yet")
-        return asyncio.run_coroutine_threadsafe(self._listeners.keep(tuple(broker_ids)), self._loop).result()
+        return asyncio.run_coroutine_threadsafe(self._kept(tuple(broker_ids)), self._loop).result()
+
+    async def _kept(self, broker_ids: tuple[int, ...]) -> dict[int, Address]:
+        found = await self._listeners.keep(broker_ids)
+        if self._forwarding is not None:
+            await self._forwarding.beside(found)
+        return found
 
     def follow(self, controller: Controller, peers: Peers) -> None:
         """The cluster was moved to another store, where `controller` runs: clients are served for it from now on, at
@@ -193,6 +201,8 @@ class Gateway:
     async def _follow(self, controller: Controller, peers: Peers) -> None:
         forwarding = Forwarding(controller, peers, self._tls)
         asking, service = Asking(forwarding), self._served(controller, forwarding, peers)
+        if self._forwarding is not None:
+            forwarding.brokers = self._forwarding.brokers
         await forwarding.open(self.address)
         asking.open()
         former = (self.asking, self._forwarding)
@@ -220,10 +230,13 @@ class Gateway:
                 raise
             self.asking.open()
         self._address = address
+        self._watching = asyncio.create_task(self._watch_logins())
         return address
 
     async def shut(self) -> None:
         """Close all connections, and listen no longer."""
+        if self._watching is not None:
+            self._watching.cancel()
         await self._close(self.asking, self._forwarding, self._listeners)
 
     async def _close(self, *parts: Asking | Forwarding | Listeners | None) -> None:
@@ -239,6 +252,16 @@ class Gateway:
         for task in clients:
             task.cancel()
         await asyncio.gather(*clients, return_exceptions=True)
+
+    async def _watch_logins(self) -> None:
+        """Close connections whose user was removed, idle ones and waiting ones as well."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            for task, client in list(self._clients.items()):
+                if client.session is not None and client.session.is_removed:
+                    log.info("a connection of %s is closed: the user was removed", client.session.principal)
+                    self.counts[LoginOver.kind] += 1
+                    task.cancel()
 
     # --- one client
 
@@ -256,6 +279,11 @@ class Gateway:
         task.add_done_callback(self._clients.pop)
         task.add_done_callback(lambda _: writer.transport.abort())  # also if the task never began
 
+    def _called(self, broker_id: int | None, socket_name: Any) -> Address:
+        """The address that a client called, as gateways publish it."""
+        found = Address(self._listeners.host_for_clients, socket_name[1])
+        return found if self._forwarding is None or broker_id is not None else self._forwarding.published(found)
+
     def _too_many(self, address: str) -> str | None:
         """The kind of refusal of one more client from there; None: it is accepted."""
         if len(self._clients) >= self._limits.connections:
@@ -271,7 +299,8 @@ class Gateway:
             if self._tls is not None:
                 await agree(writer, self._tls, min(HANDSHAKE_S, self._limits.login_s))
             self.counts["connections"] += 1
-            client.session = self._service.session(broker_id, writer.get_extra_info("peercert"), client.address)
+            called = self._called(broker_id, writer.get_extra_info("sockname"))
+            client.session = self._service.session(broker_id, writer.get_extra_info("peercert"), client.address, called)
             await connection.run(reader, writer, self._limits, self._room, client.session)
         except Refused as refused:
             self.counts[refused.kind] += 1

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import attrs
+
+SHARES: Final = 4
+"""How many clients can use all that they may at the same time."""
 
 
 def _at_least_one(_: object, attribute: attrs.Attribute[int], value: object) -> None:
@@ -10,26 +15,34 @@ def _at_least_one(_: object, attribute: attrs.Attribute[int], value: object) -> 
         raise ValueError(f"{attribute.name} must be an int of at least 1, not {value!r:.80}")
 
 
+def _at_least_zero(_: object, attribute: attrs.Attribute[int], value: object) -> None:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{attribute.name} must be an int of at least 0, not {value!r:.80}")
+
+
 @attrs.frozen(kw_only=True)
 class Limits:
     """`request_bytes`: of one frame, as Kafka's socket.request.max.bytes. `queued_bytes`: of all frames that are read
-    and in work, as Kafka's queued.max.request.bytes. `elements`: of all lists of one request, and of those in work
-    together. `connections`: open ones, all addresses together; `connections_per_client`: of these, from one client
-    address, as Kafka's max.connections.per.ip, without gateways that logged in. `requests_in_flight`: in work, of one
-    API, all connections together; more of them wait, except ApiVersions, logins and heartbeats of brokers.
-    `log_requests_in_flight`: the same for APIs about records, which have their own limit. `answer_bytes`: of all large
-    answers that are not taken yet; more of them wait. `idle_s`: a connection without a frame for so long is closed, and
-    so is one that does not take its answer. `frame_s`: within so long a frame that was begun must be complete, once
-    there is room for it (`idle_s` where that is less). `login_s`: within so long a client must log in, where it has to.
-    `refusal_ms`: the longest delay of the answer to a wrong login, which grows with each one from the same address.
-    Raises ValueError for what is no positive int.
+    and in work, as Kafka's queued.max.request.bytes. `elements`: of all lists of one request. One client (a user, or an
+    address without users) may use a quarter of `queued_bytes` at a time, but at least `request_bytes`, and the elements
+    of one largest request; all clients together four times that. `connections`: open ones, all addresses together;
+    `connections_per_client`: of these, from one client address, as Kafka's max.connections.per.ip, without gateways
+    that logged in. `requests_in_flight`: in work, of one API, all connections together; more of them wait, except
+    ApiVersions, logins and heartbeats of brokers. `log_requests_in_flight`: the same for APIs about records, which have
+    their own limit. `answer_bytes`: of all large answers that are not taken yet; more of them wait. `idle_s`: a
+    connection without a frame for so long is closed, and so is one that does not take its answer. `frame_s`: within so
+    long a frame that was begun must be complete, once there is room for it (`idle_s` where that is less). `login_s`:
+    within so long a client must log in, where it has to. `reauth_ms`: within so long a client has to log in again, as
+    Kafka's connections.max.reauth.ms; 0: never. `refusal_ms`: the longest delay of the answer to a wrong login, which
+    grows with each one from the same address. Raises ValueError for what is no positive int (`reauth_ms`: 0 or more).
 
-    Clients can make a gateway use: `queued_bytes` twice, `answer_bytes` twice, and some 200 bytes per element.
+    Clients can make a gateway use: `queued_bytes` twice, `request_bytes`, `answer_bytes` twice, and some 600 bytes for
+    each of four times `elements`. Of a list of numbers eight count as one.
     """
 
     request_bytes: int = attrs.field(default=100 * 1024 * 1024, validator=_at_least_one)
     queued_bytes: int = attrs.field(default=512 * 1024 * 1024, validator=_at_least_one)
-    elements: int = attrs.field(default=2_000_000, validator=_at_least_one)
+    elements: int = attrs.field(default=250_000, validator=_at_least_one)
     answer_bytes: int = attrs.field(default=128 * 1024 * 1024, validator=_at_least_one)
     connections: int = attrs.field(default=1000, validator=_at_least_one)
     connections_per_client: int = attrs.field(default=800, validator=_at_least_one)
@@ -38,4 +51,10 @@ class Limits:
     idle_s: int = attrs.field(default=600, validator=_at_least_one)
     frame_s: int = attrs.field(default=60, validator=_at_least_one)
     login_s: int = attrs.field(default=30, validator=_at_least_one)
+    reauth_ms: int = attrs.field(default=0, validator=_at_least_zero)
     refusal_ms: int = attrs.field(default=5000, validator=_at_least_one)
+
+    @property
+    def queued_bytes_per_client(self) -> int:
+        """Of the frames of one client."""
+        return min(self.queued_bytes, max(self.queued_bytes // SHARES, self.request_bytes))

@@ -52,7 +52,7 @@ class Listeners:
         has_controller_node: bool = False,
         kept_s: float = KEPT_S,
     ) -> None:
-        self._told = callable_host(host if advertised is None else advertised)
+        self.host_for_clients = callable_host(host if advertised is None else advertised)
         self._host = host
         self._port = port
         self._broker_listeners = tuple(broker_listeners)
@@ -148,7 +148,7 @@ class Listeners:
         return await asyncio.start_server(client, self._host, port)
 
     def _address(self, broker: int | None) -> Address:
-        return Address(self._told, self._servers[broker].sockets[0].getsockname()[1])
+        return Address(self.host_for_clients, self._servers[broker].sockets[0].getsockname()[1])
 
 
 async def _end(servers: Sequence[asyncio.Server]) -> None:

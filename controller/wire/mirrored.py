@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from controller.wire.slices import sliced
+
 _OTHER_NAMES: Final = {"partition_index": "partition", "topic_name": "name"}
 """Names of fields in answers, and their names in requests where those differ."""
 _NOTHING: Final[Mapping[str, Any]] = {
@@ -19,7 +21,7 @@ _NOTHING: Final[Mapping[str, Any]] = {
 """What Kafka's brokers put beside an error where the schema has no default."""
 
 
-def mirrored(fields: Mapping[str, Any], version: int, asked: Any, code: int, message: str) -> dict[str, Any]:
+async def mirrored(fields: Mapping[str, Any], version: int, asked: Any, code: int, message: str) -> dict[str, Any]:
     """An answer, or a row of one, that names the same as the request, or its row, and has the error. `fields`: of the
     schema of the answer or of its row."""
     made: dict[str, Any] = {}
@@ -34,7 +36,7 @@ def mirrored(fields: Mapping[str, Any], version: int, asked: Any, code: int, mes
         elif field.is_struct_array():
             if _has_place(field):
                 rows = _rows(given, name, field)
-                made[name] = [mirrored(field.fields, version, row, code, message) for row in rows]
+                made[name] = [await mirrored(field.fields, version, row, code, message) async for row in sliced(rows)]
             elif isinstance(same := given.get(name), list):  # what names a quota
                 made[name] = [each.to_dict() for each in same]
         elif (value := _same(given, name)) is not None or field.nullable_for_version_q(version):

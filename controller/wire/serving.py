@@ -6,13 +6,14 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Final
 
 from controller.host import Controller
 from controller.model.errors import ApiError, ErrorCode, NotController
 from controller.wire.answers import Answer
 from controller.wire.apis.versions import unsupported
-from controller.wire.calls import Addresses, Api
+from controller.wire.calls import Address, Addresses, Api
 from controller.wire.errors import LoginRefused, NotLoggedIn, Refused, TooLarge, UnknownApi
 from controller.wire.limits import Limits
 from controller.wire.peers.forwarding import Forwarding
@@ -32,9 +33,10 @@ from controller.wire.protocol import (
 )
 from controller.wire.security import ANONYMOUS, tls
 from controller.wire.security.acls import Authorizer
+from controller.wire.security.gateways import users_at
 from controller.wire.security.refusals import Refusals
 from controller.wire.security.sasl import Login, LoginFailed
-from controller.wire.security.users import Users, with_gateways
+from controller.wire.security.users import Users
 from controller.wire.session import Session
 from controller.wire.working import Work
 
@@ -64,7 +66,7 @@ class Service:
         self._addresses = addresses
         self._limits = limits
         self._must_log_in = users is not None
-        self._users = users if secret is None else with_gateways(users, secret)
+        self._users_at = (lambda *_: users) if secret is None else users_at(users, secret)
         self._secret = secret
         self._forwarding = forwarding
         self._counts = counts
@@ -80,11 +82,12 @@ class Service:
             has_peers=forwarding is not None,
         )
 
-    def session(self, broker_id: int | None, certificate: Any, address: str) -> Session:
+    def session(self, broker_id: int | None, certificate: Any, address: str, called: Address) -> Session:
         """Of a new connection. `certificate`: the client's, from `SSLObject.getpeercert()`; empty: none. `address`: of
-        the client (`security.refusals.origin`)."""
+        the client (`security.refusals.origin`). `called`: the address that it called, as it is published."""
         known = tls.principal(certificate) if certificate else ANONYMOUS
-        login = None if self._users is None else Login(self._users)
+        users = self._users_at(called.host, called.port)
+        login = None if users is None else Login(users, self._limits.reauth_ms)
         has_gateways = self._secret is not None
         how = (known, login, self._must_log_in, has_gateways)
         return Session(self.serve, self._limits.request_bytes, broker_id, *how, address=address)
@@ -108,8 +111,10 @@ class Service:
         if session.login is not None and session.login.is_raw:
             return Answer(await _raw(session.login, frame))
         header = read_header(frame)
-        if session.principal is None and not self._is_before_login(header):
-            raise NotLoggedIn(f"API {header.api_key} requires a login")
+        if not self._is_before_login(header):
+            if session.principal is None:
+                raise NotLoggedIn(f"API {header.api_key} requires a login")
+            session.require_login()
         if header.api_key == RELAY.api_key and self._is_gateway(session):
             return await self._relayed(header, session, frame)
         return await self._one(header, session, frame, forwards=self._forwarding)
@@ -146,25 +151,26 @@ class Service:
         room = self._work.room()
         try:
             await room.take(0 if answer is None else len(answer))
-            return Answer(await self._here(api, header, answer), room)
+            return Answer(await self._here(api, header, session, answer), room)
         except BaseException:
             room.let_go()
             raise
 
-    async def _here(self, api: Api, header: Header, answer: bytes | None) -> bytes | None:
+    async def _here(self, api: Api, header: Header, session: Session, answer: bytes | None) -> bytes | None:
         """An answer from another gateway, with this gateway's addresses of the brokers: its clients stay with it, also
         when the other gateway is gone. Brokers with a listener of their own keep that address."""
         name = api.address_field
         if name is None or answer is None:
             return answer
         is_large = len(answer) > BRIEF
-        told = await self._work.done(lambda: read_answer(api.messages, header, answer[SIZE.size :]), is_large=is_large)
+        done = partial(self._work.done, client=session.holder, is_large=is_large)
+        told = await done(lambda: read_answer(api.messages, header, answer[SIZE.size :]))
         brokers = tuple(getattr(broker, name) for broker in told.brokers)
         registered = None if self._forwarding is None else await self._forwarding.endpoints(brokers)
         reached = await self._addresses.of(brokers, registered)
         for broker in told.brokers:
             broker.host, broker.port = reached[getattr(broker, name)].host, reached[getattr(broker, name)].port
-        return await self._work.done(lambda: write_again(told), is_large=is_large)
+        return await done(lambda: write_again(told))
 
     def _is_gateway(self, session: Session) -> bool:
         """Whether forwarded frames are accepted from it: from logged-in gateways, if there is a secret."""

@@ -9,7 +9,9 @@ from typing import Final
 import attrs
 
 from controller.wire.answers import Answer
+from controller.wire.errors import LoginOver
 from controller.wire.peers.forwarding import Way
+from controller.wire.security import ANONYMOUS
 from controller.wire.security.sasl import Login
 from controller.wire.security.users import GATEWAY
 
@@ -52,6 +54,22 @@ class Session:
     @property
     def is_known(self) -> bool:
         return self.principal is not None
+
+    def require_login(self) -> None:
+        """Raises LoginOver where its login is no longer valid."""
+        if self.is_removed or (self.login is not None and self.login.is_expired):
+            raise LoginOver(f"the login of {self.principal} is over")
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether its user is no longer one."""
+        return self.login is not None and self.login.is_removed
+
+    @property
+    def holder(self) -> str:
+        """Who holds what its requests use: a user, or an address where there are no users."""
+        principal = self.principal
+        return self.address if principal in {None, ANONYMOUS} else f"{principal}"
 
     @property
     def request_bytes(self) -> int:

@@ -1,7 +1,7 @@
 """A request to its answer: its size, its content, its turn.
 
-Long work runs in a thread, one piece at a time: reading a large request, writing a large answer. The loop continues
-meanwhile, so other clients do not wait.
+Long work runs in threads: reading a large request, writing a large answer. The loop continues meanwhile, and a client
+has one thread at a time, so others do not wait.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from controller.host import Controller
@@ -17,7 +19,7 @@ from controller.model.errors import ErrorCode, NotController
 from controller.wire.answers import Answer, Budget, Room, Shared
 from controller.wire.calls import Addresses, Api, Call
 from controller.wire.errors import LoginRefused
-from controller.wire.limits import Limits
+from controller.wire.limits import SHARES, Limits
 from controller.wire.protocol import (
     API_VERSIONS,
     BRIEF,
@@ -36,6 +38,7 @@ from controller.wire.security.acls import Authorizer
 from controller.wire.session import Session
 
 T = TypeVar("T")
+_THREADS: Final = 4
 _FEW: Final = 1000  # elements that need no share of the budget
 _SHARED: Final = 16
 """How many shared answers are built at a time: a large one waits for room when it is built, so only a few may."""
@@ -65,9 +68,10 @@ class Work:
         self._counts = counts
         self._has_peers = has_peers
         self._in_flight = {key: _turns(api, limits) for key, api in apis.items()}
-        self._elements = Budget(limits.elements)
+        self._elements = Budget(SHARES * limits.elements, limits.elements)
         self._answers = Budget(limits.answer_bytes)
-        self._beside = asyncio.Semaphore(1)
+        self._beside = Budget(_THREADS, 1)
+        self._threads = ThreadPoolExecutor(_THREADS, "kedge-frames")
         self._shared = Shared()
 
     async def answer(self, api: Api, header: Header, session: Session, frame: bytes) -> Answer:
@@ -98,11 +102,12 @@ class Work:
 
     async def _worked_on(self, api: Api, header: Header, session: Session, frame: bytes, room: Room) -> bytes | None:
         is_large, most = len(frame) > BRIEF, self._limits.elements
-        count = await self.done(lambda: elements(api.messages, header, frame, most), is_large=is_large)
+        done = partial(self.done, client=session.holder)
+        count = await done(lambda: elements(api.messages, header, frame, most), is_large=is_large)
         async with AsyncExitStack() as held:
             if count > _FEW:
-                await held.enter_async_context(self._elements.share(count))
-            request: Request = await self.done(lambda: read_request(api.messages, header, frame), is_large=is_large)
+                await held.enter_async_context(self._elements.share(count, session.holder))
+            request: Request = await done(lambda: read_request(api.messages, header, frame), is_large=is_large)
             self._counts["requests"] += 1
             self._counts[api.messages.name] += 1
             if header.api_key == API_VERSIONS:
@@ -119,16 +124,14 @@ class Work:
         if answer is None:
             return None
         version, correlation_id = header.version, header.correlation_id
-        return await self.done(
-            lambda: write_answer(api.messages, version, correlation_id, answer), is_large=is_long(answer)
-        )
+        return await done(lambda: write_answer(api.messages, version, correlation_id, answer), is_large=is_long(answer))
 
-    async def done(self, work: Callable[[], T], *, is_large: bool) -> T:
-        """The result of `work`; in a thread where it is large, one at a time."""
+    async def done(self, work: Callable[[], T], *, client: str, is_large: bool) -> T:
+        """The result of `work`; in a thread where it is large, one at a time for each client."""
         if not is_large:
             return work()
-        async with self._beside:
-            working = asyncio.ensure_future(asyncio.to_thread(work))
+        async with self._beside.share(1, client):
+            working = asyncio.get_running_loop().run_in_executor(self._threads, work)
             try:
                 return await asyncio.shield(working)
             except asyncio.CancelledError:
@@ -151,6 +154,7 @@ class Work:
             login=session.login,
             authorizer=self._authorizer,
             make_room=room.take,
+            aside=partial(self.done, client=session.holder, is_large=True),
             is_gateway=session.is_gateway,
             address=session.address,
         )

@@ -11,10 +11,10 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from controller.model.values import TopicPartition
-from controller.wire.security.users import GATEWAY
+from controller.wire.security.users import salted
 from kedge.testing.basis import RACKS, TIMEOUT_S, ForTests, until
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _HOME: Final = Path(__file__).resolve().parents[2]
 _LOGIN_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _BACKSLASH: Final = "\\"
+_USER: Final = "kedge-testing"
 
 
 class Server(ForTests):
@@ -42,9 +43,9 @@ class Server(ForTests):
 
     def _begin(self, stack: ExitStack) -> str:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        options = _with_secret(self._options, folder)
+        options, password = _with_user(self._options, folder)
         at = stack.enter_context(_process(options))
-        self._properties = _properties(options, folder)
+        self._properties = _properties(options, password, folder)
         return at
 
     def _create(self, name: str, partitions: int, replication_factor: int, configs: Mapping[str, str]) -> None:
@@ -82,28 +83,34 @@ class Server(ForTests):
             yield cluster
 
 
-def _with_secret(options: Sequence[str], folder: Path) -> list[str]:
-    """With users, the methods of a server log in as the gateway of another process does, by a secret: so the files of
-    users and rights stay the test's own."""
-    if _value(options, "--users") is None or _value(options, "--peers-secret") is not None:
-        return [*options]
-    secret = folder / "secret"
-    secret.write_text(secrets.token_hex(), encoding="utf-8")
-    return [*options, "--peers-secret", str(secret)]
+def _with_user(options: Sequence[str], folder: Path) -> tuple[list[str], str | None]:
+    """With users, the methods of a server log in as one more, from files of their own, which may do everything: so the
+    files of users and rights stay the test's own. Returns the options, and the password."""
+    if _value(options, "--users") is None:
+        return [*options], None
+    password = secrets.token_hex()
+    made: dict[str, dict[str, Any]] = {"--users": {"users": {_USER: salted(password)}}}
+    if _value(options, "--acls") is not None:
+        made["--acls"] = {"super_users": [f"User:{_USER}"]}
+    more = []
+    for option, content in made.items():
+        file = folder / f"{option[2:]}.json"
+        file.touch(mode=0o600)
+        file.write_text(json.dumps({"version": 1, **content}), encoding="utf-8")
+        more += [option, str(file)]
+    return [*options, *more], password
 
 
-def _properties(options: Sequence[str], folder: Path) -> Path | None:
+def _properties(options: Sequence[str], password: str | None, folder: Path) -> Path | None:
     """The file of properties with which the methods of a server connect to it; None: they need none."""
-    users, secret = _value(options, "--users"), _value(options, "--peers-secret")
     certificate, key = _value(options, "--tls-certificate"), _value(options, "--tls-key")
-    if users is None and certificate is None:
+    if password is None and certificate is None:
         return None
     layer = "PLAINTEXT" if certificate is None else "SSL"
-    found = {"security.protocol": layer if users is None else f"SASL_{layer}"}
-    if users is not None and secret is not None:
-        password = json.dumps(Path(secret).read_text(encoding="utf-8").strip(), ensure_ascii=False)
+    found = {"security.protocol": layer if password is None else f"SASL_{layer}"}
+    if password is not None:
         found["sasl.mechanism"] = "SCRAM-SHA-256"
-        found["sasl.jaas.config"] = f'{_LOGIN_MODULE} required username="{GATEWAY}" password={password};'
+        found["sasl.jaas.config"] = f'{_LOGIN_MODULE} required username="{_USER}" password="{password}";'
     if certificate is not None:
         found |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": _value(options, "--peers-ca") or certificate}
         found["ssl.endpoint.identification.algorithm"] = ""  # this server runs here, whatever name it is certified for

@@ -33,7 +33,7 @@ def right(access: Access) -> str:
     if access.by_handler:
         return f"{access.operation} on each group"
     if not access.by_row:
-        return f"{access.operation} on the cluster"
+        return f"{access.operation} on the {'broker id' if access.by_broker else 'cluster'}"
     return f"{access.operation} on each {'resource' if 'resources' in access.asked else 'topic'}"
 
 

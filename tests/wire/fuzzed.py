@@ -22,6 +22,7 @@ from controller.wire import Gateway, Peers, Tls
 from controller.wire.apis import APIS
 from controller.wire.calls import Api
 from controller.wire.remote import with_orders
+from controller.wire.security.gateways import login_at
 from kedge import Controller, NewTopic
 from stores import MemoryStore
 from tests.wire.certificates import Authority
@@ -74,7 +75,7 @@ def _orders(stack: ExitStack, served: Served) -> Target:
 
     def connect() -> RawClient:
         client = RawClient(address)
-        log_in(client)
+        log_in(client, login_at(SECRET, address.host, address.port))
         return client
 
     orders = {key: api for key, api in apis.items() if key not in APIS}

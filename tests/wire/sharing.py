@@ -15,7 +15,7 @@ from controller.wire.data import with_logs
 from controller.wire.groups import with_groups
 from controller.wire.remote import Credentials, RemoteHost, with_orders, with_remote_brokers
 from controller.wire.security.client import logging_in
-from controller.wire.security.users import GATEWAY
+from controller.wire.security.gateways import login_at
 from kedge import NewTopic, TopicPartition
 from stores import MemoryStore
 from stores.memory import MemoryServer
@@ -52,17 +52,16 @@ class Shared:
         return self
 
     def _process(self, stack: ExitStack, node_id: int, racks: Any) -> tuple[LiveCluster, Gateway]:
-        login = Credentials(GATEWAY, self._peers["secret"], "SCRAM-SHA-256")
-        host = RemoteHost(tls=self._peers.get("tls"), login=login)
+        self.finding = finding = MemoryStore(self.server)
+        stack.callback(finding.close)
+        peers = Peers(store=finding, **self._peers)
+        host = RemoteHost(tls=peers.tls, peers=peers)
         stack.callback(host.close)
         server = LiveServer(lambda: MemoryStore(self.server))
         cluster = LiveCluster(server, racks, first_id=node_id, others=lambda: host)
         stack.callback(cluster.close)
         cluster.start_controllers()
-        finding = MemoryStore(self.server)
-        stack.callback(finding.close)
         apis = with_orders(cluster.host, with_remote_brokers(with_groups(cluster.groups, with_logs(cluster.logs))))
-        peers = Peers(store=finding, **self._peers)
         gateway = Gateway(cluster.controller, broker_listener=LISTENER, apis=apis, peers=peers, **self._options)
         return cluster, stack.enter_context(gateway)
 
@@ -89,13 +88,13 @@ class Shared:
 def as_gateway(address: Any) -> Iterator[RawClient]:
     """A client there that logged in with the secret of gateways."""
     with RawClient(address) as client:
-        log_in(client)
+        log_in(client, login_at(SECRET, address.host, address.port))
         yield client
 
 
-def log_in(client: RawClient) -> None:
-    """As a gateway, with its secret."""
-    steps, answer = logging_in(Credentials(GATEWAY, SECRET, "SCRAM-SHA-256")), None
+def log_in(client: RawClient, credentials: Credentials) -> None:
+    """Raises AssertionError, or NotLetIn, where the login is refused."""
+    steps, answer = logging_in(credentials), None
     with suppress(StopIteration):
         while True:
             api, fields = steps.send(answer)

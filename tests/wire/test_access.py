@@ -30,6 +30,7 @@ from controller.wire.data.logs import Logs
 from controller.wire.protocol import API_VERSIONS, Answer, Request
 from controller.wire.reading import as_uuid
 from controller.wire.remote import with_remote_brokers
+from controller.wire.security import files
 from controller.wire.security.acls import OPERATIONS
 from controller.wire.security.files import BrokenFile
 from kedge import NewTopic
@@ -44,7 +45,7 @@ RIGHTS = {
     "acls": [
         {"principal": "User:describes", "operations": ["DESCRIBE", "DESCRIBE_CONFIGS"], "resources": EVERYWHERE},
         {"principal": "User:alters", "operations": ALTERING, "resources": EVERYWHERE},
-        {"principal": "User:follows", "operations": ["CLUSTER_ACTION"], "resources": ["CLUSTER"]},
+        {"principal": "User:follows", "operations": ["CLUSTER_ACTION"], "resources": ["CLUSTER", "BROKER:*"]},
         {"principal": "User:orders", "operations": ["ALL"], "resources": ["TOPIC:orders", "TOPIC:own-*"]},
         {"principal": "User:orders", "operations": ["WRITE"], "resources": ["TOPIC:own-x"], "permission": "DENY"},
     ],
@@ -256,7 +257,10 @@ def test_kafka_client_gets_an_authorization_error(served: Served) -> None:
         client.close()
 
 
-def test_rights_are_read_again_and_what_denies_wins(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_rights_are_read_again_and_what_denies_wins(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "LOOK_S", 0)
     file = tmp_path / "acls.json"
     file.write_text(json.dumps(RIGHTS))
     may = Acls.from_file(file)

@@ -12,10 +12,7 @@ from typing import Any, Self
 
 import pytest
 
-from controller.codec import keys
 from controller.wire.calls import Address
-from controller.wire.peers.directory import Directory
-from stores import Delete, MemoryStore
 from tests.kit.waiting import until
 from tests.wire.served import DEADLINE_S, RawClient
 from tests.wire.test_forwarding import METADATA, Pair, alter, retention
@@ -26,6 +23,8 @@ NO_ANSWERS = {
     "no answer": b"\0\0\0\x01\0",
     "less than nothing": b"\xff\xff\xff\xff",
 }
+_LISTENS, _BREAKS = "127.0.0.2", "127.0.0.1"
+"""Where the gateways listen, and where others find them."""
 ANOTHER_PROTOCOL = b"HTTP/1.1 400 Bad Request\r\n\r\n"
 
 
@@ -45,9 +44,8 @@ class Breaking:
                     breaking._pass_on(self.request, to)
                 breaking.ended += 1
 
-        self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+        self._server = socketserver.ThreadingTCPServer((_BREAKS, behind.port), Handler)
         self._server.daemon_threads = True
-        self.address = Address("127.0.0.1", self._server.server_address[1])
         self._instead = instead
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
 
@@ -83,16 +81,13 @@ def _frame(connection: socket.socket) -> bytes:
 
 @contextmanager
 def broken(times: int, instead: bytes = b"", **options: Any) -> Iterator[tuple[Pair, Breaking, RawClient]]:
-    """A client of the stand-by's gateway, which finds the active one's behind what breaks."""
-    with Pair(**options) as pair, Breaking(pair.active.address, times, instead) as breaking:
-        finding = MemoryStore(pair.server)
-        found = finding.get(keys.gateway(1), timeout_s=5)
-        assert found is not None
-        finding.commit([Delete(found.key, found.version)], timeout_s=5)
-        Directory(finding, 1).publish(breaking.address)
-        with RawClient(pair.standby.address) as client:
-            yield pair, breaking, client
-        finding.close()
+    """A client of the stand-by's gateway, which finds the active one's behind what breaks: at the published address."""
+    with (
+        Pair(host=_LISTENS, advertised=_BREAKS, **options) as pair,
+        Breaking(Address(_LISTENS, pair.active.address.port), times, instead) as breaking,
+        RawClient(Address(_LISTENS, pair.standby.address.port)) as client,
+    ):
+        yield pair, breaking, client
 
 
 @pytest.mark.slow

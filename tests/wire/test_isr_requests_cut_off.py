@@ -21,11 +21,28 @@ TOPICS = ("t", "u", "v")
 async def _no_wait(_: int) -> None: ...
 
 
+async def _at_once(work: Any) -> Any:
+    return work()
+
+
 def call_of(cluster: Cluster, api: Any) -> Call:
     controller: Any = cluster.controller
     nowhere: Any = None  # the handler asks for no address
     return Call(
-        controller, controller.admin, nowhere, None, api.messages, 1, None, "", None, "", None, allow_all, _no_wait
+        controller,
+        controller.admin,
+        nowhere,
+        None,
+        api.messages,
+        1,
+        None,
+        "",
+        None,
+        "",
+        None,
+        allow_all,
+        _no_wait,
+        _at_once,
     )
 
 

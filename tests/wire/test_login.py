@@ -25,12 +25,15 @@ from kafka.protocol.sasl import (
 
 from controller.wire import Limits, Users, allow_all
 from controller.wire.apis import APIS
+from controller.wire.security import files
+from controller.wire.security.client import Credentials
 from controller.wire.security.files import BrokenFile
 from controller.wire.security.sasl import Login, LoginFailed
 from controller.wire.security.users import Credential, salted
 from tests.kit.waiting import until
 from tests.wire.requests_made import frame
 from tests.wire.served import RACKS, RawClient, Served
+from tests.wire.sharing import log_in
 
 HANDSHAKE = (SaslHandshakeRequest, SaslHandshakeResponse)
 AUTHENTICATE = (SaslAuthenticateRequest, SaslAuthenticateResponse)
@@ -242,8 +245,9 @@ def test_handshake_is_refused_where_no_login_is_required() -> None:
 
 @pytest.mark.slow
 def test_users_of_a_file_are_read_again_and_a_broken_file_changes_nothing(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(files, "LOOK_S", 0)
     file = tmp_path / "users.json"
     _write(file, {"version": 1, "users": {"alice": salted("wonder")}})
     users = Users.from_file(file)
@@ -284,6 +288,58 @@ def _touch(file: Path) -> None:
     """Its time is another one, whatever the clock of the file system can tell apart."""
     later = file.stat().st_mtime_ns + 1_000_000_000 * (1 + len(file.read_text()) % 50)
     os.utime(file, ns=(later, later))
+
+
+def test_a_user_who_is_removed_loses_open_connections(tmp_path: Path) -> None:
+    """Idle ones as well; others stay."""
+    file = tmp_path / "users.json"
+    both = {name: salted("wonder") for name in ("alice", "bob")}
+    _write(file, {"version": 1, "users": both})
+    with Served(users=Users.from_file(file), authorizer=allow_all) as served:
+        with RawClient(served.address) as alice, RawClient(served.address) as bob:
+            log_in(alice, Credentials("alice", "wonder"))
+            log_in(bob, Credentials("bob", "wonder"))
+            _write(file, {"version": 1, "users": {"bob": both["bob"]}})
+            assert alice.receive() is None
+            assert bob.ask(MetadataRequest, MetadataResponse, 12, topics=None).brokers
+        assert served.gateway.counts["login_over"] == 1
+
+
+def test_a_client_logs_in_again_on_its_connection_before_its_time_is_over() -> None:
+    """As the same user by the same mechanism (KIP-368)."""
+    now_s = 0.0
+    users = Users({"alice": "wonder", "bob": "builder"})
+    login = Login(users, 1000, lambda: now_s)
+
+    def plain(name: str, password: str) -> None:
+        login.handshake("PLAIN", 1)
+        asyncio.run(login.step(f"\0{name}\0{password}".encode()))
+
+    def is_expired_at(time_s: float) -> bool:
+        nonlocal now_s
+        now_s = time_s
+        return login.is_expired
+
+    plain("alice", "wonder")
+    assert not is_expired_at(0.9)
+    plain("alice", "wonder")
+    assert [is_expired_at(1.8), is_expired_at(1.9)] == [False, True]
+    with pytest.raises(LoginFailed, match="chosen before"):
+        login.handshake("SCRAM-SHA-256", 1)
+    with pytest.raises(LoginFailed, match="belongs to another user"):
+        plain("bob", "builder")
+    assert login.principal == "User:alice"
+
+
+@pytest.mark.slow
+def test_a_request_after_the_time_of_a_login_ends_the_connection() -> None:
+    users = Users({"alice": "wonder"})
+    with Served(users=users, authorizer=allow_all, limits=Limits(reauth_ms=300)) as served:
+        with RawClient(served.address) as client:
+            log_in(client, Credentials("alice", "wonder"))
+            with pytest.raises(AssertionError, match="hung up"):
+                until(lambda: not client.ask(MetadataRequest, MetadataResponse, 12, topics=None).brokers)
+        assert served.gateway.counts["login_over"] == 1
 
 
 def test_credentials_are_written_as_kafka_writes_them() -> None:

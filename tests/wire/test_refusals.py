@@ -23,8 +23,10 @@ from controller.wire import Limits, Peers, Users, allow_all
 from controller.wire.protocol import build
 from controller.wire.security import refusals
 from controller.wire.security.client import Credentials, NotLetIn, logging_in
+from controller.wire.security.files import BrokenFile
+from controller.wire.security.gateways import users_at
 from controller.wire.security.refusals import Refusals, origin
-from controller.wire.security.users import Credential
+from controller.wire.security.users import Credential, salted
 from stores import MemoryStore
 from tests.kit.waiting import until
 from tests.wire.served import RACKS, RawClient, Served
@@ -189,6 +191,38 @@ def test_unknown_user_has_salt_and_iterations_like_a_known_one(users: Users) -> 
     there, not_there = users.credential("alice", "SCRAM-SHA-512"), users.credential("nobody", "SCRAM-SHA-512")
     assert (len(there.salt), there.iterations) == (len(not_there.salt), not_there.iterations)
     assert not_there == users.credential("nobody", "SCRAM-SHA-512") != users.credential("none", "SCRAM-SHA-512")
+
+
+def test_unknown_users_look_the_same_at_every_gateway_of_the_secret(tmp_path: Path) -> None:
+    """With salts of Kafka's form where the known ones have it."""
+    text = Credential(b"1bx0k3v0fd6tsp4s9ixlnnq5jj", b"x" * 32, b"y" * 32, 8192).text
+    (tmp_path / "users.json").write_text(json.dumps({"version": 1, "users": {"alice": {"SCRAM-SHA-256": text}}}))
+    first, second = (users_at(Users.from_file(tmp_path / "users.json"), SECRET)("h", port) for port in (1, 2))
+    names = [f"nobody-{i}" for i in range(40)]
+    found = [first.credential(name, "SCRAM-SHA-256") for name in names]
+    assert found == [second.credential(name, "SCRAM-SHA-256") for name in names]
+    assert {each.salt.isalnum() and each.salt.islower() for each in found if each.iterations == 8192} == {True}
+    other = users_at(Users.from_file(tmp_path / "users.json"), "another secret")("h", 1)
+    assert other.credential(names[0], "SCRAM-SHA-256") != found[0]
+
+
+def test_the_decoys_of_a_file_outlive_the_process(tmp_path: Path) -> None:
+    file = tmp_path / "users.json"
+    file.write_text(json.dumps({"version": 1, "users": {}, "decoys": "0123456789abcdef"}))
+    first, second = Users.from_file(file), Users.from_file(file)
+    assert first.credential("nobody", "SCRAM-SHA-256") == second.credential("nobody", "SCRAM-SHA-256")
+    file.write_text(json.dumps({"version": 1, "users": {}, "decoys": "short"}))
+    with pytest.raises(BrokenFile, match="decoys must be a random text"):
+        Users.from_file(file)
+
+
+def test_users_of_several_files_are_users_and_the_first_has_the_say(tmp_path: Path) -> None:
+    for name, passwords in (("a", {"alice": "one"}), ("b", {"alice": "two", "bob": "three"})):
+        kept = {user: salted(password) for user, password in passwords.items()}
+        (tmp_path / name).write_text(json.dumps({"version": 1, "users": kept}))
+    users = Users.from_file(tmp_path / "a", tmp_path / "b")
+    assert [users.is_password("alice", "one"), users.is_password("alice", "two")] == [True, False]
+    assert users.is_password("bob", "three")
 
 
 def test_a_server_that_asks_for_too_many_iterations_gets_no_login() -> None:

@@ -249,7 +249,8 @@ def test_broker_that_requires_a_login_gets_requests_after_it(tmp_path: Path, pro
     trusting.check_hostname = False
     tls = Tls(signed.certificate, signed.key).context() if protocol == "SASL_SSL" else None
     login = Credentials("kedge", USERS["kedge"], mechanism)
-    with Peer(LATEST, tls=tls, users=Users(USERS)) as peer, driving(RemoteHost(tls=trusting, login=login)) as it:
+    host = RemoteHost(tls=None if tls is None else trusting, login=login)
+    with Peer(LATEST, tls=tls, users=Users(USERS)) as peer, driving(host) as it:
         it.register_broker(listening(peer, protocol))
         until(lambda: asked(peer, m.UpdateMetadataRequest))
         assert peer.connections == 1

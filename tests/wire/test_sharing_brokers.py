@@ -18,9 +18,9 @@ from controller.model.logs import Batch
 from controller.model.view import ClusterView
 from controller.runtime.log_reports import LogReport
 from controller.simulated.replica import Replica
-from controller.wire import Tls, Users
+from controller.wire import Peers, Tls, Users
 from controller.wire import messages as m
-from controller.wire.remote import Credentials, RemoteHost
+from controller.wire.remote import RemoteHost
 from controller.wire.remote.link import NotDelivered
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, Controller, OpType, TopicPartition
 from tests.kit.waiting import until
@@ -314,7 +314,7 @@ def test_brokers_are_ordered_by_who_knows_the_secret_whatever_clients_have_to_sh
 @pytest.mark.slow
 def test_brokers_are_not_ordered_by_who_has_another_secret() -> None:
     with Shared("SASL_PLAINTEXT", {"secret": "of the processes"}, users=Users({}), authorizer=_gateways) as shared:
-        host = RemoteHost(login=Credentials("kedge-gateway", "of somebody else", "SCRAM-SHA-256"))
+        host = RemoteHost(peers=Peers(store=shared.finding, secret="of somebody else"))  # noqa: S106
         host.attach(shared.controller)
         broker = shared.broker(1)
         request = StopReplicaRequest(1, broker.epoch, 102, broker.controller_epoch, (_GONE,))

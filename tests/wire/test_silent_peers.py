@@ -91,7 +91,7 @@ class Frozen:
             self.standby.controller.register_broker(BrokerRegistration(broker, rack=rack))
         until(lambda: self.active.describe().live_brokers == tuple(RACKS))
         self.active.admin.create_topics({"orders": NewTopic(1, 3)}).all().result(30)
-        Directory(other, 1).publish(self.silent.address)
+        Directory(other, 1).publish(self.silent.address, {})
         until(lambda: self.standby.controller.active_id == 1)
 
     def until_asked(self) -> None:

@@ -42,7 +42,7 @@ def dripping(client: RawClient, sends: Callable[[], bytes]) -> Iterator[None]:
 
 @pytest.mark.parametrize("size", [100, 50_000_000])
 def test_a_frame_that_drips_ends_its_connection_and_gives_its_room_back(size: int) -> None:
-    """The room is that for one large frame: a second client waits for it, and is answered."""
+    """A second client has room for its frame meanwhile, however large the first one is to be."""
     limits = Limits(frame_s=1, queued_bytes=50_000_000)
     with Served(limits=limits) as served, RawClient(served.address) as slow, RawClient(served.address) as other:
         slow.send(struct.pack(">i", size))

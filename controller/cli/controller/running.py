@@ -21,7 +21,7 @@ from controller.cli.serve.running import alone, in_the_store, listening
 from controller.cli.store.meant import holds_cluster, require_cluster
 from controller.host import Controller
 from controller.model.values import Settings
-from controller.runtime.collector import tuned
+from controller.runtime.collector import short_turns, tuned
 from controller.runtime.hand_back import hand_back as give_back
 from controller.runtime.journal import FolderSink, Journal
 from controller.wire import Gateway, Peers
@@ -89,6 +89,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
         brokers, listener=options.listener_name, protocol=protocol, internal_topics=options.internal_topics
     )
     stack.enter_context(tuned())
+    stack.enter_context(short_turns())
     with in_the_store(shown):
         known_as = cluster_id(store)
     controller = stack.enter_context(

@@ -35,6 +35,7 @@ from controller.cli.serve.options import (
     access,
     as_brokers,
     as_host,
+    as_network,
     as_place,
     as_tls,
     as_topics,
@@ -84,6 +85,14 @@ _FILE: Final = click.Path(path_type=Path)
     option("--listen", default=_LISTEN, metavar="HOST:PORT", help="Bootstrap address for clients."),
     option("--advertise", metavar="HOST", none="the host of --listen", help="Host that clients connect to."),
     option("--broker-listener", metavar="NAME", help="Listener of remote brokers that clients use."),
+    option(
+        "--broker-network",
+        "broker_networks",
+        multiple=True,
+        metavar="CIDR",
+        none="any",
+        help="Where remote brokers are.",
+    ),
     option("--status", metavar="HOST:PORT", none=f"{_STATUS}, or any free port", help="Address of the status page."),
     option("--no-status", is_flag=True, help="Serve no status page."),
     option("--metrics", metavar="HOST:PORT", help="Address of metrics for Prometheus, at /metrics."),
@@ -162,6 +171,8 @@ def options_of(
         raise ValueError(f"--offsets-partitions: expected 1 to {PARTITIONS_MAX}, got {offsets_partitions}")
     if same["migrate_to"] is not None:
         demand_two(same["url"], same["migrate_to"])
+    for network in same["broker_networks"]:
+        as_network("--broker-network", network)
     if not 0 <= same["node_id"] < 2**31:
         raise ValueError(f"--node-id: expected 0 to 2147483647, got {same['node_id']}")
     return Options(

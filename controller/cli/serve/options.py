@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -21,8 +22,8 @@ BROKERS_MAX: Final = 1000
 PARTITIONS_MAX: Final = 1000  # of the topic of groups
 _FILE: Final = click.Path(path_type=Path)
 _LOGINS: Final = (
-    option("--users", type=_FILE, none="no login", help="Users and passwords for SASL."),
-    option("--acls", type=_FILE, none="every client may do everything", help="Rights of users."),
+    option("--users", type=_FILE, multiple=True, none="no login", help="Users and passwords for SASL; repeatable."),
+    option("--acls", type=_FILE, multiple=True, none="every client may do everything", help="Rights; repeatable."),
     option("--tls-certificate", type=_FILE, none="no TLS", help="Certificate, as PEM."),
     option("--tls-key", type=_FILE, none="no TLS", help="Private key of the certificate."),
     option("--tls-clients-ca", type=_FILE, help="Authority that signs the certificates of clients."),
@@ -58,8 +59,8 @@ class Listening:
     advertise: str | None
     status: Place | None
     metrics: Place | None
-    users: Path | None
-    acls: Path | None
+    users: tuple[Path, ...]
+    acls: tuple[Path, ...]
     tls: Tls | None
     peers_secret: Path | None
     peers_ca: Path | None
@@ -71,6 +72,7 @@ class Options(Listening):
     """What `kedge serve` runs. `status_may_be_elsewhere`: any free port will do for the page if that is taken."""
 
     broker_listener: str | None
+    broker_networks: tuple[str, ...]
     brokers: Mapping[int, str | None]
     topics: Mapping[str, NewTopic]
     seed: int | None
@@ -118,6 +120,14 @@ def as_host(option: str, text: str) -> str:
         return callable_host(text[1:-1] if text.startswith("[") and text.endswith("]") else text)
     except ValueError:
         raise ValueError(f"{option}: expected a host name or address without a port, got {text!r:.80}") from None
+
+
+def as_network(option: str, text: str) -> None:
+    """Raises ValueError for what is no network."""
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        raise ValueError(f"{option}: expected a network like 10.0.0.0/8, got {text!r:.80}") from None
 
 
 def as_brokers(count: int, racks: str | None) -> dict[int, str | None]:

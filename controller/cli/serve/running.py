@@ -21,7 +21,7 @@ from controller.cli.serve.status import Recent, Status
 from controller.codec import BadValue
 from controller.groups.requests import GroupSettings
 from controller.model.errors import ControllerError, DuplicateBrokerRegistration
-from controller.runtime.collector import tuned
+from controller.runtime.collector import short_turns, tuned
 from controller.server import LiveCluster, LiveServer
 from controller.wire import Gateway, Peers
 from controller.wire.calls import Address
@@ -116,9 +116,10 @@ def _begin(options: Options, stack: ExitStack, note: Callable[[str], None]) -> R
 
 def _cluster(options: Options, shown: str, peers: Peers | None, recent: Recent, stack: ExitStack) -> LiveCluster:
     """It does not run yet."""
-    remote = RemoteHost() if peers is None else RemoteHost(tls=peers.tls, login=sharing.login(peers))
+    remote = RemoteHost(tls=None if peers is None else peers.tls, peers=peers, networks=options.broker_networks)
     stack.callback(remote.close)
     stack.enter_context(tuned())
+    stack.enter_context(short_turns())
     cluster = LiveCluster(
         _server(options.url, shown),
         options.brokers,

@@ -28,9 +28,8 @@ from controller.wire.cluster_id import gateways_secret
 from controller.wire.listeners import is_every_address, is_loopback
 from controller.wire.peers.directory import AlreadyRunning, Directory, listens
 from controller.wire.security.acls import Acls, Authorizer, allow_all
-from controller.wire.security.client import Credentials
 from controller.wire.security.tls import Tls
-from controller.wire.security.users import GATEWAY, Users, with_gateways
+from controller.wire.security.users import GATEWAY, Users
 from stores import open_store
 from stores.base import Entry, MetadataStore, StoreError
 from stores.reading import read_whole
@@ -69,20 +68,15 @@ def peers_of(options: Listening, shown: str, stack: ExitStack) -> Peers | None:
     return Peers(store=store, secret=secret, tls=tls)
 
 
-def login(peers: Peers) -> Credentials | None:
-    """The login for brokers of other processes."""
-    return None if peers.secret is None else Credentials(GATEWAY, peers.secret, "SCRAM-SHA-256")
-
-
 def taken(options: Listening, error: AlreadyRunning) -> CannotServe:
     """The error for a controller id that another process has."""
     return CannotServe(f"--node-id {options.node_id}: {one_line(error)}; give each process on the store another id")
 
 
 def _secret(options: Listening) -> str | None:
-    has_login = options.users is not None or (options.tls is not None and options.tls[2] is not None)
+    has_login = bool(options.users) or (options.tls is not None and options.tls[2] is not None)
     if options.peers_secret is None:
-        if has_login or options.acls is not None:
+        if has_login or options.acls:
             raise CannotServe(
                 "--peers-secret FILE is needed with logins or --acls on a shared store; the file holds a secret that "
                 "all processes on the store have, and no client"
@@ -132,7 +126,7 @@ def trusting_gateways(authorizer: Authorizer) -> Authorizer:
 def endpoints(options: Options, addresses: Mapping[int, Address]) -> dict[int, Endpoint]:
     """What brokers register that they listen at."""
     protocol = "PLAINTEXT" if options.tls is None else "SSL"
-    if options.users is not None or is_shared(options):  # other controllers log in there
+    if options.users or is_shared(options):  # other controllers log in there
         protocol = f"SASL_{protocol}"
     return {b: Endpoint(LISTENER, at.host, at.port, protocol) for b, at in addresses.items()}
 
@@ -174,17 +168,17 @@ def _place(entry: Entry, broker_id: int) -> Address | None:
 
 def authorizer_of(options: Listening) -> Authorizer:
     """What each client may do; without --acls everything."""
-    if options.acls is None:
+    if not options.acls:
         return allow_all
     try:
-        return Acls.from_file(options.acls)
+        return Acls.from_file(*options.acls)
     except ValueError as error:
         raise CannotServe(f"--acls: {one_line(error)}") from error
 
 
 def logins_of(options: Listening) -> tuple[Users | None, Tls | None]:
-    """The users and the certificate; pages have no login. The secret of --peers-secret is the password of another user.
-    CannotServe where other machines could connect without a login."""
+    """The users and the certificate; pages have no login. CannotServe where other machines could connect without a
+    login."""
     for option, place in (("--status", options.status), ("--metrics", options.metrics), ("--listen", options.listen)):
         has_login = option == "--listen" and (options.users or (options.tls and options.tls[2]))
         if place is not None and not (is_loopback(place.host) or has_login or options.allow_anonymous):
@@ -197,11 +191,9 @@ def logins_of(options: Listening) -> tuple[Users | None, Tls | None]:
             "clients connect to"
         )
     try:
-        users = None if options.users is None else Users.from_file(options.users)
+        users = Users.from_file(*options.users) if options.users else None
     except ValueError as error:
         raise CannotServe(f"--users: {one_line(error)}") from error
-    if users is not None and options.peers_secret is not None:
-        users = with_gateways(users, _read(options.peers_secret))
     tls = None if options.tls is None else Tls(*options.tls)
     try:
         if tls is not None:

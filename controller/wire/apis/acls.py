@@ -26,7 +26,7 @@ _VERSIONS: Final = range(1, 4)
 async def no_acls(call: Call, request: Request) -> Answer:
     """The error of the whole, or of each row of the request."""
     fields = call.messages.response._struct.fields  # noqa: SLF001 - as in protocol.build
-    return mirrored(fields, call.version, request, SECURITY_DISABLED, NO_ACLS)
+    return await mirrored(fields, call.version, request, SECURITY_DISABLED, NO_ACLS)
 
 
 TABLE: Final = (

@@ -13,6 +13,7 @@ import attrs
 from controller.admin import Results
 from controller.model.errors import ApiError, ErrorCode
 from controller.runtime.replies import Reply
+from controller.wire.calls import Call
 from controller.wire.protocol import Request
 
 T = TypeVar("T")
@@ -76,9 +77,12 @@ def of_all(each: Iterable[Outcome]) -> Outcome:
     return next((one for one in each if one.error_code in _OF_ALL), Outcome())
 
 
-async def beside(work: Callable[[], T], size: int) -> T:
+async def beside(call: Call, work: Callable[[], T], size: int) -> T:
     """The result of `work`, in a thread where it is about many items, because the loop has other clients."""
-    return work() if size <= _FEW else await asyncio.to_thread(work)
+    if size <= _FEW:
+        return work()
+    found: T = await call.aside(work)
+    return found
 
 
 def timeout_s(request: Request) -> float:

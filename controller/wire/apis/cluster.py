@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any, Final
+from uuid import UUID
 
+import attrs
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
 from kafka.protocol.admin.topics import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
 from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -18,10 +20,13 @@ from controller.wire.messages import MetadataResponse
 from controller.wire.protocol import Answer, Messages, Request
 from controller.wire.reading import ClusterRow, PartitionRow, TopicRow, cluster
 from controller.wire.security.acls import CLUSTER, TOPIC
+from controller.wire.slices import sliced
 
 UNKNOWN_TOPIC: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 UNKNOWN_TOPIC_ID: Final = 100
 TOPIC_REFUSED: Final = 29
+NAMES_MAX: Final = 1000
+"""How many topics the controller looks up at a time."""
 COORDINATOR_NOT_AVAILABLE: Final = 15
 
 
@@ -32,12 +37,12 @@ async def metadata(call: Call, request: Request) -> Answer:
     everything = asked is None or (call.version == 0 and not asked)
     names = None if everything else [topic.name for topic in asked if topic.name is not None]
     ids = () if everything else tuple(topic.topic_id for topic in asked if topic.name is None and topic.topic_id)
-    row = await asyncio.wrap_future(call.controller.query(cluster(names, ids)))
+    row = await _clusters_row(call, names, ids)
     rights = request.include_topic_authorized_operations
-    shown = [topic for topic in row.topics if _may_describe(call, topic.name)]
-    topics = [_topic(call, topic, rights=rights) for topic in shown]
+    shown = [topic async for topic in sliced(row.topics) if _may_describe(call, topic.name)]
+    topics = [await _topic(call, topic, rights=rights) for topic in shown]
     found, known = {topic.name for topic in shown}, {topic.topic_id for topic in shown}
-    topics += [_missing(call, name) for name in dict.fromkeys(names or ()) if name not in found]
+    topics += [_missing(call, name) async for name in sliced(dict.fromkeys(names or ())) if name not in found]
     hidden = {topic.topic_id for topic in row.topics} - known
     topics += [
         {"error_code": TOPIC_REFUSED if i in hidden else UNKNOWN_TOPIC_ID, "name": None, "topic_id": i}
@@ -53,6 +58,17 @@ async def metadata(call: Call, request: Request) -> Answer:
     }
 
 
+async def _clusters_row(call: Call, names: list[str] | None, ids: tuple[UUID, ...] = ()) -> ClusterRow:
+    """The brokers and topics. Of a long list of names in parts, because the controller has other work meanwhile."""
+    distinct = None if names is None else list(dict.fromkeys(names))
+    row = await asyncio.wrap_future(call.controller.query(cluster(distinct and distinct[:NAMES_MAX], ids)))
+    topics = list(row.topics)
+    for start in range(NAMES_MAX, len(distinct or ()), NAMES_MAX):
+        part = (distinct or [])[start : start + NAMES_MAX]
+        topics += (await asyncio.wrap_future(call.controller.query(cluster(part)))).topics
+    return attrs.evolve(row, topics=tuple(topics))
+
+
 def _cluster_rights(call: Call, request: Request) -> set[int] | None:
     return call.rights(CLUSTER_OPERATIONS, CLUSTER) if request.include_cluster_authorized_operations else None
 
@@ -66,15 +82,13 @@ def _missing(call: Call, name: str) -> dict[str, Any]:
     return {"error_code": UNKNOWN_TOPIC if _may_describe(call, name) else TOPIC_REFUSED, "name": name}
 
 
-def _topic(call: Call, topic: TopicRow, *, rights: bool) -> dict[str, Any]:
+async def _topic(call: Call, topic: TopicRow, *, rights: bool) -> dict[str, Any]:
     return {
         "error_code": 0,
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic.is_internal,
-        "partitions": [
-            _partition(partition) | {"status_code": partition.status_code} for partition in topic.partitions
-        ],
+        "partitions": [_partition(p) | {"status_code": p.status_code} async for p in sliced(topic.partitions)],
         "authorized_operations": call.rights(TOPIC_OPERATIONS, TOPIC + topic.name) if rights else None,
     }
 
@@ -131,12 +145,12 @@ async def describe_cluster(call: Call, request: Request) -> Answer:
 async def describe_topic_partitions(call: Call, request: Request) -> Answer:
     """The named topics (none named: all) by name, from the cursor on, with at most as many partitions as requested."""
     names = sorted({topic.name for topic in request.topics}) or None
-    row = await asyncio.wrap_future(call.controller.query(cluster(names)))
-    found = {topic.name: topic for topic in row.topics if _may_describe(call, topic.name)}
+    row = await _clusters_row(call, names)
+    found = {topic.name: topic async for topic in sliced(row.topics) if _may_describe(call, topic.name)}
     room = max(request.response_partition_limit, 1)
     start = (request.cursor.topic_name, request.cursor.partition_index) if request.cursor is not None else ("", 0)
     topics: list[dict[str, Any]] = []
-    for name in names or sorted(found):
+    async for name in sliced(names or sorted(found)):
         if name < start[0]:
             continue
         if name not in found:
@@ -145,16 +159,16 @@ async def describe_topic_partitions(call: Call, request: Request) -> Answer:
         rest = [p for p in found[name].partitions if name != start[0] or p.partition >= start[1]]
         if room == 0 and rest:
             return {"topics": topics, "next_cursor": _cursor(name, rest[0])}
-        topics.append(_page(call, found[name], rest[:room]))
+        topics.append(await _page(call, found[name], rest[:room]))
         if len(rest) > room:
             return {"topics": topics, "next_cursor": _cursor(name, rest[room])}
         room -= len(rest)
     return {"topics": topics, "next_cursor": None}
 
 
-def _page(call: Call, topic: TopicRow, partitions: list[PartitionRow]) -> dict[str, Any]:
+async def _page(call: Call, topic: TopicRow, partitions: list[PartitionRow]) -> dict[str, Any]:
     """Eligible leader replicas exist in KRaft only, so their lists are empty."""
-    fields = _topic(call, topic, rights=False)
+    fields = await _topic(call, topic, rights=False)
     del fields["authorized_operations"]  # the codec expects the number itself here
     no_elr: dict[str, Any] = {"eligible_leader_replicas": [], "last_known_elr": []}
     return fields | {

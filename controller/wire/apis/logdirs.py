@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -57,7 +58,7 @@ async def describe_log_dirs(call: Call, request: Request) -> Answer:
         return {"error_code": 0, "results": [NO_DIRECTORY]}  # the address of the controller, a node without a disk
     found = await asyncio.wrap_future(call.controller.query(_placed(call.broker_id, wanted)))
     # In a thread, because a broker may have many replicas and the loop serves other clients.
-    return {"error_code": 0, "results": await asyncio.to_thread(_told, call.controller, found)}
+    return {"error_code": 0, "results": await call.aside(partial(_told, call.controller, found))}
 
 
 def _told(controller: Controller, found: Mapping[int, list[_Replica]]) -> list[dict[str, Any]]:

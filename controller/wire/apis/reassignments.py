@@ -65,7 +65,7 @@ async def alter(call: Call, request: Request) -> Answer:
         targets, twice = _targets(request.topics)
         return call.admin.alter_partition_reassignments(targets, options), twice
 
-    futures, twice = await beside(begin, sum(len(topic.partitions or ()) for topic in request.topics))
+    futures, twice = await beside(call, begin, sum(len(topic.partitions or ()) for topic in request.topics))
     done = await outcomes(futures)
     wholes = []
     for name in cancelled:
@@ -126,7 +126,7 @@ async def list_moves(call: Call, request: Request) -> Answer:
         await outcome(ask(topics=ALL if request.topics is None else whole, timeout_s=wait_s)),
     ]
     listings = [said.value for said in told if said.value is not None]
-    rows = await beside(lambda: _listed(listings), sum(map(len, listings)))
+    rows = await beside(call, lambda: _listed(listings), sum(map(len, listings)))
     error = next((said for said in told if said.error_code), Outcome())
     return {**error.fields, "topics": [{"name": name, "partitions": each} for name, each in rows.items()]}
 

@@ -18,7 +18,7 @@ from controller.wire.security.sasl import ILLEGAL_STATE, MECHANISMS, LoginFailed
 
 
 async def handshake(call: Call, request: Request) -> Answer:
-    if call.login is None or call.login.principal is not None:
+    if call.login is None or not call.login.may_begin:
         return {"error_code": ILLEGAL_STATE, "mechanisms": []}
     try:
         call.login.handshake(request.mechanism, call.version)
@@ -28,14 +28,15 @@ async def handshake(call: Call, request: Request) -> Answer:
 
 
 async def authenticate(call: Call, request: Request) -> Answer:
-    """A session lasts as long as its connection (`session_lifetime_ms` 0)."""
-    if call.login is None or call.login.principal is not None:
+    """A session lasts as long as its connection (`session_lifetime_ms` 0), or as the limits say."""
+    if call.login is None or not call.login.is_running:
         return {"error_code": ILLEGAL_STATE, "error_message": "a login is not required here, or was completed before"}
     try:
-        return {"error_code": 0, "auth_bytes": await call.login.step(bytes(request.auth_bytes))}
+        token = await call.login.step(bytes(request.auth_bytes))
     except LoginFailed as failed:
         answer = {"error_code": failed.code, "error_message": failed.message}
         raise LoginRefused(failed.message, answer) from failed
+    return {"error_code": 0, "auth_bytes": token, "session_lifetime_ms": call.login.lifetime_ms}
 
 
 TABLE: Final = (

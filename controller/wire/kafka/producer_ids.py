@@ -13,7 +13,7 @@ from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdRespons
 from controller.codec.producer_ids import ProducerIdBlock
 from controller.host import Controller
 from controller.model.errors import ApiError, RequestTimedOut, StaleBrokerEpoch
-from controller.wire.calls import Api, Call, on_cluster
+from controller.wire.calls import OF_BROKER, Api, Call, on_cluster
 from controller.wire.messages import AllocateProducerIdsRequest
 from controller.wire.protocol import Answer, Messages, Request
 from controller.wire.remote.leaving import epoch_of
@@ -35,7 +35,7 @@ class ProducerIds:
         """The two APIs."""
         of_producers = Messages(InitProducerIdRequest, InitProducerIdResponse, range(5))
         return (
-            Api(messages(AllocateProducerIdsRequest.API_KEY), self.allocate),
+            Api(messages(AllocateProducerIdsRequest.API_KEY), self.allocate, OF_BROKER),
             Api(of_producers, self.init_producer_id, on_cluster("IDEMPOTENT_WRITE")),
         )
 

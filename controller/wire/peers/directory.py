@@ -1,19 +1,20 @@
-"""The addresses of gateways: `/kedge/gateways/<controller id>`, an ephemeral key with an address; and the listeners
-that brokers registered."""
+"""The addresses of gateways: `/kedge/gateways/<controller id>`, an ephemeral key with the address of the gateway and of
+each broker that lives beside it; and the listeners that brokers registered. Only processes that may write to the store
+are there, while every client with the right of a broker can register a listener."""
 
 from __future__ import annotations
 
-import socket
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import closing, suppress
 from typing import Final
 
 from controller.codec import BadValue, broker, keys
-from controller.codec.small import decode_gateway, encode_gateway
+from controller.codec.small import decode_gateway, decode_gateway_brokers, encode_gateway
 from controller.model.errors import ControllerError
 from controller.model.values import Endpoint
 from controller.wire.calls import Address
+from controller.wire.security.reachable import connected
 from stores.base import Conflict, Delete, Depth, Entry, MetadataStore, Put, SessionExpired, StoreError, as_read
 from stores.recipes import reap_own_leftover
 
@@ -41,10 +42,11 @@ class Directory:
         """Whether other gateways find this one, as far as is known without a request."""
         return self._published == self._store.session.session_id
 
-    def publish(self, address: Address) -> None:
-        """Other gateways find this one there, as long as this session lives. The key of an earlier session is deleted
-        if its address no longer listens; if it does, AlreadyRunning is raised, because a controller has one gateway."""
-        value = encode_gateway(address.host, address.port)
+    def publish(self, address: Address, brokers: Mapping[int, Address]) -> None:
+        """Other gateways find this one there, and the `brokers` beside it, as long as this session lives. The key of an
+        earlier session is deleted if its address no longer listens; if it does, AlreadyRunning is raised, because a
+        controller has one gateway."""
+        value = encode_gateway(address.host, address.port, {b: (at.host, at.port) for b, at in brokers.items()})
         for _ in range(_TRIES):
             session_id = self._store.session.session_id
             reap_own_leftover(self._store, self._key, lambda entry: not _is_running(entry, address), _TIMEOUT_S)
@@ -120,6 +122,21 @@ def _address(entry: Entry) -> Address | None:
         return None
 
 
+def is_beside_gateway(store: MetadataStore, broker_id: int, address: Address) -> bool:
+    """Whether some gateway published this address of the broker. Raises StoreError."""
+    ids = store.children(keys.GATEWAYS, timeout_s=_TIMEOUT_S)
+    entries = store.get_many([f"{keys.GATEWAYS}/{each}" for each in ids], timeout_s=_TIMEOUT_S)
+    at = (address.host, address.port)
+    return any(entry is not None and _brokers(entry).get(broker_id) == at for entry in entries)
+
+
+def _brokers(entry: Entry) -> Mapping[int, tuple[str, int]]:
+    try:
+        return decode_gateway_brokers(entry.value)
+    except BadValue:
+        return {}
+
+
 def _is_running(entry: Entry, own: Address | None) -> bool:
     at = _address(entry)
     return at is not None and at != own and listens(at)
@@ -128,7 +145,7 @@ def _is_running(entry: Entry, own: Address | None) -> bool:
 def listens(address: Address) -> bool:
     """Whether a process listens there, as far as can be found out from here."""
     try:
-        socket.create_connection((address.host, address.port), _LISTENS_S).close()
+        connected(address.host, address.port, _LISTENS_S).close()
     except OSError:
         return False
     return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable, Collection
+from collections.abc import Awaitable, Collection, Mapping
 from typing import Final
 
 import attrs
@@ -49,6 +49,9 @@ class Forwarding:
         self._peers = peers
         self._directory = Directory(peers.store, controller.describe().controller_id)
         self._leading = Leading(controller)
+        self.brokers: Mapping[int, Address] = {}
+        """Of this process, where other controllers reach them."""
+        self._own: Address | None = None
         self._tasks: tuple[asyncio.Task[None], ...] = ()
         if tls is not None and peers.tls is None:
             raise ValueError("Peers.tls is required, because the gateways use TLS")
@@ -59,11 +62,21 @@ class Forwarding:
         """Other gateways find this one from now on, also in later sessions of its store. Where the store cannot be
         reached it is tried again. Raises AlreadyRunning where another process has a gateway under the same id; then
         nothing of it runs."""
-        found = Address(self._peers.host or address.host, address.port)
+        self._own = self.published(address)
         if self._peers.is_found:
-            await self._publish(found)
-            self._tasks = (asyncio.create_task(self._keep(found)),)
+            await self._publish()
+            self._tasks = (asyncio.create_task(self._keep()),)
         self._tasks += (asyncio.create_task(self._leading.watch()),)
+
+    def published(self, address: Address) -> Address:
+        """The common address of this gateway, as others find it."""
+        return Address(self._peers.host or address.host, address.port)
+
+    async def beside(self, brokers: Mapping[int, Address]) -> None:
+        """Other controllers log in at these addresses as gateways. Raises as `open`."""
+        self.brokers = {**self.brokers, **brokers}
+        if self._own is not None and self._peers.is_found:
+            await self._publish()
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -74,18 +87,19 @@ class Forwarding:
             except StoreError as error:
                 log.info("the key of this gateway will be deleted with its session: %r", error)
 
-    async def _keep(self, address: Address) -> None:
+    async def _keep(self) -> None:
         while True:
             await asyncio.sleep(_KEEPING_S)
             if not self._directory.is_published:
                 try:
-                    await self._publish(address)
+                    await self._publish()
                 except AlreadyRunning as error:
                     log.warning("other gateways do not find this one; it will try again: %s", error)
 
-    async def _publish(self, address: Address) -> None:
+    async def _publish(self) -> None:
+        assert self._own is not None
         try:
-            await asyncio.to_thread(self._directory.publish, address)
+            await asyncio.to_thread(self._directory.publish, self._own, self.brokers)
         except StoreError as error:
             log.warning("other gateways do not find this one; it will try again: %r", error)
 

@@ -13,6 +13,7 @@ from controller.wire.errors import Garbage, Refused
 from controller.wire.messages.private import RelayRequest, RelayResponse
 from controller.wire.protocol import SIZE, Header, Messages, read_answer, write_request
 from controller.wire.security.client import Credentials, NotLetIn, logging_in
+from controller.wire.security.gateways import login_at
 from controller.wire.security.users import GATEWAY
 
 NOBODYS: Final = -1
@@ -20,7 +21,6 @@ NOBODYS: Final = -1
 
 
 RELAY: Final = Messages(RelayRequest, RelayResponse, range(1))
-_LOGIN: Final = "SCRAM-SHA-256"
 _LARGEST: Final = {17: 4096, 36: 4096}  # bytes of an answer about a login; a larger one is of another protocol
 _CONNECT_S: Final = 5.0
 
@@ -67,7 +67,7 @@ class Link:
                 link = cls(*await asyncio.open_connection(address.host, address.port, ssl=tls))
                 try:
                     if secret is not None:
-                        await link._log_in(secret)
+                        await link._log_in(login_at(secret, address.host, address.port))
                 except BaseException:
                     link.close()
                     raise
@@ -98,8 +98,8 @@ class Link:
             raise refused
         return None if answer.answer is None else bytes(answer.answer)
 
-    async def _log_in(self, secret: str) -> None:
-        steps, answer = logging_in(Credentials(GATEWAY, secret, _LOGIN)), None
+    async def _log_in(self, login: Credentials) -> None:
+        steps, answer = logging_in(login), None
         try:
             while True:
                 messages, fields = steps.send(answer)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -28,11 +28,16 @@ from controller.wire.calls import Address
 from controller.wire.messages import LeaderAndIsrRequest as LeaderAndIsr
 from controller.wire.messages import StopReplicaRequest as StopReplica
 from controller.wire.messages import UpdateMetadataRequest as UpdateMetadata
+from controller.wire.peers import Peers
+from controller.wire.peers.directory import is_beside_gateway
 from controller.wire.protocol import Messages
 from controller.wire.remote import orders
 from controller.wire.remote.bodies import DIFFERS, InCommon, leader_and_isr
 from controller.wire.remote.link import Link, NotDelivered, messages
+from controller.wire.security import reachable
 from controller.wire.security.client import Credentials
+from controller.wire.security.gateways import login_at
+from stores.base import StoreError
 
 TIMEOUT_S: Final = 10.0
 _LEADER_AND_ISR: Final = messages(LeaderAndIsr.API_KEY)
@@ -56,8 +61,11 @@ class RemoteHost:
     """Implements `controller.model.host.Host` for brokers that are processes elsewhere. `timeout_s`: for the connection
     to a broker, and for each of its answers. The controller must run in threads (`start()`): callbacks ask it for a
     broker's address. `listener`: the name of the brokers' listener to connect to; without it, their first one. `tls`:
-    for brokers whose listener is SSL or SASL_SSL; a client's context, which checks their certificates. `login`: for
-    SASL_PLAINTEXT or SASL_SSL. Raises ValueError for a time that is not positive.
+    brokers are called by TLS only; a client's context, which checks their certificates. `login`: brokers are called
+    only where they require a login. A registration that offers less gets no orders. `peers`: brokers beside the
+    gateways of other controllers are called as these say; their secret goes to addresses that gateways published, and
+    to no other. `networks`: those in which brokers may be, like 10.0.0.0/8; empty: see `security.reachable`. Raises
+    ValueError for a time that is not positive, or no network.
     """
 
     def __init__(
@@ -67,6 +75,8 @@ class RemoteHost:
         tls: ssl.SSLContext | None = None,
         login: Credentials | None = None,
         listener: str | None = None,
+        peers: Peers | None = None,
+        networks: Iterable[str] = (),
     ) -> None:
         if not timeout_s > 0:
             raise ValueError(f"timeout_s must be positive, not {timeout_s!r:.80}")
@@ -74,6 +84,8 @@ class RemoteHost:
         self._tls = tls
         self._login = login
         self._listener = listener
+        self._peers = peers
+        self._within = reachable.networks(networks)
         self._controller: Controller | None = None
         self._kept: dict[int, _Kept] = {}
         self._in_common = InCommon(_UPDATE_METADATA)
@@ -95,18 +107,29 @@ class RemoteHost:
         """A new connection to the address that a broker registered, here or at another controller's gateway, which the
         caller closes. Raises NotDelivered."""
         first = self._endpoint(found)
+        address = Address(first.host, first.port)
+        if self._peers is not None and self._is_beside_gateway(self._peers, found.broker_id, address):
+            secret = self._peers.secret
+            login = None if secret is None else login_at(secret, address.host, address.port)
+            return Link(address, self._timeout_s, self._peers.tls, login)
         has_tls, has_login = first.protocol.endswith("SSL"), first.protocol.startswith("SASL")
         problem = None
         if first.protocol not in orders.PROTOCOLS:
             problem = "which this host does not support"
-        elif has_tls and self._tls is None:
-            problem = "but this host has no TLS context"
-        elif has_login and self._login is None:
-            problem = "but this host has no credentials for a login"
+        elif has_tls is not (self._tls is not None):
+            problem = "but this host has no TLS context" if has_tls else "but this host calls brokers by TLS only"
+        elif has_login is not (self._login is not None):
+            problem = "but this host has no credentials for a login" if has_login else "but this host has to log in"
         if problem is not None:
             raise NotDelivered(f"broker {found.broker_id} listens with {first.protocol}, {problem}")
-        address = Address(first.host, first.port)
-        return Link(address, self._timeout_s, self._tls if has_tls else None, self._login if has_login else None)
+        return Link(address, self._timeout_s, self._tls, self._login, self._within)
+
+    @staticmethod
+    def _is_beside_gateway(peers: Peers, broker_id: int, address: Address) -> bool:
+        try:
+            return is_beside_gateway(peers.store, broker_id, address)
+        except StoreError as error:
+            raise NotDelivered(f"the gateways in the store are not known: {error!r:.200}") from error
 
     # --- the callbacks
 

@@ -19,7 +19,7 @@ from controller.model.errors import ErrorCode
 from controller.model.values import TopicPartition
 from controller.model.view import ClusterView
 from controller.wire.apis.answering import Outcome, outcome
-from controller.wire.calls import Api, Call
+from controller.wire.calls import OF_BROKER, Api, Call
 from controller.wire.messages import AlterPartitionRequest
 from controller.wire.protocol import Answer, Request
 from controller.wire.reading import as_uuid
@@ -44,7 +44,7 @@ class IsrChanges:
 
     def __init__(self) -> None:
         self._names: dict[UUID, str] = {}
-        self.api = Api(messages(AlterPartitionRequest.API_KEY), self.alter_partition)
+        self.api = Api(messages(AlterPartitionRequest.API_KEY), self.alter_partition, OF_BROKER)
 
     async def alter_partition(self, call: Call, request: Request) -> Answer:
         """Errors of the whole: 41, 77, 7; of a partition: 3, 7, 41 where the leader knows newer epochs than this

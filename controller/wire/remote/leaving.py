@@ -8,7 +8,7 @@ from typing import Final
 
 from controller.model.errors import ApiError
 from controller.model.view import ClusterView
-from controller.wire.calls import Api, Call
+from controller.wire.calls import OF_BROKER, Api, Call
 from controller.wire.messages import ControlledShutdownRequest
 from controller.wire.protocol import Answer, Request
 from controller.wire.remote.link import messages
@@ -38,4 +38,4 @@ def epoch_of(broker_id: int) -> Callable[[ClusterView], int]:
     return ask
 
 
-LEAVING: Final = Api(messages(ControlledShutdownRequest.API_KEY), controlled_shutdown)
+LEAVING: Final = Api(messages(ControlledShutdownRequest.API_KEY), controlled_shutdown, OF_BROKER)

@@ -11,7 +11,7 @@ import itertools
 import socket
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -21,6 +21,7 @@ from controller.wire.errors import Refused
 from controller.wire.messages import RESPONSES, VERSIONS, requests
 from controller.wire.protocol import SIZE, Header, Messages, read_answer, write_before, write_request
 from controller.wire.security.client import Credentials, NotLetIn, logging_in
+from controller.wire.security.reachable import Network, connected
 
 CLIENT_ID: Final = "kedge"
 ANSWER_BYTES_MAX: Final = 100 * 1024 * 1024
@@ -40,9 +41,9 @@ def messages(key: int) -> Messages:
 
 class Link:
     """A connection to a broker at `address`, by TLS where there is a context, and logged in where there are
-    credentials.
-    Raises NotDelivered where that fails or takes longer than `timeout_s`, which is also the time limit of each request.
-    For one thread at a time."""
+    credentials. `within`: the networks that the address has to be in (`security.reachable`). Raises NotDelivered where
+    that fails or takes longer than `timeout_s`, which is also the time limit of each request. For one thread at a
+    time."""
 
     def __init__(
         self,
@@ -50,12 +51,13 @@ class Link:
         timeout_s: float,
         tls: ssl.SSLContext | None = None,
         login: Credentials | None = None,
+        within: Sequence[Network] = (),
     ) -> None:
         self._name = f"{address.host}:{address.port}"
         self._timeout_s = timeout_s
         self._correlation_ids = itertools.count(1)
         try:
-            self._socket = _connected(address, timeout_s, tls)
+            self._socket = _connected(address, timeout_s, tls, within)
         except OSError as error:
             raise NotDelivered(f"{self._name} cannot be reached: {error}") from error
         try:
@@ -132,9 +134,11 @@ class Link:
         return bytes(read)
 
 
-def _connected(address: Address, timeout_s: float, tls: ssl.SSLContext | None) -> socket.socket:
+def _connected(
+    address: Address, timeout_s: float, tls: ssl.SSLContext | None, within: Sequence[Network]
+) -> socket.socket:
     """A connected socket. Raises OSError, which includes ssl.SSLError."""
-    plain = socket.create_connection((address.host, address.port), timeout_s)
+    plain = connected(address.host, address.port, timeout_s, within)
     if tls is None:
         return plain
     try:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from controller.model.errors import ErrorCode
 from controller.runtime.log_reports import LogReport
-from controller.wire.calls import Api, Call
+from controller.wire.calls import OF_BROKER, Api, Call
 from controller.wire.messages import ReportLogsRequest
 from controller.wire.protocol import Answer, Request
 from controller.wire.remote.link import messages
@@ -55,4 +55,4 @@ def as_fields(broker_id: int, reports: Iterable[LogReport]) -> dict[str, Any]:
     return {"broker_id": broker_id, "topics": [{"name": n, "partitions": rows} for n, rows in topics.items()]}
 
 
-REPORTS: Final = Api(REPORTED, report_logs)
+REPORTS: Final = Api(REPORTED, report_logs, OF_BROKER)

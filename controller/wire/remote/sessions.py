@@ -26,7 +26,7 @@ from controller.host import Controller
 from controller.model.errors import ApiError, DuplicateBrokerRegistration, ErrorCode, InvalidRequest, StaleBrokerEpoch
 from controller.model.values import BrokerRegistration, Endpoint
 from controller.wire.apis.answering import outcome
-from controller.wire.calls import Api, Call
+from controller.wire.calls import OF_BROKER, Api, Call
 from controller.wire.messages import BrokerHeartbeatRequest, BrokerRegistrationRequest
 from controller.wire.protocol import Answer, Request
 from controller.wire.remote.link import messages
@@ -63,8 +63,8 @@ class Sessions:
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._ending: set[asyncio.Task[None]] = set()
         self.table: Final = (
-            Api(messages(BrokerRegistrationRequest.API_KEY), self.register),
-            Api(messages(BrokerHeartbeatRequest.API_KEY), self.beat, never_waits=True),
+            Api(messages(BrokerRegistrationRequest.API_KEY), self.register, OF_BROKER),
+            Api(messages(BrokerHeartbeatRequest.API_KEY), self.beat, OF_BROKER, never_waits=True),
         )
 
     # --- BrokerRegistration

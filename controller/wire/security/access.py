@@ -18,7 +18,8 @@ from controller.wire.calls import CLUSTER_ACTION, OPEN, Access, Api, Call
 from controller.wire.mirrored import mirrored
 from controller.wire.protocol import Answer, Request
 from controller.wire.reading import cluster
-from controller.wire.security.acls import CLUSTER, TOPIC
+from controller.wire.security.acls import BROKER, CLUSTER, TOPIC
+from controller.wire.slices import sliced
 
 TOPIC_REFUSED: Final = 29
 CLUSTER_REFUSED: Final = 31
@@ -30,20 +31,23 @@ async def answered(api: Api, call: Call, request: Request) -> Answer | None:
     """The handler's answer for the allowed rows, and refusals of all others."""
     access = api.access
     on_cluster = access.or_on_cluster if access.by_row else access.operation
-    if access is OPEN or access.by_handler or (on_cluster and _may(call, on_cluster)):
+    whole = f"{BROKER}{request.broker_id}" if access.by_broker else CLUSTER
+    if access is OPEN or access.by_handler or (on_cluster and _may(call, on_cluster, whole)):
         return await api.handler(call, request)
     if not access.by_row:
-        return _refusal(api, access, call.version, request)
+        return await _refusal(api, access, call.version, request)
     fields = request._struct.fields  # noqa: SLF001 - as in protocol.build
     asked = next((name for name in access.asked if fields[name].for_version_q(call.version)), None)
     rows = (None if asked is None else getattr(request, asked)) or []
     names = await _names(call, rows)
-    codes = [(row, _code(call, access.operation, row, names)) for row in rows]
+    codes = [(row, _code(call, access.operation, row, names)) async for row in sliced(rows)]
     kept = [row for row, code in codes if not code]
     if asked is None or len(kept) == len(rows):
         return await api.handler(call, request)
     inner = api.messages.response._struct.fields[access.answered].fields  # noqa: SLF001 - as above
-    made = [mirrored(inner, call.version, row, code, _MESSAGES[code]) for row, code in codes if code]
+    made = [
+        await mirrored(inner, call.version, row, code, _MESSAGES[code]) async for row, code in sliced(codes) if code
+    ]
     if not kept:
         return {access.answered: made}
     setattr(request, asked, kept)
@@ -51,9 +55,10 @@ async def answered(api: Api, call: Call, request: Request) -> Answer | None:
     return None if answer is None else {**answer, access.answered: [*answer.get(access.answered, ()), *made]}
 
 
-def _may(call: Call, operation: str) -> bool:
-    """A right on the cluster. The admin API asks the controller's own authorizer; requests of brokers ask it here."""
-    if not call.may(operation, CLUSTER):
+def _may(call: Call, operation: str, resource: str) -> bool:
+    """A right on the cluster, or on a broker id. The admin API asks the controller's own authorizer; requests of
+    brokers ask it here."""
+    if not call.may(operation, resource):
         return False
     try:
         if operation == CLUSTER_ACTION:
@@ -90,9 +95,9 @@ def _code(call: Call, operation: str, row: Any, names: Mapping[Any, str]) -> int
     return 0 if name is None or call.may(operation, TOPIC + name) else TOPIC_REFUSED
 
 
-def _refusal(api: Api, access: Access, version: int, request: Request) -> Answer:
+async def _refusal(api: Api, access: Access, version: int, request: Request) -> Answer:
     """The error of the whole, and of each row. Where an old version has no field for it, there is none, as in Kafka."""
     named = ("error_code", "error_message", access.answered)
     fields = api.messages.response._struct.fields  # noqa: SLF001 - as above
     kept = {name: field for name, field in fields.items() if name in named}
-    return mirrored(kept, version, request, CLUSTER_REFUSED, _MESSAGES[CLUSTER_REFUSED])
+    return await mirrored(kept, version, request, CLUSTER_REFUSED, _MESSAGES[CLUSTER_REFUSED])

@@ -1,8 +1,8 @@
 """The rights of clients, from a file: Kafka's ACLs.
 
-A resource is `CLUSTER`, `TOPIC:<name>` or `GROUP:<id>`, an operation is one of Kafka's names. Without a row that allows
-it an operation is refused; a row that denies it overrides all others. READ, WRITE, DELETE and ALTER allow DESCRIBE,
-too, and ALTER_CONFIGS allows DESCRIBE_CONFIGS, as in Kafka.
+A resource is `CLUSTER`, `TOPIC:<name>`, `GROUP:<id>` or `BROKER:<id>`, an operation is one of Kafka's names. Without a
+row that allows it an operation is refused; a row that denies it overrides all others. READ, WRITE, DELETE and ALTER
+allow DESCRIBE, too, and ALTER_CONFIGS allows DESCRIBE_CONFIGS, as in Kafka.
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ OPERATIONS: Final = MappingProxyType(
 CLUSTER: Final = "CLUSTER"
 TOPIC: Final = "TOPIC:"
 GROUP: Final = "GROUP:"
+BROKER: Final = "BROKER:"
+"""A broker id, for which a client with CLUSTER_ACTION may register and send what a broker sends."""
 EVERYBODY: Final = "User:*"
 _ALL: Final = "ALL"
-_NAMED: Final = re.compile(f"(?:{TOPIC}|{GROUP}).")
+_NAMED: Final = re.compile(f"(?:{TOPIC}|{GROUP}|{BROKER}).")
 _IMPLIED: Final = {
     "DESCRIBE": frozenset({"DESCRIBE", "READ", "WRITE", "DELETE", "ALTER"}),
     "DESCRIBE_CONFIGS": frozenset({"DESCRIBE_CONFIGS", "ALTER_CONFIGS"}),
@@ -80,21 +82,23 @@ class _Rules:
 
 
 class Acls:
-    """An `Authorizer` from a file (`docs/security.md` has its format), read again when it changes. A broken file is
-    logged and leaves the former rights in force. Raises BrokenFile where it is broken from the beginning."""
+    """An `Authorizer` from files (`docs/security.md` has the format), each read again when it changes. A broken file is
+    logged and leaves its former rights in force. Raises BrokenFile where it is broken from the beginning."""
 
-    def __init__(self, rules: Reread[_Rules]) -> None:
-        self._rules = rules
+    def __init__(self, *sources: Reread[_Rules]) -> None:
+        self._sources = sources
 
     @classmethod
-    def from_file(cls, path: str | PathLike[str]) -> Self:
-        return cls(Reread(path, _parse))
+    def from_file(cls, *paths: str | PathLike[str]) -> Self:
+        """The rows of all these files count."""
+        return cls(*(Reread(path, _parse) for path in paths))
 
     def __call__(self, principal: str, operation: str, resource: str, /) -> bool:
-        rules = self._rules()
-        if principal in rules.super_users:
+        all_rules = [source() for source in self._sources]
+        if any(principal in rules.super_users for rules in all_rules):
             return True
-        rows = [row for name in (principal, EVERYBODY) for row in rules.rows.get(name, ()) if row.is_about(resource)]
+        named = [row for rules in all_rules for name in (principal, EVERYBODY) for row in rules.rows.get(name, ())]
+        rows = [row for row in named if row.is_about(resource)]
         if any(not row.allows and row.operations & {operation, _ALL} for row in rows):
             return False
         enough = _IMPLIED.get(operation, frozenset({operation})) | {_ALL}
@@ -120,7 +124,7 @@ def _row(said: Any) -> Acl:
         raise ValueError(f"operations are some of {', '.join(OPERATIONS)}, or ALL, not {said['operations']!r:.200}")
     for each in resources:
         if each != CLUSTER and not (isinstance(each, str) and _NAMED.match(each)):
-            raise ValueError(f"a resource is CLUSTER, TOPIC:<name> or GROUP:<id>, not {each!r:.200}")
+            raise ValueError(f"a resource is CLUSTER, TOPIC:<name>, GROUP:<id> or BROKER:<id>, not {each!r:.200}")
     permission = said.get("permission", "ALLOW")
     if not resources or permission not in {"ALLOW", "DENY"}:
         raise ValueError(f"an acl has resources, and a permission ALLOW or DENY: {said!r:.200}")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from stores.reading import parse_json, read_whole
 
+LOOK_S: Final = 0.5
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
@@ -19,16 +21,28 @@ class BrokenFile(ValueError):
 
 
 class Reread(Generic[T]):
-    """The content of a JSON file, read again when it changed. A change that cannot be read, or is invalid, is logged
-    once, and the former content stays in force. Raises BrokenFile where there is no former content."""
+    """The content of a JSON file, read again within `LOOK_S` after it changed: a large request asks for the rights of
+    hundreds of thousands of names, and must not look at the file for each. A change that cannot be read, or is invalid,
+    is logged once, and the former content stays in force. Raises BrokenFile where there is no former content."""
 
-    def __init__(self, path: str | PathLike[str], parse: Callable[[Mapping[str, Any]], T]) -> None:
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        parse: Callable[[Mapping[str, Any]], T],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._path = Path(path)
         self._parse = parse
+        self._clock = clock
+        self._looked_s = clock()
         self._stamp = self._stamp_now()
         self._value = self._read()
 
     def __call__(self) -> T:
+        now_s = self._clock()
+        if now_s - self._looked_s < LOOK_S:
+            return self._value
+        self._looked_s = now_s
         stamp = self._stamp_now()
         if stamp != self._stamp:
             self._stamp = stamp

@@ -4,12 +4,17 @@
     step        tokens of that mechanism are exchanged, until it succeeds or fails
 
 Tokens are carried in two ways: after SaslHandshake 1 in SaslAuthenticate, after SaslHandshake 0 as separate frames
-without a header (`is_raw`). A failed login stays failed: the connection is closed.
+without a header (`is_raw`). A failed login stays failed: the connection is closed. With a lifetime the client logs in
+again before it is over (KIP-368), as the same user by the same mechanism; otherwise its next request ends the
+connection.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
+import time
+from collections.abc import Callable
 from typing import Any, Final
 
 from scramp import ScramMechanism
@@ -21,6 +26,7 @@ MECHANISMS: Final = (PLAIN, *SCRAM)
 UNSUPPORTED_MECHANISM: Final = 33
 ILLEGAL_STATE: Final = 34
 FAILED: Final = 58
+_KIND: Final = "User:"
 
 
 class LoginFailed(Exception):
@@ -33,29 +39,49 @@ class LoginFailed(Exception):
 
 
 class Login:
-    """Of one connection."""
+    """Of one connection. `lifetime_ms`: how long it is valid; 0: as long as the connection."""
 
-    def __init__(self, users: Users) -> None:
+    def __init__(self, users: Users, lifetime_ms: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
         self._users = users
+        self._clock = clock
+        self._ends_s = math.inf
+        self.is_running = False
+        """Whether a mechanism was chosen, and its tokens are not complete."""
         self._mechanism: str | None = None
         self._server: Any = None
+        self.lifetime_ms = lifetime_ms
         self.name = ""
         """The name that the client claims, before it is verified."""
         self.principal: str | None = None
         self.is_raw = False
 
+    @property
+    def is_removed(self) -> bool:
+        """Whether its user is no longer one."""
+        return self.principal is not None and not self._users.has(self.principal.removeprefix(_KIND))
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether the client has to log in again."""
+        return self._clock() >= self._ends_s
+
+    @property
+    def may_begin(self) -> bool:
+        """Whether the client may choose a mechanism now."""
+        return self._mechanism is None or (self.principal is not None and self.lifetime_ms > 0)
+
     def handshake(self, mechanism: str, version: int) -> None:
         """The client chose a mechanism. Raises LoginFailed where it is unsupported, or was chosen before."""
-        if self._mechanism is not None:
+        if not self.may_begin or (self.principal is not None and (mechanism != self._mechanism or version == 0)):
             raise LoginFailed(ILLEGAL_STATE, "a mechanism was chosen before on this connection")
         if mechanism not in MECHANISMS:
             raise LoginFailed(UNSUPPORTED_MECHANISM, f"{mechanism!r:.40} is none of {', '.join(MECHANISMS)}")
-        self._mechanism, self.is_raw = mechanism, version == 0
+        self._mechanism, self._server, self.is_running, self.is_raw = mechanism, None, True, version == 0
 
     async def step(self, token: bytes) -> bytes:
         """The token for the client. `principal` is set when the login has succeeded. Raises LoginFailed for a wrong
         password, or an invalid token."""
-        if self._mechanism is None or self.principal is not None:
+        if not self.is_running:
             raise LoginFailed(ILLEGAL_STATE, "no mechanism was chosen, or the login is over")
         if self._mechanism == PLAIN:
             return await self._plain(token)
@@ -100,7 +126,12 @@ class Login:
         return (found.salt, found.stored_key, found.server_key, found.iterations)
 
     def _done(self) -> bytes:
-        self.principal, self.is_raw = f"User:{self.name}", False
+        found = f"{_KIND}{self.name}"
+        if self.principal not in {None, found}:
+            raise LoginFailed(FAILED, "Authentication failed: this connection belongs to another user")
+        self.principal, self.is_running, self.is_raw = found, False, False
+        if self.lifetime_ms:
+            self._ends_s = self._clock() + self.lifetime_ms / 1000
         return b""
 
 

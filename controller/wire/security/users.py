@@ -30,6 +30,9 @@ ITERATIONS_MAX: Final = 100_000
 """They take some 70 ms of SCRAM-SHA-512, on the loop of the gateway where it logs in elsewhere. Kafka's limit is
 16,384."""
 _SALT_MIN: Final = 12  # bytes
+_SALT_BYTES: Final = 16  # of a decoy where there is no user
+_DECOYS_MIN: Final = 16
+_BASE_36: Final = b"0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 @attrs.frozen
@@ -92,39 +95,48 @@ Kept = Mapping[str, Mapping[str, Credential]]
 """By user, by mechanism."""
 
 
+@attrs.frozen
+class _Known:
+    """Users of one source. `decoys`: the secret of what unknown users are shown; None: the source names none."""
+
+    users: Kept = attrs.field(repr=False)
+    decoys: bytes | None = attrs.field(default=None, repr=False)
+
+
 class Users:
-    """Names and passwords in clear, of which only the salted form is kept. From a file: `from_file`. Raises ValueError
+    """Names and passwords in clear, of which only the salted form is kept. From files: `from_file`. Raises ValueError
     for a name or a password that cannot be used to log in."""
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
         for name in passwords:
             if problem := flaw(name):
                 raise ValueError(f"user {name!r:.80}: {problem}")
-        kept = {name: _salted(_usable(password)) for name, password in passwords.items()}
-        self._kept: Callable[[], Kept] = lambda: kept
+        known = _Known({name: _salted(_usable(password)) for name, password in passwords.items()})
+        self._sources: tuple[Callable[[], _Known], ...] = (lambda: known,)
         self._secret = os.urandom(32)
 
     @classmethod
-    def from_file(cls, path: str | PathLike[str]) -> Self:
-        """Users from a file of `salted` passwords (`docs/security.md` has its format), read again when it changes.
-        Raises BrokenFile."""
+    def from_file(cls, *paths: str | PathLike[str]) -> Self:
+        """Users from files of `salted` passwords (`docs/security.md` has the format), each read again when it changes.
+        A user of several files has the password of the first one. Raises BrokenFile."""
         users = cls({})
-        users._kept = Reread(path, _parse)
+        users._sources = tuple(Reread(path, _parse) for path in paths)
         return users
 
     def has(self, name: str) -> bool:
-        return name in self._kept()
+        """Whether there is such a user now."""
+        return any(name in source().users for source in self._sources)
 
     def credential(self, name: str, mechanism: str) -> Credential:
         """The credential of a user; for an unknown name one that no password fits, always the same, so that clients
         cannot find out which users exist."""
-        found = self._kept().get(name, {}).get(mechanism)
+        found = self._of(name).get(mechanism)
         return found if found is not None else self._decoy(name, mechanism)
 
     def is_password(self, name: str, password: str) -> bool:
         """Whether it is this user's password. It takes equally long for all names, known or not: as many iterations as
         the user with the most iterations needs."""
-        mechanism = _of_plain(self._kept().get(name, {}))
+        mechanism = _of_plain(self._of(name))
         found = self.credential(name, mechanism)
         try:
             key = ScramMechanism(mechanism).make_auth_info(password, found.iterations, found.salt)[1]
@@ -135,26 +147,42 @@ class Users:
                 hashlib.pbkdf2_hmac(_HASHES[each], password.encode(), found.salt, rest)
         return hmac.compare_digest(key, found.stored_key)
 
+    def _of(self, name: str) -> Mapping[str, Credential]:
+        return next((found for source in self._sources if (found := source().users.get(name)) is not None), {})
+
+    def _all(self) -> list[Mapping[str, Credential]]:
+        return [kept for source in self._sources for kept in source().users.values()]
+
     def _iterations(self) -> dict[str, int]:
         """The most iterations of any user's password, by the mechanism with which it is checked."""
         most = {_of_plain({}): ITERATIONS_MIN}
-        for kept in self._kept().values():
+        for kept in self._all():
             mechanism = _of_plain(kept)
             most[mechanism] = max(most.get(mechanism, 0), kept[mechanism].iterations)
         return most
 
     def _decoy(self, name: str, mechanism: str) -> Credential:
         """A credential with salt and iterations like those of some user: clients see both before the password is
-        checked."""
-        salt, stored, server = (
-            hmac.new(self._secret, f"{what}{mechanism}{name}".encode(), _HASHES[mechanism]).digest()
-            for what in ("salt", "stored", "server")
+        checked. All gateways with the same secret have the same ones, and so has the next process of each."""
+        named = (known.decoys for source in self._sources if (known := source()).decoys is not None)
+        secret = next(named, self._secret)
+        stored, server, chosen = (
+            hmac.new(secret, f"{what}{mechanism}{name}".encode(), _HASHES[mechanism]).digest()
+            for what in ("stored", "server", "salt")
         )
-        all_kept = [kept[mechanism] for kept in self._kept().values() if mechanism in kept]
+        all_kept = [kept[mechanism] for kept in self._all() if mechanism in kept]
         if not all_kept:
-            return Credential(salt, stored, server, ITERATIONS_MIN)
+            return Credential(chosen[:_SALT_BYTES], stored, server, ITERATIONS_MIN)
         like = all_kept[int.from_bytes(stored) % len(all_kept)]
-        return Credential((salt * len(like.salt))[: len(like.salt)], stored, server, like.iterations)
+        return Credential(_salt_like(like.salt, chosen), stored, server, like.iterations)
+
+
+def _salt_like(salt: bytes, chosen: bytes) -> bytes:
+    """A salt that looks like another one: Kafka's are numbers in base 36, others any bytes."""
+    made = hashlib.shake_256(chosen).digest(len(salt))
+    if set(salt) <= set(_BASE_36):
+        return bytes(_BASE_36[byte % len(_BASE_36)] for byte in made)
+    return made
 
 
 def _of_plain(kept: Mapping[str, Credential]) -> str:
@@ -162,11 +190,12 @@ def _of_plain(kept: Mapping[str, Credential]) -> str:
     return next((each for each in SCRAM if each in kept), SCRAM[0])
 
 
-def with_gateways(users: Users | None, secret: str) -> Users:
-    """Users, and the gateways of other controllers, which know the secret. No user has their name."""
-    gateways = {GATEWAY: _salted(secret)}
+def with_user(users: Users | None, name: str, password: str, secret: str) -> Users:
+    """The users and one more, whose name no other has then. `secret`: of decoys, where no file of the users has one."""
+    known = _Known({name: {SCRAM[0]: Credential.of(SCRAM[0], password)}})
     made = Users({})
-    made._kept = lambda: {**(users._kept() if users is not None else {}), **gateways}  # noqa: SLF001 - one of its kind
+    made._sources = (lambda: known, *(() if users is None else users._sources))  # noqa: SLF001 - one of its kind
+    made._secret = hmac.new(secret.encode(), b"decoys", "sha256").digest()  # noqa: SLF001 - as above
     return made
 
 
@@ -203,11 +232,13 @@ def _salted(password: str) -> Mapping[str, Credential]:
     return MappingProxyType({mechanism: Credential.of(mechanism, password) for mechanism in SCRAM})
 
 
-def _parse(said: Mapping[str, Any]) -> Kept:
+def _parse(said: Mapping[str, Any]) -> _Known:
     kept: dict[str, Mapping[str, Credential]] = {}
-    users = said.get("users")
+    users, decoys = said.get("users"), said.get("decoys")
     if not isinstance(users, dict):
         raise TypeError("expected an object `users`")
+    if decoys is not None and (not isinstance(decoys, str) or len(decoys) < _DECOYS_MIN):
+        raise ValueError(f"decoys must be a random text of at least {_DECOYS_MIN} characters")
     for name, texts in users.items():
         if problem := flaw(name):
             raise ValueError(f"user {name!r:.80}: {problem}")
@@ -215,7 +246,7 @@ def _parse(said: Mapping[str, Any]) -> Kept:
         if not is_object or not all(isinstance(text, str) for text in texts.values()):
             raise ValueError(f"user {name!r}: expected an object with some of {', '.join(SCRAM)}, each a string")
         kept[name] = {mechanism: _credential(name, mechanism, text) for mechanism, text in texts.items()}
-    return kept
+    return _Known(kept, None if decoys is None else decoys.encode())
 
 
 def _credential(name: str, mechanism: str, text: str) -> Credential:

@@ -38,6 +38,6 @@ def test_a_gateway_is_found_where_its_lease_was_lost(etcd_server: LocalEtcd, sto
     """It is published once the next session has begun."""
     directory = Directory(store, 7)
     etcd_server.ask("lease/revoke", {"ID": store.session.session_id})
-    directory.publish(Address("127.0.0.1", 9092))
+    directory.publish(Address("127.0.0.1", 9092), {})
     assert directory.is_published
     assert directory.find(7) == Address("127.0.0.1", 9092)

@@ -1,0 +1,69 @@
+"""Long lists do not keep the loop of a gateway from other clients, nor ask the authorizer or its file for each row."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections import Counter
+from itertools import count
+from pathlib import Path
+
+import pytest
+from kafka.protocol.consumer import FetchRequest, FetchResponse
+
+from controller.wire import slices
+from controller.wire.security.files import LOOK_S, Reread
+from controller.wire.slices import sliced
+from tests.wire.living import Living
+from tests.wire.served import RawClient
+
+
+def test_others_have_their_turn_while_a_long_list_is_worked_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look at the clock takes a third of a slice here."""
+    clock = count()
+    monkeypatch.setattr("controller.wire.slices.time.monotonic", lambda: next(clock) * slices.SLICE_S / 3)
+    had = 0
+
+    async def other() -> None:
+        nonlocal had
+        while True:
+            had += 1
+            await asyncio.sleep(0)
+
+    async def run() -> list[int]:
+        task = asyncio.create_task(other())
+        rows = [row async for row in sliced(range(30))]
+        task.cancel()
+        return rows
+
+    assert asyncio.run(run()) == [*range(30)]
+    assert 8 <= had <= 12
+
+
+def test_a_request_with_the_same_name_many_times_asks_for_its_right_once() -> None:
+    asked: Counter[tuple[str, str]] = Counter()
+
+    def authorizer(_: str, operation: str, resource: str) -> bool:
+        asked[operation, resource] += 1
+        return resource == "TOPIC:own"
+
+    with Living(authorizer=authorizer) as living, RawClient(living.gateway.address) as client:
+        partitions = [{"partition": p, "fetch_offset": 0, "partition_max_bytes": 1} for p in range(3)]
+        topics = [{"topic": name, "partitions": partitions} for name in ("own", "other") * 100]
+        answer = client.ask(FetchRequest, FetchResponse, 11, max_wait_ms=0, min_bytes=0, max_bytes=1, topics=topics)
+    assert asked == {("READ", "TOPIC:own"): 1, ("READ", "TOPIC:other"): 1}
+    assert {row.topic for row in answer.responses} == {"own", "other"}
+
+
+def test_a_file_is_looked_at_once_in_a_while(tmp_path: Path) -> None:
+    now_s = 0.0
+    file = tmp_path / "file.json"
+    file.write_text(json.dumps({"version": 1, "value": "before"}))
+    read = Reread(file, lambda said: said["value"], lambda: now_s)
+    file.write_text(json.dumps({"version": 1, "value": "after"}))
+    os.utime(file, ns=(1, 1))
+    now_s = LOOK_S * 0.9
+    assert read() == "before"
+    now_s = LOOK_S
+    assert read() == "after"
