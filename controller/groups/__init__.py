@@ -6,6 +6,7 @@
     records       the records in the partition
     coordinator   the state machine of one partition: requests and time in, answers and records out
     group         the state of a group and of its members
+    held, growing the memory that groups take, and by how much a request adds to it
     joining, rebalancing, syncing, offsets, expiring, listing, loading    the functions that change it
 
 The package reads no clock, starts no thread and does no I/O. A host that keeps logs drives it, such as

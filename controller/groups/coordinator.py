@@ -9,6 +9,8 @@ Rules
   Kafka.
 * When the host no longer leads the partition, it calls `unload`: all waiting requests get NOT_COORDINATOR.
 * An answer that depends on a record is given when the record is committed. If the append fails, its changes are undone.
+* A request by which groups would hold more memory than they may gets COORDINATOR_NOT_AVAILABLE
+  (`held`), and one with more for a member than any may have gets INVALID_REQUEST.
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ from typing import Final
 
 import attrs
 
-from controller.groups import expiring, joining, listing, offsets, rebalancing, syncing
+from controller.groups import expiring, growing, joining, listing, offsets, rebalancing, syncing
 from controller.groups.group import Group, Ticket
+from controller.groups.held import GROUP_SHARE, Held
 from controller.groups.loading import restore
 from controller.groups.records import GroupRecord, Newest, OffsetRecord, Record
 from controller.groups.replies import Answered, GroupError, Joined, Left, Listed, OffsetErrors, Reply, State, Synced
@@ -42,6 +45,10 @@ from controller.model.values import TopicPartition
 
 _NAMELESS: Final = (Commit, FetchOffsets, Describe, DeleteGroup)
 """The requests that may name the empty group id. Old clients that use no group protocol send them."""
+_READING: Final = (Heartbeat, FetchOffsets, Describe)
+"""The requests that change nothing that a group holds."""
+_STALE_MAX: Final = 100
+"""How many entries of the schedule may be without effect, beside one for each group."""
 
 
 @attrs.frozen
@@ -62,10 +69,12 @@ class Output:
 
 @attrs.define(eq=False)
 class Coordinator:
-    """`subscribed`: the topics in the metadata of a member of a group of consumers (`RecordCodec.subscribed`)."""
+    """`subscribed`: the topics in the metadata of a member of a group of consumers (`RecordCodec.subscribed`). `held`:
+    what the groups of all coordinators hold that share `GroupSettings.held_bytes_max`."""
 
     settings: GroupSettings
     subscribed: Callable[[bytes], frozenset[str] | None]
+    held: Held = attrs.field(factory=Held)
     groups: dict[str, Group] = attrs.field(factory=dict)
     is_loaded: bool = False
     is_over: bool = False
@@ -110,6 +119,7 @@ class Coordinator:
             for member in group.members.values():
                 turn.answer_join(member, Joined(GroupError.NOT_COORDINATOR, member.member_id))
                 turn.answer_sync(member, Synced(GroupError.NOT_COORDINATOR))
+            self._count(group, 0)
         self._waiting.clear()
         self.groups.clear()
         self._due.clear()
@@ -127,7 +137,9 @@ class Coordinator:
         else:
             turn.reply(ticket, refused(asked, error))
         group = self.groups.get(asked.group)
-        if group is not None:
+        if group is not None and isinstance(asked, _READING):
+            self._schedule(group)
+        elif group is not None:
             self._settle(group)
         return self._output(turn)
 
@@ -201,23 +213,48 @@ class Coordinator:
             return GroupError.INVALID_GROUP_ID
         if self.is_over:
             return GroupError.NOT_COORDINATOR
+        if growing.is_too_large(asked, self.settings):
+            return GroupError.INVALID_REQUEST
         if self.is_loaded:
-            return None
+            return None if self._has_room(asked) else GroupError.COORDINATOR_NOT_AVAILABLE
         if isinstance(asked, Heartbeat):
             return GroupError.NONE
         return GroupError.REBALANCE_IN_PROGRESS if isinstance(asked, Sync) else GroupError.COORDINATOR_LOAD_IN_PROGRESS
 
+    def _has_room(self, asked: GroupRequest) -> bool:
+        """Whether all groups may hold as much more as the request adds, and its group its share of that."""
+        group = self.groups.get(asked.group)
+        grown = growing.growth(group, asked)
+        most = self.settings.held_bytes_max
+        of_group = 0 if group is None else group.counted_bytes
+        return not grown or (self.held.bytes + grown <= most and of_group + grown <= most * GROUP_SHARE)
+
     def _settle(self, group: Group) -> None:
-        """Remove a blank group; for any other, schedule its next tick. Earlier entries in the schedule stay, and do
-        nothing when they are due."""
-        if group.is_blank:
-            if self.groups.get(group.group_id) is group:
-                del self.groups[group.group_id]
-            return
+        """Remove a blank group; count what any other holds, and schedule its next tick."""
+        is_there = self.groups.get(group.group_id) is group
+        if is_there and group.is_blank:
+            del self.groups[group.group_id]
+            is_there = False
+        self._count(group, group.held_bytes if is_there else 0)
+        if is_there:
+            self._schedule(group)
+
+    def _count(self, group: Group, held_bytes: int) -> None:
+        self.held.bytes += held_bytes - group.counted_bytes
+        group.counted_bytes = held_bytes
+
+    def _schedule(self, group: Group) -> None:
+        """Earlier entries in the schedule stay, and do nothing when they are due. They are dropped before there are
+        many, since clients decide how many and for how long."""
         due_ms = group.next_ms
-        if due_ms is not None and (group.scheduled_ms is None or due_ms < group.scheduled_ms):
-            group.scheduled_ms = due_ms
-            heapq.heappush(self._due, (due_ms, group.group_id))
+        if due_ms is None or (group.scheduled_ms is not None and group.scheduled_ms <= due_ms):
+            return
+        group.scheduled_ms = due_ms
+        heapq.heappush(self._due, (due_ms, group.group_id))
+        if len(self._due) > 2 * len(self.groups) + _STALE_MAX:
+            scheduled = ((each.scheduled_ms, each.group_id) for each in self.groups.values())
+            self._due = [(ms, group_id) for ms, group_id in scheduled if ms is not None]
+            heapq.heapify(self._due)
 
     def _turn(self, now_ms: int) -> Turn:
         return Turn(now_ms, self.settings, self.subscribed, self._next_number)

@@ -23,7 +23,7 @@ def expire(turn: Turn, group: Group) -> None:
     """Remove what is expired. A group of which nothing remains is blank afterwards."""
     gone = [tp for tp in group.offsets if not group.writing[tp] and _is_expired(turn, group, tp)]
     for tp in gone:
-        del group.offsets[tp]
+        group.forget(tp)
     records: list[Record] = [OffsetRecord(group.group_id, tp, None) for tp in gone]
     is_unused = group.state is State.EMPTY and not (group.offsets or group.pending or +group.writing)
     if is_unused and group.generation:

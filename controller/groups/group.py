@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any, Final
 
 import attrs
 
+from controller.groups import held
 from controller.groups.records import Committed, GroupRecord, StoredGroup, StoredMember
 from controller.groups.replies import JoinedMember, State
 from controller.model.values import TopicPartition
@@ -34,6 +36,32 @@ class Member:
     joining: Ticket = None
     syncing: Ticket = None
     deadline_ms: int | None = None
+    _brought_bytes: int = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._brought_bytes = self._brings(self.protocols)
+
+    def change(
+        self, protocols: tuple[tuple[str, bytes], ...], session_timeout_ms: int, rebalance_timeout_ms: int
+    ) -> None:
+        """Set what a member brings with each Join."""
+        self.protocols, self._brought_bytes = protocols, self._brings(protocols)
+        self.session_timeout_ms, self.rebalance_timeout_ms = session_timeout_ms, rebalance_timeout_ms
+
+    def _brings(self, protocols: Iterable[tuple[str, bytes]]) -> int:
+        ids = held.by_ids(self.member_id, self.client_id, self.instance_id or "")
+        return ids + held.by_protocols(protocols)
+
+    @property
+    def held_bytes(self) -> int:
+        """The memory that the member takes (`held`)."""
+        return max(held.MEMBER, self._brought_bytes + len(self.assignment))
+
+    def growth(self, protocols: Iterable[tuple[str, bytes]] | None = None, assignment: bytes | None = None) -> int:
+        """How much more memory it takes with these instead of its own, 0 if it is no more."""
+        brought = self._brought_bytes if protocols is None else self._brings(protocols)
+        assigned = self.assignment if assignment is None else assignment
+        return max(0, brought + len(assigned) - self.held_bytes)
 
     @property
     def waits(self) -> bool:
@@ -62,7 +90,8 @@ class Group:
     """`writing`: how many commits of a partition are under way. `pending`: ids that were given out, and until when they
     may be used. `unsynced`: members that have not asked for their assignment yet, with `sync_deadline_ms` for them.
     `join_deadline_ms`: when a rebalance goes on without those that did not join again; `initial_left_ms` None: it is
-    not the first one, else how far it may still be put off. `scheduled_ms`: when it is looked at next."""
+    not the first one, else how far it may still be put off. `scheduled_ms`: when it is looked at next. `offset_bytes`:
+    the memory of its offsets; `counted_bytes`: the part of the coordinators' memory that counts as its own."""
 
     group_id: str
     state: State = State.EMPTY
@@ -83,6 +112,8 @@ class Group:
     sync_deadline_ms: int | None = None
     is_member_added: bool = False
     scheduled_ms: int | None = None
+    offset_bytes: int = 0
+    counted_bytes: int = 0
 
     # --- members
 
@@ -133,6 +164,33 @@ class Group:
     def rebalance_timeout_ms(self) -> int:
         """The longest rebalance timeout of the members."""
         return max((max(member.rebalance_timeout_ms, 1) for member in self.members.values()), default=0)
+
+    # --- offsets
+
+    def commit(self, tp: TopicPartition, offset: CommittedAt) -> None:
+        """Set the committed offset of a partition."""
+        self.forget(tp)
+        self.offsets[tp] = offset
+        self.offset_bytes += held.by_offset(tp, offset.committed)
+
+    def forget(self, tp: TopicPartition) -> None:
+        """Drop the committed offset of a partition, if there is one."""
+        gone = self.offsets.pop(tp, None)
+        if gone is not None:
+            self.offset_bytes -= held.by_offset(tp, gone.committed)
+
+    def wrote(self, partitions: Iterable[TopicPartition]) -> None:
+        """Commits of these partitions, each counted in `writing`, are no longer under way."""
+        for tp in partitions:
+            self.writing[tp] -= 1
+            if not self.writing[tp]:
+                del self.writing[tp]
+
+    @property
+    def held_bytes(self) -> int:
+        """The memory that the group takes (`held`)."""
+        ids = held.by_ids(self.group_id, *self.pending)
+        return held.GROUP + ids + self.offset_bytes + sum(member.held_bytes for member in self.members.values())
 
     # --- protocols
 

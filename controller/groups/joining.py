@@ -2,17 +2,19 @@
 
 Rules (Kafka's)
 * A dynamic member without an id gets one, and must send JoinGroup again with it (version 4 and later). So a lost answer
-  leaves no member behind. The id is valid for a session timeout.
+  leaves no member behind. The id is valid for a session timeout, here for a minute at most: a client uses it at once.
 * A static member without an id replaces the member with the same instance id, which is fenced. In a stable group this
   causes no rebalance if the elected protocol stays the same. It is written before it is answered.
 * A group takes no more members than `members_max`. While it rebalances, those count that have joined again, so that a
-  group that is too large loses the last of them.
+  group that is too large loses the last of them. Here, ids that were given out and not used yet count, too, when a
+  further one would be given out; they take no room from members.
 * In a stable group a member that joins again with the same metadata gets the current generation. The leader, or a
   member with other metadata, starts a rebalance.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 import attrs
@@ -25,6 +27,8 @@ from controller.groups.turn import Turn, as_of_group, fence, joined
 
 NEW_MEMBER_MS: Final = 300_000
 """How long a new member may wait for its first generation."""
+UNUSED_ID_MS: Final = 60_000
+"""How long an id that was given out is valid, at most."""
 
 
 def join(turn: Turn, group: Group, asked: Join, ticket: Ticket) -> None:
@@ -57,10 +61,15 @@ def _has_room(turn: Turn, group: Group, member_id: str) -> bool:
     """Whether the group has room for a member with this id, which may be one of its members."""
     if group.state is State.EMPTY:
         return True
+    members = _counted(group)
+    return member_id in members or len(members) < turn.settings.members_max
+
+
+def _counted(group: Group) -> Collection[str]:
+    """The ids of the members that take room."""
     if group.state is not State.PREPARING:
-        return member_id in group.members or len(group.members) < turn.settings.members_max
-    waiting = [member.member_id for member in group.members.values() if member.joining is not None]
-    return member_id in waiting or len(waiting) < turn.settings.members_max
+        return group.members
+    return [member.member_id for member in group.members.values() if member.joining is not None]
 
 
 def _new(turn: Turn, group: Group, asked: Join, ticket: Ticket) -> None:
@@ -73,11 +82,13 @@ def _new(turn: Turn, group: Group, asked: Join, ticket: Ticket) -> None:
             _replace(turn, group, asked, (old_id, new_id), ticket)
         return
     new_id = f"{asked.client_id}-{asked.fresh_id}"
-    if asked.requires_member_id:
-        group.pending[new_id] = turn.now_ms + asked.session_timeout_ms
-        turn.reply(ticket, Joined(GroupError.MEMBER_ID_REQUIRED, new_id))
-    else:
+    if not asked.requires_member_id:
         _add(turn, group, asked, new_id, ticket)
+    elif len(_counted(group)) + len(group.pending) >= turn.settings.members_max:
+        turn.reply(ticket, Joined(GroupError.GROUP_MAX_SIZE_REACHED, ""))
+    else:
+        group.pending[new_id] = turn.now_ms + min(asked.session_timeout_ms, UNUSED_ID_MS)
+        turn.reply(ticket, Joined(GroupError.MEMBER_ID_REQUIRED, new_id))
 
 
 def _add(turn: Turn, group: Group, asked: Join, member_id: str, ticket: Ticket) -> None:
@@ -119,9 +130,7 @@ def _again(turn: Turn, group: Group, asked: Join, ticket: Ticket) -> None:
 def _update(turn: Turn, member: Member, asked: Join, ticket: Ticket) -> None:
     """Take over the member's protocols and timeouts. An earlier Join of it that still waits is refused."""
     turn.answer_join(member, Joined(GroupError.REBALANCE_IN_PROGRESS, member.member_id))
-    member.protocols = asked.protocols
-    member.session_timeout_ms = asked.session_timeout_ms
-    member.rebalance_timeout_ms = asked.rebalance_timeout_ms
+    member.change(asked.protocols, asked.session_timeout_ms, asked.rebalance_timeout_ms)
     member.joining = ticket
 
 
@@ -148,7 +157,7 @@ class _Replaced:
         if error:
             turn.answer_join(member, Joined(as_of_group(error), ""))
             group.rename(self.new_id, self.old_id)
-            member.protocols, member.session_timeout_ms, member.rebalance_timeout_ms = self.before
+            member.change(*self.before)
             return
         leads = group.leader == member.member_id
         skips = leads and self.skips_assignment

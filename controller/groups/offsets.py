@@ -30,12 +30,12 @@ class _Committing:
 
     def done(self, turn: Turn, error: GroupError) -> None:
         """Make the offsets valid, unless those of a later append are."""
-        self.group.writing.subtract(self.offsets.keys())
+        self.group.wrote(self.offsets)
         if not error:
             for tp, committed in self.offsets.items():
                 present = self.group.offsets.get(tp)
                 if present is None or present.number < self.number:
-                    self.group.offsets[tp] = CommittedAt(self.number, committed)
+                    self.group.commit(tp, CommittedAt(self.number, committed))
         turn.reply(self.ticket, OffsetErrors(self.errors | dict.fromkeys(self.offsets, error)))
 
 
@@ -78,7 +78,7 @@ def commit_flaw(group: Group, asked: Commit) -> GroupError:
 
 def restore(group: Group, tp: TopicPartition, committed: Committed) -> None:
     """Restore an offset from its record. Any append replaces it."""
-    group.offsets[tp] = CommittedAt(0, committed)
+    group.commit(tp, CommittedAt(0, committed))
 
 
 def fetched(group: Group | None, asked: FetchOffsets) -> FetchedOffsets:
@@ -96,7 +96,7 @@ def forget(turn: Turn, group: Group, before_ms: Mapping[TopicPartition, int]) ->
     held = {tp: group.offsets[tp].committed.commit_ms for tp in before_ms if tp in group.offsets}
     gone = [tp for tp, committed_ms in held.items() if committed_ms < before_ms[tp]]
     for tp in gone:
-        del group.offsets[tp]
+        group.forget(tp)
     if gone:
         turn.append([OffsetRecord(group.group_id, tp, None) for tp in gone], Unawaited(group))
 
@@ -117,7 +117,7 @@ class _Forgetting:
             for tp in self.partitions:
                 present = self.group.offsets.get(tp)
                 if present is not None and present.number < self.number:
-                    del self.group.offsets[tp]
+                    self.group.forget(tp)
         turn.reply(self.ticket, OffsetErrors(self.errors | dict.fromkeys(self.partitions, error)))
 
 

@@ -68,6 +68,12 @@ class OffsetRecord:
         """Whether it deletes its key."""
         return self.committed is None
 
+    @property
+    def bytes_min(self) -> int:
+        """It has no fewer when it is encoded."""
+        metadata = "" if self.committed is None else self.committed.metadata
+        return len(self.group) + len(self.tp.topic) + len(metadata)
+
 
 @frozen
 class GroupRecord:
@@ -85,6 +91,13 @@ class GroupRecord:
     def is_deleted(self) -> bool:
         """Whether it deletes its key."""
         return self.stored is None
+
+    @property
+    def bytes_min(self) -> int:
+        """It has no fewer when it is encoded."""
+        members = () if self.stored is None else self.stored.members
+        brought = sum(len(m.member_id) + len(m.client_id) + len(m.subscription) + len(m.assignment) for m in members)
+        return len(self.group) + brought
 
 
 Record: TypeAlias = OffsetRecord | GroupRecord

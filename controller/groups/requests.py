@@ -138,12 +138,18 @@ class GroupSettings:
     `group.initial.rebalance.delay.ms`, `offset.metadata.max.bytes`, `group.max.size`, `offsets.retention.minutes` (here
     in ms) and `offsets.retention.check.interval.ms`. The delay is 3000 ms in Kafka's brokers and 0 in the file that it
     ships. Here it is short, so that tests do not wait, and not 0: kafka-python that leads a group before it has the
-    metadata of its topics assigns nothing, and does not notice."""
+    metadata of its topics assigns nothing, and does not notice.
+
+    Bounds that Kafka does not have: `protocols_max` of a member, `member_bytes_max` of the protocols of a member and of
+    its assignment, `held_bytes_max` of all groups of a process (`controller.groups.held`)."""
 
     session_timeout_min_ms: int = attrs.field(default=6000, validator=_not_negative)
     session_timeout_max_ms: int = attrs.field(default=1_800_000, validator=_not_negative)
     initial_rebalance_delay_ms: int = attrs.field(default=200, validator=_not_negative)
     metadata_bytes_max: int = attrs.field(default=4096, validator=_not_negative)
-    members_max: int = attrs.field(default=2**31 - 1, validator=_positive)
+    members_max: int = attrs.field(default=1000, validator=_positive)
+    protocols_max: int = attrs.field(default=20, validator=_positive)
+    member_bytes_max: int = attrs.field(default=1024 * 1024, validator=_positive)
+    held_bytes_max: int = attrs.field(default=256 * 1024 * 1024, validator=_positive)
     offsets_retention_ms: int = attrs.field(default=7 * 24 * 3_600_000, validator=_positive)
     offsets_check_ms: int = attrs.field(default=600_000, validator=_positive)

@@ -20,6 +20,7 @@ from typing import Final
 import attrs
 
 from controller.groups import OFFSETS_TOPIC, Append, Coordinator, Output, partition_of, refused
+from controller.groups.held import Held
 from controller.groups.records import RecordCodec
 from controller.groups.replies import GroupError, Listed, Reply
 from controller.groups.requests import Commit, DeleteOffsets, FetchOffsets, GroupRequest, GroupSettings
@@ -43,6 +44,7 @@ class LiveGroups:
     settings: GroupSettings = attrs.field(factory=GroupSettings)
     _codec: RecordCodec | None = None
     _led: dict[tuple[int, int], Led] = attrs.field(factory=dict)
+    _held: Held = attrs.field(factory=Held)
     _began: tuple[int, float] = attrs.field(init=False)
     _is_sending: bool = False
     _count: int = 0
@@ -190,7 +192,7 @@ class LiveGroups:
         if replica is None or self._codec is None:
             return
         if led is None:
-            coordinator = Coordinator(self.settings, self._codec.subscribed)
+            coordinator = Coordinator(self.settings, self._codec.subscribed, self._held)
             named = (place[0], replica, replica.leader_epoch, coordinator, self.logs, self._codec)
             led = self._led[place] = Led(*named, self._ended)
         if may_load and led.can_load:

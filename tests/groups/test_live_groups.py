@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
 import pytest
 
-from controller.groups.records import Committed
+from controller.groups.records import Committed, Record
 from controller.groups.replies import Answered, FetchedOffsets, GroupError, Joined, Listed, OffsetErrors, State, Synced
 from controller.groups.requests import Commit, FetchOffsets, Heartbeat, Join, Sync
+from controller.model.logs import Batch
 from controller.server import LiveCluster, LiveServer
 from controller.wire.data.compacting import BatchRecords
 from controller.wire.groups import GroupRecords
@@ -237,3 +238,28 @@ def test_request_that_cannot_be_written_fails_alone(live: Groups) -> None:
         good = live.groups.ask(None, Commit("g", {TP: Committed(2)}))
     assert bad.result(WAIT_S) == OffsetErrors({TP: GroupError.UNKNOWN_SERVER_ERROR})
     assert good.result(WAIT_S) == OffsetErrors({TP: GroupError.NONE})
+
+
+class Counting(GroupRecords):
+    """Counts the bytes that it encodes."""
+
+    encoded = 0
+
+    def encode(self, records: Sequence[Record], now_ms: int) -> Batch:
+        batch = super().encode(records, now_ms)
+        self.encoded = max(self.encoded, len(batch.payload))
+        return batch
+
+
+def test_generation_that_does_not_fit_into_the_log_is_refused_before_it_is_encoded(live: Groups) -> None:
+    """Encoding stops all other requests meanwhile. The group can go on."""
+    codec = Counting()
+    live.groups.begin(codec)
+    protocols = (("range", b"x" * 600_000),)
+    first = live.ask(Join("g", "", "id", "consumer", protocols, 10_000, 10_000, client_id="a"))
+    assigned = {first.member_id: b"y" * 600_000}
+    assert live.ask(Sync("g", first.generation, first.member_id, assigned)) == Synced(GroupError.UNKNOWN_SERVER_ERROR)
+    assert codec.encoded < 1000
+    again = live.ask(Join("g", first.member_id, "", "consumer", (("range", b"less"),), 10_000, 10_000))
+    synced = live.ask(Sync("g", again.generation, first.member_id, {first.member_id: b"all"}))
+    assert synced == Synced(GroupError.NONE, "consumer", "range", b"all")

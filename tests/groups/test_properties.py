@@ -14,6 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from controller.groups.held import by_offset
 from controller.groups.records import Committed
 from controller.groups.replies import GroupError, Joined, OffsetErrors, Synced
 from controller.groups.requests import (
@@ -123,6 +124,7 @@ class Groups(RuleBasedStateMachine):
         log = [*old.log, *(record for append in old.under_way[:kept] for record in append.records)]
         for ticket, answer in old.coordinator.unload(old.now_ms).replies:
             old.heard[ticket] = answer
+        assert old.coordinator.held.bytes == 0
         self.hear()
         self.driven = Driven(log, initial_rebalance_delay_ms=100)
         self.driven.now_ms, self.driven.holds = old.now_ms, True
@@ -164,6 +166,13 @@ class Groups(RuleBasedStateMachine):
     @invariant()
     def acknowledged_offsets_stay(self) -> None:
         assert (self.driven.committed() or 0) >= max(self.acknowledged, 0)
+
+    @invariant()
+    def what_is_held_is_counted(self) -> None:
+        coordinator = self.driven.coordinator
+        assert coordinator.held.bytes == sum(group.held_bytes for group in coordinator.groups.values())
+        for group in coordinator.groups.values():
+            assert group.offset_bytes == sum(by_offset(tp, at.committed) for tp, at in group.offsets.items())
 
     @invariant()
     def groups_are_sound(self) -> None:

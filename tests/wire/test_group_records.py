@@ -9,6 +9,7 @@ from kafka.record.memory_records import MemoryRecordsBuilder
 
 from controller.groups.records import Committed, GroupRecord, OffsetRecord, StoredGroup
 from controller.model.logs import Batch, StoredBatch
+from controller.wire import groups
 from controller.wire.groups import GroupRecords
 from controller.wire.messages.groups import GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
 from controller.wire.protocol import build
@@ -40,6 +41,15 @@ def test_newest_record_of_each_key_is_read() -> None:
     encoded = CODEC.encode(list(RECORDS.values()), 5)
     expected = [RECORDS["bare-offset"], RECORDS["deleted-offset"], RECORDS["deleted-group"]]
     assert CODEC.decode([StoredBatch(9, 2, encoded)]) == expected
+
+
+def test_keys_of_groups_with_long_ids_do_not_stay_in_memory() -> None:
+    """A client may invent any; a request can hold one of 32,767 characters."""
+    kept = groups.records._offset_key.cache_info  # noqa: SLF001 - nothing else shows what stays
+    before = kept().currsize
+    ids = [f"{number}-".ljust(length, "x") for number, length in enumerate((255, 256, 3000))]
+    CODEC.encode([OffsetRecord(each, TopicPartition("orders", 0), Committed(1)) for each in ids], 5)
+    assert kept().currsize == before + 1
 
 
 @pytest.mark.server

@@ -61,10 +61,8 @@ class _Offsets:
     async def offset_fetch(self, call: Call, request: Request) -> Answer:
         if call.version < _GROUPS_SINCE:
             return await self._fetched(call, request.group_id, _wanted(request))
-        answers = [
-            {"group_id": g.group_id, **await self._fetched(call, g.group_id, _wanted(g))} for g in request.groups
-        ]
-        return {"groups": answers}
+        groups = {g.group_id: _wanted(g) for g in request.groups}  # each once, since each may be answered with much
+        return {"groups": [{"group_id": g, **await self._fetched(call, g, wanted)} for g, wanted in groups.items()]}
 
     async def _fetched(self, call: Call, group: str, wanted: tuple[TopicPartition, ...] | None) -> dict[str, Any]:
         if not may(call, "DESCRIBE", group):

@@ -26,6 +26,7 @@ OFFSET_KEY: Final = 1
 GROUP_KEY: Final = 2
 VALUE: Final = 3
 _KEYS: Final = 10_000
+_GROUP_ID_MAX: Final = 255  # characters; keys with longer ones are not kept, since a client may invent any
 _VERSION: Final = struct.Struct(">h")
 _BATCH_BYTES: Final = 100 * 1024 * 1024  # how much one batch may take is the log's business
 
@@ -69,7 +70,9 @@ def _written(record: Record) -> tuple[bytes, bytes | None]:
     if isinstance(record, GroupRecord):
         key = build(GroupMetadataKey, GROUP_KEY, {"group": record.group})
         return _bytes(key), None if record.stored is None else _bytes(_group(record.stored))
-    key, committed = _offset_key(record.group, record.tp), record.committed
+    is_short = len(record.group) <= _GROUP_ID_MAX
+    key = (_offset_key if is_short else _offset_key.__wrapped__)(record.group, record.tp)
+    committed = record.committed
     if committed is None:
         return key, None
     fields = {

@@ -1,0 +1,187 @@
+"""Clients that leave behind in the coordinator as much as they can: ids, groups, metadata, offsets."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any, Final
+
+import pytest
+
+from controller.groups import held
+from controller.groups.joining import UNUSED_ID_MS
+from controller.groups.records import Committed
+from controller.groups.replies import GroupError, Joined, Synced
+from controller.groups.requests import Commit, Join, Leave, Leaving, Sync
+from controller.model.values import TopicPartition
+from tests.groups.driving import REBALANCE_MS, TP, Driven
+
+MIB: Final = 1024 * 1024
+LONGEST_MS: Final = 1_800_000
+"""The session timeout of a client that wants to stay for as long as it can."""
+
+
+def join(driven: Driven, group: str, number: int = 0, **fields: Any) -> Joined:
+    """A new member that gets an id; it has the longest name that there is."""
+    named = {"client_id": "x" * 30_000, "requires_member_id": True, **fields}
+    protocols = named.pop("protocols", (("range", b""),))
+    answer: Joined = driven.ask(Join(group, "", f"{number}", "consumer", protocols, LONGEST_MS, REBALANCE_MS, **named))
+    return answer
+
+
+def flood(driven: Driven) -> int:
+    """Joins of ever new groups, until the smallest is refused; returns how many were not."""
+    count = 0
+    for client_id in ("x" * 30_000, "x"):
+        while (error := join(driven, f"g{count}", count, client_id=client_id).error) is GroupError.MEMBER_ID_REQUIRED:
+            count += 1
+            assert count < 1000
+        assert error is GroupError.COORDINATOR_NOT_AVAILABLE
+    return count
+
+
+# --- ids that were given out
+
+
+def test_ids_that_were_given_out_count_as_members_when_another_is_wanted() -> None:
+    driven = Driven(members_max=3)
+    driven.stable("a")
+    given = [driven.join(who, requires_member_id=True) for who in "bcd"]
+    assert [each.error for each in given] == [79, 79, GroupError.GROUP_MAX_SIZE_REACHED]
+    assert list(driven.coordinator.groups["g"].pending) == [each.member_id for each in given[:2]]
+
+
+def test_unused_ids_take_no_room_from_members() -> None:
+    """A member that joins again stays, and so does one that joins with its id."""
+    driven = Driven(members_max=3)
+    ids = driven.stable("a", "b")
+    unused = driven.join("c", requires_member_id=True).member_id
+    assert driven.join("d", requires_member_id=True).error is GroupError.GROUP_MAX_SIZE_REACHED
+    driven.join("c", unused)
+    driven.join("a", ids["a"])
+    driven.join("b", ids["b"])
+    assert set(driven.coordinator.groups["g"].members) == {*ids.values(), unused}
+
+
+def test_unused_id_is_forgotten_after_a_minute_however_long_the_session() -> None:
+    driven = Driven()
+    member_id = driven.join("a", requires_member_id=True, session_timeout_ms=LONGEST_MS).member_id
+    driven.wait(UNUSED_ID_MS - 1)
+    assert list(driven.coordinator.groups["g"].pending) == [member_id]
+    driven.wait(1)
+    assert driven.coordinator.groups == {}
+
+
+# --- all groups together
+
+
+def test_invented_groups_are_bounded_and_their_memory_is_back_after_a_minute() -> None:
+    driven = Driven(held_bytes_max=MIB)
+    before = driven.coordinator.held.bytes
+    assert 10 < flood(driven) < 60
+    assert before < driven.coordinator.held.bytes <= MIB
+    driven.wait(UNUSED_ID_MS)
+    assert driven.coordinator.held.bytes == before
+    assert driven.join("late", requires_member_id=True).error is GroupError.MEMBER_ID_REQUIRED
+
+
+def test_who_is_there_goes_on_while_others_leave_no_room() -> None:
+    """With heartbeats and rebalances, and metadata and assignments that grow a little."""
+    driven = Driven(held_bytes_max=MIB)
+    ids = driven.stable("a", "b")
+    flood(driven)
+    generation = driven.coordinator.groups["g"].generation
+    assert driven.beat(ids["a"], generation) is GroupError.NONE
+    for who in "ab":
+        driven.join(who, ids[who], protocols=[("range", b"orders,payments")])
+    assert driven.heard["a"].error is driven.heard["b"].error is GroupError.NONE
+    generation += 1
+    assert driven.sync("a", ids["a"], generation, a=b"1" * 500, b=b"2" * 500) == Synced(
+        GroupError.NONE, "consumer", "range", b"1" * 500
+    )
+
+
+def test_offsets_that_are_there_are_committed_again_while_others_leave_no_room() -> None:
+    driven = Driven(held_bytes_max=MIB)
+
+    def commit(offset: int, topic: str = "orders", metadata: str = "") -> set[GroupError]:
+        offsets = {TopicPartition(topic, number): Committed(offset, metadata=metadata) for number in range(20)}
+        return set(driven.ask(Commit("g", offsets)).errors.values())
+
+    assert commit(7) == {GroupError.NONE}
+    flood(driven)
+    assert commit(8) == {GroupError.NONE}
+    assert commit(9, metadata="m" * 4096) == {GroupError.COORDINATOR_NOT_AVAILABLE}
+    assert commit(9, topic="payments") == {GroupError.COORDINATOR_NOT_AVAILABLE}
+    assert driven.committed() == 8
+
+
+def test_offsets_of_invented_groups_are_bounded() -> None:
+    driven = Driven(held_bytes_max=MIB)
+    errors = [
+        driven.ask(Commit(f"invented-{n}", {TP: Committed(1, metadata="m" * 4000)})).errors[TP] for n in range(300)
+    ]
+    assert set(errors[:100]) == {GroupError.NONE}
+    assert set(errors[-100:]) == {GroupError.COORDINATOR_NOT_AVAILABLE}
+    assert driven.coordinator.held.bytes <= MIB
+
+
+def test_one_group_gets_a_part_of_the_room() -> None:
+    driven = Driven(held_bytes_max=MIB)
+    errors = [join(driven, "one", number).error for number in range(40)]
+    assert errors[-1] is GroupError.COORDINATOR_NOT_AVAILABLE
+    assert driven.coordinator.held.bytes <= MIB * held.GROUP_SHARE
+    assert join(driven, "other").error is GroupError.MEMBER_ID_REQUIRED
+
+
+def test_coordinator_that_is_unloaded_gives_its_room_to_the_others() -> None:
+    driven = Driven(held_bytes_max=MIB)
+    driven.stable("a")
+    flood(driven)
+    driven.coordinator.unload(driven.now_ms)
+    assert driven.coordinator.held.bytes == 0
+
+
+def test_groups_that_come_and_go_leave_nothing_in_the_schedule() -> None:
+    driven = Driven()
+    tracemalloc.start()
+    try:
+        for number in range(1000):
+            group = f"{number}-".ljust(30_000, "x")
+            member_id = join(driven, group, number, client_id="c").member_id
+            assert driven.ask(Leave(group, (Leaving(member_id),))).members[0][1] is GroupError.NONE
+            driven.heard.clear()
+        assert tracemalloc.get_traced_memory()[0] < 6 * MIB  # of 30
+    finally:
+        tracemalloc.stop()
+    assert driven.coordinator.groups == {}
+
+
+# --- one member
+
+
+@pytest.mark.parametrize(
+    "protocols",
+    [
+        [(f"p{number}", b"") for number in range(300_000)],
+        [(f"p{number}", b"") for number in range(21)],
+        [("range", b"x" * MIB)],
+        [("x" * 600_000, b""), ("range", b"x" * 600_000)],
+    ],
+    ids=["300,000", "21", "1 MiB of metadata", "1 MiB of both"],
+)
+def test_protocols_of_a_member_are_bounded_in_number_and_size(protocols: list[tuple[str, bytes]]) -> None:
+    driven = Driven()
+    assert driven.join("a", protocols=protocols) == Joined(GroupError.INVALID_REQUEST, "")
+    assert driven.coordinator.groups == {}
+    driven.join("b", protocols=protocols[:20] if len(protocols) > 20 else [("range", b"x" * (MIB - 1000))])
+    assert len(driven.coordinator.groups["g"].members) == 1
+
+
+def test_assignment_to_a_member_is_bounded_in_size() -> None:
+    driven = Driven(initial_rebalance_delay_ms=100)
+    driven.join("a")
+    driven.wait(100)
+    member_id = driven.heard["a"].member_id
+    asked = Sync("g", 1, member_id, {member_id: b"x" * (MIB + 1)})
+    assert driven.ask(asked) == Synced(GroupError.INVALID_REQUEST)
+    assert driven.sync("a", member_id, 1, a=b"x").error is GroupError.NONE
