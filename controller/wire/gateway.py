@@ -13,12 +13,11 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any, Final, Self, cast
 
-import attrs
-
 from controller.host import Controller, WrongMode
 from controller.metrics import Snapshot
 from controller.model.errors import ApiError
 from controller.wire import connection
+from controller.wire.admission import Admission, Client
 from controller.wire.answers import Budget
 from controller.wire.apis import APIS
 from controller.wire.calls import Address, Api
@@ -35,7 +34,6 @@ from controller.wire.security.refusals import origin
 from controller.wire.security.tls import HANDSHAKE_S, Tls, agree, as_context
 from controller.wire.security.users import Users
 from controller.wire.serving import Service
-from controller.wire.session import Session
 
 LOOPBACK = "127.0.0.1"
 LEAVING_S: Final = 5.0
@@ -109,7 +107,8 @@ class Gateway:
         self.asking = None if self._forwarding is None else Asking(self._forwarding)
         """Set if there are `peers`: with it brokers of this process send requests to the active controller in any
         process, while the gateway listens."""
-        self._clients: dict[asyncio.Task[None], _Client] = {}
+        self._clients: dict[asyncio.Task[None], Client] = {}
+        self._admission = Admission(self._limits)
         self._room = Budget(self._limits.queued_bytes, self._limits.queued_bytes_per_client)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -266,17 +265,22 @@ class Gateway:
     # --- one client
 
     def _connected(self, broker_id: int | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        client = _Client(origin(writer.get_extra_info("peername")))
-        if refused := self._too_many(client.address):
-            self.counts[refused] += 1
+        client = Client(origin(writer.get_extra_info("peername")))
+        gives_way = self._admission.makes_room(client.address, self._clients.values())
+        if isinstance(gives_way, str):
+            self.counts[gives_way] += 1
             writer.transport.abort()
             return
+        if gives_way is not None and gives_way.task is not None:
+            self.counts["displaced"] += 1
+            gives_way.is_leaving = True
+            gives_way.task.cancel()
         if self._tls is not None:
             # The client begins with TLS, which must not be read as a frame.
             cast("asyncio.Transport", writer.transport).pause_reading()
-        task = asyncio.get_running_loop().create_task(self._serve(client, broker_id, reader, writer))
+        client.task = task = asyncio.get_running_loop().create_task(self._serve(client, broker_id, reader, writer))
         self._clients[task] = client
-        task.add_done_callback(self._clients.pop)
+        task.add_done_callback(lambda _: self._admission.left(self._clients.pop(task)))
         task.add_done_callback(lambda _: writer.transport.abort())  # also if the task never began
 
     def _called(self, broker_id: int | None, socket_name: Any) -> Address:
@@ -284,15 +288,8 @@ class Gateway:
         found = Address(self._listeners.host_for_clients, socket_name[1])
         return found if self._forwarding is None or broker_id is not None else self._forwarding.published(found)
 
-    def _too_many(self, address: str) -> str | None:
-        """The kind of refusal of one more client from there; None: it is accepted."""
-        if len(self._clients) >= self._limits.connections:
-            return "too_many"
-        there = sum(each.address == address and not each.is_gateway for each in self._clients.values())
-        return "too_many_from_one" if there >= self._limits.connections_per_client else None
-
     async def _serve(
-        self, client: _Client, broker_id: int | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, client: Client, broker_id: int | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         is_cut_off = False
         try:
@@ -321,18 +318,6 @@ class Gateway:
                 client.session.way.close()
             if not is_cut_off:
                 await _leave(writer)
-
-
-@attrs.define(eq=False)
-class _Client:
-    """A connected client and its address. `session`: set after the TLS handshake, if any."""
-
-    address: str
-    session: Session | None = None
-
-    @property
-    def is_gateway(self) -> bool:
-        return self.session is not None and self.session.is_gateway
 
 
 async def _leave(writer: asyncio.StreamWriter) -> None:

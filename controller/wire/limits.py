@@ -27,14 +27,16 @@ class Limits:
     address without users) may use a quarter of `queued_bytes` at a time, but at least `request_bytes`, and the elements
     of one largest request; all clients together four times that. `connections`: open ones, all addresses together;
     `connections_per_client`: of these, from one client address, as Kafka's max.connections.per.ip, without gateways
-    that logged in. `requests_in_flight`: in work, of one API, all connections together; more of them wait, except
-    ApiVersions, logins and heartbeats of brokers. `log_requests_in_flight`: the same for APIs about records, which have
-    their own limit. `answer_bytes`: of all large answers that are not taken yet; more of them wait. `idle_s`: a
-    connection without a frame for so long is closed, and so is one that does not take its answer. `frame_s`: within so
-    long a frame that was begun must be complete, once there is room for it (`idle_s` where that is less). `login_s`:
-    within so long a client must log in, where it has to. `reauth_ms`: within so long a client has to log in again, as
-    Kafka's connections.max.reauth.ms; 0: never. `refusal_ms`: the longest delay of the answer to a wrong login, which
-    grows with each one from the same address. Raises ValueError for what is no positive int (`reauth_ms`: 0 or more).
+    that logged in. Beyond either, an older connection gives way, or the new one is closed
+    (`controller.wire.admission`). `requests_in_flight`: in work, of one API, all connections together; more of them
+    wait, except ApiVersions, logins and heartbeats of brokers. `log_requests_in_flight`: the same for APIs about
+    records, which have their own limit. `answer_bytes`: of all large answers that are not taken yet; more of them wait.
+    `idle_s`: a connection without a frame for so long is closed, and so is one that does not take its answer.
+    `frame_s`: within so long a frame that was begun must be complete, once there is room for it (`idle_s` where that is
+    less). `login_s`: within so long a client must log in, where it has to. `reauth_ms`: within so long a client has to
+    log in again, as Kafka's connections.max.reauth.ms; 0: never. `refusal_ms`: the longest delay of the answer to a
+    wrong login, which grows with each one from the same address. Raises ValueError for what is no positive int
+    (`reauth_ms`: 0 or more).
 
     Clients can make a gateway use: `queued_bytes` twice, `request_bytes`, `answer_bytes` twice, and some 600 bytes for
     each of four times `elements`. Of a list of numbers eight count as one.
@@ -50,7 +52,7 @@ class Limits:
     log_requests_in_flight: int = attrs.field(default=10_000, validator=_at_least_one)
     idle_s: int = attrs.field(default=600, validator=_at_least_one)
     frame_s: int = attrs.field(default=60, validator=_at_least_one)
-    login_s: int = attrs.field(default=30, validator=_at_least_one)
+    login_s: int = attrs.field(default=10, validator=_at_least_one)
     reauth_ms: int = attrs.field(default=0, validator=_at_least_zero)
     refusal_ms: int = attrs.field(default=5000, validator=_at_least_one)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
 
 import attrs
@@ -38,6 +39,10 @@ class Session:
     way: Way = attrs.field(factory=Way)
     software: str = ""
     """The client's library, as ApiVersions named it."""
+    is_busy: bool = False
+    """Whether a frame is in work, or the last one, after which the connection is closed."""
+    used_at: float = 0.0
+    """When the last frame was answered, by the monotonic clock."""
 
     @property
     def principal(self) -> str | None:
@@ -75,6 +80,10 @@ class Session:
     def request_bytes(self) -> int:
         return self.frame_bytes if self.is_known else min(self.frame_bytes, LOGIN_BYTES)
 
-    def serve(self, frame: bytes) -> AbstractAsyncContextManager[Answer]:
+    @asynccontextmanager
+    async def serve(self, frame: bytes) -> AsyncIterator[Answer]:
         """The answer to a frame without its size; what it holds is given back when the block is left."""
-        return self.server(self, frame)
+        self.is_busy = True
+        async with self.server(self, frame) as answer:
+            yield answer
+        self.is_busy, self.used_at = False, time.monotonic()

@@ -11,6 +11,7 @@ from typing import Any
 
 import kafka
 import pytest
+from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
 from controller.wire import Gateway, Limits, Tls, Users, allow_all
 from controller.wire.security.tls import principal
@@ -166,14 +167,16 @@ def test_who_speaks_no_tls_and_who_does_not_end_the_handshake_is_hung_up_on_and_
         assert served.gateway.counts["connections"] == served.gateway.counts["requests"] == 0
 
 
-def test_as_many_handshakes_run_as_there_may_be_connections(ours: Signed) -> None:
-    tls = Tls(ours.certificate, ours.key)
-    limits = Limits(connections=2)
+def test_handshakes_that_do_not_end_refuse_no_other(ours: Signed, authority: Authority) -> None:
+    """As many as there may be connections. The oldest one gives way."""
+    tls, trusting = Tls(ours.certificate, ours.key), ssl.create_default_context(cafile=str(authority.file))
+    limits = Limits(connections=4)
     with Served(tls=tls, authorizer=allow_all, limits=limits) as served, ExitStack() as stack:
-        clients = [stack.enter_context(RawClient(served.address)) for _ in range(5)]
-        until(lambda: served.gateway.counts["too_many"] == 3)
-        clients[0].hang_up()
-        until(lambda: served.gateway.counts["tls_failed"] == 1)
+        silent = [stack.enter_context(RawClient(served.address, source="127.0.0.66")) for _ in range(4)]
+        with RawClient(served.address, trusting) as client:
+            assert client.ask(ApiVersionsRequest, ApiVersionsResponse, 4).error_code == 0
+            assert silent[0].receive() is None
+        assert served.gateway.counts["displaced"] == 1
 
 
 def test_names_of_certificates_are_written_as_kafka_writes_them(authority: Authority) -> None:

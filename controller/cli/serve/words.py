@@ -46,6 +46,7 @@ EVENTS: Final = {
 }
 
 COUNTS: Final = {
+    "displaced": "connections closed to make room for new ones",
     "failed": "connections closed after an internal error, which the log shows",
     "forward_lost": "requests whose answer from the active controller was lost",
     "forward_refused": "requests that the active controller's process refused",
