@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import http.client
 import socket
+import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
@@ -56,18 +57,63 @@ def test_page_is_not_served_under_a_foreign_host_name(pages: Pages, host: str) -
     assert body.startswith(b"this host name is not served here")
 
 
+@contextmanager
+def silent(pages: Pages, source: str = "127.0.0.1", count: int = THREADS_MAX) -> Iterator[list[socket.socket]]:
+    """Connections that send half a request."""
+    with ExitStack() as stack:
+        held = []
+        for _ in range(count):
+            where = (pages.place.host, pages.place.port)
+            held.append(stack.enter_context(socket.create_connection(where, DEADLINE_S, source_address=(source, 0))))
+            held[-1].sendall(b"GET / HTTP/1.0\r\n")
+        yield held
+
+
+def test_half_requests_refuse_nobody(pages: Pages) -> None:
+    """As many as are served at a time. The oldest gives way, and the others are served when they go on."""
+    with silent(pages) as held:
+        assert [asked(pages, "localhost") for _ in range(3)] == [(200, b"here")] * 3
+        assert held[0].recv(1) == b""
+        held[-1].sendall(b"\r\n")
+        assert held[-1].recv(12) == b"HTTP/1.0 200"
+
+
+def test_address_with_the_most_connections_gives_way(pages: Pages) -> None:
+    with silent(pages, "127.0.0.1", 20) as ours, silent(pages, "127.0.0.66", 40) as theirs:
+        assert theirs[0].recv(1) == b""
+        ours[0].sendall(b"\r\n")
+        assert ours[0].recv(12) == b"HTTP/1.0 200"
+
+
 @pytest.mark.slow
-def test_so_many_are_served_at_a_time_and_the_next_one_is_hung_up_on(pages: Pages) -> None:
-    """Until one of them is done."""
-    where = (pages.place.host, pages.place.port)
-    with ExitStack() as held:
-        silent = [held.enter_context(socket.create_connection(where, DEADLINE_S)) for _ in range(THREADS_MAX)]
-        with socket.create_connection(where, DEADLINE_S) as more:
+def test_client_that_does_not_read_its_page_gives_way() -> None:
+    """Pages of 10 MB, which no socket takes as a whole."""
+    with Pages(Place("127.0.0.1", 0), {"/": lambda: ("text/plain", b"x" * 10_000_000)}) as pages, silent(pages) as held:
+        for each in held:
+            each.sendall(b"\r\n")
+        for each in held:
+            assert each.recv(12) == b"HTTP/1.0 200"
+        status, body = asked(pages, "localhost")
+        assert (status, len(body)) == (200, 10_000_000)
+
+
+@pytest.mark.slow
+def test_page_in_work_does_not_give_way_and_a_further_client_is_hung_up_on() -> None:
+    released, entered = threading.Event(), threading.Semaphore(0)
+
+    def page() -> tuple[str, bytes]:
+        entered.release()
+        assert released.wait(DEADLINE_S)
+        return "text/plain", b"made"
+
+    with Pages(Place("127.0.0.1", 0), {"/": page}) as pages, silent(pages) as held:
+        for each in held:
+            each.sendall(b"\r\n")
+            assert entered.acquire(timeout=DEADLINE_S)
+        with socket.create_connection((pages.place.host, pages.place.port), DEADLINE_S) as more:
             assert more.recv(1) == b""
-        silent[0].sendall(b"GET / HTTP/1.0\r\n\r\n")
-        while silent[0].recv(1000):
-            pass
-    assert asked(pages, "localhost") == (200, b"here")
+        released.set()
+        assert all(each.makefile("rb").read().endswith(b"made") for each in held)
 
 
 @pytest.mark.slow

@@ -9,8 +9,9 @@ import ipaddress
 import socket
 import threading
 import time
-from collections.abc import Callable, Container, Iterable, Mapping
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Self, TypeAlias
@@ -23,7 +24,8 @@ Page: TypeAlias = Callable[[], tuple[str, bytes]]
 """Returns content type and body. An exception is answered with 503 and one line."""
 
 REQUEST_S: Final = 30.0  # a request that takes longer is cut off, however often a byte arrives
-THREADS_MAX: Final = 50  # one for each connection; a further connection is closed
+THREADS_MAX: Final = 50  # one for each connection; see `_Server`
+FREED_S: Final = 0.5  # within so long the thread of a connection that was cut off ends
 HEADERS: Final = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
@@ -66,6 +68,9 @@ class Pages:
 
 
 class _Server(ThreadingHTTPServer):
+    """A connection beyond `THREADS_MAX` takes the place of one that waits for its client: the oldest of the address
+    that has the most of these. If all of them are in work, the new one is closed."""
+
     daemon_threads = True
     request_queue_size = THREADS_MAX  # with the default of 5, many at once connect again after 1, 3 and 7 s
 
@@ -81,15 +86,17 @@ class _Server(ThreadingHTTPServer):
         self._free = threading.BoundedSemaphore(THREADS_MAX)
         self._request_s = request_s
         self._ends_s: dict[socket.socket, float] = {}
+        self._waiting: dict[socket.socket, str] = {}  # for the client to send, or to read: address, oldest first
         self.address_family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
         super().__init__((place.host, place.port), _Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve it in a thread, unless there are `THREADS_MAX` already."""
-        if not self._free.acquire(blocking=False):
+        """Serve it in a thread."""
+        if not (self._free.acquire(blocking=False) or (self._cut_off_one() and self._free.acquire(timeout=FREED_S))):
             self.shutdown_request(request)
             return
         self._ends_s[request] = time.monotonic() + self._request_s
+        self._waiting[request] = client_address[0]
         try:
             super().process_request(request, client_address)
         except BaseException:
@@ -104,17 +111,40 @@ class _Server(ThreadingHTTPServer):
 
     def _done(self, request: socket.socket) -> None:
         del self._ends_s[request]
+        self._waiting.pop(request, None)
         self._free.release()
+
+    @contextmanager
+    def working(self, request: socket.socket) -> Iterator[None]:
+        """In this block a page is made: nobody waits for the client."""
+        address = self._waiting.pop(request, "")
+        try:
+            yield
+        finally:
+            self._waiting[request] = address
+
+    def _cut_off_one(self) -> bool:
+        """End a connection that waits for its client, and so its thread; returns whether there is one."""
+        waiting = list(self._waiting.items())
+        if not waiting:
+            return False
+        most = Counter(address for _, address in waiting).most_common(1)[0][0]
+        _cut_off(next(request for request, address in waiting if address == most))
+        return True
 
     def service_actions(self) -> None:
         """Twice a second: cut off requests whose time is over, which ends their threads."""
         for request, end_s in list(self._ends_s.items()):
             if time.monotonic() > end_s:
-                with suppress(OSError):  # it has just been closed
-                    request.shutdown(socket.SHUT_RDWR)
+                _cut_off(request)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that disconnects in the middle is no error."""
+
+
+def _cut_off(request: socket.socket) -> None:
+    with suppress(OSError):  # it has just been closed
+        request.shutdown(socket.SHUT_RDWR)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -139,7 +169,8 @@ class _Handler(BaseHTTPRequestHandler):
             status, kind, body = HTTPStatus.NOT_FOUND, "text/plain; charset=utf-8", b"there is no such page\n"
         else:
             try:
-                kind, body = page()
+                with self.server.working(self.connection):
+                    kind, body = page()
             except Exception as error:  # noqa: BLE001 - whatever a page raises
                 status, kind = HTTPStatus.SERVICE_UNAVAILABLE, "text/plain; charset=utf-8"
                 body = f"{one_line(error)}\n".encode()
