@@ -35,9 +35,10 @@ class InlineExecutor:
 
 class ThreadExecutor:
     """A daemon thread per broker, so that no broker waits for another; it ends when nothing came for `idle_s`, as after
-    the death of its broker. A thread that is stuck in the host's code is left behind on close."""
+    the death of its broker, or between two tries to reach it. A thread that is stuck in the host's code is left behind
+    on close."""
 
-    def __init__(self, name: str, idle_s: float = 10.0) -> None:
+    def __init__(self, name: str, idle_s: float = 1.0) -> None:
         self._name = name
         self._idle_s = idle_s
         self._lanes: dict[int, tuple[queue.SimpleQueue[Call | None], threading.Thread]] = {}

@@ -26,6 +26,8 @@ read."""
 
 KEPT_S: Final = 600.0
 """How long the address of an unregistered broker stays: it may come back, and clients remember addresses."""
+GONE_MAX: Final = 100
+"""How many of these addresses stay: each is a socket, and brokers can register under ever new ids."""
 
 _TURNS: Final = 3  # of the loop, from accepting a connection to its callback: one creates the transport, one calls back
 
@@ -85,6 +87,7 @@ class Listeners:
         async with self._lock:
             self._is_over = True
             servers, self._servers = self._servers, {}
+            self._missed_at.clear()
         await _end(list(servers.values()))
 
     async def of(
@@ -126,7 +129,11 @@ class Listeners:
         for broker in [each for each in self._servers if each is not None]:
             if broker in present:
                 self._missed_at.pop(broker, None)
-            elif now - self._missed_at.setdefault(broker, now) >= self._kept_s:
+            else:
+                self._missed_at.setdefault(broker, now)
+        too_many = len(self._missed_at) - GONE_MAX
+        for place, (broker, missed_at) in enumerate(list(self._missed_at.items())):  # the longest gone first
+            if place < too_many or now - missed_at >= self._kept_s:
                 del self._missed_at[broker]
                 gone.append(self._servers.pop(broker))
         if gone:

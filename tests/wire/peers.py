@@ -51,7 +51,7 @@ class Peer:
     ) -> None:
         self._versions, self.answer = {**versions, **(_LOGINS if users is not None else {})}, answer
         self.asked: list[Any] = []
-        self.connections = 0
+        self.connections = self.ended = 0
         peer = self
 
         class Handler(socketserver.StreamRequestHandler):
@@ -64,6 +64,7 @@ class Peer:
                         if answered is None:
                             return
                         self.wfile.write(answered)
+                peer.ended += 1
 
         self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True

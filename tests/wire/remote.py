@@ -14,7 +14,7 @@ from uuid import UUID
 from controller.model.view import ClusterView
 from controller.wire import Gateway
 from controller.wire.reading import as_uuid
-from controller.wire.remote import RemoteHost, with_remote_brokers
+from controller.wire.remote import BROKERS_MAX, RemoteHost, with_remote_brokers
 from kedge import Controller
 from stores import MemoryServer, MemoryStore
 from tests.kit.waiting import until
@@ -24,11 +24,20 @@ SCRIPT: Final = Path(__file__).resolve().parents[2] / "examples" / "remote" / "b
 
 
 class Remote:
-    """`with Remote() as remote:` no broker yet. `session_s`: a broker that is silent for so long is dead. `server`: the
-    data that several share, of which one leads. Options are the controller's."""
+    """`with Remote() as remote:` no broker yet. `session_s`: a broker that is silent for so long is dead.
+    `brokers_max`: so many may register. `server`: the data that several share, of which one leads. Options are the
+    controller's."""
 
-    def __init__(self, *, session_s: float = 30.0, server: MemoryServer | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        session_s: float = 30.0,
+        brokers_max: int = BROKERS_MAX,
+        server: MemoryServer | None = None,
+        **options: Any,
+    ) -> None:
         self._session_s, self._server, self._options = session_s, server, options
+        self._brokers_max = brokers_max
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -42,7 +51,7 @@ class Remote:
         self.host.attach(self.controller)
         self.controller.start()
         until(lambda: self.controller.active_id is not None)
-        apis = with_remote_brokers(session_s=self._session_s)
+        apis = with_remote_brokers(session_s=self._session_s, brokers_max=self._brokers_max)
         self.gateway = self._stack.enter_context(Gateway(self.controller, cluster_id=CLUSTER, apis=apis))
         self.address = self.gateway.address
         return self

@@ -9,6 +9,7 @@ from contextlib import ExitStack, closing
 import pytest
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
+from controller.wire import listeners
 from controller.wire.calls import Address
 from controller.wire.listeners import Listeners, callable_host, is_every_address
 from tests.wire.served import DEADLINE_S, RACKS, RawClient, Served
@@ -72,20 +73,38 @@ def test_the_address_of_a_broker_that_is_gone_for_good_is_closed(kept_s: float, 
     """It stays where a broker is only not named now, and comes back with it."""
 
     async def run() -> None:
-        listeners = Listeners("127.0.0.1", 0, _nobody, {}, kept_s=kept_s)
-        await listeners.open()
-        first = await listeners.of((1, 2))
-        await listeners.some((1,))
+        opened = Listeners("127.0.0.1", 0, _nobody, {}, kept_s=kept_s)
+        await opened.open()
+        first = await opened.of((1, 2))
+        await opened.some((1,))
         assert await asyncio.to_thread(hung_up_on, first[2])  # who asks for some says nothing of the others
-        await listeners.of((1,))
+        await opened.of((1,))
         assert await asyncio.to_thread(hung_up_on, first[1])
         assert await asyncio.to_thread(hung_up_on, first[2]) == stays
-        again = await listeners.of((1, 2))
+        again = await opened.of((1, 2))
         assert await asyncio.to_thread(hung_up_on, again[2])
         assert not stays or again == first
-        await listeners.close()
+        await opened.close()
 
     asyncio.run(run())
+
+
+def test_so_many_addresses_of_brokers_that_are_gone_stay_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the brokers that left last."""
+    monkeypatch.setattr(listeners, "GONE_MAX", 2)
+
+    async def run() -> list[bool]:
+        opened = Listeners("127.0.0.1", 0, _nobody, {})
+        await opened.open()
+        there: dict[int, Address] = {}
+        for broker in (4, 3, 2, 1):  # one leaves, the next one comes
+            there |= await opened.of((broker,))
+        await opened.of(())
+        found = [await asyncio.to_thread(hung_up_on, there[broker]) for broker in (4, 3, 2, 1)]
+        await opened.close()
+        return found
+
+    assert asyncio.run(run()) == [False, False, True, True]
 
 
 @pytest.mark.parametrize("turns", range(4))
@@ -94,9 +113,9 @@ def test_who_was_accepted_just_before_is_hung_up_on(how: str, turns: int) -> Non
     """And not left to wait for an answer that never comes: however far asyncio was with the client."""
 
     async def close() -> list[bool]:
-        listeners = Listeners("127.0.0.1", 0, _nobody, {}, kept_s=0.0)
-        await listeners.open()
-        address = (await listeners.some((5,)))[5]
+        opened = Listeners("127.0.0.1", 0, _nobody, {}, kept_s=0.0)
+        await opened.open()
+        address = (await opened.some((5,)))[5]
         with ExitStack() as stack:
             clients = [socket.create_connection((address.host, address.port), DEADLINE_S) for _ in range(3)]
             for client in clients:
@@ -104,11 +123,11 @@ def test_who_was_accepted_just_before_is_hung_up_on(how: str, turns: int) -> Non
             for _ in range(turns):
                 await asyncio.sleep(0)
             if how == "all are closed":
-                await listeners.close()
+                await opened.close()
             else:
-                await listeners.of(())
+                await opened.of(())
             found = await asyncio.gather(*(asyncio.to_thread(_is_ended, client) for client in clients))
-            await listeners.close()
+            await opened.close()
             return found
 
     assert asyncio.run(close()) == [True] * 3
@@ -123,10 +142,10 @@ def _is_ended(client: socket.socket) -> bool:
 
 def test_no_address_is_opened_once_it_is_closed() -> None:
     async def run() -> None:
-        listeners = Listeners("127.0.0.1", 0, _nobody, {})
-        await listeners.open()
-        await listeners.close()
+        opened = Listeners("127.0.0.1", 0, _nobody, {})
+        await opened.open()
+        await opened.close()
         with pytest.raises(ConnectionAbortedError):
-            await listeners.of((1,))
+            await opened.of((1,))
 
     asyncio.run(run())

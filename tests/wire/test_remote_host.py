@@ -98,6 +98,18 @@ def test_a_topic_that_is_deleted_is_deleted_on_brokers_of_every_version(
     assert {request.API_VERSION for request in asked(peer, m.StopReplicaRequest)} == {version}
 
 
+def test_connection_to_a_broker_that_left_is_closed(controlled: tuple[Controller, RemoteHost]) -> None:
+    """When the others hear that it left."""
+    controller, _ = controlled
+    with Peer(LATEST) as staying, Peer(LATEST) as leaving:
+        register(controller, 1, staying)
+        epoch = register(controller, 2, leaving)
+        until(lambda: asked(leaving, m.UpdateMetadataRequest))
+        controller.unregister_broker(2, epoch)
+        until(lambda: leaving.ended == 1)
+        assert staying.ended == 0
+
+
 @pytest.mark.slow
 def test_a_broker_that_refuses_to_delete_is_asked_again(controlled: tuple[Controller, RemoteHost]) -> None:
     controller, _ = controlled

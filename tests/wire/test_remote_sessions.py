@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -12,8 +14,9 @@ from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
 from controller.wire import messages as m
 from controller.wire.calls import Address
+from controller.wire.protocol import build
 from controller.wire.remote import with_remote_brokers
-from kedge import BrokerRegistration, Hooks, NewTopic
+from kedge import BrokerRegistration, Hooks, NewTopic, TopicPartition
 from tests.kit.waiting import until
 from tests.wire.peers import Peer
 from tests.wire.remote import CLUSTER, Remote
@@ -154,6 +157,10 @@ def test_the_id_of_a_broker_of_the_gateways_own_process_is_refused(
         ({"cluster_id": "another"}, 104),
         ({"listeners": []}, 42),
         ({"broker_id": -1}, 42),
+        ({"listeners": [{"name": "x", "host": "x", "port": 1, "security_protocol": 0}] * 17}, 42),
+        ({"listeners": [{"name": "x", "host": "x" * 256, "port": 1, "security_protocol": 0}]}, 42),
+        ({"listeners": [{"name": "x" * 256, "host": "x", "port": 1, "security_protocol": 0}]}, 42),
+        ({"rack": "x" * 256}, 42),
     ],
 )
 def test_invalid_registration_is_refused_and_registers_no_broker(
@@ -163,6 +170,81 @@ def test_invalid_registration_is_refused_and_registers_no_broker(
     answer = register(client, broker_id, NOWHERE, **fields)
     assert (answer.error_code, answer.broker_epoch) == (error_code, -1)
     assert remote.controller.broker_epochs == {}
+
+
+# --- brokers without an end
+
+
+def test_one_broker_more_than_there_may_be_is_refused_and_the_others_go_on(caplog: pytest.LogCaptureFixture) -> None:
+    with Remote(brokers_max=3) as remote, RawClient(remote.address) as client:
+        process = uuid.uuid4()
+        epochs = [register(client, number, NOWHERE, incarnation_id=process).broker_epoch for number in (1, 2, 3)]
+        assert [register(client, number, NOWHERE).error_code for number in (4, 5)] == [44, 44]
+        assert "3 brokers are registered at this gateway, which is its limit" in caplog.text
+        assert beat(client, 3, epochs[2]).error_code == 0
+        assert register(client, 3, NOWHERE, incarnation_id=process).broker_epoch == epochs[2]
+        assert set(remote.controller.broker_epochs) == {1, 2, 3}
+
+
+@pytest.mark.slow
+def test_broker_gets_the_place_of_one_that_died() -> None:
+    with Remote(brokers_max=1, session_s=0.3) as remote, RawClient(remote.address) as client:
+        assert register(client, 1, NOWHERE).error_code == 0
+        until(lambda: register(client, 2, NOWHERE).error_code == 0)
+        assert set(remote.controller.broker_epochs) == {2}
+
+
+def test_brokers_that_register_at_the_same_moment_are_as_many_as_there_may_be() -> None:
+    """From one connection each; the requests are all there before the first is answered."""
+    with Remote(brokers_max=3) as remote, ExitStack() as stack:
+        clients = [stack.enter_context(RawClient(remote.address)) for _ in range(20)]
+        for number, client in enumerate(clients):
+            client.send(registration(number))
+        codes = [m.BrokerRegistrationResponse.decode(client.receive(), version=4, header=True) for client in clients]
+        assert sorted(answer.error_code for answer in codes) == [0] * 3 + [44] * 17
+        assert len(remote.controller.broker_epochs) == 3
+
+
+def registration(broker_id: int) -> bytes:
+    """The frame of a registration."""
+    listener = {"name": "PLAINTEXT", "host": NOWHERE.host, "port": NOWHERE.port, "security_protocol": 0}
+    fields = {"broker_id": broker_id, "cluster_id": CLUSTER, "incarnation_id": uuid.uuid4(), "listeners": [listener]}
+    request = build(m.BrokerRegistrationRequest, 4, fields)
+    request.with_header(7, "raw")
+    return bytes(request.encode(header=True, framed=True))
+
+
+@pytest.mark.slow
+def test_no_thread_waits_for_a_broker_that_cannot_be_reached(remote: Remote, client: RawClient) -> None:
+    """Between two tries, which are seconds apart in the end."""
+    register(client, 7, NOWHERE)
+    until(lambda: "callbacks of broker 7" in remote.controller.describe().findings)
+
+    def threads() -> list[str]:
+        return [thread.name for thread in threading.enumerate() if thread.name.endswith("-broker-7")]
+
+    until(lambda: not threads(), timeout_s=9)
+
+
+def test_reports_are_kept_of_partitions_and_brokers_that_there_are(remote: Remote, client: RawClient) -> None:
+    with Peer(LATEST) as peer:
+        register(client, 7, peer.address)
+        remote.live(7)
+        remote.controller.admin.create_topics({"orders": NewTopic(1, 1)}).all().result(30)
+        log = {"leader_epoch": 0, "start_offset": 0, "end_offset": 5, "high_watermark": 5, "size_bytes": 9}
+        rows = [{"partition_index": number, **log} for number in (0, 1)]
+        topics = [{"name": name, "partitions": rows} for name in ("orders", "invented")]
+        for broker_id in (7, 8):
+            asked = {"broker_id": broker_id, "topics": topics}
+            assert client.ask(m.ReportLogsRequest, m.ReportLogsResponse, 0, **asked).error_code == 0
+    kept = {
+        (topic, number, broker)
+        for topic in ("orders", "invented")
+        for number in (0, 1)
+        for broker in (7, 8)
+        if remote.controller.reported_log(TopicPartition(topic, number), broker) is not None
+    }
+    assert kept == {("orders", 0, 7)}
 
 
 def test_a_broker_that_wants_to_go_may_when_another_leads(remote: Remote, client: RawClient) -> None:
@@ -211,6 +293,8 @@ def test_the_gateway_tells_what_brokers_may_ask() -> None:
     assert {key: offered[key] for key in (7, 56, 62, 63)} == {7: (1, 3), 56: (0, 3), 62: (0, 4), 63: (0, 1)}
     with pytest.raises(ValueError, match="session_s must be positive"):
         with_remote_brokers(session_s=0)
+    with pytest.raises(ValueError, match="brokers_max must be an int of at least 1"):
+        with_remote_brokers(brokers_max=0)
 
 
 @pytest.mark.parametrize("broker_listener", [None, "CLIENTS", "OTHER"])

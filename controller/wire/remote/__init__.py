@@ -34,13 +34,17 @@ from controller.wire.remote.sessions import Sessions
 from controller.wire.security.client import Credentials
 
 SESSION_S = 9.0
+BROKERS_MAX = 200
 
 
-def with_remote_brokers(base: Mapping[int, Api] = APIS, *, session_s: float = SESSION_S) -> dict[int, Api]:
+def with_remote_brokers(
+    base: Mapping[int, Api] = APIS, *, session_s: float = SESSION_S, brokers_max: int = BROKERS_MAX
+) -> dict[int, Api]:
     """The APIs of a gateway (`Gateway(apis=...)`), with those of remote brokers. A broker without a heartbeat for
-    `session_s` is dead. One table per gateway. Raises ValueError for a time that is not positive."""
+    `session_s` is dead; `brokers_max` may be registered at a time. One table per gateway. Raises ValueError for a value
+    that is not positive."""
     apis = {**base}
-    for api in (*Sessions(session_s).table, IsrChanges().api, LEAVING, REPORTS):
+    for api in (*Sessions(session_s, brokers_max).table, IsrChanges().api, LEAVING, REPORTS):
         apis[api.messages.api_key] = api
     apis.update((api.messages.api_key, api) for api in table(apis))
     return apis

@@ -142,6 +142,8 @@ class RemoteHost:
         return self._told(_LEADER_AND_ISR, request, made)
 
     def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
+        for gone in list(self._kept.keys() - {peer.broker_id for peer in request.live_brokers}):
+            self._drop(gone)  # its connection would stay for ever
         fields = orders.before_partitions(request)
 
         def made(version: int) -> list[_Asked]:

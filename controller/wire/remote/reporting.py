@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from controller.model.errors import ErrorCode
+from controller.model.view import ClusterView
 from controller.runtime.log_reports import LogReport
+from controller.wire.apis.answering import outcome
 from controller.wire.calls import OF_BROKER, Api, Call
 from controller.wire.messages import ReportLogsRequest
 from controller.wire.protocol import Answer, Request
@@ -17,7 +19,8 @@ _UNKNOWN: Final = -1  # of a size
 
 
 async def report_logs(call: Call, request: Request) -> Answer:
-    """All reports are taken, or none (42: an invalid number or name)."""
+    """All reports are taken, or none (42: an invalid number or name), except for those of an unknown partition or of
+    a broker that is not live: what is kept must not grow with what a client invents."""
     try:
         reports = [
             LogReport(
@@ -35,8 +38,18 @@ async def report_logs(call: Call, request: Request) -> Answer:
         ]
     except ValueError:
         return {"error_code": ErrorCode.INVALID_REQUEST}
-    call.controller.report_log(reports)
-    return {"error_code": ErrorCode.NONE}
+    known = await outcome(call.controller.query(_known(reports)))
+    if not known.error_code:
+        call.controller.report_log(known.value)
+    return {"error_code": known.error_code}
+
+
+def _known(reports: list[LogReport]) -> Callable[[ClusterView], list[LogReport]]:
+    def ask(view: ClusterView) -> list[LogReport]:
+        counts = {topic: view.partition_count(topic) for topic in {each.topic for each in reports}}
+        return [each for each in reports if each.partition < counts[each.topic] and each.broker_id in view.brokers]
+
+    return ask
 
 
 def as_fields(broker_id: int, reports: Iterable[LogReport]) -> dict[str, Any]:

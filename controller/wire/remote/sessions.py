@@ -10,20 +10,29 @@
   heartbeats for a third of the session time, or was allowed to shut down, the next one is a death and a birth with a
   new epoch.
 * A heartbeat under another epoch than the registered one is refused (77): the broker has to register again.
+* A gateway registers `brokers_max` remote brokers at most: each takes a thread and a connection of the controller, and
+  every broker gets the list of all of them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import defaultdict
 from typing import Final
 from uuid import UUID
+from weakref import WeakValueDictionary
 
 import attrs
 
 from controller.host import Controller
-from controller.model.errors import ApiError, DuplicateBrokerRegistration, ErrorCode, InvalidRequest, StaleBrokerEpoch
+from controller.model.errors import (
+    ApiError,
+    DuplicateBrokerRegistration,
+    ErrorCode,
+    InvalidRequest,
+    PolicyViolation,
+    StaleBrokerEpoch,
+)
 from controller.model.values import BrokerRegistration, Endpoint
 from controller.wire.apis.answering import outcome
 from controller.wire.calls import OF_BROKER, Api, Call
@@ -36,6 +45,8 @@ from stores.base import StoreError
 log = logging.getLogger(__name__)
 SILENT_PART: Final = 1 / 3  # of the session time: Kafka's brokers send one every 2 s in sessions of 9 s
 INCONSISTENT_CLUSTER_ID: Final = 104
+LISTENERS_MAX: Final = 16
+TEXT_MAX: Final = 255  # characters of a host, of a listener's name and of a rack: every broker gets them
 _NAMES: Final = {number: name for name, number in PROTOCOLS.items()}
 
 
@@ -53,14 +64,17 @@ class _Session:
 
 class Sessions:
     """The remote brokers of one gateway, all on its loop. `session_s`: a broker without a heartbeat for so long is
-    dead."""
+    dead. `brokers_max`: so many may be registered at a time."""
 
-    def __init__(self, session_s: float) -> None:
+    def __init__(self, session_s: float, brokers_max: int) -> None:
         if not session_s > 0:
             raise ValueError(f"session_s must be positive, not {session_s!r:.80}")
+        if type(brokers_max) is not int or brokers_max < 1:
+            raise ValueError(f"brokers_max must be an int of at least 1, not {brokers_max!r:.80}")
         self._session_s = session_s
+        self._brokers_max = brokers_max
         self._sessions: dict[int, _Session] = {}
-        self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()  # those that are held
         self._ending: set[asyncio.Task[None]] = set()
         self.table: Final = (
             Api(messages(BrokerRegistrationRequest.API_KEY), self.register, OF_BROKER),
@@ -70,12 +84,13 @@ class Sessions:
     # --- BrokerRegistration
 
     async def register(self, call: Call, request: Request) -> Answer:
-        """The broker's epoch. Errors: 42, 101, 104, 7 where the store is not reached."""
+        """The broker's epoch. Errors: 42, 44, 101, 104, 7 where the store is not reached."""
         if call.cluster_id is not None and request.cluster_id != call.cluster_id:
             return {"error_code": INCONSISTENT_CLUSTER_ID}
         try:
             registration = _registration(request)
-            async with self._locks[registration.broker_id]:
+            self._require_room(registration.broker_id)
+            async with self._lock(registration.broker_id):
                 epoch = await self._registered(call.controller, registration, request.incarnation_id)
         except ApiError as error:
             log.warning("broker %d is not registered: %s", request.broker_id, error)
@@ -106,6 +121,14 @@ class Sessions:
         else:
             present.address, present.beat_at = address, loop.time()
         return epoch
+
+    def _lock(self, broker_id: int) -> asyncio.Lock:
+        return self._locks.setdefault(broker_id, asyncio.Lock())
+
+    def _require_room(self, broker_id: int) -> None:
+        """Raises PolicyViolation for one broker more than there may be, those included that are being registered."""
+        if len({broker_id, *self._sessions, *self._locks}) > self._brokers_max:
+            raise PolicyViolation(f"{self._brokers_max} brokers are registered at this gateway, which is its limit")
 
     def _require_replaceable(self, broker_id: int, present: _Session, address: tuple[str, int]) -> None:
         """Raises DuplicateBrokerRegistration while the registered process counts as alive."""
@@ -154,7 +177,7 @@ class Sessions:
         task.add_done_callback(self._ending.discard)
 
     async def _over(self, controller: Controller, broker_id: int, session: _Session) -> None:
-        async with self._locks[broker_id]:
+        async with self._lock(broker_id):
             if self._sessions.get(broker_id) is session:
                 await self._end(controller, broker_id, session)
 
@@ -178,6 +201,12 @@ def _registration(request: Request) -> BrokerRegistration:
     )
     if not endpoints or request.broker_id < 0:
         raise InvalidRequest(f"broker {request.broker_id} needs an id of at least 0 and a listener")
+    texts = [text for each in endpoints for text in (each.listener, each.host)]
+    if len(endpoints) > LISTENERS_MAX or max(map(len, (*texts, request.rack or ""))) > TEXT_MAX:
+        raise InvalidRequest(
+            f"broker {request.broker_id} may have {LISTENERS_MAX} listeners, and names, hosts and a rack of {TEXT_MAX} "
+            "characters"
+        )
     try:
         return BrokerRegistration(
             request.broker_id, endpoints[0].host, endpoints[0].port, request.rack, endpoints=endpoints
