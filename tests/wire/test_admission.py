@@ -23,7 +23,7 @@ from tests.wire.sharing import SECRET, log_in
 
 ATTACKERS: Final = ("127.0.0.66", "127.0.0.67")
 USERS: Final = Users({"alice": "wonder"})
-LIMITS: Final = Limits(connections=20, connections_per_client=16)
+LIMITS: Final = Limits(connections=20, connections_per_client=16, login_s=600)
 
 
 @contextmanager
@@ -91,7 +91,7 @@ def test_where_no_login_is_required_an_address_with_many_idle_connections_gives_
 
 def test_connection_in_work_stays_while_another_is_idle(caplog: pytest.LogCaptureFixture) -> None:
     """Here a wrong password waits for its refusal."""
-    limits = Limits(connections=2, refusal_ms=10_000_000)
+    limits = Limits(connections=2, refusal_ms=10_000_000, login_s=600)
     with (
         Served(users=USERS, authorizer=allow_all, limits=limits) as served,
         RawClient(served.address, source=ATTACKERS[0]) as guessing,

@@ -170,7 +170,7 @@ def test_who_speaks_no_tls_and_who_does_not_end_the_handshake_is_hung_up_on_and_
 def test_handshakes_that_do_not_end_refuse_no_other(ours: Signed, authority: Authority) -> None:
     """As many as there may be connections. The oldest one gives way."""
     tls, trusting = Tls(ours.certificate, ours.key), ssl.create_default_context(cafile=str(authority.file))
-    limits = Limits(connections=4)
+    limits = Limits(connections=4, login_s=600)
     with Served(tls=tls, authorizer=allow_all, limits=limits) as served, ExitStack() as stack:
         silent = [stack.enter_context(RawClient(served.address, source="127.0.0.66")) for _ in range(4)]
         with RawClient(served.address, trusting) as client:
