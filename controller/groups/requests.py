@@ -150,6 +150,6 @@ class GroupSettings:
     members_max: int = attrs.field(default=1000, validator=_positive)
     protocols_max: int = attrs.field(default=20, validator=_positive)
     member_bytes_max: int = attrs.field(default=1024 * 1024, validator=_positive)
-    held_bytes_max: int = attrs.field(default=256 * 1024 * 1024, validator=_positive)
+    held_bytes_max: int = attrs.field(default=128 * 1024 * 1024, validator=_positive)
     offsets_retention_ms: int = attrs.field(default=7 * 24 * 3_600_000, validator=_positive)
     offsets_check_ms: int = attrs.field(default=600_000, validator=_positive)

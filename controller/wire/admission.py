@@ -2,8 +2,8 @@
 
 Rules
 * A connection that has not logged in gives way first, as at sshd (MaxStartups). First of all these come those from
-  addresses at which nobody has logged in before; of them, the oldest one from the address that has the most. A client
-  from such an address displaces none that is logging in from a known one.
+  addresses without a login in the past; of them, the oldest one from the address that has the most. A client from such
+  an address displaces none that is logging in from a known one.
 * Where all have logged in, or none has to, the address with the most connections gives way to addresses with at least
   two fewer: with the connection that is idle for longest, at last with one in work. So addresses have equal shares in
   the end.
@@ -28,7 +28,7 @@ from controller.wire.session import Session
 
 IDLE_S: Final = 10.0
 """More than members of groups take between two heartbeats (3 s)."""
-KNOWN_MAX: Final = 10_000  # addresses; beyond that the one from which nobody came for longest is forgotten
+KNOWN_MAX: Final = 10_000  # addresses; beyond that the one with the oldest login is forgotten
 
 
 @attrs.define(eq=False)
@@ -71,8 +71,8 @@ class Admission:
         self._known: OrderedDict[str, bool] = OrderedDict()  # address -> whether a gateway logged in there
 
     def makes_room(self, address: str, clients: Iterable[Client]) -> Client | str | None:
-        """The one of these clients that gives way to a new client from this address; None: nobody has to; the kind of
-        refusal (`Gateway.counts`): nobody can."""
+        """The one of these clients that gives way to a new client from this address; None: there is room; the kind of
+        refusal (`Gateway.counts`): none of them may be closed."""
         present = [each for each in clients if not each.is_leaving]
         others = [each for each in present if not each.is_gateway]
         own = [each for each in others if each.address == address]
@@ -81,19 +81,20 @@ class Admission:
         if len(present) < self._limits.connections:
             return None
         for each in present:
-            self._remember(each)
+            if each.is_known:
+                self._remember(each)
         return self._of_new(address, others) or self._of_most(address, others) or self._of_own(own) or "too_many"
 
     def left(self, client: Client) -> None:
         """The client is gone. Its address is known from now on if it had logged in."""
-        self._remember(client)
+        if client.is_known:
+            self._remember(client)
 
     def _remember(self, client: Client) -> None:
-        if client.is_known:
-            self._known[client.address] = client.is_gateway or self._known.get(client.address, False)
-            self._known.move_to_end(client.address)
-            if len(self._known) > KNOWN_MAX:
-                self._known.popitem(last=False)
+        self._known[client.address] = client.is_gateway or self._known.get(client.address, False)
+        self._known.move_to_end(client.address)
+        if len(self._known) > KNOWN_MAX:
+            self._known.popitem(last=False)
 
     def _of_new(self, address: str, others: Sequence[Client]) -> Client | None:
         new = [each for each in others if not (each.is_known or each.is_busy)]

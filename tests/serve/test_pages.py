@@ -69,7 +69,7 @@ def silent(pages: Pages, source: str = "127.0.0.1", count: int = THREADS_MAX) ->
         yield held
 
 
-def test_half_requests_refuse_nobody(pages: Pages) -> None:
+def test_half_requests_keep_no_client_out(pages: Pages) -> None:
     """As many as are served at a time. The oldest gives way, and the others are served when they go on."""
     with silent(pages) as held:
         assert [asked(pages, "localhost") for _ in range(3)] == [(200, b"here")] * 3

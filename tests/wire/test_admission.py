@@ -166,7 +166,7 @@ def test_oldest_connection_of_the_address_with_most_that_did_not_log_in_gives_wa
     assert gives_way("e", *clients) == 2
 
 
-def test_connections_from_where_somebody_logged_in_before_give_way_last() -> None:
+def test_connections_from_where_a_client_logged_in_before_give_way_last() -> None:
     clients = [there("a", 1), there("a", 2), there("b", 3)]
     assert gives_way("c", *clients, known=["a"]) == 2
     assert gives_way("a", *clients, known=["a", "b"]) == 0

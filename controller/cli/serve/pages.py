@@ -116,7 +116,7 @@ class _Server(ThreadingHTTPServer):
 
     @contextmanager
     def working(self, request: socket.socket) -> Iterator[None]:
-        """In this block a page is made: nobody waits for the client."""
+        """In this block a page is made, so the connection does not wait for its client."""
         address = self._waiting.pop(request, "")
         try:
             yield
