@@ -5,16 +5,13 @@
 
 Rules
 * The url has precedence, then its file, then the environment. A url with both is an error, and so is half of a pair.
-* A file that users other than its owner and group may read, or that others than its owner may change, is refused, as
-  ssh refuses keys. A warning would go unseen in a program that embeds Kedge. The group may read, since services get
-  files that way.
+* A file that other users may read or change is refused (`reading.require_private`).
 * Errors name the file or the variable, never its content; a password is in no repr.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -22,11 +19,11 @@ from typing import Final
 import attrs
 
 from stores.base import Invalid
+from stores.reading import require_private
 
 USERNAME: Final = "KEDGE_STORE_USERNAME"
 PASSWORD: Final = "KEDGE_STORE_PASSWORD"  # noqa: S105 - its name
 OPTION: Final = "credentials"
-_OTHERS: Final = stat.S_IRWXO | stat.S_IWGRP
 _CHARACTERS_MAX: Final = 10_000
 
 
@@ -54,15 +51,12 @@ def _of_environment(environment: Mapping[str, str]) -> Credentials | None:
 def _of_file(file: str) -> Credentials:
     try:
         with Path(file).open(encoding="utf-8-sig") as opened:
-            mode = os.fstat(opened.fileno()).st_mode
+            require_private(file, opened.fileno())
             text = opened.read(_CHARACTERS_MAX).removesuffix("\n")
     except OSError as error:
         raise Invalid(f"{OPTION}: {file}: {error.strerror}") from None
     except ValueError:  # not UTF-8, or an impossible file name
         raise Invalid(f"{OPTION}: {file!r}: not a text file in UTF-8") from None
-    if stat.S_ISREG(mode) and mode & _OTHERS:
-        shown = f"{stat.S_IMODE(mode):04o}"
-        raise Invalid(f"{OPTION}: {file}: mode {shown} lets others read or change it; use chmod 600")
     user, colon, password = text.partition(":")
     if not user or not colon or not password or "\n" in text:
         raise Invalid(f"{OPTION}: {file}: must be one line USER:PASSWORD")

@@ -1,7 +1,10 @@
 """Reads whole files that a user names, up to a limit.
 
-/dev/zero and a pipe from `yes` never end, so devices are refused, and other files are read up to a limit. `<(command)`,
-/dev/stdin and /dev/null can be read.
+* /dev/zero and a pipe from `yes` never end, so devices are refused, and other files are read up to a limit.
+  `<(command)`, /dev/stdin and /dev/null can be read.
+* A file with a password or a private key is refused if users other than its owner and group may read it, or others
+  than its owner may change it, as ssh refuses keys. A warning would go unseen in a program that embeds Kedge. The group
+  may read, since services get files that way.
 """
 
 from __future__ import annotations
@@ -18,13 +21,25 @@ from typing import Any, BinaryIO, Final
 MIB: Final = 2**20
 MIB_MAX: Final = 1024
 """The default limit; four million partitions as a tree take less."""
+_OTHERS: Final = stat.S_IRWXO | stat.S_IWGRP
 
 
-def read_whole(path: str | PathLike[str], mib_max: int = MIB_MAX) -> bytes:
-    """All bytes of a file or a pipe. Raises OSError, with the path and a message, also for a device and for a file of
-    more than `mib_max` MiB."""
+def require_private(path: str | PathLike[str], descriptor: int | None = None) -> None:
+    """The file may hold a secret, because other users can neither read nor change it. Raises OSError, with the path and
+    a message, if they can. The mode of a pipe is not checked. `descriptor`: of the file, if it is open."""
+    mode = (Path(path).stat() if descriptor is None else os.fstat(descriptor)).st_mode
+    if stat.S_ISREG(mode) and mode & _OTHERS:
+        said = f"mode {stat.S_IMODE(mode):04o} lets others read or change it; use chmod 600"
+        raise OSError(errno.EACCES, said, str(path))
+
+
+def read_whole(path: str | PathLike[str], mib_max: int = MIB_MAX, *, secret: bool = False) -> bytes:
+    """All bytes of a file or a pipe. Raises OSError, with the path and a message, also for a device, for a file of more
+    than `mib_max` MiB, and for a `secret` that other users may read or change."""
     with Path(path).open("rb", buffering=0) as file:
         status = os.fstat(file.fileno())
+        if secret:
+            require_private(path, file.fileno())
         is_null = os.path.samestat(status, Path(os.devnull).stat())
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISFIFO(status.st_mode) or file.isatty() or is_null):
             raise OSError(errno.EINVAL, "expected a file or a pipe, not a device", str(path))

@@ -54,6 +54,7 @@ class ConfigKind(enum.Enum):
     LONG = "long"
     DOUBLE = "double"
     LIST = "list"
+    PASSWORD = "password"  # noqa: S105 - the name of a type
 
 
 class Scope(enum.Flag):

@@ -95,8 +95,7 @@ def _with_user(options: Sequence[str], folder: Path) -> tuple[list[str], str | N
     more = []
     for option, content in made.items():
         file = folder / f"{option[2:]}.json"
-        file.touch(mode=0o600)
-        file.write_text(json.dumps({"version": 1, **content}), encoding="utf-8")
+        _write_private(file, json.dumps({"version": 1, **content}))
         more += [option, str(file)]
     return [*options, *more], password
 
@@ -116,14 +115,18 @@ def _properties(options: Sequence[str], password: str | None, folder: Path) -> P
         found["ssl.endpoint.identification.algorithm"] = ""  # this server runs here, whatever name it is certified for
     if certificate is not None and key is not None and _value(options, "--tls-clients-ca") is not None:
         both = folder / "both.pem"
-        both.write_text(
-            "".join(Path(file).read_text(encoding="utf-8") for file in (key, certificate)), encoding="utf-8"
-        )
+        _write_private(both, "".join(Path(file).read_text(encoding="utf-8") for file in (key, certificate)))
         found |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(both)}
     file = folder / "client.properties"
     lines = (f"{name}={value.replace(_BACKSLASH, 2 * _BACKSLASH)}\n" for name, value in found.items())
-    file.write_text("".join(lines), encoding="utf-8")
+    _write_private(file, "".join(lines))
     return file
+
+
+def _write_private(file: Path, text: str) -> None:
+    """Kedge refuses files with passwords that others may read."""
+    file.touch(mode=0o600)
+    file.write_text(text, encoding="utf-8")
 
 
 def _value(options: Sequence[str], name: str) -> str | None:

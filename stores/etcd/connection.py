@@ -24,6 +24,7 @@ from stores.etcd.errors import STALE_TOKEN, says
 from stores.etcd.rpc import etcd3, etcdrpc, grpc
 from stores.etcd.url import EtcdUrl
 from stores.etcd.wait import Deadline
+from stores.reading import require_private
 
 _CLOSE_S: Final = 2.0
 _IN_FLIGHT: Final = 4  # concurrent requests of one bulk read; with a fifth, the server or Python is the bottleneck
@@ -50,6 +51,8 @@ class Connection:
         self._token: tuple[tuple[str, str], ...] = ()
         self.is_interrupted = False
         try:
+            if url.tls_key is not None:
+                require_private(url.tls_key)
             self._client = etcd3.client(
                 *endpoint,
                 ca_cert=url.tls_ca,

@@ -28,12 +28,13 @@ from typing import Any, Final
 from kazoo.client import KazooClient
 from kazoo.exceptions import AuthFailedError
 from kazoo.handlers.threading import SequentialThreadingHandler
-from kazoo.protocol.serialization import SASL, Auth, Connect
+from kazoo.protocol.serialization import SASL, Connect
 from kazoo.retry import KazooRetry
 from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
 
 from stores.base import Invalid
 from stores.extras import missing
+from stores.reading import require_private
 from stores.zookeeper.causes import Causes, NotZooKeeper, cause_of, not_resolved
 from stores.zookeeper.transaction import encode_acl
 from stores.zookeeper.url import Address, Tls
@@ -137,13 +138,22 @@ class Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no
 
 
 class _NoSecrets(logging.Filter):
-    """Drops log lines that would show a password: requests with one, and kazoo's level below DEBUG."""
+    """Drops kazoo's level below DEBUG, and shows requests and answers by their kind and path alone: they have passwords
+    and the values of keys, which may be credentials."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno < logging.DEBUG:
             return False
-        arguments = record.args if isinstance(record.args, tuple) else ()
-        return not any(isinstance(argument, Auth | SASL | Connect) for argument in arguments)
+        if isinstance(record.args, tuple):
+            record.args = tuple(map(_discreet, record.args))
+        return True
+
+
+def _discreet(argument: object) -> object:
+    if argument is None or isinstance(argument, str | int | float | BaseException):
+        return argument
+    path = getattr(argument, "path", None)
+    return type(argument).__name__ if path is None else f"{type(argument).__name__}({path})"
 
 
 LOG: Final = logging.getLogger("stores.zookeeper.kazoo")
@@ -155,7 +165,8 @@ def _context(tls: Tls) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=tls.ca)
         context.check_hostname = tls.verify_hostname
-        if tls.cert is not None:
+        if tls.cert is not None and tls.key is not None:
+            require_private(tls.key)
             context.load_cert_chain(tls.cert, tls.key)
     except (OSError, ValueError) as error:
         raise Invalid(f"the TLS files of the url cannot be used: {error}") from error

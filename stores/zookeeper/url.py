@@ -166,9 +166,10 @@ def _auth(options: dict[str, str]) -> Auth | None:
     source = "auth" if file is None else "auth_file"
     if file is not None:
         try:
-            text = read_whole(file).decode("utf-8-sig").strip()
+            text = read_whole(file, secret=True).decode("utf-8-sig").strip()
         except (OSError, ValueError) as error:
-            raise Invalid(f"auth_file cannot be read: {file}: {type(error).__name__}") from None
+            why = error.strerror if isinstance(error, OSError) else type(error).__name__
+            raise Invalid(f"auth_file cannot be read: {file}: {why}") from None
     if text is None:
         return None
     scheme, _, rest = text.partition(":")

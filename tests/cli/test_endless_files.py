@@ -13,6 +13,7 @@ import pytest
 
 from stores import MemoryServer
 from tests.kit.commands import run
+from tests.kit.private import write_private
 
 MEMORY_BYTES = 2**31
 SERVE = ("serve", "--listen", "127.0.0.1:0", "--no-status")
@@ -77,7 +78,7 @@ def test_a_device_without_an_end_is_one_line(place: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("place", ["users", "store", "load", "layout", "plan"])
 def test_a_file_beyond_the_limit_is_one_line(place: str, tmp_path: Path) -> None:
     file = tmp_path / "large"
-    file.touch()
+    file.touch(mode=0o600)
     os.truncate(file, 2**40)
     done = run(*command(place, file, tmp_path))
     assert str(file) in done.stderr
@@ -99,8 +100,7 @@ PYTHON = ("recursion", "codec", "integer", "Exceeds", "sys.")
     ids=["deep", "long", "bytes"],
 )
 def test_json_that_cannot_be_read_is_said_in_plain_words(place: str, data: bytes, problem: str, tmp_path: Path) -> None:
-    file = tmp_path / "bad.json"
-    file.write_bytes(data)
+    file = write_private(tmp_path / "bad.json", data)
     done = run(*command(place, file, tmp_path))
     assert problem in done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from controller.cli.kafka.errors import Failed
 from controller.cli.kafka.options import checked_servers
 from controller.cli.kafka.properties import parse_properties, read_properties, settings
+from tests.kit.private import write_private
+from tests.wire.certificates import Authority
 
 LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="p w";'
 SASL = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": LOGIN}
@@ -78,6 +80,34 @@ def test_what_is_no_file_of_properties_is_refused(tmp_path: Path, data: bytes, s
     file.write_bytes(data)
     with pytest.raises(Failed, match=rf"p: expected a properties file, .*{said}"):
         read_properties(file)
+
+
+@pytest.mark.parametrize(
+    "name, is_refused",
+    [("sasl.jaas.config", True), ("ssl.key.password", True), ("ssl.truststore.certificates", False), ("a", False)],
+)
+def test_passwords_that_others_may_read_are_refused(tmp_path: Path, name: str, *, is_refused: bool) -> None:
+    """A file without a password may be anybody's, as those that Kafka's tools take."""
+    file = write_private(tmp_path / "p", f"{name}=hunter2\n")
+    assert read_properties(file) == {name: "hunter2"}
+    file.chmod(0o644)
+    if is_refused:
+        with pytest.raises(Failed, match=r"p: mode 0644 lets others read or change it; use chmod 600$"):
+            read_properties(file)
+    else:
+        assert read_properties(file) == {name: "hunter2"}
+
+
+def test_a_private_key_that_others_may_read_is_refused(tmp_path: Path) -> None:
+    signed = Authority(tmp_path).sign("client")
+    store = write_private(tmp_path / "both.pem", signed.key.read_text() + signed.certificate.read_text())
+    found = {"security.protocol": "SSL", "ssl.keystore.type": "PEM", "ssl.keystore.location": str(store)}
+    assert settings(found)["ssl_context"]
+    store.chmod(0o640)
+    assert settings(found)["ssl_context"]
+    store.chmod(0o644)
+    with pytest.raises(Failed, match=r"^ssl\.keystore: mode 0644 lets others read or change it; use chmod 600$"):
+        settings(found)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

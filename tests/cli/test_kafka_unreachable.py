@@ -21,6 +21,7 @@ from controller.cli.root import kedge
 from controller.wire import Peers, Tls, Users, allow_all
 from controller.wire.calls import Address
 from stores import MemoryServer, MemoryStore
+from tests.kit.private import write_private
 from tests.kit.waiting import until
 from tests.wire.certificates import Authority
 from tests.wire.served import RACKS, Served
@@ -34,7 +35,7 @@ _KEDGE = (sys.executable, "-c", "from controller.cli import main; main()")
 def ask(servers: str, folder: Path, *arguments: str, **properties: object) -> subprocess.CompletedProcess[str]:
     """In a process of its own: kafka-python leaves sockets open that did not connect."""
     file = folder / "client.properties"
-    file.write_text("".join(f"{name.replace('_', '.')}={value}\n" for name, value in properties.items()))
+    write_private(file, "".join(f"{name.replace('_', '.')}={value}\n" for name, value in properties.items()))
     command = [*(arguments or ("topics", "--list")), "--bootstrap-server", servers, "--command-config", str(file)]
     return subprocess.run([*_KEDGE, *command], capture_output=True, text=True, check=False)
 

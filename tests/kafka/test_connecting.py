@@ -12,6 +12,7 @@ from controller.cli.root import kedge
 from tests.kafka.conftest import Kedge, Topics, plan
 from tests.kafka.java_tools import ACLS, JavaTools
 from tests.kafka_servers import USERS, KafkaCluster
+from tests.kit.private import write_private
 from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.server, pytest.mark.full]
@@ -23,7 +24,7 @@ PROMPT_S = 8.0
 def ask(servers: str, properties: dict[str, str], folder: Path, *words: object) -> Result:
     """A command, `topics --list` if none is given, with a file of properties."""
     file = folder / "client.properties"
-    file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+    write_private(file, "".join(f"{name}={value}\n" for name, value in properties.items()))
     command, *more = map(str, words or ("topics", "--list"))
     where = [command, "--bootstrap-server", servers, "--command-config", str(file)]
     return CliRunner().invoke(kedge, [*where, *more])

@@ -16,6 +16,7 @@ from servers import LocalZooKeeper
 from tests.kafka_brokers.clients import consume, produce
 from tests.kafka_brokers.cluster import BROKERS, FollowingCluster, following, until
 from tests.kafka_brokers.test_following import are_in_sync, has_internal
+from tests.kit.private import write_private
 from tests.wire.certificates import Authority
 
 pytestmark = [pytest.mark.server, pytest.mark.full]
@@ -50,15 +51,15 @@ def options(authority: Authority, folder: Path) -> tuple[str, ...]:
     signed = authority.sign("controller")
     users, acls, brokers = folder / "users.json", folder / "acls.json", folder / "brokers.properties"
     credentials = {"broker": salted(PASSWORDS["broker"])}
-    users.write_text(json.dumps({"version": 1, "users": credentials}), encoding="utf-8")
+    write_private(users, json.dumps({"version": 1, "users": credentials}))
     acls.write_text(json.dumps({"version": 1, "super_users": ["User:broker"], "acls": []}), encoding="utf-8")
     secret = folder / "secret"
-    secret.write_text("of all controllers", encoding="utf-8")
-    brokers.write_text(
+    write_private(secret, "of all controllers")
+    write_private(
+        brokers,
         "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\n"
         f'sasl.jaas.config={MODULE} username="kedge" password="{PASSWORDS["kedge"]}";\n'
         f"ssl.truststore.type=PEM\nssl.truststore.location={authority.file}\n",
-        encoding="utf-8",
     )
     tls = ("--tls-certificate", str(signed.certificate), "--tls-key", str(signed.key))
     who = ("--users", str(users), "--acls", str(acls), "--peers-secret", str(secret), "--peers-ca", str(authority.file))

@@ -11,6 +11,9 @@ from click.testing import CliRunner, Result
 
 from controller.cli.root import kedge
 from controller.cli.serve.options import Place, as_brokers, as_place, as_topics
+from controller.wire.security.users import salted
+from tests.kit.private import write_private
+from tests.wire.certificates import Authority
 
 WHOLE = "salt=AAAA,stored_key=AAAA,server_key=AAAA,iterations=4096"
 
@@ -131,7 +134,7 @@ def test_a_file_that_cannot_be_written_is_one_line_before_anything_listens(
 @pytest.mark.parametrize("option", ["--users", "--acls"])
 def test_a_file_that_is_nested_too_deeply_is_one_line(option: str, tmp_path: Path) -> None:
     file = tmp_path / "deep.json"
-    file.write_text('{"version": 1, "x": ' + "[" * 100_000 + "]" * 100_000 + "}")
+    write_private(file, '{"version": 1, "x": ' + "[" * 100_000 + "]" * 100_000 + "}")
     done = serve(option, str(file))
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == f"kedge: {option}: {file}: lists or objects are nested too deeply in it\n"
@@ -151,7 +154,7 @@ def test_a_file_that_is_nested_too_deeply_is_one_line(option: str, tmp_path: Pat
 def test_a_broken_entry_of_a_user_names_the_user(entry: str, problem: str, tmp_path: Path) -> None:
     """And repeats nothing of what may be a password."""
     file = tmp_path / "users.json"
-    file.write_text(json.dumps({"version": 1, "users": {"bob": {"SCRAM-SHA-512": entry}}}))
+    write_private(file, json.dumps({"version": 1, "users": {"bob": {"SCRAM-SHA-512": entry}}}))
     done = serve("--users", str(file))
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == f"kedge: --users: {file}: user 'bob': SCRAM-SHA-512: {problem}\n"
@@ -168,10 +171,28 @@ def test_a_broken_entry_of_a_user_names_the_user(entry: str, problem: str, tmp_p
 def test_a_secret_that_is_none_is_refused(content: bytes | None, said: str, tmp_path: Path) -> None:
     file = tmp_path / "secret"
     if content is not None:
-        file.write_bytes(content)
+        write_private(file, content)
     done = serve("--store", "etcd://127.0.0.1:1/x", "--peers-secret", str(file))
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
     assert said in done.stderr
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o602, 0o660])
+@pytest.mark.parametrize("option", ["--users", "--peers-secret", "--tls-key"])
+def test_a_secret_file_that_others_may_read_is_refused(option: str, mode: int, tmp_path: Path) -> None:
+    """The same file is taken from its owner alone: then the store of this test is what is not there."""
+    signed = Authority(tmp_path).sign("server")
+    files = {"--users": tmp_path / "users.json", "--peers-secret": tmp_path / "secret", "--tls-key": signed.key}
+    write_private(files["--users"], json.dumps({"version": 1, "users": {"alice": salted("wonder")}}))
+    write_private(files["--peers-secret"], "of the processes")
+    options = ["--store", "memory:/no/such/folder/file", "--tls-certificate", str(signed.certificate)]
+    options += [word for name, file in files.items() for word in (name, str(file))]
+    assert "/no/such/folder" in serve(*options).stderr
+    files[option].chmod(mode)
+    done = serve(*options)
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"kedge: {option}: ")
+    assert done.stderr.endswith(f"mode {mode:04o} lets others read or change it; use chmod 600\n")
 
 
 @pytest.mark.parametrize(

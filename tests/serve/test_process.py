@@ -19,6 +19,7 @@ from kafka.admin import NewTopic
 from controller.wire.security.users import salted
 from stores import MemoryServer
 from tests.cli.store.places import Make, on_servers
+from tests.kit.private import write_private
 from tests.kit.waiting import until
 from tests.serve.processes import ANYTHING, DEADLINE_S, begun, refuses_orders, serving
 from tests.wire.remote import Process
@@ -101,7 +102,7 @@ def test_brokers_of_a_process_without_the_store_take_no_orders() -> None:
 @pytest.mark.slow
 def test_clients_log_in_and_do_what_they_may(tmp_path: Path) -> None:
     users, rights = tmp_path / "users.json", tmp_path / "acls.json"
-    users.write_text(json.dumps({"version": 1, "users": {name: salted("secret") for name in ("root", "nobody")}}))
+    write_private(users, json.dumps({"version": 1, "users": {name: salted("secret") for name in ("root", "nobody")}}))
     rights.write_text(json.dumps({"version": 1, "super_users": ["User:root"]}))
 
     def topics(bootstrap: str, name: str) -> list[str]:
@@ -121,7 +122,7 @@ def test_clients_log_in_and_do_what_they_may(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_wrong_login_is_reported_on_the_status_page_and_on_stderr(tmp_path: Path) -> None:
     users = tmp_path / "users.json"
-    users.write_text(json.dumps({"version": 1, "users": {"root": salted("secret")}}))
+    write_private(users, json.dumps({"version": 1, "users": {"root": salted("secret")}}))
     with serving("--users", str(users), may_say="a login as 'root' from 127.0.0.1 is refused: .*") as at:
         login = {"sasl_plain_username": "root", "sasl_plain_password": "wrong", "sasl_mechanism": "SCRAM-SHA-512"}
         login |= {"security_protocol": "SASL_PLAINTEXT", "bootstrap_servers": at["bootstrap"]}

@@ -16,6 +16,7 @@ from controller.wire.security.users import salted
 from servers import free_ports
 from tests.browser import dom
 from tests.cli.store.places import etcd_url
+from tests.kit.private import write_private
 from tests.kit.waiting import until
 from tests.serve.processes import ANYTHING, DEADLINE_S, NOT_REACHED, Running, begun, refuses_orders, running
 from tests.serve.test_process import get
@@ -198,9 +199,9 @@ def test_a_process_that_comes_back_where_it_was_need_not_wait_for_what_it_left(s
 def test_processes_whose_clients_log_in_know_each_other_by_a_secret(store: tuple[str, str], tmp_path: Path) -> None:
     authority, users, rights, secret = (Authority(tmp_path), *(tmp_path / name for name in ("users", "acls", "secret")))
     ours = authority.sign("127.0.0.1")
-    users.write_text(json.dumps({"version": 1, "users": {"root": salted("secret")}}))
+    write_private(users, json.dumps({"version": 1, "users": {"root": salted("secret")}}))
     rights.write_text(json.dumps({"version": 1, "super_users": ["User:root"]}))
-    secret.write_text("of the processes alone\n")
+    write_private(secret, "of the processes alone\n")
     options = ["--users", str(users), "--acls", str(rights), "--tls-certificate", str(ours.certificate)]
     options += ["--tls-key", str(ours.key), *store]
     assert "--peers-secret FILE is needed" in refused(*options)

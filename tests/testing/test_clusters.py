@@ -14,6 +14,7 @@ import pytest
 from controller.wire.security.users import salted
 from kedge import ConfigResource, ConfigResourceType, TopicAlreadyExists
 from kedge.testing import Cluster, Server
+from tests.kit.private import write_private
 from tests.kit.waiting import until
 from tests.wire.certificates import Authority
 
@@ -168,7 +169,7 @@ def test_server_says_what_it_cannot(server: Server) -> None:
 def test_server_lets_its_own_methods_in(tmp_path: Path, *, has_tls: bool) -> None:
     """Where only users get in, who may do nothing, and for TLS only with certificates."""
     users, rights = tmp_path / "users.json", tmp_path / "acls.json"
-    users.write_text(json.dumps({"version": 1, "users": {"alice": salted("secret")}}))
+    write_private(users, json.dumps({"version": 1, "users": {"alice": salted("secret")}}))
     rights.write_text(json.dumps({"version": 1}))
     options = ["--users", str(users), f"--acls={rights}"]
     if has_tls:

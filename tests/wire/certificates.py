@@ -15,6 +15,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from tests.kit.private import write_private
+
 DAY = dt.timedelta(days=1)
 _USES = ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
 _SIGNS = x509.KeyUsage(
@@ -58,10 +60,11 @@ class Authority:
         )
         signed = Signed(self._folder / f"{name}.pem", self._folder / f"{name}.key")
         signed.certificate.write_bytes(made.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
-        signed.key.write_bytes(
+        write_private(
+            signed.key,
             key.private_bytes(
                 serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-            )
+            ),
         )
         return signed
 

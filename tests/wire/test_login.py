@@ -30,6 +30,7 @@ from controller.wire.security.client import Credentials
 from controller.wire.security.files import BrokenFile
 from controller.wire.security.sasl import Login, LoginFailed
 from controller.wire.security.users import Credential, salted
+from tests.kit.private import write_private
 from tests.kit.waiting import until
 from tests.wire.requests_made import frame
 from tests.wire.served import RACKS, RawClient, Served
@@ -280,7 +281,7 @@ def test_users_of_a_file_are_read_again_and_a_broken_file_changes_nothing(
 
 
 def _write(file: Path, said: dict[str, Any]) -> None:
-    file.write_text(json.dumps(said))
+    write_private(file, json.dumps(said))
     _touch(file)
 
 

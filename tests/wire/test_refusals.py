@@ -28,6 +28,7 @@ from controller.wire.security.gateways import users_at
 from controller.wire.security.refusals import Refusals, origin
 from controller.wire.security.users import Credential, salted
 from stores import MemoryStore
+from tests.kit.private import write_private
 from tests.kit.waiting import until
 from tests.wire.served import RACKS, RawClient, Served
 from tests.wire.sharing import SECRET, as_gateway
@@ -153,7 +154,7 @@ def users(request: pytest.FixtureRequest, tmp_path: Path) -> Users:
     for name, mechanism, iterations in request.param:
         found.setdefault(name, {})[mechanism] = Credential.of(mechanism, "wonder", iterations).text
     file = tmp_path / "users.json"
-    file.write_text(json.dumps({"version": 1, "users": found}))
+    write_private(file, json.dumps({"version": 1, "users": found}))
     return Users.from_file(file)
 
 

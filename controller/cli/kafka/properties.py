@@ -12,17 +12,20 @@ from typing import Any, Final
 from controller.cli.kafka.errors import Failed
 from controller.cli.printing import one_line
 from controller.model import numerals
+from controller.model.sensitive_configs import is_password
 
 _SPLIT: Final = re.compile(r"((?:\\.|[^\\=:\s])*)\s*[=:]?\s*(.*)", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 _NAME: Final = re.compile(r"[!-~]+")
 _UNPRINTED: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f]")  # characters that no text has
+_CERTIFICATES: Final = {"ssl.keystore.certificate.chain", "ssl.truststore.certificates"}  # passwords by type alone
 _NAMED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def read_properties(path: Path) -> dict[str, str]:
-    """The properties in the file; of a key that is there twice, the last value. Raises Failed."""
-    from stores.reading import read_whole  # noqa: PLC0415 - stores are loaded where a file is read
+    """The properties in the file; of a key that is there twice, the last value. Raises Failed, also for passwords in a
+    file that other users may read or change."""
+    from stores.reading import read_whole, require_private  # noqa: PLC0415 - stores are loaded where a file is read
 
     try:
         data = read_whole(path, mib_max=1)
@@ -39,6 +42,11 @@ def read_properties(path: Path) -> dict[str, str]:
     strange = next((name for name in found if not _NAME.fullmatch(name)), None)
     if strange is not None:
         raise Failed(f"{path}: expected a properties file, {strange!a:.80} is not a name")
+    if any(is_password(name) for name in found.keys() - _CERTIFICATES):
+        try:
+            require_private(path)
+        except OSError as error:
+            raise Failed(f"{path}: {error.strerror}") from None
     return found
 
 
@@ -163,11 +171,14 @@ def _trust(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
 
 
 def _identify(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
+    from stores.reading import require_private  # noqa: PLC0415 - as above
+
     location, password = properties.get("ssl.keystore.location"), properties.get("ssl.key.password", "")
     chain, key = properties.get("ssl.keystore.certificate.chain"), properties.get("ssl.keystore.key")
     try:
         if location is not None:
             _check_pem(properties, "ssl.keystore")
+            require_private(location)
             context.load_cert_chain(location, password=password)
         elif chain is not None and key is not None:
             with tempfile.TemporaryDirectory() as folder:  # readable by its owner alone; ssl reads keys from files only

@@ -88,7 +88,7 @@ def _secret(options: Listening) -> str | None:
 def _read(file: Path) -> str:
     """The secret in a file."""
     try:
-        secret = read_whole(file).decode("utf-8-sig").strip()
+        secret = read_whole(file, secret=True).decode("utf-8-sig").strip()
     except (OSError, UnicodeError) as error:
         said = error.strerror if isinstance(error, OSError) else "not text"
         raise CannotServe(f"--peers-secret: {file}: {said}") from error
@@ -199,5 +199,6 @@ def logins_of(options: Listening) -> tuple[Users | None, Tls | None]:
         if tls is not None:
             tls.context()
     except OSError as error:
-        raise CannotServe(f"--tls-certificate: {error.strerror or one_line(error)}") from error
+        of = "--tls-certificate" if error.filename is None else "--tls-key"  # ssl names no file
+        raise CannotServe(f"{of}: {error.strerror or one_line(error)}") from error
     return users, tls

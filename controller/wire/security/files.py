@@ -23,15 +23,19 @@ class BrokenFile(ValueError):
 class Reread(Generic[T]):
     """The content of a JSON file, read again within `LOOK_S` after it changed: a large request asks for the rights of
     hundreds of thousands of names, and must not look at the file for each. A change that cannot be read, or is invalid,
-    is logged once, and the former content stays in force. Raises BrokenFile where there is no former content."""
+    is logged once, and the former content stays in force. Raises BrokenFile where there is no former content. A
+    `secret` file is invalid while other users may read or change it."""
 
     def __init__(
         self,
         path: str | PathLike[str],
         parse: Callable[[Mapping[str, Any]], T],
         clock: Callable[[], float] = time.monotonic,
+        *,
+        secret: bool = False,
     ) -> None:
         self._path = Path(path)
+        self._secret = secret
         self._parse = parse
         self._clock = clock
         self._looked_s = clock()
@@ -62,7 +66,7 @@ class Reread(Generic[T]):
 
     def _read(self) -> T:
         try:
-            said = parse_json(read_whole(self._path))
+            said = parse_json(read_whole(self._path, secret=self._secret))
             if not isinstance(said, dict) or said.get("version") != 1:
                 raise BrokenFile(f"{self._path}: expected an object with version 1")
             return self._parse(said)

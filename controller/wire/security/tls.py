@@ -16,6 +16,7 @@ from typing import Any, Final
 import attrs
 
 from controller.wire.errors import HandshakeFailed
+from stores.reading import require_private
 
 HANDSHAKE_S: Final = 10.0
 """The time limit of a handshake."""
@@ -46,10 +47,12 @@ class Tls:
     clients_ca: str | PathLike[str] | None = None
 
     def context(self) -> ssl.SSLContext:
-        """Raises OSError (ssl.SSLError is one) for files that are missing, or do not belong together."""
+        """Raises OSError (ssl.SSLError is one) for files that are missing, or do not belong together, and for a key
+        that other users may read or change."""
         made = _Context(ssl.PROTOCOL_TLS_SERVER)
         made.minimum_version = ssl.TLSVersion.TLSv1_2
         made.load_cert_chain(self.certificate, self.key)
+        require_private(self.key)
         if self.clients_ca is not None:
             made.load_verify_locations(self.clients_ca)
             made.verify_mode = ssl.CERT_REQUIRED

@@ -118,9 +118,10 @@ class Users:
     @classmethod
     def from_file(cls, *paths: str | PathLike[str]) -> Self:
         """Users from files of `salted` passwords (`docs/security.md` has the format), each read again when it changes.
-        A user of several files has the password of the first one. Raises BrokenFile."""
+        A user of several files has the password of the first one. Raises BrokenFile, also if other users
+        may read or change one."""
         users = cls({})
-        users._sources = tuple(Reread(path, _parse) for path in paths)
+        users._sources = tuple(Reread(path, _parse, secret=True) for path in paths)
         return users
 
     def has(self, name: str) -> bool:

@@ -59,19 +59,21 @@ def test_creator_read_lets_the_world_look(url: str) -> None:
     other.close()
 
 
-def test_no_password_is_logged_or_shown(url: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Not at the lowest level either, where kazoo writes every request down."""
+def test_no_password_or_value_is_logged_or_shown(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Not at the lowest level either, where kazoo writes every request down. Values may be credentials of users."""
     caplog.set_level(1)
     logging.getLogger("stores.zookeeper.kazoo").setLevel(1)
     try:
         store = opened(url, auth=f"digest:me:{SECRET}", acl="creator")
-        store.commit([Put("/a", b"1", ABSENT)], timeout_s=CALL_S)
+        store.commit([Put("/a", b"value-of-a-key", ABSENT)], timeout_s=CALL_S)
+        store.get("/a", timeout_s=CALL_S)
         password = store.link.credentials[1]  # type: ignore[attr-defined]
         store.close()
     finally:
         logging.getLogger("stores.zookeeper.kazoo").setLevel(logging.NOTSET)
-    assert "transaction" in caplog.text
+    assert ": Multi\n" in caplog.text
     assert SECRET not in caplog.text
+    assert "value-of-a-key" not in caplog.text
     assert password.hex() not in caplog.text
     assert repr(password)[2:-1] not in caplog.text
     assert SECRET not in repr(store)

@@ -8,6 +8,7 @@ import pytest
 
 from stores import Invalid, open_store
 from stores.zookeeper.url import Address, Auth, Tls, parse_url
+from tests.kit.private import write_private
 
 
 def test_a_url_without_options_has_the_defaults() -> None:
@@ -35,7 +36,7 @@ def test_every_option_is_understood(tmp_path: Path) -> None:
 def test_a_password_may_come_from_a_file(tmp_path: Path) -> None:
     """On a command line every user of the machine could read it."""
     file = tmp_path / "auth"
-    file.write_text("sasl:me:pw:with:colons\n")
+    write_private(file, "sasl:me:pw:with:colons\n")
     assert parse_url(f"zookeeper://h?auth_file={file}").auth == Auth("sasl", "me", "pw:with:colons")
 
 
