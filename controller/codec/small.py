@@ -6,17 +6,21 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
-from controller.codec.text import INT32_MAX, BadValue, bad, dump, dump_name, fields, number, parse, text
+from controller.codec.text import INT32_MAX, BadValue, bad, dump, dump_name, fields, hidden, number, parse, text
 from controller.model.values import DeleteIntent, KeyConfigs
 
 INTENTS_BYTES_MAX: Final = 64_000  # one key of intents (one per broker and commit)
 
 
 def decode_config(value: bytes) -> dict[str, str]:
-    """`{"version":1,"config":{"k":"v"}}`; KeyConfigs where the key has other fields. Raises BadValue."""
-    key = fields(parse(value), "config key")
-    found = fields(key.get("config"), "config")
-    configs = {name: text(content, f"config.{name}") for name, content in found.items()}
+    """`{"version":1,"config":{"k":"v"}}`; KeyConfigs where the key has other fields. Raises BadValue, which does not
+    repeat the content: it may have passwords."""
+    try:
+        key = fields(parse(value), "config key")
+        found = fields(key.get("config"), "config")
+        configs = {name: text(content, f"config.{name}") for name, content in found.items()}
+    except BadValue as error:
+        raise hidden(error) from None
     if len(key) == 1 + ("version" in key):
         return configs
     return KeyConfigs(configs, {name: said for name, said in key.items() if name not in {"version", "config"}})
@@ -74,8 +78,12 @@ def encode_admitted(epoch: int) -> bytes:
 
 
 def decode_gateways_secret(value: bytes) -> str:
-    """The secret that the gateways of a cluster share; otherwise only readers of the store know it."""
-    return text(fields(parse(value), "gateways_secret").get("secret"), "secret")
+    """The secret that the gateways of a cluster share; otherwise only readers of the store know it. Raises BadValue,
+    which does not repeat the content."""
+    try:
+        return text(fields(parse(value), "gateways_secret").get("secret"), "secret")
+    except BadValue as error:
+        raise hidden(error) from None
 
 
 def encode_gateways_secret(secret: str) -> bytes:

@@ -14,6 +14,7 @@ from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Final, NoReturn, cast
 
+from controller.model.sensitive_configs import HIDDEN
 from controller.model.values import Extra, Replicas
 
 INT32_MAX: Final = 2**31 - 1
@@ -38,6 +39,13 @@ class BadValue(ValueError):
 def bad(where: str, expected: str, got: object) -> NoReturn:
     said = f"{where:.120}: expected {expected}, got {reprlib.repr(got):.120}"  # unlike repr(), limited in depth
     raise BadValue(said, where=where, expected=expected, got=got)
+
+
+def hidden(error: BadValue) -> BadValue:
+    """The same error, without what was got, for a key that may hold passwords."""
+    where, expected = error.where, error.expected or "JSON"
+    said = f"{where:.120}: expected" if where else "expected"
+    return BadValue(f"{said} {expected}, got {HIDDEN}", where=where, expected=expected, got=HIDDEN)
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -74,10 +74,10 @@ class ConfigSource(enum.Enum):
 
 @attrs.frozen
 class ConfigSynonym:
-    """One of the values that a config falls back to."""
+    """One of the values that a config falls back to; None if the config is sensitive."""
 
     name: str
-    value: str
+    value: str | None
     source: ConfigSource
 
 
@@ -85,15 +85,16 @@ class ConfigSynonym:
 class ConfigEntry:
     """A config and its effective value. `synonyms`: all values that are set for it, under Kafka's names; the effective
     one is first. `is_read_only`: no request can alter it. `kind` and `documentation` are None for an unknown name,
-    which another program wrote."""
+    which another program wrote. `is_sensitive`: all values are None (`sensitive_configs`)."""
 
     name: str
-    value: str
+    value: str | None
     source: ConfigSource
     synonyms: tuple[ConfigSynonym, ...]
     kind: ConfigKind | None = None
     documentation: str | None = None
     is_read_only: bool = False
+    is_sensitive: bool = False
 
     @property
     def is_default(self) -> bool:

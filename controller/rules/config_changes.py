@@ -26,6 +26,7 @@ from controller.model.errors import (
 from controller.model.events import AlterConfigs, ChangesDue, Decision, refuse
 from controller.model.records import ChangePurged, ConfigsAltered
 from controller.model.requests import BROKER_ID_MAX
+from controller.model.sensitive_configs import is_sensitive
 from controller.model.throttle_configs import LIST_SEPARATOR, list_elements
 from controller.model.values import ALL_BROKERS, TOPICS, ConfigEntity, UnreadConfigs, configs_after
 from controller.model.view import ClusterView
@@ -87,7 +88,8 @@ def _replaced(
     for op in ops:
         if op.value is None:
             return InvalidRequest(f"{op.name!r:.120}: a value is missing")
-        is_new = before.get(op.name) != op.value
+        # Otherwise it could be found out by guessing what a sensitive config is.
+        is_new = before.get(op.name) != op.value or is_sensitive(entity.kind, op.name)
         if is_new and (problem := check_config(entity, op.name, op.value)):
             return InvalidConfig(f"{entity}: {problem}")
         after[op.name] = as_stored(entity, op.name, op.value) if is_new else op.value

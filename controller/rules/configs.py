@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
+import attrs
+
 from controller.model.config_requests import ConfigEntry, ConfigSource, ConfigSynonym
-from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS, Definition, Scope
+from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKind, Definition, Scope
 from controller.model.refused_configs import READ_ONLY, refusal
+from controller.model.sensitive_configs import is_password, is_sensitive
 from controller.model.throttle_configs import LONG_MAX, trimmed
 from controller.model.values import ALL_BROKERS, TOPICS, ConfigEntity, KeyConfigs
 from controller.model.view import ClusterView
@@ -104,7 +107,9 @@ def _entry(
     chain = tuple(_chain(view, entity, name, definition, own))
     first = chain[0]
     if definition is None:
-        return ConfigEntry(name, first.value, first.source, chain)
+        hides, kind = is_sensitive(entity.kind, name), ConfigKind.PASSWORD if is_password(name) else None
+        value = None if hides else first.value
+        return ConfigEntry(name, value, first.source, (attrs.evolve(first, value=value),), kind, is_sensitive=hides)
     shown = chain[:1] if entity.name == ALL_BROKERS and name in own else _as_kafka(chain, definition)
     return ConfigEntry(name, first.value, first.source, shown, definition.kind, definition.documentation)
 

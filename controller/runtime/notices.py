@@ -97,4 +97,5 @@ def _tell(method: Callable[P, None], *said: P.args, **named: P.kwargs) -> None:
     try:
         method(*said, **named)
     except Exception:  # noqa: BLE001 - an error of the host must not affect others
-        _log.warning("a notice failed in the host: %r", said, exc_info=True)
+        of = [each for each in said if not isinstance(each, Mapping)]  # configs may hold passwords
+        _log.warning("%s of the host failed for %r", getattr(method, "__name__", "a notice"), of, exc_info=True)

@@ -80,13 +80,13 @@ def _retention(key: str, value: bytes, source: str, into: Gathered, found: dict[
     try:
         said = decode_config(value).get(_RETENTION)
     except (ValueError, TypeError) as error:
-        into.rejects.add(source, None, _text(key, value), str(error))
+        into.rejects.add(source, None, key, str(error))  # the value may have passwords
         return
     retention_ms = None if said is None else numerals.whole(said.strip(), low=None)
     if retention_ms is not None:
         found[key.rpartition("/")[2]] = retention_ms
     elif said is not None:
-        into.rejects.add(source, None, _text(key, value), f"{_RETENTION}: expected a whole number, got {said!r:.80}")
+        into.rejects.add(source, None, key, f"{_RETENTION}: expected a whole number, got {said!r:.80}")
 
 
 def _partitions(

@@ -9,8 +9,6 @@ Rules
 
 from __future__ import annotations
 
-from collections.abc import Container
-
 import attrs
 
 from stores.base import MetadataStore
@@ -26,13 +24,11 @@ class Dump:
     ephemerals: int
 
 
-def dump(store: MetadataStore, *, timeout_s: float, without: Container[str] = ()) -> Dump:
-    """All keys of `store` except ephemeral ones and those in `without`. Writes nothing. Raises the store's errors."""
+def dump(store: MetadataStore, *, timeout_s: float) -> Dump:
+    """All keys of `store` except ephemeral ones. Writes nothing. Raises the store's errors."""
     snapshot = store.snapshot("/", timeout_s=timeout_s)
     lasting = [entry for entry in snapshot.entries if entry.owner is None]
-    rows: dict[str, Row] = {
-        e.key: (e.value, e.version, e.generation, e.created, None) for e in lasting if e.key not in without
-    }
+    rows: dict[str, Row] = {e.key: (e.value, e.version, e.generation, e.created, None) for e in lasting}
     revision = max([snapshot.cursor, *(row[3] for row in rows.values())])
     unique = store.capabilities.versions_unique
     image = Image("global" if unique else "per_key", revision, rows, snapshot.consistent)

@@ -16,7 +16,7 @@ from controller.cli.kafka.errors import Failed
 from tests.kit.commands import run
 
 NOWHERE = ("--bootstrap-server", "127.0.0.1:1")
-BRACKET = "Unbalanced brackets"
+BRACKET = "Unbalanced brackets in --add-config"
 FORM = 'Invalid entity config: all configs to be added must be in the format "key=val".'
 
 
@@ -190,11 +190,11 @@ def test_whatever_is_given_is_settings_or_refused(text: str) -> None:
     [
         (["a"], [], FORM),
         (["a=b=c"], [], FORM),
-        (["a=[b,c"], [], f"{BRACKET}: a=[b,c"),
-        (["a=b,c]"], [], f"{BRACKET}: a=b,c]"),
-        (["a=[b],c=d]"], [], f"{BRACKET}: a=[b],c=d]"),
-        (["a=[[b]"], [], f"{BRACKET}: a=[[b]"),
-        (["a=[b]]"], [], f"{BRACKET}: a=[b]]"),
+        (["a=[b,c"], [], BRACKET),
+        (["a=b,c]"], [], BRACKET),
+        (["a=[b],c=d]"], [], BRACKET),
+        (["a=[[b]"], [], BRACKET),
+        (["a=[b]]"], [], BRACKET),
         (["=b"], [], FORM),
         ([","], [], FORM),
         ([""], [], FORM),

@@ -25,6 +25,8 @@ WHOLE: Final = {
     "throttled brokers": "mark", "cluster id": "cluster id", "format": "format", "producer ids": "producer id block",
 }  # fmt: skip
 """What an error calls the whole value."""
+SECRET: Final = {"config", "gateways_secret"}
+"""Keys that may hold passwords: their errors do not repeat what was got."""
 
 NUMBERS: Final[list[tuple[str, Path, str, int, int]]] = [
     ("state", ("leader",), "leader", -2, INT32_MAX),
@@ -107,7 +109,7 @@ OTHERS: Final[list[tuple[str, Path, object, str]]] = [
     ("topic", ("retired_epochs",), {"01": 1}, "retired_epochs: expected partition ids, got '01'"),
     ("broker", ("endpoints",), 7, "endpoints: expected a list, got 7"),
     ("broker", ("endpoints", 0), "h:1", "endpoints: expected LISTENER://host:port, got 'h:1'"),
-    ("config", ("config",), 7, "config: expected a JSON object, got 7"),
+    ("config", ("config",), 7, "config: expected a JSON object, got [hidden]"),
     ("intents", ("replicas",), 7, "replicas: expected a list, got 7"),
     ("intents", ("replicas", 0), 7, "replicas: expected a JSON object, got 7"),
     ("legacy", ("partitions",), 7, "partitions: expected a list, got 7"),
@@ -161,7 +163,8 @@ def test_every_key_is_in_the_table() -> None:
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_value_that_is_no_object_is_called_by_its_name(name: str) -> None:
-    assert said_of(name, b"[]") == f"{WHOLE[name]}: expected a JSON object, got []"
+    got = "[hidden]" if name in SECRET else "[]"
+    assert said_of(name, b"[]") == f"{WHOLE[name]}: expected a JSON object, got {got}"
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -182,12 +185,24 @@ def test_numbers_within_their_limits_are_read(name: str, path: Path, where: str,
 
 @pytest.mark.parametrize("name, path, where", TEXTS)
 def test_texts_are_read(name: str, path: Path, where: str) -> None:
-    assert said_of(name, with_field(name, path, 7)) == f"{where}: expected a text, got 7"
+    got = "[hidden]" if name in SECRET else 7
+    assert said_of(name, with_field(name, path, 7)) == f"{where}: expected a text, got {got}"
 
 
 @pytest.mark.parametrize("name, path, value, said", OTHERS)
 def test_other_broken_fields_are_named(name: str, path: Path, value: object, said: str) -> None:
     assert said in said_of(name, with_field(name, path, value))
+
+
+@pytest.mark.parametrize("name", sorted(SECRET))
+@pytest.mark.parametrize(
+    "value", [b"hunter2", b'{"config":"hunter2"', b'"hunter2"', b'{"config":{"a":["hunter2"]},"secret":["hunter2"]}']
+)
+def test_an_error_about_a_key_with_passwords_does_not_repeat_it(name: str, value: bytes) -> None:
+    with pytest.raises(BadValue) as caught:
+        READERS[name](value)
+    assert "hunter2" not in f"{caught.value} {caught.value.got}"
+    assert (caught.value.got, caught.value.__cause__) == ("[hidden]", None)
 
 
 def test_an_error_that_is_only_a_message_has_no_fields() -> None:

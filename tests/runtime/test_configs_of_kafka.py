@@ -80,7 +80,7 @@ def test_other_blanks_are_no_part_of_a_number(value: str) -> None:
 def test_a_value_that_another_program_wrote_is_changed_only_with_a_new_one() -> None:
     """An alteration that sends all values back, as Kafka's tool of 3.9 does, writes nothing."""
     cluster = cluster_of_three()
-    theirs = {"retention.ms": " 5 ", "some.plugin": " on "}
+    theirs = {"retention.ms": " 5 ", "segment.ms": " 6"}
     cluster.put(KEY, {"version": 1, "config": theirs})
     cluster.run()
     before = cluster.keys()

@@ -69,7 +69,8 @@ def test_unknown_names_are_described_kept_and_can_be_deleted() -> None:
     cluster.put(KEY, {"version": 1, "config": {"some.plugin": "on"}, "note": ["kept"]})
     cluster.run()
     entry = described(cluster)["some.plugin"]
-    assert (entry.value, entry.kind, entry.documentation) == ("on", None, None)
+    assert (entry.value, entry.kind, entry.documentation) == (None, None, None)
+    assert (entry.is_sensitive, [one.value for one in entry.synonyms]) == (True, [None])
     cluster.done(alter(cluster, TOPIC, change("retention.ms", "5")))
     assert cluster.get(KEY) == {"version": 1, "config": {"some.plugin": "on", "retention.ms": "5"}, "note": ["kept"]}
     cluster.done(alter(cluster, TOPIC, change("some.plugin", op=OpType.DELETE)))

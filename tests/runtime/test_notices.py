@@ -146,6 +146,21 @@ def test_settings_of_a_broker_that_others_change_are_published() -> None:
     assert told(cluster) == [("brokers", "2", {"a": "b"}), ("brokers", "2", {})]
 
 
+def test_a_failed_notice_is_logged_without_the_configs(caplog: pytest.LogCaptureFixture) -> None:
+    """A broker's configs may have passwords."""
+
+    class Fails(Told):
+        def config_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
+            super().config_changed(entity_type, name, configs)
+            raise RuntimeError("no")
+
+    cluster = cluster_with(Fails())
+    cluster.put("/config/brokers/2", {"version": 1, "config": {"ssl.key.password": "hunter2"}})
+    cluster.run()
+    assert "config_changed of the host failed for ['brokers', '2']" in caplog.text
+    assert "hunter2" not in caplog.text
+
+
 def test_raising_notice_affects_no_other_and_the_next_one_comes() -> None:
     """The topic's settings are taken in all the same."""
 

@@ -29,6 +29,7 @@ from controller.cli.kafka.errors import Failed, Refused, dumped
 from controller.cli.kafka.values import Change, Op, Resource, Setting
 from controller.cli.options import command, group, json_option, option, quiet_option
 from controller.cli.printing import clean, confirm
+from controller.model.sensitive_configs import shown
 
 if TYPE_CHECKING:
     from controller.cli.kafka.cluster import Cluster
@@ -47,7 +48,8 @@ def alter(cluster: Cluster, of: Entities, wanted: Changes, *, as_json: bool) -> 
     if refused:
         raise next(iter(refused.values()))
     if as_json:
-        click.echo(dumped({**named(of, resource), "added": dict(wanted.added), "deleted": [*wanted.deleted]}))
+        added = dict(wanted.added) if of.type == LOGGERS else shown(of.type, wanted.added)
+        click.echo(dumped({**named(of, resource), "added": added, "deleted": [*wanted.deleted]}))
     elif resource.name == DEFAULT:
         confirm(f"Completed updating default config for {of.type} in the cluster.")
     else:

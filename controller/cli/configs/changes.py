@@ -133,7 +133,7 @@ def parse_pairs(text: str) -> list[tuple[str, str]]:
     """Names and values of `k=v,k=[a,b]`: brackets hold commas and equal signs together, and go. Raises Failed."""
     found = []
     if _CLOSED.fullmatch(text) is None:
-        raise Failed(f"Unbalanced brackets: {text:.200}")
+        raise Failed("Unbalanced brackets in --add-config")  # the text may have a password
     parts = _split(text, ",")
     while parts and not parts[-1]:
         parts.pop()

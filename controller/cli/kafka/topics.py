@@ -209,8 +209,10 @@ def _by_broker(resources: Iterable[Resource]) -> dict[int | None, list[Resource]
 
 
 def _setting(said: Any) -> Setting:
-    synonyms = tuple(Synonym(s.name, s.value, _source(s.source)) for s in said.synonyms or ())
-    return Setting(said.name, said.value, _source(said.config_source), said.is_sensitive, said.read_only, synonyms)
+    hides = said.is_sensitive  # servers send no value then; whatever they send is not printed
+    synonyms = tuple(Synonym(s.name, None if hides else s.value, _source(s.source)) for s in said.synonyms or ())
+    value = None if hides else said.value
+    return Setting(said.name, value, _source(said.config_source), hides, said.read_only, synonyms)
 
 
 def _source(number: int) -> Source:

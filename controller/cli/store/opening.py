@@ -17,15 +17,12 @@ from urllib.parse import unquote
 import click
 
 from controller.cli.printing import fail, is_quiet, of_system, one_line, without_place
-from controller.codec import keys
 from controller.model import numerals
 from stores import MetadataStore, StoreError, open_store, public_url, transfer
 from stores.reading import read_stream, read_whole
 
 CALL_S = 15.0  # of a call that reads or writes little
 READ_ALL_S = 120.0  # of one that reads everything
-SECRETS: Final = frozenset({keys.GATEWAYS_SECRET})
-"""Keys that are never copied out of a store, because people send such files to each other. Each store makes its own."""
 
 
 @contextmanager
@@ -46,9 +43,9 @@ def opened(url: str, *, read_only: bool = True) -> Iterator[MetadataStore]:
 
 
 def dumped(url: str, store: MetadataStore) -> transfer.Dump:
-    """The whole tree of the store, without SECRETS. Exits with 2 where it cannot be read."""
+    """The whole tree of the store. Exits with 2 where it cannot be read."""
     try:
-        return transfer.dump(store, timeout_s=READ_ALL_S, without=SECRETS)
+        return transfer.dump(store, timeout_s=READ_ALL_S)
     except StoreError as error:
         fail(f"{public_url(url)}: cannot be read: {without_place(error)}")
 

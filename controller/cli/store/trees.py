@@ -1,8 +1,8 @@
 """`kedge store dump`, `load` and `diff`: all keys of a store, as a file, from a file, and compared.
 
 * `dump` writes the format of the memory store's snapshot. The file is the old one or the new one, never a part.
-  Ephemeral keys and secrets (`opening.SECRETS`) are left out. Whether the keys are an atomic snapshot is printed, and
-  stored in the file.
+  Ephemeral keys and secrets (`public`) are left out. Whether the keys are an atomic snapshot is printed, and stored
+  in the file.
 * `load` checks the file to its end, and reads the store, before the first write. Nothing is overwritten. No store takes
   that many keys in one commit; --resume continues a load that broke off, if what is there equals the file.
 * `diff` compares keys and values alone, not versions and times, which each store has of its own.
@@ -15,16 +15,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+import attrs
 import click
 
 from controller.cli.options import command, json_option, option, plain_option, quiet_option
 from controller.cli.printing import clean, compact, fail, is_quiet, say, without_place
-from controller.cli.store.opening import CALL_S, SECRETS, bar, dumped, is_url, opened, read_file, uncollected
+from controller.cli.store.opening import CALL_S, bar, dumped, is_url, opened, read_file, uncollected
+from controller.cli.store.public import public
 from controller.model.plural import counted
 from stores import MetadataStore, StoreError, public_url, transfer
 from stores.memory.file import Image, encode_image, write_image
 from stores.memory.lock import locked
 
+_NAMED_MAX: Final = 5  # sensitive configs
 _SIGNS: Final = {"gone": "-", "new": "+", "other": "~"}
 
 
@@ -38,7 +41,8 @@ def dump(url: str, file: str, *, as_json: bool, plain: bool) -> None:
     """Write all keys of a store to a JSON file.
 
     FILE is replaced if it exists; "-" is stdout. `kedge store load` puts the keys into another store, and memory:FILE
-    opens the file as a store. Ephemeral keys and the secret of gateways are left out. The store is not changed.
+    opens the file as a store. Ephemeral keys, the secret of gateways and sensitive configs such as passwords are left
+    out. The store is not changed.
 
     Exit code: 0 written; 2 the store cannot be read, or FILE cannot be written.
     """
@@ -47,12 +51,15 @@ def dump(url: str, file: str, *, as_json: bool, plain: bool) -> None:
     with uncollected():
         with opened(url) as store, bar("reading", shown=not plain):
             found = dumped(url, store)
-        _write(file, found.image)
+        values, hidden = public({key: row[0] for key, row in found.image.rows.items()})
+        rows = {key: (values[key], *row[1:]) for key, row in found.image.rows.items() if key in values}
+        _write(file, attrs.evolve(found.image, rows=rows))
     _say_dumped({
         "store": public_url(url),
         "file": file,
-        "keys": len(found.image.rows),
+        "keys": len(rows),
         "ephemerals_left_out": found.ephemerals,
+        "sensitive_left_out": hidden,
         "consistent": found.image.consistent,
     }, as_json=as_json, to_stderr=file == "-")  # fmt: skip
 
@@ -81,13 +88,21 @@ def _say_dumped(done: dict[str, Any], *, as_json: bool, to_stderr: bool) -> None
         click.echo(compact(done), err=to_stderr)
         return
     atomic = "an atomic snapshot" if done["consistent"] else "NOT an atomic snapshot, because keys changed meanwhile"
-    left = done["ephemerals_left_out"]
-    left_out = f"; {counted(left, 'ephemeral key')} left out" if left else ""
+    ephemerals, hidden = done["ephemerals_left_out"], done["sensitive_left_out"]
+    left = [counted(ephemerals, "ephemeral key")] if ephemerals else []
+    left += [f"{counted(len(hidden), 'sensitive config')} ({_some(hidden)})"] if hidden else []
+    left_out = f"; {', '.join(left)} left out" if left else ""
     to = "stdout" if to_stderr else done["file"]
-    if not done["consistent"] or not is_quiet():
+    if not done["consistent"] or hidden or not is_quiet():
         held = f"{counted(done['keys'], 'key')} of {done['store']}"
         click.echo(clean(f"{held} written to {to}, {atomic}{left_out}"), err=to_stderr)
     sys.stdout.flush()
+
+
+def _some(names: list[str]) -> str:
+    """The first few of them."""
+    more = len(names) - _NAMED_MAX
+    return ", ".join(names[:_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
 @command("load", example="kedge store load backup.json etcd://localhost:2379/kedge")
@@ -217,6 +232,6 @@ def _differing(one: Mapping[str, bytes], other: Mapping[str, bytes]) -> dict[str
 
 def _values(place: str) -> Mapping[str, bytes]:
     if not is_url(place):
-        return {key: value for key, value in read_file(place).values.items() if key not in SECRETS}
+        return public(read_file(place).values)[0]
     with opened(place) as store:
-        return {key: row[0] for key, row in dumped(place, store).image.rows.items()}
+        return public({key: row[0] for key, row in dumped(place, store).image.rows.items()})[0]

@@ -1,6 +1,7 @@
 """A table keyed by record type: how a record is journalled, as the text of a line from `"event"` on.
 
 * Values are those after the record; a field that does not apply is left out. Ids of brokers are lists of ints.
+* Sensitive configs have HIDDEN in the place of their values (`controller.model.sensitive_configs`).
 * `cause` is the record's own if it has one, otherwise the decision's. `detail` is an object; its members depend on the
   event.
 * Every record type is in the table or in NOT_JOURNALLED (a test checks this). Any other type is skipped: a journal must
@@ -19,7 +20,8 @@ import attrs
 from controller.codec.keys import REASSIGN_PARTITIONS
 from controller.model import records as r
 from controller.model.frozen import frozen
-from controller.model.values import TOPICS, Partition
+from controller.model.sensitive_configs import shown
+from controller.model.values import BROKERS, TOPICS, Partition
 from controller.runtime.journal.pieces import dump, ids, lists, moves, replica, topic, values, why
 
 
@@ -83,7 +85,7 @@ def _topic_row(event: str, named: str, decided: Decided, detail: str = "") -> st
 
 
 def _created(event: str, record: r.TopicCreated, decided: Decided, commit: LineContext) -> str:
-    detail = f'"assignments":{lists(record.assignments)},"configs":{dump(dict(record.configs))}'
+    detail = f'"assignments":{lists(record.assignments)},"configs":{dump(shown(TOPICS, record.configs))}'
     return _topic_row(event, topic(record.topic.name, record.topic.topic_id), decided, detail)
 
 
@@ -98,7 +100,7 @@ def _found(event: str, record: r.TopicFound, decided: Decided, commit: LineConte
     moving = [p for p in record.partitions if p.move is not None]
     epochs = {p.partition: at for p, at in zip(record.partitions, record.versions.generations, strict=True)}
     in_flight = moves(moving, lambda _: record.topic.topic_id, lambda p: epochs[p.partition])
-    configs = dump(dict(record.configs))
+    configs = dump(shown(TOPICS, record.configs))
     detail = f'"what":"topic found","assignments":{replicas},"configs":{configs},"moves":{in_flight}'
     return _topic_row(event, topic(record.topic.name, record.topic.topic_id), decided, detail)
 
@@ -216,19 +218,21 @@ def _legacy_broken(event: str, record: r.LegacyKeyBroken, decided: Decided, comm
 
 
 def _config(event: str, record: r.ConfigChanged, decided: Decided, commit: LineContext) -> str:
-    detail = f'"configs":{dump(dict(record.after))},"was":{dump(dict(record.before))}'
+    detail = f'"configs":{dump(shown(TOPICS, record.after))},"was":{dump(shown(TOPICS, record.before))}'
     return _topic_row(event, topic(record.topic, commit.topic_id(record.topic)), decided, detail)
 
 
 def _broker_config(event: str, record: r.BrokerConfigChanged, decided: Decided, commit: LineContext) -> str:
-    detail = {"entity": f"brokers/{record.name}", "configs": dict(record.after), "was": dict(record.before)}
+    configs, was = shown(BROKERS, record.after), shown(BROKERS, record.before)
+    detail = {"entity": f"brokers/{record.name}", "configs": configs, "was": was}
     return f'"event":"{event}"{why(decided.cause, decided.request)},"detail":{dump(detail)}'
 
 
 def _altered(event: str, record: r.ConfigsAltered, decided: Decided, commit: LineContext) -> str:
     of, name = record.entity, record.entity.name
     named = f",{topic(name, commit.topic_id(name))}" if of.kind == TOPICS else ""
-    detail = {"entity": f"{of.kind}/{name}", "configs": dict(record.after), "was": dict(record.before)}
+    configs, was = shown(of.kind, record.after), shown(of.kind, record.before)
+    detail = {"entity": f"{of.kind}/{name}", "configs": configs, "was": was}
     return f'"event":"{event}"{named}{why(record.cause or decided.cause, decided.request)},"detail":{dump(detail)}'
 
 

@@ -62,6 +62,7 @@ KINDS: Final = {
     ConfigKind.LONG: 5,
     ConfigKind.DOUBLE: 6,
     ConfigKind.LIST: 7,
+    ConfigKind.PASSWORD: 9,
 }
 OPS: Final = {0: OpType.SET, 1: OpType.DELETE, 2: OpType.APPEND, 3: OpType.SUBTRACT}
 
@@ -100,7 +101,7 @@ def _entry(request: Request, entry: ConfigEntry) -> dict[str, Any]:
         "read_only": entry.is_read_only,
         "config_source": SOURCES[entry.source],
         "is_default": entry.is_default,
-        "is_sensitive": False,
+        "is_sensitive": entry.is_sensitive,
         "synonyms": [
             {"name": one.name, "value": one.value, "source": SOURCES[one.source]}
             for one in (entry.synonyms if request.include_synonyms else ())

@@ -131,7 +131,7 @@ def _config(entry: ConfigEntry) -> dict[str, Any]:
         "value": entry.value,
         "read_only": False,
         "config_source": SOURCES[entry.source],
-        "is_sensitive": False,
+        "is_sensitive": entry.is_sensitive,
     }
 
 
