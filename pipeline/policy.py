@@ -138,12 +138,13 @@ def read_policy(path: Path) -> Fleet:
     """The policy in a file. Raises BadInput that names the mistake and its line, NotFound if the file is missing."""
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return _fleet(found, path.parent)
     except OSError as error:
         raise NotFound(f"{path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadInput(f"{path}: invalid TOML: {error}") from None
-    try:
-        return _fleet(found, path.parent)
+    except RecursionError:  # of the parser, or of the message about a value
+        raise BadInput(f"{path}: lists or tables are nested too deeply in it") from None
     except BadInput as error:
         raise BadInput(f"{at(path, _names_in(str(error)))}: {error}") from None
 

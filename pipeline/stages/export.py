@@ -151,7 +151,7 @@ def verify(folder: Path) -> list[str]:
         wanted = {path: (entry["bytes"], entry["sha256"]) for path, entry in listed.items()}
     except OSError as error:
         raise BadInput(f"{folder}: expected an export with {MANIFEST}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise BadInput(f"{folder}: expected an export with {MANIFEST} that lists files") from None
     there = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     there.pop(MANIFEST, None)

@@ -22,6 +22,7 @@ from controller.model.throttle_configs import RATES
 from controller.model.values import Replicas
 from pipeline.errors import BadInput
 from pipeline.stages.export import MANIFEST, verify
+from stores.reading import parse_json
 
 _WAVE: Final = re.compile(r"waves/wave-([0-9]{4,9})\.json")
 _LEADER, _FOLLOWER = RATES["replication"]
@@ -123,7 +124,7 @@ def read_export(folder: Path) -> Exported:
 
 
 def _waves(folder: Path, files: Mapping[str, Any]) -> Iterator[Wave]:
-    said = {row["wave"]: row for row in json.loads((folder / "waves.json").read_bytes())}
+    said = {row["wave"]: row for row in parse_json((folder / "waves.json").read_bytes())}
     for path in sorted(files):
         found = _WAVE.fullmatch(path)
         if found is None:
@@ -148,7 +149,7 @@ def _entries(file: Path) -> dict[tuple[str, int], Replicas]:
 
 
 def _rates(file: Path) -> dict[int, Rate]:
-    brokers = json.loads(file.read_bytes())["brokers"]
+    brokers = parse_json(file.read_bytes())["brokers"]
     return {
         number_of(broker): Rate(*(_rate(configs, side) for side in (_LEADER, _FOLLOWER)))
         for broker, configs in brokers.items()

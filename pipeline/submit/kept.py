@@ -25,6 +25,7 @@ import attrs
 from pipeline.errors import BadInput, Refused
 from pipeline.submit.exported import Exported, number_of
 from pipeline.written import written_as
+from stores.reading import parse_json
 
 State: TypeAlias = Literal["sent", "done", "cancelled", "undoing"]
 """The state of a begun wave. "sent": it is submitted, or about to be."""
@@ -106,7 +107,7 @@ def read_progress(plan: Exported, *, is_kept: bool = True) -> Progress:
     """The progress of the plan. Raises Refused if the file belongs to another plan, BadInput if it cannot be read."""
     file = progress_file(plan.folder)
     try:
-        said = json.loads(file.read_bytes())
+        said = parse_json(file.read_bytes())
         manifest, found = said["manifest"], said["waves"]
         waves: dict[int, State] = {number_of(name): state for name, state in found.items()}
         marks = dict(map(_mark, said.get("throttles", [])))

@@ -257,6 +257,7 @@ def test_a_cluster_that_cannot_be_used_stops_no_other(policy: Path) -> None:
     "text, line, message",
     [
         ("tables = ", "", "invalid TOML: Invalid value (at end of document)"),
+        ("tables = " + "[" * 5000, "", "lists or tables are nested too deeply in it"),
         ('out = "x"', "", "tables: the value is missing"),
         ('tables = 1\nout = "x"', ":1", "tables: expected a text, got 1"),
         ('tables = "t"\nout = "x"\n[defaults]', ":3", "defaults: unknown name; expected one of tables, format, out"),
@@ -287,6 +288,14 @@ def test_a_policy_that_is_not_understood_is_one_line_and_nothing_is_written(
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith(f"kedge: {policy}{line}: {message}")
     assert files(policy.parent) == before
+
+
+def test_tables_within_tables_are_one_line(policy: Path) -> None:
+    """A dotted name makes them, which the parser reads at any depth; whether they can be printed depends on Python."""
+    policy.write_text('tables = "tables"\nout = "plans"\n[default]\nthrottle' + ".a" * 2000 + " = 1")
+    done = run(policy)
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"kedge: {policy}:")
 
 
 def test_a_policy_that_is_not_there_is_one_line(tmp_path: Path) -> None:

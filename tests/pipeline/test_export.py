@@ -162,7 +162,7 @@ def test_a_file_that_was_changed_or_taken_away_is_found(made: dict[str, Arrow], 
     ]
     with pytest.raises(BadInput, match=r"expected an export with manifest\.json: No such file"):
         verify(tmp_path)
-    for broken in ("[]", "{", '{"files": {"plan.json": {"bytes": 1}}}'):
+    for broken in ("[]", "{", '{"files": {"plan.json": {"bytes": 1}}}', "[" * 100_000):
         (tmp_path / "out/manifest.json").write_text(broken)
         with pytest.raises(BadInput, match=r"expected an export with manifest\.json that lists files"):
             verify(tmp_path / "out")

@@ -238,8 +238,9 @@ def test_two_at_once_are_refused(made: Made) -> None:
     assert made.submit().end == "done"
 
 
-def test_unreadable_progress_is_reported_and_not_guessed(made: Made) -> None:
-    progress_file(made.folder).write_text("{")
+@pytest.mark.parametrize("text", ["{", "[" * 100_000], ids=["torn", "deep"])
+def test_unreadable_progress_is_reported_and_not_guessed(made: Made, text: str) -> None:
+    progress_file(made.folder).write_text(text)
     with pytest.raises(BadInput, match="no progress of a plan"):
         made.submit()
 
