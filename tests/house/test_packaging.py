@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import re
 import tomllib
 from pathlib import Path
 
@@ -49,6 +50,14 @@ def test_the_distribution_is_kedge_under_apache_2(setup: configparser.ConfigPars
     metadata = setup["metadata"]
     assert (metadata["name"], metadata["license"]) == ("kedge", "Apache-2.0")
     assert "Version 2.0, January 2004" in (CHECKOUT / metadata["license_files"]).read_text(encoding="utf-8")
+
+
+def test_the_base_of_the_image_is_named_by_its_digest() -> None:
+    """A tag alone may name another image tomorrow."""
+    lines = (CHECKOUT / "Containerfile").read_text(encoding="utf-8").splitlines()
+    (base,) = [line.removeprefix("ARG BASE=") for line in lines if line.startswith("ARG BASE=")]
+    assert re.fullmatch(r"docker\.io/library/python:3\.13[0-9a-z.-]*@sha256:[0-9a-f]{64}", base)
+    assert {line.split()[1] for line in lines if line.startswith("FROM ")} == {"${BASE}"}
 
 
 @pytest.mark.parametrize("package", ["controller", "kedge", "pipeline", "stores"])
