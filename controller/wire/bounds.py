@@ -18,6 +18,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
+from controller.wire.codec import schema_of, size_of, tagged_of
 from controller.wire.errors import Garbage, TooLarge
 
 _SHORT: Final = struct.Struct(">h")
@@ -90,14 +91,14 @@ def elements(request: Any, version: int, frame: bytes, most: int) -> int:
 def _body(request: Any, version: int) -> Step:
     """Cached, because the same few classes and versions are used again and again."""
     flexible = request.flexible_version_q(version)
-    return _struct(request._struct, version, compact=flexible, tagged=flexible)  # noqa: SLF001 - as in protocol.build
+    return _struct(schema_of(request), version, compact=flexible, tagged=flexible)
 
 
 def _struct(field: Any, version: int, *, compact: bool, tagged: bool | None) -> Step:
     """`tagged` None: a struct within a tagged field, whose own section of tags is always empty."""
     steps = [_value(each, version, compact=compact, tagged=tagged) for each in field.untagged_fields(version)]
     if tagged:
-        known = field.tagged_fields(version)._tags  # noqa: SLF001 - a tag's number to its field
+        known = tagged_of(field, version)
         steps.append(_tags({tag: _value(each, version, compact=True, tagged=None) for tag, each in known.items()}))
     elif tagged is None:
         steps.append(_no_tags)
@@ -117,7 +118,7 @@ def _value(field: Any, version: int, *, compact: bool, tagged: bool | None) -> S
     if field.is_struct():
         inner = _struct(field, version, compact=compact, tagged=tagged)
         return _perhaps(inner) if nullable else inner
-    size = field._type.size  # noqa: SLF001 - nothing public says how long a value is
+    size = size_of(field)
     if isinstance(size, int):
         return lambda walk, pos: walk.skip(pos, size)
     return _text(_length(compact=compact, short=field.type_str == "string"), field.name, nullable=nullable)
@@ -126,7 +127,7 @@ def _value(field: Any, version: int, *, compact: bool, tagged: bool | None) -> S
 def _array(field: Any, version: int, *, compact: bool, tagged: bool | None) -> Step:
     count = _length(compact=compact, short=False)
     nullable, name, inner = field.nullable_for_version_q(version), field.name, field.array_of
-    size = None if inner.is_struct() else inner._type.size  # noqa: SLF001 - as above
+    size = None if inner.is_struct() else size_of(inner)
     if inner.is_struct():
         each = _struct(inner, version, compact=compact, tagged=tagged)
     elif not isinstance(size, int):

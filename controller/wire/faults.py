@@ -24,6 +24,7 @@ from controller.groups.replies import GroupError
 from controller.model.errors import ErrorCode
 from controller.model.logs import LogError
 from controller.wire.calls import Api, Call, Handler
+from controller.wire.codec import fields_of
 from controller.wire.mirrored import mirrored, replaced
 from controller.wire.protocol import Answer, Request
 
@@ -120,7 +121,7 @@ async def _failed(api: Api, version: int, request: Request, code: int, real: Ans
     """The answer with the error; None: it has no place for it."""
     if getattr(request, "acks", None) == 0:
         return None
-    fields = dict(api.messages.response._struct.fields)  # noqa: SLF001 - as in protocol.build
+    fields = dict(fields_of(api.messages.response))
     if api.messages.api_key in _APART:
         del fields["error_code"]
     if real is None:

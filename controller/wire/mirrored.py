@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from controller.wire.codec import fields_of
 from controller.wire.slices import sliced
 
 _OTHER_NAMES: Final = {"partition_index": "partition", "topic_name": "name"}
@@ -81,7 +82,7 @@ def _given(asked: Any, version: int) -> dict[str, Any]:
         return dict.fromkeys(("name", "key", "group_id"), asked)
     if isinstance(asked, int):
         return dict.fromkeys(("partition_index", "partition_id"), asked)
-    fields = asked._struct.fields  # noqa: SLF001 - as in protocol.build
+    fields = fields_of(asked)
     return {name: getattr(asked, name) for name, field in fields.items() if field.for_version_q(version)}
 
 

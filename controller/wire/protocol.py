@@ -1,8 +1,8 @@
-"""Kafka's protocol: a frame to a request, an answer to a frame. The only module that uses the codec's internals.
+"""Kafka's protocol: a frame to a request, an answer to a frame.
 
-The codec is kafka-python's: classes made from Kafka's own schemas. A request is an object with the fields of its schema
-in snake case; an answer is built from plain values, dicts for structs and lists for arrays, with the same names. Fields
-that an answer leaves out have the schema's default.
+The codec is kafka-python's (`codec`): classes made from Kafka's own schemas. A request is an object with the fields of
+its schema in snake case; an answer is built from plain values, dicts for structs and lists for arrays, with the same
+names. Fields that an answer leaves out have the schema's default.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 import attrs
-from kafka.protocol.api_header import RequestHeader
 
 from controller.wire import bounds
+from controller.wire.codec import RequestHeader, compile_decoder, fields_of
 from controller.wire.errors import Garbage
 
 SIZE: Final = struct.Struct(">i")
@@ -89,9 +89,8 @@ def read_request(messages: Messages, header: Header, frame: bytes) -> Request:
 
 
 def _decoded(kind: Any, version: int, frame: bytes) -> Any:
-    flexible = kind.flexible_version_q(version)
     with _compiling:  # the codec compiles its decoder at the first use, which is not safe in two threads
-        kind._struct.compiled_decode_from(version, compact=flexible, tagged=flexible, data_class=kind)  # noqa: SLF001
+        compile_decoder(kind, version)
     return kind.decode(frame, version=version, header=True)
 
 
@@ -211,8 +210,8 @@ def build(kind: Any, version: int, fields: Mapping[str, Any]) -> Any:
 @functools.cache
 def _makers(kind: Any, version: int) -> dict[str, Callable[[Any], Any] | None]:
     """The function that builds the value of each field, by its name; None where the version does not have the field."""
-    fields: dict[str, Any] = kind._struct.fields  # noqa: SLF001 - the codec has no public list of a struct's fields
-    return {name: _maker(field, version) if field.for_version_q(version) else None for name, field in fields.items()}
+    fields = fields_of(kind).items()
+    return {name: _maker(field, version) if field.for_version_q(version) else None for name, field in fields}
 
 
 def _maker(field: Any, version: int) -> Callable[[Any], Any]:

@@ -15,6 +15,7 @@ from kafka.protocol.admin import (
 )
 
 from controller.wire.calls import Api, Call, on_cluster
+from controller.wire.codec import fields_of
 from controller.wire.mirrored import mirrored
 from controller.wire.protocol import Answer, Messages, Request
 
@@ -25,7 +26,7 @@ _VERSIONS: Final = range(1, 4)
 
 async def no_acls(call: Call, request: Request) -> Answer:
     """The error of the whole, or of each row of the request."""
-    fields = call.messages.response._struct.fields  # noqa: SLF001 - as in protocol.build
+    fields = fields_of(call.messages.response)
     return await mirrored(fields, call.version, request, SECURITY_DISABLED, NO_ACLS)
 
 

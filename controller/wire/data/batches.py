@@ -15,9 +15,9 @@ from contextlib import suppress
 from typing import Any, Final
 
 import attrs
-from kafka.record import MemoryRecords
 
 from controller.model.logs import Batch, LogError, StoredBatch
+from controller.wire.codec import MemoryRecords
 from controller.wire.data.checksums import with_other_head
 from controller.wire.data.unpacking import unpacked_gzip
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from kafka.record.util import calc_crc32c
+from controller.wire.codec import calc_crc32c
 
 _POLYNOMIAL = 0x82F63B78
 _BITS = 32

@@ -12,10 +12,9 @@ from collections.abc import Container
 from typing import Final, Protocol, runtime_checkable
 
 import attrs
-from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
-from kafka.record.util import calc_crc32c
 
 from controller.model.logs import Batch, BatchCodec, RecordKey, StoredBatch
+from controller.wire.codec import DefaultRecordBatch, DefaultRecordBatchBuilder, calc_crc32c
 from controller.wire.data.batches import records_of, stamped, timestamps, written
 
 _CRC: Final = struct.Struct(">I")

@@ -13,11 +13,11 @@ from contextlib import suppress
 from typing import Any, Final
 
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
-from kafka.record.memory_records import MemoryRecordsBuilder
 
 from controller.groups.records import Committed, GroupRecord, OffsetRecord, Record, StoredGroup, StoredMember
 from controller.model.logs import Batch, StoredBatch
 from controller.model.values import TopicPartition
+from controller.wire.codec import MemoryRecordsBuilder
 from controller.wire.data.batches import records_of
 from controller.wire.messages.groups import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
 from controller.wire.protocol import build

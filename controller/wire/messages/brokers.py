@@ -18,8 +18,7 @@ Requests from a controller to a broker: LeaderAndIsr (4), StopReplica (5), Updat
 
 from __future__ import annotations
 
-from kafka.protocol.api_message import ApiMessage
-
+from controller.wire.codec import ApiMessage
 from controller.wire.messages.schemas import SCHEMAS
 
 

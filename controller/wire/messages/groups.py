@@ -7,9 +7,7 @@
 
 from __future__ import annotations
 
-from kafka.protocol.api_data import ApiData
-from kafka.protocol.api_message import ApiMessage
-
+from controller.wire.codec import ApiData, ApiMessage
 from controller.wire.messages.schemas import SCHEMAS
 
 

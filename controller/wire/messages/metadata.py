@@ -11,7 +11,8 @@ import weakref
 from typing import Any
 
 from kafka.protocol import metadata as kafka_metadata
-from kafka.protocol.api_header import ResponseClassRegistry
+
+from controller.wire.codec import ResponseClassRegistry
 
 STATUS_CODE = {
     "name": "StatusCode",

@@ -16,8 +16,7 @@ done), INVALID_REQUEST (the client's connection must be closed, after `answer`),
 
 from __future__ import annotations
 
-from kafka.protocol.api_message import ApiMessage
-
+from controller.wire.codec import ApiMessage
 from controller.wire.messages.schemas import SCHEMAS
 
 

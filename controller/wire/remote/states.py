@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 from uuid import UUID
 
-from kafka.protocol.schemas.fields.codecs import UnsignedVarInt32
-
 from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest, PartitionMetadata, UpdateMetadataRequest
+from controller.wire.codec import UnsignedVarInt32
 from controller.wire.reading import as_uuid
 from controller.wire.remote.orders import lists_of
 

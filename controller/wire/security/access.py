@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from controller.model.errors import ClusterAuthorizationFailed
 from controller.wire.calls import CLUSTER_ACTION, OPEN, Access, Api, Call
+from controller.wire.codec import fields_of
 from controller.wire.mirrored import mirrored
 from controller.wire.protocol import Answer, Request
 from controller.wire.reading import cluster
@@ -36,7 +37,7 @@ async def answered(api: Api, call: Call, request: Request) -> Answer | None:
         return await api.handler(call, request)
     if not access.by_row:
         return await _refusal(api, access, call.version, request)
-    fields = request._struct.fields  # noqa: SLF001 - as in protocol.build
+    fields = fields_of(request)
     asked = next((name for name in access.asked if fields[name].for_version_q(call.version)), None)
     rows = (None if asked is None else getattr(request, asked)) or []
     names = await _names(call, rows)
@@ -44,7 +45,7 @@ async def answered(api: Api, call: Call, request: Request) -> Answer | None:
     kept = [row for row, code in codes if not code]
     if asked is None or len(kept) == len(rows):
         return await api.handler(call, request)
-    inner = api.messages.response._struct.fields[access.answered].fields  # noqa: SLF001 - as above
+    inner = fields_of(api.messages.response)[access.answered].fields
     made = [
         await mirrored(inner, call.version, row, code, _MESSAGES[code]) async for row, code in sliced(codes) if code
     ]
@@ -98,6 +99,6 @@ def _code(call: Call, operation: str, row: Any, names: Mapping[Any, str]) -> int
 async def _refusal(api: Api, access: Access, version: int, request: Request) -> Answer:
     """The error of the whole, and of each row. Where an old version has no field for it, there is none, as in Kafka."""
     named = ("error_code", "error_message", access.answered)
-    fields = api.messages.response._struct.fields  # noqa: SLF001 - as above
+    fields = fields_of(api.messages.response)
     kept = {name: field for name, field in fields.items() if name in named}
     return await mirrored(kept, version, request, CLUSTER_REFUSED, _MESSAGES[CLUSTER_REFUSED])
