@@ -49,7 +49,7 @@ def plans(tmp_path: Path, named: str) -> Plans:
     return Plans(tmp_path, named)
 
 
-def settings(cluster: Withheld, kind: ConfigResourceType, name: str, names: Sequence[str]) -> list[str]:
+def settings(cluster: Withheld, kind: ConfigResourceType, name: str, names: Sequence[str]) -> list[str | None]:
     resource = ConfigResource(kind, name)
     found = cluster.controller.admin.describe_configs([resource])[resource].result(30)
     return [found[each].value for each in names]

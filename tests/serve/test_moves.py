@@ -55,7 +55,7 @@ def plan(folder: Path, name: str, targets: dict[int, list[int]]) -> Path:
     return file
 
 
-def throttles(living: Living, topic: str) -> dict[str, str]:
+def throttles(living: Living, topic: str) -> dict[str, str | None]:
     """What is set of them on broker 2 and on the topic."""
     resources = [ConfigResource(ConfigResourceType.BROKER, "2"), ConfigResource(ConfigResourceType.TOPIC, topic)]
     found = living.cluster.controller.admin.describe_configs(resources)

@@ -13,6 +13,7 @@ from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
 from controller.wire import Limits, Peers, Users, admission, allow_all
 from controller.wire.admission import Admission, Client
+from controller.wire.security.gateways import login_at
 from controller.wire.security.sasl import Login
 from controller.wire.security.users import GATEWAY
 from controller.wire.session import Session
@@ -111,11 +112,12 @@ def test_gateway_finds_room_where_every_address_has_as_many() -> None:
     """If one logged in from there before. And it keeps that room."""
     peers = Peers(store=MemoryStore(), secret=SECRET)
     with Served(peers=peers, limits=Limits(connections=5)) as served, ExitStack() as stack:
-        log_in(stack.enter_context(RawClient(served.address, source="127.0.0.9")))
+        login = login_at(SECRET, served.address.host, served.address.port)
+        log_in(stack.enter_context(RawClient(served.address, source="127.0.0.9")), login)
         for number in range(4):
             assert is_served(stack.enter_context(RawClient(served.address, source=f"127.0.0.{20 + number}")))
         second = stack.enter_context(RawClient(served.address, source="127.0.0.9"))
-        log_in(second)
+        log_in(second, login)
         with RawClient(served.address, source="127.0.0.30") as late:
             assert is_hung_up_on(late)
         assert is_served(second)
