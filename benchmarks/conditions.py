@@ -18,6 +18,7 @@ FIXED: Final[Mapping[str, Mapping[str, str]]] = {
     "audit": {"content": "generated", **_NO_CONTROLLER},
     "fixture": _SERVED,
     "groups": _SERVED,
+    "hostile": _SERVED,
     "memory": _NO_CONTROLLER,
     "metrics": {"driver": "polled"},  # it drives two clusters in turn, pass by pass
     "migrate": {"driver": "polled"},  # the second controller takes over inside a call of the command

@@ -28,6 +28,7 @@ SIZES: dict[str, dict[str, object]] = {
     "death": {"TOPICS": 20},
     "fixture": {"STARTS": 2, "SERVERS": 1, "IMPORTS": 1},
     "groups": {"GROUPS": 5, "COMMITS": 100, "IN_FLIGHT": 50},
+    "hostile": {"PART": 1000, "WARM_S": 0, "QUIET_S": 1, "ATTACK_S": 1, "BACK_S": 1},
     "isr": {"PER_THREAD": 40, "CHANGED": 20, "UNDER_WAY": 10, "ONE_BY_ONE": 20, "SMALL": 10, "LARGE": 20},
     "listing": {"MOVES": 100, "ROUNDS": 2},
     "load": {"TOPICS": 20},
@@ -49,7 +50,7 @@ OTHER = (
     Conditions("planted", "polled", "dropping", "on"),
     ["--content=planted", "--driver=polled", "--host=dropping", "--journal"],
 )
-SLOW = {"audit", "fixture", "plan", "produce"}  # processes
+SLOW = {"audit", "fixture", "hostile", "plan", "produce"}  # processes
 SERVERS = {"planning", "wire"}  # a JVM
 
 

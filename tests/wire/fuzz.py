@@ -35,6 +35,7 @@ from controller.wire import Gateway
 from controller.wire.errors import Refused
 from controller.wire.protocol import build
 from tests.kit.waiting import until
+from tests.wire.attack_frames import heavy
 from tests.wire.fuzzed import KEPT, Target, targets
 from tests.wire.packed import bomb
 from tests.wire.requests_made import AtLimits, every_version, frame
@@ -53,6 +54,7 @@ ODD: Final = (
 )
 BLOCK: Final = 10_000
 BOMB_MIB: Final = (17, 900)  # what a batch unpacks to
+HEAVY_EACH: Final = 1_000  # one of so many frames has up to two million elements
 SLOWER_MAX: Final = 1.5  # how many times as long an answer may take after all frames
 LONGEST_MS_MAX: Final = 4_000  # that another client waits while frames are sent; the same for a busy machine
 MEASURED_MAX: Final = 5  # how often that is measured: other work on the machine is no fault of the gateway
@@ -66,6 +68,7 @@ class Fuzz:
         self._random, self._limits = Random(seed), AtLimits(seed)
         self._kinds = every_version(dict(target.apis))
         self._bombs = [bomb(mib) for mib in BOMB_MIB] if ProduceRequest.API_KEY in target.apis else []
+        self._heavies = [each for each in heavy(KEPT).values() if each.key in target.apis]
         self._client: RawClient | None = None
         self.sent: Counter[str] = Counter()
         self.hung_up = 0
@@ -88,7 +91,8 @@ class Fuzz:
         if self._target.name == "tls":
             ways.append(self._no_tls)
         for _ in range(frames):
-            way = self._random.choice(ways)
+            is_heavy = self._heavies and not self._random.randrange(HEAVY_EACH)
+            way = self._heavy if is_heavy else self._random.choice(ways)
             self.sent[way.__name__.strip("_")] += 1
             data, half_closed = way()
             if way == self._no_tls:
@@ -145,6 +149,11 @@ class Fuzz:
         part = {"partition_index": 0, "current_leader_epoch": -1, "timestamp": self._random.choice([0, 1, -3])}
         topics = [{"name": KEPT, "partitions": [part]}]
         return _asked(ListOffsetsRequest, 7, {"replica_id": -1, "isolation_level": 0, "topics": topics}), False
+
+    def _heavy(self) -> tuple[bytes, bool]:
+        """What an attack sends, at its size or at a part of it."""
+        chosen = self._random.choice(self._heavies)
+        return chosen.frame(max(1, chosen.size // self._random.choice([1, 10, 100]))), False
 
     def _no_tls(self) -> tuple[bytes, bool]:
         """What begins no handshake, where one is due."""

@@ -74,9 +74,16 @@ class Served:
 class RawClient:
     """A client that sends what it is given, byte for byte. `source`: the address of the loopback that it calls from."""
 
-    def __init__(self, address: Any, tls: ssl.SSLContext | None = None, *, source: str = "127.0.0.1") -> None:
+    def __init__(
+        self,
+        address: Any,
+        tls: ssl.SSLContext | None = None,
+        timeout_s: float = DEADLINE_S,
+        *,
+        source: str = "127.0.0.1",
+    ) -> None:
         origin = None if ":" in address.host else (source, 0)
-        plain = socket.create_connection((address.host, address.port), DEADLINE_S, origin)
+        plain = socket.create_connection((address.host, address.port), timeout_s, origin)
         self._socket = plain if tls is None else tls.wrap_socket(plain, server_hostname=address.host)
 
     def __enter__(self) -> Self:

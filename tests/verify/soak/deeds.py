@@ -18,11 +18,17 @@ from kafka.admin import NewTopic
 
 from tests.kit.waiting import until
 from tests.verify.soak.traffic import PARTITIONS, TOPIC
+from tests.wire.attacks import ATTACKS
 
 SPARE: Final = "spare"
 REPLICAS: Final = 3
 KEDGE: Final = (sys.executable, "-c", "from controller.cli import main; main()")
 HEAL_S: Final = 300.0
+ATTACKED_S: Final = 8.0
+ATTACK_PART: Final = 10
+"""Sizes of attacks are divided by it: all servers and clients of a soak share a machine."""
+TRIED: Final = sorted(ATTACKS.keys() - {"brokers", "half-requests"})
+"""A new partition may be placed on a broker that registers, as in Kafka, so that one never heals. There is no page."""
 THROTTLE: Final = 10_000_000
 """Bytes a second: brokers keep all records, so after two hours a move copies some 100 MB a replica, within HEAL_S."""
 
@@ -58,6 +64,7 @@ class Deeds:
             "move, throttled": self._move_throttled,
             "cancel": self._cancel,
             "fewer partitions": self._fewer,
+            "attack": self._attack,
             "broker dies": self._broker_dies,
             "controller dies": lambda: self._dies(self._controllers),
             "controller stands still": lambda: self._stands_still(self._controllers),
@@ -79,8 +86,8 @@ class Deeds:
     def draw(self) -> str:
         """One deed, by chance; its name. What the cluster refuses at that moment is part of it."""
         name = self._chance.choice(sorted(self.all))
-        self.all[name]()
-        return name
+        kind = self.all[name]()
+        return name if kind is None else f"{name}, {kind}"
 
     def until_healed(self) -> None:
         """Nothing moves, and every replica is in sync. AssertionError with what is not."""
@@ -140,6 +147,22 @@ class Deeds:
         """Partitions are removed from a topic of its own, and come again."""
         for count in (2, 4):
             self._command("topics", "--alter", "--topic", SPARE, "--partitions", str(count), "--yes")
+
+    def _attack(self) -> str:
+        """Which one. The cluster answers when it is over."""
+        name = self._chance.choice(TRIED)
+        size = ("--seconds", str(ATTACKED_S), "--part", str(ATTACK_PART))
+        command = [sys.executable, "-m", "tests.wire.attacks", name, self._bootstrap, *size]
+        subprocess.run(command, capture_output=True, check=True, timeout=HEAL_S)
+        until(self._answers, f"an answer after the attack {name}")
+        return name
+
+    def _answers(self) -> bool:
+        try:
+            return bool(self._admin.describe_cluster())
+        except kafka.errors.KafkaError:
+            self._renew()
+            return False
 
     def _broker_dies(self) -> None:
         self.until_healed()  # two that are down might be all that have a record
