@@ -90,6 +90,10 @@ class Server(OwnProcess):
         lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) << 10
 
+    @property
+    def threads(self) -> int:
+        return len(list(Path(f"/proc/{self.process.pid}/task").iterdir()))
+
     def forget_peak(self) -> None:
         Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
 
@@ -165,6 +169,7 @@ class Steady:
                 self.failed += 1
             self._took.append((due_s, time.monotonic() - due_s))
             due_s += 1 / RATE
+        self._close()
 
     def _is_answered(self) -> bool:
         try:
@@ -172,21 +177,24 @@ class Steady:
                 self._client = _logged_in(self._at, _END_S)
             self._ask(self._client)
         except (OSError, AssertionError):
-            if self._client is not None:
-                self._client.__exit__()
-                self._client = None
+            self._close()
             self._over.wait(1 / RATE)
             return False
         return True
 
+    def _close(self) -> None:
+        if self._client is not None:
+            self._client.__exit__()
+            self._client = None
+
 
 class Newcomers:
     """A new login and a look at the status page each second, in a thread: how many were tried, and how many got in
-    within `LOGIN_S`."""
+    within `LOGIN_S`. `threads`: the most that the server had."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self.tried = self.in_time = self.pages = 0
+        self.tried = self.in_time = self.pages = self.threads = 0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -202,6 +210,7 @@ class Newcomers:
         while True:
             began_s = time.monotonic()
             self.tried += 1
+            self.threads = max(self.threads, self._server.threads)
             with suppress(OSError, AssertionError), _logged_in(self._server.at) as client:
                 _metadata(client)
                 self.in_time += time.monotonic() - began_s < LOGIN_S
@@ -237,6 +246,7 @@ def _measure(name: str, attack: Attack, server: Server) -> None:
             back_s=back_s,
             logins=[newcomers.in_time, newcomers.tried],
             pages=[newcomers.pages, newcomers.tried],
+            threads=newcomers.threads,
         )
 
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import socket
 import struct
 import sys
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from itertools import cycle, islice
@@ -47,6 +48,7 @@ _COMPACTED: Final = {"cleanup.policy": "compact", "segment.ms": "100", "min.clea
 _FEW_BYTES: Final = {"retention.bytes": "4000000"}
 _PAUSE_S: Final = 0.01
 _ASKED_AT_ONCE: Final = 8
+_OPENED_AT_ONCE: Final = 8
 _CLIENT_BYTES: Final = 10_000
 _BROKERS_FROM: Final = 10_000
 _TURN: Final = 20  # brokers that register between two rounds of heartbeats
@@ -56,12 +58,14 @@ _LOW_PRIORITY: Final = 10  # an attacker has processors of its own; this one lea
 @attrs.frozen(eq=False)
 class Aim:
     """What is attacked: the address of the gateway, the name and the password with which clients log in (None: they
-    need none), and the address of the status page. `begun`: set once everything is prepared."""
+    need none), and the address of the status page. `begun`: set once everything is prepared. `opening`: held while a
+    connection is opened, because some of a thousand at once would be lost in the queue of the listening socket."""
 
     at: Address
     login: tuple[str, str] | None = None
     page: Address | None = None
     begun: asyncio.Event = attrs.field(factory=asyncio.Event)
+    opening: asyncio.Semaphore = attrs.field(factory=lambda: asyncio.Semaphore(_OPENED_AT_ONCE))
 
 
 @attrs.frozen(eq=False)
@@ -86,9 +90,11 @@ class _Client:
 
 
 @asynccontextmanager
-async def _connected(at: Address, source: str | None = None) -> AsyncIterator[_Client]:
+async def _connected(aim: Aim, at: Address, source: str | None = None) -> AsyncIterator[_Client]:
     local = None if source is None else (source, 0)
-    reader, writer = await asyncio.open_connection(at.host, at.port, local_addr=local)
+    async with aim.opening:
+        reader, writer = await asyncio.open_connection(at.host, at.port, local_addr=local)
+        await asyncio.sleep(_PAUSE_S)
     try:
         yield _Client(reader, writer)
     finally:
@@ -97,7 +103,7 @@ async def _connected(at: Address, source: str | None = None) -> AsyncIterator[_C
 
 @asynccontextmanager
 async def _logged_in(aim: Aim, at: Address | None = None) -> AsyncIterator[_Client]:
-    async with _connected(at or aim.at) as client:
+    async with _connected(aim, at or aim.at) as client:
         if aim.login is not None:
             await client.ask(SaslHandshakeRequest, SaslHandshakeResponse, 1, mechanism="PLAIN")
             token = "\0".join(("", *aim.login)).encode()
@@ -267,7 +273,7 @@ async def _many_protocols(aim: Aim, size: int) -> None:
 async def _idle(aim: Aim, size: int) -> None:
     """So many connections of two addresses, without a login."""
     aim.begun.set()
-    opens = (partial(_connected, aim.at, source) for source in islice(cycle(SOURCES), size))
+    opens = (partial(_connected, aim, aim.at, source) for source in islice(cycle(SOURCES), size))
     await asyncio.gather(*(_held(each, b"") for each in opens))
 
 
@@ -276,41 +282,33 @@ async def _half_requests(aim: Aim, size: int) -> None:
     aim.begun.set()
     at = aim.page
     assert at is not None, "the address of a status page is needed"
-    await asyncio.gather(*(_held(partial(_connected, at), b"GET / HTTP/1.1\r\n") for _ in range(size)))
+    await asyncio.gather(*(_held(partial(_connected, aim, at), b"GET / HTTP/1.1\r\n") for _ in range(size)))
 
 
 async def _brokers(aim: Aim, size: int) -> None:
-    """So many brokers that register, are alive, and take no order."""
-    silent = await asyncio.start_server(_silent, SOURCES[0], 0)
-    host, port = silent.sockets[0].getsockname()[:2]
-    listener = {"name": "PLAINTEXT", "host": host, "port": port, "security_protocol": 0}
-    incarnation = uuid.uuid4()
-    ids = range(_BROKERS_FROM, _BROKERS_FROM + size)
-
-    async def once() -> None:
-        async with _logged_in(aim) as client:
-            said = await client.ask(MetadataRequest, MetadataResponse, 8, topics=[])
-            same = {"cluster_id": said.cluster_id, "incarnation_id": incarnation, "listeners": [listener]}
-            epochs: dict[int, int] = {}
-            while True:
-                for broker_id in [each for each in ids if each not in epochs][:_TURN]:
-                    asked = {"broker_id": broker_id, **same}
-                    made = await client.ask(m.BrokerRegistrationRequest, m.BrokerRegistrationResponse, 1, **asked)
-                    if not made.error_code:
-                        epochs[broker_id] = made.broker_epoch
-                await _beat(client, epochs)
-
-    aim.begun.set()
-    try:
-        await _again(once)
-    finally:
-        silent.close()
+    """So many brokers that register, are alive, and take no order. They share a listener that accepts nothing."""
+    with socket.create_server((SOURCES[0], 0), backlog=size) as silent:
+        host, port = silent.getsockname()
+        listener = {"name": "PLAINTEXT", "host": host, "port": port, "security_protocol": 0}
+        same = {"incarnation_id": uuid.uuid4(), "listeners": [listener]}
+        aim.begun.set()
+        ids = range(_BROKERS_FROM, _BROKERS_FROM + size)
+        shares = (partial(_registered, aim, ids[n::_ASKED_AT_ONCE], same) for n in range(_ASKED_AT_ONCE))
+        await asyncio.gather(*map(_again, shares))
 
 
-async def _silent(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
-    """It takes what is sent, and never answers."""
-    while await reader.read(1 << 16):
-        pass
+async def _registered(aim: Aim, ids: Sequence[int], same: Mapping[str, Any]) -> None:
+    """Registers these brokers one after the other, and keeps them alive."""
+    async with _logged_in(aim) as client:
+        said = await client.ask(MetadataRequest, MetadataResponse, 8, topics=[])
+        epochs: dict[int, int] = {}
+        while True:
+            for broker_id in [each for each in ids if each not in epochs][:_TURN]:
+                asked = {"broker_id": broker_id, "cluster_id": said.cluster_id, **same}
+                made = await client.ask(m.BrokerRegistrationRequest, m.BrokerRegistrationResponse, 1, **asked)
+                if not made.error_code:
+                    epochs[broker_id] = made.broker_epoch
+            await _beat(client, epochs)
 
 
 async def _beat(client: _Client, epochs: dict[int, int]) -> None:

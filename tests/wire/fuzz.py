@@ -61,14 +61,15 @@ MEASURED_MAX: Final = 5  # how often that is measured: other work on the machine
 
 
 class Fuzz:
-    """Makes frames and sends them. `sent` counts them by kind, `hung_up` those that ended a connection."""
+    """Makes frames and sends them. `sent` counts them by kind, `hung_up` those that ended a connection. `attacks`: some
+    are as large as those of attacks."""
 
-    def __init__(self, target: Target, seed: int) -> None:
+    def __init__(self, target: Target, seed: int, *, attacks: bool = False) -> None:
         self._target = target
-        self._random, self._limits = Random(seed), AtLimits(seed)
+        self._random, self._limits, self._rare = Random(seed), AtLimits(seed), Random(seed)
         self._kinds = every_version(dict(target.apis))
         self._bombs = [bomb(mib) for mib in BOMB_MIB] if ProduceRequest.API_KEY in target.apis else []
-        self._heavies = [each for each in heavy(KEPT).values() if each.key in target.apis]
+        self._heavies = [each for each in heavy(KEPT).values() if attacks and each.key in target.apis]
         self._client: RawClient | None = None
         self.sent: Counter[str] = Counter()
         self.hung_up = 0
@@ -91,7 +92,7 @@ class Fuzz:
         if self._target.name == "tls":
             ways.append(self._no_tls)
         for _ in range(frames):
-            is_heavy = self._heavies and not self._random.randrange(HEAVY_EACH)
+            is_heavy = not self._rare.randrange(HEAVY_EACH) and self._heavies
             way = self._heavy if is_heavy else self._random.choice(ways)
             self.sent[way.__name__.strip("_")] += 1
             data, half_closed = way()
@@ -152,8 +153,8 @@ class Fuzz:
 
     def _heavy(self) -> tuple[bytes, bool]:
         """What an attack sends, at its size or at a part of it."""
-        chosen = self._random.choice(self._heavies)
-        return chosen.frame(max(1, chosen.size // self._random.choice([1, 10, 100]))), False
+        chosen = self._rare.choice(self._heavies)
+        return chosen.frame(max(1, chosen.size // self._rare.choice([1, 10, 100]))), False
 
     def _no_tls(self) -> tuple[bytes, bool]:
         """What begins no handshake, where one is due."""
@@ -272,7 +273,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args(arguments)
     with targets() as found:
-        fuzzes = [Fuzz(target, asked.seed) for target in found]
+        fuzzes = [Fuzz(target, asked.seed, attacks=True) for target in found]
         first = {target.name: wait_ms(target) for target in found}
         sys.stdout.write(f"an answer before: {_said(first)}\n")
         began_s, before, sent, longest_ms = time.monotonic(), memory_mib(), 0, 0.0
