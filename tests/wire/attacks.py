@@ -58,8 +58,8 @@ _LOW_PRIORITY: Final = 10  # an attacker has processors of its own; this one lea
 @attrs.frozen(eq=False)
 class Aim:
     """What is attacked: the address of the gateway, the name and the password with which clients log in (None: they
-    need none), and the address of the status page. `begun`: set once everything is prepared. `opening`: held while a
-    connection is opened, because some of a thousand at once would be lost in the queue of the listening socket."""
+    need none), and the address of the status page. `begun`: set once everything is prepared. `opening`: held until a
+    moment after a connection was opened: some of a thousand at once would be lost in the queue of the listener."""
 
     at: Address
     login: tuple[str, str] | None = None
@@ -92,9 +92,11 @@ class _Client:
 @asynccontextmanager
 async def _connected(aim: Aim, at: Address, source: str | None = None) -> AsyncIterator[_Client]:
     local = None if source is None else (source, 0)
-    async with aim.opening:
+    await aim.opening.acquire()
+    try:
         reader, writer = await asyncio.open_connection(at.host, at.port, local_addr=local)
-        await asyncio.sleep(_PAUSE_S)
+    finally:
+        asyncio.get_running_loop().call_later(_PAUSE_S, aim.opening.release)
     try:
         yield _Client(reader, writer)
     finally:
