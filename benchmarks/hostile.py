@@ -54,7 +54,7 @@ _RECORD: Final = records(b"." * 20_000)  # a frame above 16 KiB, which waits for
 _RIGHTS: Final = {
     "good": {f"TOPIC:{_TOPIC}": ["READ", "WRITE"]},
     "stranger": {"TOPIC:another": ["READ"]},
-    "insider": {f"TOPIC:{PREFIX}*": ["ALL"], f"GROUP:{PREFIX}*": ["ALL"], "CLUSTER": ["CLUSTER_ACTION"]},
+    "insider": {f"TOPIC:{PREFIX}*": ["ALL"], f"GROUP:{PREFIX}*": ["ALL"], "BROKER:*": ["CLUSTER_ACTION"]},
 }
 """By user, by resource."""
 

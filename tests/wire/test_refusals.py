@@ -197,7 +197,8 @@ def test_unknown_user_has_salt_and_iterations_like_a_known_one(users: Users) -> 
 def test_unknown_users_look_the_same_at_every_gateway_of_the_secret(tmp_path: Path) -> None:
     """With salts of Kafka's form where the known ones have it."""
     text = Credential(b"1bx0k3v0fd6tsp4s9ixlnnq5jj", b"x" * 32, b"y" * 32, 8192).text
-    (tmp_path / "users.json").write_text(json.dumps({"version": 1, "users": {"alice": {"SCRAM-SHA-256": text}}}))
+    kept = {"alice": {"SCRAM-SHA-256": text}}
+    write_private(tmp_path / "users.json", json.dumps({"version": 1, "users": kept}))
     first, second = (users_at(Users.from_file(tmp_path / "users.json"), SECRET)("h", port) for port in (1, 2))
     names = [f"nobody-{i}" for i in range(40)]
     found = [first.credential(name, "SCRAM-SHA-256") for name in names]
@@ -209,7 +210,7 @@ def test_unknown_users_look_the_same_at_every_gateway_of_the_secret(tmp_path: Pa
 
 def test_the_decoys_of_a_file_outlive_the_process(tmp_path: Path) -> None:
     file = tmp_path / "users.json"
-    file.write_text(json.dumps({"version": 1, "users": {}, "decoys": "0123456789abcdef"}))
+    write_private(file, json.dumps({"version": 1, "users": {}, "decoys": "0123456789abcdef"}))
     first, second = Users.from_file(file), Users.from_file(file)
     assert first.credential("nobody", "SCRAM-SHA-256") == second.credential("nobody", "SCRAM-SHA-256")
     file.write_text(json.dumps({"version": 1, "users": {}, "decoys": "short"}))
@@ -220,7 +221,7 @@ def test_the_decoys_of_a_file_outlive_the_process(tmp_path: Path) -> None:
 def test_users_of_several_files_are_users_and_the_first_has_the_say(tmp_path: Path) -> None:
     for name, passwords in (("a", {"alice": "one"}), ("b", {"alice": "two", "bob": "three"})):
         kept = {user: salted(password) for user, password in passwords.items()}
-        (tmp_path / name).write_text(json.dumps({"version": 1, "users": kept}))
+        write_private(tmp_path / name, json.dumps({"version": 1, "users": kept}))
     users = Users.from_file(tmp_path / "a", tmp_path / "b")
     assert [users.is_password("alice", "one"), users.is_password("alice", "two")] == [True, False]
     assert users.is_password("bob", "three")

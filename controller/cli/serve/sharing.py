@@ -51,6 +51,8 @@ def peers_of(options: Listening, shown: str, stack: ExitStack) -> Peers | None:
     """How the gateways of other processes are found; None where there can be none. CannotServe where another process
     has this controller id."""
     if not is_shared(options):
+        if options.peers_secret is not None:
+            _read(options.peers_secret)  # it is not needed, but a mistake in it is found
         return None
     given, tls = _secret(options), _tls(options)
     try:
