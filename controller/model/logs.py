@@ -1,13 +1,13 @@
 """What clients write to logs and read from them: batches of records, and answers with Kafka's error codes.
 
-A batch is kept as it arrived: its bytes, which are not parsed, and the values of its header. The code for the
-protocol parses headers and writes offsets into them; the code for logs counts records and bytes.
+A batch is kept as it arrived: its bytes, and the values of its header. The code for the protocol checks the records of
+a new batch and writes offsets into headers; the code for logs counts records and bytes.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Container, Sequence
+from collections.abc import Container, Generator, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import attrs
@@ -55,7 +55,8 @@ class LogError(enum.IntEnum):
 class Batch:
     """Records as a producer sent them. `payload`: all bytes; `records`: their number, at least 1, with those that
     compaction has removed since; `base_sequence`: the producer's sequence number of the first one in the partition, -1
-    without a producer id."""
+    without a producer id. `times`, `lacks_key`: of a new batch that was checked, the timestamps of its records (of one
+    that is not read: the first and the highest) and whether one has no key; a log does not keep them."""
 
     payload: bytes
     records: int
@@ -63,6 +64,8 @@ class Batch:
     producer_id: int = NO_PRODUCER
     producer_epoch: int = -1
     base_sequence: int = -1
+    times: Sequence[int] = ()
+    lacks_key: bool = False
 
 
 @frozen
@@ -79,6 +82,10 @@ class StoredBatch:
         return self.base_offset + self.batch.records
 
 
+class UnreadableBatch(Exception):
+    """The records of a batch cannot be read, or are too many to be read."""
+
+
 class RecordKey(NamedTuple):
     """Offset and key of a record in a batch. `is_deletion`: it has no value, and so deletes its key (a tombstone)."""
 
@@ -88,18 +95,15 @@ class RecordKey(NamedTuple):
 
 
 class BatchCodec(Protocol):
-    """Reads the keys and timestamps of batches, and changes batches."""
+    """Reads the keys of batches, and changes batches. What takes long is divided: iterators have a None between small
+    parts of the work, and a generator yields there, and then returns its result."""
 
-    def keys(self, stored: StoredBatch) -> Sequence[RecordKey] | None:
-        """Every record, in its order; None if the batch cannot be read."""
+    def keys(self, stored: StoredBatch) -> Iterator[RecordKey | None]:
+        """Every record, in its order. Raises UnreadableBatch."""
 
-    def only(self, stored: StoredBatch, offsets: Container[int]) -> Batch:
+    def only(self, stored: StoredBatch, offsets: Container[int]) -> Generator[None, None, Batch]:
         """The batch with the records at these offsets alone. They keep offsets and timestamps, and the batch keeps its
         first and its last offset."""
-
-    def timestamps(self, batch: Batch) -> Sequence[int]:
-        """Of every record, in its order; of a batch that cannot be read, what its header has: the first and the
-        highest."""
 
     def stamped(self, batch: Batch, now_ms: int) -> Batch:
         """The batch with this time for all of its records."""

@@ -293,8 +293,8 @@ class LiveCluster:
 
     # --- time
 
-    def _answer(self) -> None:
-        self.logs.step()
+    def _answer(self) -> bool:
+        return self.logs.answer()
 
     def _step(self) -> bool:
         now_s = time.monotonic()

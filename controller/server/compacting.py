@@ -8,23 +8,28 @@ Rules (Kafka's, with a part of the log in place of its active segment)
   or older than `max.compaction.lag.ms`.
 * Of each key in it the newest record stays. A tombstone stays for `delete.retention.ms` after its first compaction;
   then it is removed, whatever the ratio is. Records without a key, from before the topic was compacted, are removed.
+* Where there are more than a million keys, the newer batches stay as they are.
 * A batch that cannot be read stays whole, and then no tombstone of its partition is removed: it might delete a record
   of that batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from itertools import islice, pairwise
 from typing import Final, Self
 
 import attrs
 
-from controller.model.logs import BatchCodec, RecordKey
+from controller.model.logs import BatchCodec, RecordKey, UnreadableBatch
+from controller.runtime.turns import Work
 from controller.server.shelf import Row, Shelf
 from controller.simulated.log import Log
 
 _NEVER: Final = 2**63 - 1
+_KEYS_MAX: Final = 1_000_000  # that are compared at a time: some 200 bytes each
+_SLICE: Final = 1_000  # keys that are let go between two yields
+_LOOKED_AT: Final = 10_000  # batches of a partition that are looked at in a second
 
 
 @attrs.frozen
@@ -73,7 +78,7 @@ class Progress:
 
     def look(self, shelf: Shelf, log: Log, rules: Rules, now_ms: int) -> None:
         """Move on over the batches that may be compacted by now."""
-        for row, _ in pairwise(shelf.rows(log, self.ready_id)):
+        for row, _ in islice(pairwise(shelf.rows(log, self.ready_id)), _LOOKED_AT):
             if not rules.may_go(row, shelf, now_ms):
                 return
             self.ready_bytes, self.ready_id = row.written_bytes, row.next_id
@@ -92,38 +97,69 @@ class Progress:
         self.horizon_ms = min((row.horizon_ms for row in rows if row.horizon_ms is not None), default=_NEVER)
 
 
-def compacted(rows: Sequence[Row], codec: BatchCodec, rules: Rules, now_ms: int) -> Generator[None, None, list[Row]]:
-    """What remains of these rows. It is a generator so that the work can be divided: each step handles one batch."""
-    found: list[Sequence[RecordKey] | None] = []
-    newest: dict[bytes | None, int] = {}
-    for row in rows:
-        keys = codec.keys(row.stored)
-        newest.update((each.key, each.offset) for each in keys or ())
-        found.append(keys)
-        yield
-    newest.pop(None, None)
-    horizon_ms = None if None in found else now_ms + rules.tombstones_ms
+def compacted(rows: Sequence[Row], codec: BatchCodec, rules: Rules, now_ms: int) -> Work[list[Row]]:
+    """What remains of these rows. Batches are read again for each question, so that no list of records is kept."""
+    newest: dict[bytes, int] = {}
+    is_whole, count = True, 0
+    while count < len(rows) and len(newest) <= _KEYS_MAX:
+        is_read = yield from _note(rows[count], newest, codec)
+        is_whole, count = is_whole and is_read, count + 1
+    horizon_ms = now_ms + rules.tombstones_ms if is_whole else None
     remaining = []
-    for row, keys in zip(rows, found, strict=True):
-        is_over = horizon_ms is not None and row.horizon_ms is not None and row.horizon_ms <= now_ms
-        stay = [each for each in keys or () if _stays(each, newest, is_over=is_over)]
-        if keys is None:
-            remaining.append(row)
-        elif stay:
-            stored = row.stored
-            if len(stay) < len(keys):
-                stored = attrs.evolve(stored, batch=codec.only(stored, {each.offset for each in stay}))
-            remaining.append(attrs.evolve(row, stored=stored, horizon_ms=_horizon_ms(row, stay, horizon_ms)))
+    for row in rows[:count]:
+        try:
+            smaller = yield from _smaller(row, newest, codec, horizon_ms, now_ms)
+        except UnreadableBatch:
+            smaller = row
+        if smaller is not None:
+            remaining.append(smaller)
+    while newest:  # a million of them take a while, too
+        for _ in range(min(len(newest), _SLICE)):
+            newest.popitem()
         yield
-    return remaining
+    rest = rows[count:]
+    return [*remaining, *(row if row.horizon_ms is None else attrs.evolve(row, horizon_ms=None) for row in rest)]
 
 
-def _stays(each: RecordKey, newest: Mapping[bytes | None, int], *, is_over: bool) -> bool:
-    return newest.get(each.key) == each.offset and not (is_over and each.is_deletion)
+def _note(row: Row, newest: dict[bytes, int], codec: BatchCodec) -> Work[bool]:
+    """Add the keys of the row with their offsets; returns whether all of it could be read."""
+    try:
+        for each in codec.keys(row.stored):
+            if each is None:
+                yield
+            elif each.key is not None:
+                newest[each.key] = each.offset
+    except UnreadableBatch:
+        return False
+    return True
 
 
-def _horizon_ms(row: Row, stay: Sequence[RecordKey], new_ms: int | None) -> int | None:
-    """When the tombstones among these records may go. `new_ms`: if that was not decided yet; None: never."""
-    if new_ms is None or not any(each.is_deletion for each in stay):
+def _smaller(
+    row: Row, newest: Mapping[bytes, int], codec: BatchCodec, horizon_ms: int | None, now_ms: int
+) -> Work[Row | None]:
+    """What remains of the row; None: nothing."""
+    is_over = horizon_ms is not None and row.horizon_ms is not None and row.horizon_ms <= now_ms
+    stay: set[int] = set()
+    count, has_deletion = 0, False
+    for each in codec.keys(row.stored):
+        if each is None:
+            yield
+            continue
+        count += 1
+        if _stays(each, newest, is_over=is_over):
+            stay.add(each.offset)
+            has_deletion = has_deletion or each.is_deletion
+    if not stay:
         return None
-    return new_ms if row.horizon_ms is None else row.horizon_ms
+    stored = row.stored
+    if len(stay) < count:
+        only = yield from codec.only(stored, stay)
+        stored = attrs.evolve(stored, batch=only)
+    if horizon_ms is not None and has_deletion:
+        horizon_ms = horizon_ms if row.horizon_ms is None else row.horizon_ms
+    return attrs.evolve(row, stored=stored, horizon_ms=horizon_ms if has_deletion else None)
+
+
+def _stays(each: RecordKey, newest: Mapping[bytes, int], *, is_over: bool) -> bool:
+    is_newest = each.key is not None and newest.get(each.key) == each.offset
+    return is_newest and not (is_over and each.is_deletion)

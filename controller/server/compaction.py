@@ -12,7 +12,7 @@ Rules
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -22,6 +22,7 @@ import attrs
 from controller.groups import OFFSETS_TOPIC
 from controller.model.logs import BatchCodec
 from controller.model.values import TOPICS
+from controller.runtime.turns import Work
 from controller.server.compacting import Progress, Rules, compacted
 from controller.server.logs import LiveLogs, wall_ms
 from controller.server.policies import COMPACT, led, policies
@@ -40,7 +41,7 @@ class _Job:
     replica: Replica
     leader_epoch: int
     rows: Sequence[Row]
-    work: Generator[None, None, list[Row]]
+    work: Work[list[Row]]
 
 
 @attrs.define(eq=False)
@@ -101,7 +102,7 @@ class Compaction:
         return is_led and self.logs.brokers[replica.broker].is_up and self._is_compacted(replica.topic)
 
     def _advance(self, job: _Job) -> bool:
-        """One batch; returns whether it was the last."""
+        """One slice; returns whether it was the last."""
         try:
             next(job.work)
         except StopIteration as ended:

@@ -5,25 +5,31 @@
   debugging client gets the bounds of a follower's log.
 * acks=all is answered when the high watermark has passed the batch, under the leader epoch that took it; with an isr
   smaller than `min.insync.replicas` it is refused before the append, and fails after it.
-* A fetch is answered when there are `min_bytes`, when there is an error, or when its time is over.
+* Fetches, and what they wait for: `controller.server.waiting`. A batch that waits for its replicas is looked at when
+  another one is appended behind it, and in steps, some partitions in each.
 * A read-only partition (KIP-694) refuses records with POLICY_VIOLATION, because producers do not retry it and a retry
   could not succeed. A batch that was taken before is still acknowledged to an idempotent producer that sends it again.
 * A topic that is compacted refuses a batch with a record without a key (INVALID_RECORD).
 * Timestamps of new records are checked or replaced as `controller.server.timestamps` says (INVALID_TIMESTAMP).
 * A partition whose leader raises (its log, or one of its settings) is answered with KAFKA_STORAGE_ERROR, which clients
   retry; the other partitions of the request are answered as usual. A batch that waits for replicas keeps waiting.
-* Any thread may call the methods; their work is done by the thread that steps. Limits on copying do not affect
-  clients.
+* Any thread may call the methods; their work is done by the thread that steps. Clients take turns to append, to fetch
+  and to search for a time, in slices, for some ms at a time. Limits on copying do not affect clients.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from bisect import insort
+from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from functools import partial
-from typing import Final, TypeVar
+from heapq import heappop, heappush
+from itertools import count
+from operator import attrgetter
+from typing import Any, Final, TypeVar
 
 import attrs
 
@@ -43,12 +49,14 @@ from controller.model.logs import (
 )
 from controller.model.reductions import OFFLINE, ONLINE
 from controller.model.values import ALL_BROKERS, BROKERS, TOPICS, TopicPartition
+from controller.runtime.turns import Turns, Work, at_once, into
 from controller.server import reading
 from controller.server.futures import complete, work_for
 from controller.server.policies import COMPACT, Configs, policies
 from controller.server.shelf import Shelf
 from controller.server.shelves import Shelves
 from controller.server.timestamps import is_stamped, timed
+from controller.server.waiting import Fetch, Fetches, Place
 from controller.simulated.broker import Broker
 from controller.simulated.replica import Replica, Role
 
@@ -60,6 +68,8 @@ _MESSAGES: Final = {
     LogError.INVALID_RECORD: "the topic is compacted, and takes no record without a key",
 }
 _BATCH_BYTES_MAX: Final = 1_048_588  # Kafka's default of max.message.bytes
+_TURNS_S: Final = 0.005  # for work in slices, after the requests that are done at once
+_LOOKED_AT: Final = 1_000  # partitions with waiting batches in a step
 
 T = TypeVar("T")
 
@@ -79,7 +89,7 @@ class LogEnd:
 
 @attrs.define(eq=False)
 class _Promised:
-    """A batch that waits for its replicas, until `deadline_s`."""
+    """A batch that waits for its replicas."""
 
     replica: Replica
     leader_epoch: int
@@ -87,19 +97,6 @@ class _Promised:
     answer: Appended
     tp: TopicPartition
     future: Future[Appended]
-    deadline_s: float
-
-
-@attrs.define(eq=False)
-class _Waiting:
-    """A fetch that waits for records, until `deadline_s`."""
-
-    broker_id: int | None
-    wanted: Mapping[TopicPartition, FetchFrom]
-    bytes_max: int
-    bytes_min: int
-    future: Future[dict[TopicPartition, Fetched]]
-    deadline_s: float
 
 
 @attrs.define(eq=False)
@@ -118,9 +115,16 @@ class LiveLogs:
     clock: Callable[[], float] = time.monotonic
     codec: BatchCodec | None = None
     now_ms: Callable[[], int] = wall_ms
-    _promised: list[_Promised] = attrs.field(factory=list)
-    _waiting: list[_Waiting] = attrs.field(factory=list)
+    _promised: OrderedDict[Replica, deque[_Promised]] = attrs.field(factory=OrderedDict)
+    _deadlines: list[tuple[float, int, _Promised]] = attrs.field(factory=list)
+    _numbers: Iterator[int] = attrs.field(factory=count)
+    _turns: Turns = attrs.field(init=False)
+    _fetches: Fetches = attrs.field(init=False)
     _producer_ids: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        self._turns = Turns(self.clock)
+        self._fetches = Fetches(self._turns, self.clock, self._state, self._read)
 
     def begin(self, codec: BatchCodec) -> None:
         """Start to compact topics whose `cleanup.policy` contains `compact`, and to heed the configs of timestamps."""
@@ -129,9 +133,10 @@ class LiveLogs:
     # --- requests of clients, from any thread
 
     def append(
-        self, broker_id: int | None, tp: TopicPartition, batch: Batch, *, acks: int, timeout_ms: int
+        self, broker_id: int | None, tp: TopicPartition, batch: Batch, *, acks: int, timeout_ms: int, client: str = ""
     ) -> Future[Appended]:
-        """The batch is at the end of the leader's log, and (acks -1) in the logs of all replicas that are in sync."""
+        """The batch is at the end of the leader's log, and (acks -1) in the logs of all replicas that are in sync.
+        `client`: whose turns it takes."""
         future: Future[Appended] = Future()
         deadline_s = self.clock() + timeout_ms / 1000
 
@@ -141,7 +146,7 @@ class LiveLogs:
             if answer is not None:
                 complete(future, answer)
 
-        self.soon(work_for(future, append))
+        self._ask(client, future, append)
         return future
 
     def fetch(
@@ -152,13 +157,13 @@ class LiveLogs:
         bytes_max: int,
         bytes_min: int,
         wait_ms: int,
+        client: str = "",
     ) -> Future[dict[TopicPartition, Fetched]]:
         """Batches of each partition, in this order: as many as fit into `bytes_max`, and at least one if there is one;
-        after `wait_ms` what is there, possibly nothing."""
-        future: Future[dict[TopicPartition, Fetched]] = Future()
-        waiting = _Waiting(broker_id, wanted, bytes_max, bytes_min, future, self.clock() + wait_ms / 1000)
-        self.soon(work_for(future, lambda: self._waiting.append(waiting) if not self._fetched(waiting) else None))
-        return future
+        after `wait_ms` what is there, possibly nothing. `client`: whose turns it takes."""
+        one = Fetch(client, broker_id, wanted, bytes_max, bytes_min, self.clock() + wait_ms / 1000)
+        self.soon(work_for(one.future, partial(self._fetches.begin, one)))
+        return one.future
 
     def bounds(
         self,
@@ -168,17 +173,22 @@ class LiveLogs:
         *,
         since_ms: int | None = None,
         is_debugging: bool = False,
+        client: str = "",
     ) -> Future[LogBounds]:
         """Where the log begins and ends, and the batches that may hold the first record of `since_ms` or later (-1: the
-        record of the highest time). `is_debugging`: a follower answers as well, for its own log."""
+        record of the highest time). `is_debugging`: a follower answers as well, for its own log. `client`: whose turns
+        such a search takes."""
         future: Future[LogBounds] = Future()
-        asked = (broker_id, tp, leader_epoch)
-        work = partial(reading.bounds, since_ms=since_ms, is_debugging=is_debugging)
+        place = (broker_id, tp, leader_epoch)
 
         def bounds() -> None:
-            complete(future, self._led(LogBounds, work, *asked, is_debugging=is_debugging))
+            if since_ms is None:
+                work = partial(reading.bounds, is_debugging=is_debugging)
+                complete(future, self._led(LogBounds, work, *place, is_debugging=is_debugging))
+            else:
+                self._turns.add(client, into(future, self._searched(place, since_ms, is_debugging=is_debugging)))
 
-        self.soon(work_for(future, bounds))
+        self._ask(client, future, bounds)
         return future
 
     def end_of_epoch(
@@ -187,14 +197,14 @@ class LiveLogs:
         """Where the records of the leader epoch `asked` end in the log of the leader."""
         future: Future[EpochEnd] = Future()
         work = partial(reading.end_of_epoch, asked=asked)
-        self.soon(work_for(future, lambda: complete(future, self._led(EpochEnd, work, broker_id, tp, leader_epoch))))
+        self._ask("", future, lambda: complete(future, self._led(EpochEnd, work, broker_id, tp, leader_epoch)))
         return future
 
     def delete_records(self, broker_id: int | None, tp: TopicPartition, before: int) -> Future[LogBounds]:
         """The log begins at `before` (-1: the high watermark), or later if it did already."""
         future: Future[LogBounds] = Future()
         work = partial(self._delete, before=before)
-        self.soon(work_for(future, lambda: complete(future, self._led(LogBounds, work, broker_id, tp))))
+        self._ask("", future, lambda: complete(future, self._led(LogBounds, work, broker_id, tp)))
         return future
 
     def new_producer_id(self) -> Future[int]:
@@ -208,26 +218,45 @@ class LiveLogs:
         self.soon(work_for(future, next_id))
         return future
 
+    def _ask(self, client: str, future: Future[Any], work: Callable[[], object]) -> None:
+        self.soon(lambda: self._turns.add(client, at_once(work_for(future, work))))
+
     # --- the work, in the thread that steps
 
     def step(self) -> None:
         """Answer the requests whose condition is true by now, or whose time is over."""
+        for _ in range(min(len(self._promised), _LOOKED_AT)):
+            replica = next(iter(self._promised))
+            self._promised.move_to_end(replica)
+            self._settle(replica)
         now_s = self.clock()
-        self._promised = [one for one in self._promised if not self._kept(one, now_s)]
-        self._waiting = [one for one in self._waiting if not self._fetched(one)]
+        while self._deadlines and self._deadlines[0][0] <= now_s:
+            _, _, one = heappop(self._deadlines)
+            self._settle(one.replica)
+            complete(one.future, Appended(LogError.REQUEST_TIMED_OUT))
+            self._settle(one.replica)
+        self._fetches.step()
+        self.answer()
+
+    def answer(self) -> bool:
+        """Give clients their turns, for some ms; returns whether there is more to do."""
+        end_s = self.clock() + _TURNS_S
+        while self._turns.advance() and self.clock() < end_s:
+            pass
+        return bool(self._turns)
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether a request waits for brokers to copy."""
-        return bool(self._promised)
+        """Whether a request waits for brokers to copy, or for its turn."""
+        return bool(self._promised or self._turns)
 
     def close(self) -> None:
         """All waiting requests get an error upon which clients retry."""
-        for promised in self._promised:
-            complete(promised.future, Appended(LogError.NOT_LEADER_OR_FOLLOWER))
-        for waiting in self._waiting:
-            complete(waiting.future, {tp: Fetched(LogError.NOT_LEADER_OR_FOLLOWER) for tp in waiting.wanted})
-        self._promised, self._waiting = [], []
+        for waiting in self._promised.values():
+            for promised in waiting:
+                complete(promised.future, Appended(LogError.NOT_LEADER_OR_FOLLOWER))
+        self._promised, self._deadlines = OrderedDict(), []
+        self._fetches.close()
 
     def replicas(self, tp: TopicPartition) -> dict[int, Replica]:
         """The replica of `tp` on each broker that has one; the topic id is the newest that any broker knows."""
@@ -275,6 +304,7 @@ class LiveLogs:
             replica.advance()
             self.copied(replica)
             self.shelves.trim(replica)
+            self._fetches.changed(tp)
         else:
             base, held = found.base_offset, found.batch
         stamp_ms = held.max_timestamp_ms if is_stamped(partial(self._text, tp.topic)) else NO_TIME
@@ -282,9 +312,12 @@ class LiveLogs:
         if acks != ACKS_ALL:
             return answer
         end = base + batch.records
-        promised = _Promised(replica, replica.leader_epoch, end, answer, tp, future, deadline_s)
-        if any(one.replica is replica for one in self._promised) or not self._kept(promised, self.clock()):
-            self._promised.append(promised)  # answered in the order of the log, also where this one has its replicas
+        promised = _Promised(replica, replica.leader_epoch, end, answer, tp, future)
+        # A batch that is sent again waits for less than those that came after it.
+        insort(self._promised.setdefault(replica, deque()), promised, key=attrgetter("end_offset"))
+        self._settle(replica)
+        if not future.done():
+            heappush(self._deadlines, (deadline_s, next(self._numbers), promised))
         return None
 
     def _refusal(self, replica: Replica, tp: TopicPartition, batch: Batch, acks: int) -> LogError | None:
@@ -302,7 +335,7 @@ class LiveLogs:
         """Whether a record that the topic needs a key for has none. A batch that cannot be read is never compacted."""
         if self.codec is None or topic == OFFSETS_TOPIC or COMPACT not in policies(topic, self.settings):
             return False
-        return any(each.key is None for each in self.codec.keys(StoredBatch(0, 0, batch)) or ())
+        return batch.lacks_key
 
     def _timed(self, topic: str, batch: Batch) -> Batch | Appended:
         if self.codec is None:
@@ -324,14 +357,18 @@ class LiveLogs:
         own = self.settings.get((TOPICS, topic), {}).get(name)
         return self.settings.get((BROKERS, ALL_BROKERS), {}).get(broker_name) if own is None else own
 
-    def _kept(self, one: _Promised, now_s: float) -> bool:
-        if one.future.cancelled():
-            return True  # the batch stays, though its sender no longer waits
+    def _settle(self, replica: Replica) -> None:
+        """Answer the batches that wait for this replica, in the order of the log, up to one that goes on waiting."""
+        waiting = self._promised.get(replica, deque())
+        while waiting and (waiting[0].future.done() or self._is_kept(waiting[0])):
+            waiting.popleft()
+        if not waiting:
+            self._promised.pop(replica, None)
+
+    def _is_kept(self, one: _Promised) -> bool:
         answer = None
         with self.brokers[one.replica.broker].isolated(one.replica):
             answer = self._outcome(one)
-        if answer is None and now_s >= one.deadline_s:
-            answer = Appended(LogError.REQUEST_TIMED_OUT)
         if answer is not None:
             complete(one.future, answer)
         return answer is not None
@@ -354,22 +391,29 @@ class LiveLogs:
 
     # --- reading
 
-    def _fetched(self, one: _Waiting) -> bool:
-        """Whether the fetch is answered, or its sender no longer waits."""
-        if one.future.cancelled():
-            return True
-        found, left = {}, one.bytes_max
-        for tp, since in one.wanted.items():
-            room, is_first = min(left, since.bytes_max), left == one.bytes_max
-            work = partial(reading.fetched, offset=since.offset, room=room, is_first=is_first)
-            found[tp] = self._led(Fetched, work, one.broker_id, tp, since.leader_epoch)
-            left -= found[tp].size_bytes
-        is_over = self.clock() >= one.deadline_s
-        is_enough = one.bytes_max - left >= one.bytes_min
-        if not (is_over or is_enough or any(fetched.error for fetched in found.values())):
-            return False
-        complete(one.future, found)
-        return True
+    def _read(self, place: Place, since: FetchFrom, left: int, bytes_max: int) -> Fetched:
+        room = min(left, since.bytes_max)
+        return self._led(
+            Fetched, partial(reading.fetched, offset=since.offset, room=room, is_first=left == bytes_max), *place
+        )
+
+    def _state(self, place: Place) -> object:
+        """What a fetch would find there, but for the records."""
+        replica = self._leader(*place)
+        if isinstance(replica, LogError):
+            return replica
+        with self.brokers[replica.broker].isolated(replica):
+            return replica, replica.log.high_watermark, self.shelves.of(replica).start_offset
+        return LogError.KAFKA_STORAGE_ERROR
+
+    def _searched(self, place: Place, since_ms: int, *, is_debugging: bool) -> Work[LogBounds]:
+        replica = self._leader(*place, is_debugging=is_debugging)
+        if isinstance(replica, LogError):
+            return LogBounds(replica)
+        with self.brokers[replica.broker].isolated(replica):
+            shelf = self.shelves.of(replica)
+            return (yield from reading.searched(replica, shelf, since_ms=since_ms, is_debugging=is_debugging))
+        return LogBounds(LogError.KAFKA_STORAGE_ERROR)
 
     # --- the replica that answers
 

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from controller.model.logs import EpochEnd, Fetched, LogBounds, LogError, StoredBatch
+from itertools import islice
+from typing import Final
+
+import attrs
+
+from controller.model.logs import EpochEnd, Fetched, LogBounds, LogError
+from controller.runtime.turns import Work
 from controller.server.shelf import Shelf
 from controller.simulated.replica import Replica
+
+BATCHES_MAX: Final = 500
+"""Batches of a partition in an answer; the rest comes with the next one."""
 
 
 def fetched(replica: Replica, shelf: Shelf, *, offset: int, room: int, is_first: bool) -> Fetched:
@@ -13,23 +22,27 @@ def fetched(replica: Replica, shelf: Shelf, *, offset: int, room: int, is_first:
     log = replica.log
     if not shelf.start_offset <= offset <= log.end_offset:
         return Fetched(LogError.OFFSET_OUT_OF_RANGE, log.high_watermark, shelf.start_offset)
-    batches = tuple(shelf.read(log, offset, room))
+    batches = tuple(islice(shelf.read(log, offset, room), BATCHES_MAX))
     if not is_first and sum(len(stored.batch.payload) for stored in batches) > room:
         batches = ()
     return Fetched(LogError.NONE, log.high_watermark, shelf.start_offset, batches)
 
 
-def bounds(replica: Replica, shelf: Shelf, *, since_ms: int | None, is_debugging: bool) -> LogBounds:
+def bounds(replica: Replica, shelf: Shelf, *, is_debugging: bool) -> LogBounds:
     """As `LiveLogs.bounds`."""
     log = replica.log
     if log.high_watermark < replica.epoch_start and not is_debugging:  # a new leader that has no high watermark yet
         return LogBounds(LogError.OFFSET_NOT_AVAILABLE)
-    batches: tuple[StoredBatch, ...] = ()
-    if since_ms is not None:
-        batches = shelf.newest(log) if since_ms < 0 else shelf.since(log, since_ms)
-    return LogBounds(
-        LogError.NONE, shelf.start_offset, log.high_watermark, log.end_offset, replica.leader_epoch, batches
-    )
+    return LogBounds(LogError.NONE, shelf.start_offset, log.high_watermark, log.end_offset, replica.leader_epoch)
+
+
+def searched(replica: Replica, shelf: Shelf, *, since_ms: int, is_debugging: bool) -> Work[LogBounds]:
+    """As `bounds`, with the batches that may hold the record of a time."""
+    found = bounds(replica, shelf, is_debugging=is_debugging)
+    if found.error:
+        return found
+    batches = yield from (shelf.newest(replica.log) if since_ms < 0 else shelf.since(replica.log, since_ms))
+    return attrs.evolve(found, batches=batches)
 
 
 def end_of_epoch(replica: Replica, _: Shelf, *, asked: int) -> EpochEnd:

@@ -21,11 +21,13 @@ from typing import Final
 import attrs
 
 from controller.model.logs import NO_PRODUCER, Batch, LogError, StoredBatch
+from controller.runtime.turns import Work
 from controller.simulated.log import Log, Run
 
 REMEMBERED: Final = 10
 PRODUCERS_MAX: Final = 1000  # of a partition; beyond it the producer that was silent for longest is forgotten
 _LOOKED_AT: Final = 5
+_SLICE: Final = 200  # rows that a search reads between two yields
 _SEQUENCES: Final = 2**31
 
 
@@ -75,6 +77,7 @@ class Shelf:
 
     def put(self, batch: Batch, base_offset: int, leader_epoch: int) -> list[Run]:
         """Store the batch; returns its records for the log that takes them at `base_offset`."""
+        batch = attrs.evolve(batch, times=()) if batch.times else batch
         self.written_bytes += len(batch.payload)
         row = Row(self._next_id, StoredBatch(base_offset, leader_epoch, batch), self.written_bytes)
         self._rows.append(row)
@@ -130,21 +133,40 @@ class Shelf:
                     return
                 yield row
 
-    def since(self, log: Log, timestamp_ms: int) -> tuple[StoredBatch, ...]:
+    def since(self, log: Log, timestamp_ms: int) -> Work[tuple[StoredBatch, ...]]:
         """The first batch of `log` below its high watermark with a record of that time or later, and the next one: such
         records of the first may be deleted."""
-        return tuple(islice((s for s in self._committed(log) if s.batch.max_timestamp_ms >= timestamp_ms), 2))
+        found: list[StoredBatch] = []
+        for stored in self._committed(log):
+            if stored is None:
+                yield
+            elif stored.batch.max_timestamp_ms >= timestamp_ms:
+                found.append(stored)
+                if len(found) == 2:
+                    break
+        return tuple(found)
 
-    def newest(self, log: Log) -> tuple[StoredBatch, ...]:
+    def newest(self, log: Log) -> Work[tuple[StoredBatch, ...]]:
         """The first batch below the high watermark with the record of the highest time; before it a batch of whose
         records some are deleted."""
-        batches = list(self._committed(log))
-        cut = [stored for stored in batches[:1] if stored.base_offset < self.start_offset]
-        whole = max(batches[len(cut) :], key=lambda stored: stored.batch.max_timestamp_ms, default=None)
-        return tuple(cut) if whole is None else (*cut, whole)
+        cut: tuple[StoredBatch, ...] = ()
+        best: StoredBatch | None = None
+        for stored in self._committed(log):
+            if stored is None:
+                yield
+            elif stored.base_offset < self.start_offset:
+                cut = (stored,)
+            elif best is None or stored.batch.max_timestamp_ms > best.batch.max_timestamp_ms:
+                best = stored
+        return cut if best is None else (*cut, best)
 
-    def _committed(self, log: Log) -> Iterator[StoredBatch]:
-        return (row.stored for row in self.rows(log))
+    def _committed(self, log: Log) -> Iterator[StoredBatch | None]:
+        """The batches below the high watermark; None between two slices, between which rows may come and go."""
+        since_id = 0
+        while rows := list(islice(self.rows(log, since_id), _SLICE)):
+            yield from (row.stored for row in rows)
+            since_id = rows[-1].next_id
+            yield None
 
     # --- compacting
 

@@ -2,7 +2,7 @@
 
 * A step follows `TICK_S` after the last one while anything moves or requests arrive, else `IDLE_S`; a long step is
   followed by an equally long pause.
-* Requests are executed at once, between two steps.
+* Requests are executed at once, between two steps, and what clients take turns for in short spells between others.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from typing import Final
 TICK_S: Final = 0.005
 IDLE_S: Final = 0.05
 _BUSY_STEPS: Final = 20  # steps without work before it counts as idle
+_GAP_S: Final = 0.0002
 _PAUSE_S: Final = 1.0  # after a step that failed
 log = logging.getLogger(__name__)
 
 
 class Steps:
-    """`step`: advances the time, returns whether anything moved. `answered`: answers waiting requests, after new ones
-    were executed. Both, and the requests themselves, are called under `lock`."""
+    """`step`: advances the time, returns whether anything moved. `answered`: goes on with the work of requests, after
+    new ones were taken; returns whether there is more. Both, and the requests themselves, are called under `lock`."""
 
     def __init__(
-        self, lock: AbstractContextManager[object], step: Callable[[], bool], answered: Callable[[], None]
+        self, lock: AbstractContextManager[object], step: Callable[[], bool], answered: Callable[[], bool]
     ) -> None:
         self._lock, self._step, self._answered = lock, step, answered
         self._woken = threading.Event()
@@ -64,7 +65,7 @@ class Steps:
             self._woken.clear()
             try:
                 with self._lock:
-                    self._serve()
+                    is_more = self._serve()
                     if was_woken:
                         self._quiet_steps = 0
                         due_s = min(due_s, self._stepped_s + max(TICK_S, self._took_s))
@@ -72,15 +73,17 @@ class Steps:
                         self._timed()
                         pause_s = TICK_S if self._quiet_steps < _BUSY_STEPS else IDLE_S
                         due_s = self._stepped_s + max(pause_s, self._took_s)
+                if is_more:
+                    time.sleep(_GAP_S)  # callbacks of controllers wait for the lock
+                    self._woken.set()
             except Exception:
                 log.exception("a step of the simulated brokers failed")
                 time.sleep(_PAUSE_S)
 
-    def _serve(self) -> None:
-        if self._asked:
-            while self._asked:
-                self._asked.popleft()()
-            self._answered()
+    def _serve(self) -> bool:
+        for _ in range(len(self._asked)):
+            self._asked.popleft()()
+        return self._answered()
 
     def _timed(self) -> None:
         began_s = time.monotonic()

@@ -38,12 +38,11 @@ def timed(batch: Batch, codec: BatchCodec, setting: Setting, now_ms: int) -> Bat
     if limits == [_UNLIMITED, _UNLIMITED]:
         return batch
     first_ms, last_ms = now_ms - limits[0], now_ms + limits[1]
-    times = codec.timestamps(batch)
-    wrong = [(n, ms) for n, ms in enumerate(times) if ms != NO_TIME and not first_ms <= ms <= last_ms]
+    wrong = [(n, ms) for n, ms in enumerate(batch.times) if ms != NO_TIME and not first_ms <= ms <= last_ms]
     if not wrong:
         return batch
     errors = [(n, f"timestamp {ms} is not within {first_ms}..{last_ms}") for n, ms in wrong[:_NAMED_MAX]]
-    named = tuple(errors) if len(times) == batch.records else ()
+    named = tuple(errors) if len(batch.times) == batch.records else ()
     return Appended(LogError.INVALID_TIMESTAMP, message=_REFUSED, record_errors=named)
 
 

@@ -125,8 +125,13 @@ class Log:
 
     def delete_before(self, offset: int) -> None:
         """Delete the records below `offset`; a log that ended before it becomes empty, and begins there."""
-        self.runs = [run if run.start >= offset else run.tail(offset) for run in self.runs if run.end > offset]
-        self.size_bytes = sum(run.count * run.record_bytes for run in self.runs)
+        gone = self._place(offset)
+        self.size_bytes -= sum(run.count * run.record_bytes for run in self.runs[:gone])
+        del self.runs[:gone]
+        if self.runs and self.runs[0].start < offset:
+            first = self.runs[0]
+            self.size_bytes -= (offset - first.start) * first.record_bytes
+            self.runs[0] = first.tail(offset)
         self.start_offset = max(self.start_offset, offset)
         self.high_watermark = max(self.high_watermark, offset)
 

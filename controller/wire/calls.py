@@ -41,11 +41,10 @@ class Addresses(Protocol):
 class Call:
     """One request. `broker_id`: the broker whose address the client called, None for the common address. `software`:
     the client's library, empty where it was not named. `principal`: the client's identity; `authorizer` decides its
-    rights;
-    `admin` acts for it. `login`: its login, None where none is required. `make_room`: waits until there is room for a
-    large answer of so many bytes, before that is built. `aside`: the result of work that takes long, from a thread.
-    `is_gateway`: the client is another gateway that logged in as
-    one. `address`: where the client calls from."""
+    rights; `admin` acts for it. `login`: its login, None where none is required. `make_room`: waits until there is room
+    for a large answer of so many bytes, before that is built. `aside`: the result of work that takes long, from a
+    thread. `is_gateway`: the client is another gateway that logged in as one. `address`: where the client calls from.
+    `client`: who takes turns for long work, see `Session.holder`."""
 
     controller: Controller
     admin: Admin
@@ -63,6 +62,7 @@ class Call:
     aside: Callable[[Callable[[], Any]], Awaitable[Any]]
     is_gateway: bool = False
     address: str = ""
+    client: str = ""
     _rights: dict[tuple[str, str], bool] = attrs.field(factory=dict, init=False, eq=False, repr=False)
 
     def may(self, operation: str, resource: str) -> bool:

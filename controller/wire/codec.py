@@ -15,14 +15,11 @@ from kafka.protocol.api_header import RequestHeader, ResponseClassRegistry
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.schemas.fields.codecs import UnsignedVarInt32
 from kafka.record import MemoryRecords, MemoryRecordsBuilder
-from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
-from kafka.record.util import calc_crc32c
+from kafka.record.util import calc_crc32c, decode_varint
 
 __all__ = [
     "ApiData",
     "ApiMessage",
-    "DefaultRecordBatch",
-    "DefaultRecordBatchBuilder",
     "MemoryRecords",
     "MemoryRecordsBuilder",
     "RequestHeader",
@@ -30,6 +27,7 @@ __all__ = [
     "UnsignedVarInt32",
     "calc_crc32c",
     "compile_decoder",
+    "decode_varint",
     "fields_of",
     "schema_of",
     "size_of",

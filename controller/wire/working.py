@@ -157,6 +157,7 @@ class Work:
             aside=partial(self.done, client=session.holder, is_large=True),
             is_gateway=session.is_gateway,
             address=session.address,
+            client=session.holder,
         )
 
 

@@ -65,4 +65,4 @@ def test_releases_of_kafka_python_have_a_ceiling() -> None:
     setup = configparser.ConfigParser(interpolation=None)
     setup.read(CHECKOUT / "setup.cfg", encoding="utf-8")
     (line,) = [each for each in setup["options.extras_require"]["wire"].split() if each.startswith("kafka-python")]
-    assert line == "kafka-python>=3.0.12,<3.1"
+    assert line == "kafka-python[crc32c]>=3.0.12,<3.1"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
 
 import attrs
 import pytest
@@ -12,14 +13,15 @@ from hypothesis import strategies as st
 from kafka.record import MemoryRecords
 from kafka.record.memory_records import MemoryRecordsBuilder
 
-from controller.model.logs import NO_PRODUCER, Batch
+from controller.model.logs import NO_PRODUCER, Batch, StoredBatch
 from controller.rig import Log, Rig
+from controller.runtime.turns import finished
 from controller.server.compacting import Progress, Rules, compacted
 from controller.server.compaction import Compaction
 from controller.server.logs import LiveLogs
 from controller.server.shelf import Row, Shelf, shrunk
 from controller.server.shelves import Shelves
-from controller.wire.data.batches import read_batch, records_of
+from controller.wire.data.batches import read_batch, written
 from controller.wire.data.compacting import BatchRecords
 
 CODEC: Final = BatchRecords()
@@ -56,21 +58,21 @@ def filled(*batches: Batch) -> tuple[Shelf, Log]:
 
 def compact(shelf: Shelf, rows: Sequence[Row], rules: Rules = AT_ONCE, now_ms: int = NOW_MS) -> list[Row]:
     """These rows, in as many steps as it takes."""
-    work = compacted(rows, CODEC, rules, now_ms)
-    while True:
-        try:
-            next(work)
-        except StopIteration as ended:
-            remaining: list[Row] = ended.value
-            shelf.replace(rows, remaining)
-            return remaining
+    remaining = finished(compacted(rows, CODEC, rules, now_ms))
+    shelf.replace(rows, remaining)
+    return remaining
 
 
 def content(shelf: Shelf, log: Log, since: int = 0) -> list[tuple[int, int, bytes, bytes | None, object]]:
     """Offset, time, key, value and headers of all records."""
     stored = [each for each in shelf.read(log, since, 2**40) if each.end_offset > since]
-    found = [record for each in stored for record in records_of(each)]
+    found = [record for each in stored for one in read(each) for record in one]
     return [(r.offset, r.timestamp, r.key, r.value, r.headers) for r in found]
+
+
+def read(stored: StoredBatch) -> Iterator[Any]:
+    """The batch as a client reads it."""
+    return iter(MemoryRecords(written(stored)).next_batch, None)
 
 
 def pairs(shelf: Shelf, log: Log) -> list[tuple[int, bytes, bytes | None]]:
@@ -139,9 +141,9 @@ def test_compacted_batch_keeps_its_place_its_producer_and_a_right_checksum() -> 
     compact(shelf, [*shelf.rows(log)])
     first, _ = shelf.read(log, 0, 2**40)
     assert (first.base_offset, first.end_offset, first.batch.max_timestamp_ms) == (0, 4, 2)
-    (read,) = iter(MemoryRecords(first.batch.payload).next_batch, None)
-    assert read.validate_crc()
-    assert (read.last_offset_delta, read.producer_id, read.base_sequence, read.records_count) == (3, 7, 0, 2)
+    (found,) = read(first)
+    assert found.validate_crc()
+    assert (found.last_offset_delta, found.producer_id, found.base_sequence, found.records_count) == (3, 7, 0, 2)
 
 
 def test_tombstone_goes_after_its_time_and_what_it_deletes_before() -> None:
@@ -247,7 +249,7 @@ def test_configs_of_a_topic_bound_the_active_part() -> None:
 class Rigged:
     """Topic t of one partition on three brokers, with records that can be compacted."""
 
-    def __init__(self) -> None:
+    def __init__(self, *first: Batch) -> None:
         self.rig = Rig(seed=1)
         configs = {"cleanup.policy": "compact", "segment.ms": "1", "min.cleanable.dirty.ratio": "0"}
         (self.tp,) = self.rig.create_topic("t", configs=configs)
@@ -259,11 +261,12 @@ class Rigged:
         )
         self.logs.begin(CODEC)
         self.compaction = Compaction(self.logs, lambda: NOW_MS)
-        for number in range(5):
-            one = attrs.evolve(batch([(b"a", b"%d" % number)]), producer_id=NO_PRODUCER)
+        for each in (*first, *[batch([(b"a", b"%d" % number)]) for number in range(5)]):
+            one = attrs.evolve(each, producer_id=NO_PRODUCER)
             self.logs.append(None, self.tp, one, acks=1, timeout_ms=0)
         for call in calls:
             call()
+        self.logs.answer()
         self.rig.run(1_000)  # followers copy
 
     @property
@@ -284,6 +287,22 @@ def test_leader_compacts_up_to_the_newest_batch() -> None:
     assert rigged.size_bytes == before * 2 // 5
     logs = [rigged.rig.brokers[broker].log(rigged.tp) for broker in (1, 2, 3)]
     assert {(log.end_offset, log.high_watermark, log.size_bytes) for log in logs if log} == {(5, 5, rigged.size_bytes)}
+
+
+def test_large_batch_is_compacted_in_many_steps() -> None:
+    """A step takes some ms, however many records a batch has."""
+    rigged = Rigged(batch([(b"%d" % (number % 900), b"v") for number in range(3_000)]))
+    seconds = itertools.count(step=0.002)
+    rigged.logs.clock = lambda: next(seconds)
+    rigged.compaction.clean()
+    steps = 1
+    while rigged.compaction.step():
+        steps += 1
+    assert steps > 20
+    replica = rigged.rig.brokers[rigged.leader()].replica(rigged.tp)
+    assert replica is not None
+    (first, *_) = rigged.logs.committed(replica)
+    assert [record.offset for one in read(first) for record in one] == [*range(2_100, 3_000)]
 
 
 def test_compaction_is_dropped_when_another_broker_leads_and_begins_again() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from controller.model.logs import Batch, LogError
 from controller.rig import Log, Run
+from controller.runtime.turns import finished
 from controller.server.shelf import PRODUCERS_MAX, Shelf
 
 
-def batch(records: int = 3, size: int = 100, **more: int) -> Batch:
+def batch(records: int = 3, size: int = 100, **more: Any) -> Batch:
     return Batch(b"x" * size, records, more.pop("ms", 0), **more)
 
 
@@ -130,18 +133,18 @@ def test_the_oldest_go_where_there_is_too_much_but_never_what_is_not_committed()
 
 def test_the_first_record_of_a_time_and_the_newest_are_found_among_what_is_committed() -> None:
     shelf, log = filled(batch(ms=5), batch(ms=9), batch(ms=7))
-    assert [stored.base_offset for stored in shelf.since(log, 6)] == [3, 6]
-    assert [stored.base_offset for stored in shelf.newest(log)] == [3]
+    assert [stored.base_offset for stored in finished(shelf.since(log, 6))] == [3, 6]
+    assert [stored.base_offset for stored in finished(shelf.newest(log))] == [3]
     log.high_watermark = 3
-    assert shelf.since(log, 6) == ()
+    assert finished(shelf.since(log, 6)) == ()
 
 
 def test_batch_with_deleted_records_may_hold_the_newest_as_well_as_the_newest_of_the_others() -> None:
     shelf, log = filled(batch(ms=9), batch(ms=5), batch(ms=7))
     shelf.delete_before(2)
     log.delete_before(2)
-    assert [stored.base_offset for stored in shelf.newest(log)] == [0, 6]
-    assert [stored.base_offset for stored in shelf.since(log, 6)] == [0, 6]
+    assert [stored.base_offset for stored in finished(shelf.newest(log))] == [0, 6]
+    assert [stored.base_offset for stored in finished(shelf.since(log, 6))] == [0, 6]
 
 
 def test_batches_that_were_truncated_do_not_count_for_retention() -> None:

@@ -12,8 +12,9 @@ import pytest
 from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
+from controller.runtime.turns import finished
 from controller.wire.data.times import Found, first_since, newest
-from controller.wire.data.unpacking import unpacked
+from controller.wire.data.unpacking import Unread, unpacked
 from tests.wire.living import TIME_MS, Living, records
 from tests.wire.packed import EPOCH, GZIP, LZ4, SNAPPY, ZSTD, bomb, compressed, packed, stored
 from tests.wire.served import RawClient
@@ -33,9 +34,9 @@ def test_broken_batch_is_answered_by_its_header(rest: bytes, codec: int) -> None
     head[22] = codec
     struct.pack_into(">i", head, 8, 49 + len(rest))
     batch = stored(bytes(head) + rest)
-    assert first_since([batch], 0, TIME_MS + 1) == Found(40, TIME_MS, EPOCH)
-    assert first_since([batch], 41, TIME_MS + 1) == Found(41, TIME_MS, EPOCH)
-    assert newest([batch], 41) == Found(42, TIME_MS + 2, EPOCH)
+    assert finished(first_since([batch], 0, TIME_MS + 1)) == Found(40, TIME_MS, EPOCH)
+    assert finished(first_since([batch], 41, TIME_MS + 1)) == Found(41, TIME_MS, EPOCH)
+    assert finished(newest([batch], 41)) == Found(42, TIME_MS + 2, EPOCH)
 
 
 @pytest.mark.slow
@@ -44,7 +45,7 @@ def test_a_bomb_is_not_unpacked() -> None:
     batch = stored(bomb(256))
     tracemalloc.start()
     try:
-        assert first_since([batch], 0, TIME_MS) == Found(40, TIME_MS, EPOCH)
+        assert finished(first_since([batch], 0, TIME_MS)) == Found(40, TIME_MS, EPOCH)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -56,16 +57,16 @@ def test_a_bomb_is_not_unpacked() -> None:
 def test_less_than_16_mib_is_unpacked(codec: int) -> None:
     """Zeros, which take the fewest bytes when they are compressed."""
     most = bytes(16 * MIB - 1)
-    assert unpacked(codec, compressed(most, codec)) == most
-    with pytest.raises(ValueError, match="too large"):
-        unpacked(codec, compressed(most + b"x", codec))
+    assert b"".join(unpacked(codec, compressed(most, codec))) == most
+    with pytest.raises(Unread, match="too large"):
+        list(unpacked(codec, compressed(most + b"x", codec)))
 
 
 def test_a_batch_of_more_records_than_are_read_is_answered_by_its_first_offset() -> None:
     payload = bytearray(records(b"a", b"b"))
     struct.pack_into(">i", payload, 23, 1_000_000 - 1)
     struct.pack_into(">i", payload, 57, 1_000_000)
-    assert first_since([stored(bytes(payload))], 0, TIME_MS + 1) == Found(40, TIME_MS, EPOCH)
+    assert finished(first_since([stored(bytes(payload))], 0, TIME_MS + 1)) == Found(40, TIME_MS, EPOCH)
 
 
 @pytest.mark.slow

@@ -8,14 +8,15 @@ import pytest
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.memory_records import MemoryRecordsBuilder
 
-from controller.model.logs import Appended, Batch, LogError, StoredBatch
+from controller.model.logs import Appended, Batch, LogError
+from controller.runtime.turns import finished
 from controller.server.timestamps import timed
-from controller.wire.data.batches import read_batch, records_of
+from controller.wire.data.batches import checked, entries, read_batch, stamped
 from controller.wire.data.compacting import BatchRecords
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType
 from tests.kit.waiting import until
 from tests.wire.living import TIME_MS, Living, records
-from tests.wire.packed import packed
+from tests.wire.packed import packed, with_crc
 from tests.wire.served import DEADLINE_S, RawClient
 from tests.wire.test_data import fetch, produce, values
 
@@ -34,11 +35,13 @@ def batch(*times_ms: int) -> bytes:
 
 def by_lz4(payload: bytes) -> bytes:
     """The batch as if it were compressed in a way that is not read here."""
-    return payload[:22] + bytes([payload[22] | 3]) + payload[23:]
+    return with_crc(payload[:22] + bytes([payload[22] | 3]) + payload[23:])
 
 
 def appended(payload: bytes, now_ms: int, **configs: str) -> Batch | Appended:
     read = read_batch(payload)
+    assert isinstance(read, Batch)
+    read = finished(checked(read))
     assert isinstance(read, Batch)
     named = {f"message.timestamp.{name.replace('_', '.')}": value for name, value in configs.items()}
     return timed(read, BatchRecords(), lambda name, _: named.get(name), now_ms)
@@ -112,15 +115,16 @@ def test_all_records_get_the_time_at_which_they_are_appended() -> None:
     assert isinstance(found, Batch)
     assert found.max_timestamp_ms == TIME_MS + 77_000
     assert DefaultRecordBatch(found.payload).validate_crc()
-    assert [record.timestamp for record in records_of(StoredBatch(0, 0, found))] == [TIME_MS + 77_000] * 3
+    assert [entry.timestamp_ms for entry in entries(found) if entry] == [TIME_MS + 77_000] * 3
 
 
 @pytest.mark.parametrize("count", [1, 2, 300])
 def test_a_wrong_checksum_stays_wrong(count: int) -> None:
     payload = batch(*[TIME_MS] * count)
     for damaged, is_right in ((payload, True), (payload[:-1] + bytes([payload[-1] ^ 1]), False)):
-        found = appended(damaged, TIME_MS + 7, type="LogAppendTime")
-        assert isinstance(found, Batch)
+        read = read_batch(damaged)
+        assert isinstance(read, Batch)
+        found = stamped(read, TIME_MS + 7)
         assert DefaultRecordBatch(found.payload).validate_crc() is is_right
 
 

@@ -1,9 +1,10 @@
 """Produce, Fetch and ListOffsets, for a gateway whose brokers keep logs.
 
     logs         the logs: a protocol that a host implements (the rig's live cluster does)
-    batches      headers of record batches: the fields that are read and written here
-    checksums    of batches whose header changes
+    batches      record batches: the fields of their headers, and what is checked of a new one
+    checksums    in slices, and of batches whose header changes
     unpacking    the records of compressed batches
+    aside        the thread for long work on records, in which clients take turns
     times        the records of batches by time
     compacting   batches without some of their records, for logs that compact topics
     produce      Produce, and the ids of idempotent producers
@@ -23,6 +24,7 @@ from collections.abc import Mapping
 from controller.wire.apis import APIS, versions
 from controller.wire.calls import Api
 from controller.wire.data import fetch, offsets, produce
+from controller.wire.data.aside import Aside
 from controller.wire.data.compacting import BatchRecords, Compacting
 from controller.wire.data.logs import Logs
 
@@ -34,7 +36,8 @@ def with_logs(logs: Logs, base: Mapping[int, Api] = APIS) -> dict[int, Api]:
     from now on."""
     if isinstance(logs, Compacting):
         logs.begin(BatchRecords())
-    rows = (*produce.table(logs), *fetch.table(logs), *offsets.table(logs))
+    aside = Aside()
+    rows = (*produce.table(logs, aside), *fetch.table(logs), *offsets.table(logs, aside))
     apis = {**base, **{api.messages.api_key: api for api in rows}}
     apis.update((api.messages.api_key, api) for api in versions.table(apis))
     return apis

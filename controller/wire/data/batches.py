@@ -3,27 +3,32 @@
     base offset i64, length i32 (of what follows), leader epoch i32, magic i8, crc u32, attributes i16, last offset
     delta i32, first timestamp i64, highest timestamp i64, producer id i64, its epoch i16, base sequence i32, count i32
 
-The crc covers what follows it, so offset and leader epoch are written without changing it. It is not verified: records
-are passed on as they came, and their readers verify it. Only a time of appending changes it.
+The crc covers what follows it, so offset and leader epoch are written without changing it. Rules for a new batch, as in
+Kafka's brokers:
+
+* Its crc, the number of its records and their offsets must be right.
+* The highest timestamp of the header is that of the records, whatever the producer wrote there.
+* A batch that is not read here (`Unread`), and one whose compression cannot be undone, is taken by its header.
 """
 
 from __future__ import annotations
 
 import struct
+from array import array
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from typing import Any, Final
+from typing import Final, NamedTuple, TypeAlias
 
 import attrs
 
 from controller.model.logs import Batch, LogError, StoredBatch
-from controller.wire.codec import MemoryRecords
-from controller.wire.data.checksums import with_other_head
-from controller.wire.data.unpacking import unpacked_gzip
+from controller.runtime.turns import Work
+from controller.wire.codec import decode_varint
+from controller.wire.data.checksums import checksum, with_other_head
+from controller.wire.data.unpacking import Unread, packed_gzip, unpacked, unpacked_gzip
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _PLACE: Final = struct.Struct(">qii")
-_LENGTH, _CRC, _ATTRIBUTES, _FIRST_MS, _NEWEST_MS = 1, 4, 5, 7, 8  # the place of these fields in the header
+_LENGTH, _CRC, _ATTRIBUTES, _FIRST_MS, _NEWEST_MS, _COUNT = 1, 4, 5, 7, 8, 12  # the place of fields in the header
 _CHECKED_AT: Final = 21  # where the bytes begin that the crc is about
 _BEFORE_LENGTH: Final = 12  # bytes that the length field does not count
 _MAGIC: Final = 2
@@ -32,6 +37,20 @@ _CONTROL: Final = 0x20
 _LOG_APPEND_TIME: Final = 0x08
 _CODECS, _PLAIN = 0x07, 0
 _RECORDS_MAX: Final = 200_000  # of one batch; a producer's has some thousands
+_BRIEF_BYTES, _BRIEF_RECORDS = 4096, 100  # what is checked in a fraction of a millisecond
+_SLICE: Final = 128  # records that are read between two yields
+
+Unpacked: TypeAlias = Callable[[int, bytes], Iterator[bytes]]
+
+
+class Entry(NamedTuple):
+    """A record in a batch. `offset`: behind the first one of the batch; `raw`: all of its bytes."""
+
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    raw: bytes
 
 
 def read_batch(payload: bytes | None) -> Batch | LogError:
@@ -58,48 +77,121 @@ def written(stored: StoredBatch) -> bytes:
     return _PLACE.pack(stored.base_offset, length, stored.leader_epoch) + payload[_PLACE.size :]
 
 
+def is_brief(batch: Batch) -> bool:
+    """Whether `checked` takes only a moment."""
+    codec = _HEADER.unpack_from(batch.payload)[_ATTRIBUTES] & _CODECS
+    return len(batch.payload) <= _BRIEF_BYTES and batch.records <= _BRIEF_RECORDS and codec == _PLAIN
+
+
+def checked(batch: Batch) -> Work[Batch | LogError]:
+    """The batch with what its records say: their timestamps, the highest of these also in its header, and whether one
+    has no key. CORRUPT_MESSAGE for a wrong crc, INVALID_RECORD for records that are not as the header says."""
+    fields = _HEADER.unpack_from(batch.payload)
+    if (yield from checksum(batch.payload[_CHECKED_AT:])) != fields[_CRC]:
+        return LogError.CORRUPT_MESSAGE
+    times, lacks_key = array("q"), False
+    try:
+        for entry in entries(batch, unpacked):
+            if entry is None:
+                yield
+                continue
+            if entry.offset != len(times):
+                return LogError.INVALID_RECORD
+            times.append(entry.timestamp_ms)
+            lacks_key = lacks_key or entry.key is None
+    except Unread:
+        return attrs.evolve(batch, times=(fields[_FIRST_MS], fields[_NEWEST_MS]))
+    except (ValueError, IndexError, OverflowError):
+        return LogError.INVALID_RECORD
+    newest_ms = max(times)
+    if newest_ms != batch.max_timestamp_ms:
+        batch = _with_time(batch, fields[_ATTRIBUTES], newest_ms)
+    return attrs.evolve(batch, times=times, lacks_key=lacks_key)
+
+
+def entries(batch: Batch, unpacks: Unpacked = unpacked_gzip) -> Iterator[Entry | None]:
+    """The records of the batch; None between two slices of the work. `unpacks`: what may be read of compressed batches.
+    Raises Unread, and ValueError, IndexError or OverflowError for records that are not as the header says."""
+    fields = _HEADER.unpack_from(batch.payload)
+    if batch.records > _RECORDS_MAX:
+        raise Unread("too many records to be read")
+    records, codec = batch.payload[_HEADER.size :], fields[_ATTRIBUTES] & _CODECS
+    if codec != _PLAIN:
+        parts = []
+        try:
+            for part in unpacks(codec, records):
+                parts.append(part)
+                yield None
+        except Exception as error:
+            raise Unread(f"codec {codec} could not be undone") from error
+        records = b"".join(parts)
+    yield from _entries(records, fields)
+
+
+def _entries(records: bytes, fields: tuple[int, ...]) -> Iterator[Entry | None]:
+    first_ms, newest_ms = fields[_FIRST_MS], fields[_NEWEST_MS]
+    has_own_time = not fields[_ATTRIBUTES] & _LOG_APPEND_TIME
+    at = 0
+    for number in range(fields[_COUNT]):
+        if number % _SLICE == 0:
+            yield None
+        begin = at
+        size, at = decode_varint(records, at)
+        end = at + size
+        ms, at = decode_varint(records, at + 1)  # behind the attributes, which have no meaning yet
+        offset, at = decode_varint(records, at)
+        key_bytes, key_at = decode_varint(records, at)
+        value_bytes, value_at = decode_varint(records, key_at + max(0, key_bytes))
+        headers, at = decode_varint(records, value_at + max(0, value_bytes))
+        for header in range(headers):
+            if header % _SLICE == _SLICE - 1:
+                yield None
+            name_bytes, at = decode_varint(records, at)
+            if name_bytes < 0:
+                raise ValueError(f"a header with a name of {name_bytes} bytes")
+            content_bytes, at = decode_varint(records, at + name_bytes)
+            at += max(0, content_bytes)
+        if at != end or headers < 0 or end > len(records):
+            raise ValueError(f"a record of {size} bytes has {at - end} more")
+        key = None if key_bytes < 0 else records[key_at : key_at + key_bytes]
+        value = None if value_bytes < 0 else records[value_at : value_at + value_bytes]
+        yield Entry(offset, first_ms + ms if has_own_time else newest_ms, key, value, records[begin:end])
+    if at != len(records):
+        raise ValueError(f"{len(records) - at} bytes behind the last record")
+
+
 def first_ms(stored: StoredBatch) -> int:
     """The time of the first record of the batch."""
     fields = _HEADER.unpack_from(stored.batch.payload)
     return int(fields[_NEWEST_MS if fields[_ATTRIBUTES] & _LOG_APPEND_TIME else _FIRST_MS])
 
 
-def records_of(stored: StoredBatch, unpacked: Callable[[int, bytes], bytes] = unpacked_gzip) -> Iterator[Any]:
-    """The records of the batch; `unpacked`: what it is compressed with may be read. Raises ValueError for a batch that
-    is not read, and whatever the codec raises for arbitrary bytes."""
-    for batch in iter(MemoryRecords(_plain(stored, unpacked)).next_batch, None):
-        yield from batch
-
-
-def timestamps(batch: Batch) -> list[int]:
-    """Of every record. For a batch that is not read here (see `records_of`): of the first record, and the highest."""
-    with suppress(Exception):
-        return [record.timestamp for record in records_of(StoredBatch(0, 0, batch))]
-    fields = _HEADER.unpack_from(batch.payload)
-    return [fields[_FIRST_MS], fields[_NEWEST_MS]]
-
-
 def stamped(batch: Batch, now_ms: int) -> Batch:
-    """The batch with the time of appending, which then holds for each of its records. A wrong crc stays wrong."""
+    """The batch with the time of appending, which then holds for each of its records."""
+    return _with_time(batch, _HEADER.unpack_from(batch.payload)[_ATTRIBUTES] | _LOG_APPEND_TIME, now_ms)
+
+
+def _with_time(batch: Batch, attributes: int, newest_ms: int) -> Batch:
+    """The batch with another highest timestamp. A wrong crc stays wrong."""
     before, records = batch.payload[: _HEADER.size], batch.payload[_HEADER.size :]
     fields = list(_HEADER.unpack(before))
-    fields[_ATTRIBUTES] |= _LOG_APPEND_TIME
-    fields[_NEWEST_MS] = now_ms
+    fields[_ATTRIBUTES], fields[_NEWEST_MS] = attributes, newest_ms
     after = _HEADER.pack(*fields)
     fields[_CRC] = with_other_head(fields[_CRC], before[_CHECKED_AT:], after[_CHECKED_AT:], len(records))
-    return attrs.evolve(batch, payload=_HEADER.pack(*fields) + records, max_timestamp_ms=now_ms)
+    return attrs.evolve(batch, payload=_HEADER.pack(*fields) + records, max_timestamp_ms=newest_ms)
 
 
-def _plain(stored: StoredBatch, unpacked: Callable[[int, bytes], bytes]) -> bytes:
-    """The batch with its records as they were before compression."""
-    if stored.batch.records > _RECORDS_MAX:
-        raise ValueError("too many records to be read")
-    payload = written(stored)
-    fields = list(_HEADER.unpack_from(payload))
-    codec = fields[_ATTRIBUTES] & _CODECS
-    if codec == _PLAIN:
-        return payload
-    records = unpacked(codec, payload[_HEADER.size :])
+def with_records(batch: Batch, raw: list[bytes], newest_ms: int) -> Work[Batch]:
+    """The batch with these records alone, in its compression: plain or gzip. It keeps its offsets and its producer."""
+    fields = list(_HEADER.unpack_from(batch.payload))
+    records = b"".join(raw)
+    if fields[_ATTRIBUTES] & _CODECS != _PLAIN:
+        parts = []
+        for part in packed_gzip(records):
+            parts.append(part)
+            yield
+        records = b"".join(parts)
     fields[_LENGTH] = _HEADER.size - _BEFORE_LENGTH + len(records)
-    fields[_ATTRIBUTES] -= codec
-    return _HEADER.pack(*fields) + records
+    fields[_NEWEST_MS], fields[_COUNT] = newest_ms, len(raw)
+    fields[_CRC] = yield from checksum(_HEADER.pack(*fields)[_CHECKED_AT:] + records)
+    return attrs.evolve(batch, payload=_HEADER.pack(*fields) + records, max_timestamp_ms=newest_ms)

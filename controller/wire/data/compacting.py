@@ -7,22 +7,12 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Container
-from typing import Final, Protocol, runtime_checkable
+from collections.abc import Container, Iterator
+from typing import Protocol, runtime_checkable
 
-import attrs
-
-from controller.model.logs import Batch, BatchCodec, RecordKey, StoredBatch
-from controller.wire.codec import DefaultRecordBatch, DefaultRecordBatchBuilder, calc_crc32c
-from controller.wire.data.batches import records_of, stamped, timestamps, written
-
-_CRC: Final = struct.Struct(">I")
-_CRC_AT: Final = DefaultRecordBatch.CRC_OFFSET
-_CHECKED_AT: Final = DefaultRecordBatch.ATTRIBUTES_OFFSET
-_LAST: Final = struct.Struct(">i")
-_LAST_AT: Final = _CHECKED_AT + 2
-_UNLIMITED: Final = 2**31 - 1
+from controller.model.logs import NO_TIME, Batch, BatchCodec, RecordKey, StoredBatch, UnreadableBatch
+from controller.runtime.turns import Work
+from controller.wire.data.batches import entries, stamped, with_records
 
 
 @runtime_checkable
@@ -34,41 +24,28 @@ class Compacting(Protocol):
 
 
 class BatchRecords:
-    """A `BatchCodec`, by kafka-python's codec."""
+    """A `BatchCodec`."""
 
-    def keys(self, stored: StoredBatch) -> list[RecordKey] | None:
-        """Every record. None for arbitrary bytes, and for a batch that is not read: see `records_of`."""
+    def keys(self, stored: StoredBatch) -> Iterator[RecordKey | None]:
+        """Every record."""
+        base = stored.base_offset
         try:
-            return [RecordKey(record.offset, record.key, record.value is None) for record in records_of(stored)]
-        except Exception:  # noqa: BLE001 - whatever the codec raises
-            return None
-
-    def timestamps(self, batch: Batch) -> list[int]:
-        """Of every record, or what the header has."""
-        return timestamps(batch)
+            for entry in entries(stored.batch):
+                yield None if entry is None else RecordKey(base + entry.offset, entry.key, entry.value is None)
+        except Exception as error:
+            raise UnreadableBatch(f"the batch at {base}") from error
 
     def stamped(self, batch: Batch, now_ms: int) -> Batch:
         """All records have the time of appending."""
         return stamped(batch, now_ms)
 
-    def only(self, stored: StoredBatch, offsets: Container[int]) -> Batch:
+    def only(self, stored: StoredBatch, offsets: Container[int]) -> Work[Batch]:
         """The records at these offsets."""
-        before = DefaultRecordBatch(written(stored))
-        builder = DefaultRecordBatchBuilder(
-            magic=before.magic,
-            compression_type=before.compression_type,
-            is_transactional=False,
-            producer_id=before.producer_id,
-            producer_epoch=before.producer_epoch,
-            base_sequence=before.base_sequence,
-            batch_size=_UNLIMITED,
-        )
-        for record in before:
-            if record.offset in offsets:
-                place = record.offset - stored.base_offset
-                builder.append(place, record.timestamp, record.key, record.value, record.headers)
-        payload = builder.build()
-        _LAST.pack_into(payload, _LAST_AT, before.last_offset_delta)
-        _CRC.pack_into(payload, _CRC_AT, calc_crc32c(memoryview(payload)[_CHECKED_AT:]))
-        newest_ms = DefaultRecordBatch(payload).max_timestamp
-        return attrs.evolve(stored.batch, payload=bytes(payload), max_timestamp_ms=newest_ms)
+        raw, newest_ms = [], NO_TIME
+        for entry in entries(stored.batch):
+            if entry is None:
+                yield
+            elif stored.base_offset + entry.offset in offsets:
+                raw.append(entry.raw)
+                newest_ms = max(newest_ms, entry.timestamp_ms)
+        return (yield from with_records(stored.batch, raw, newest_ms))

@@ -4,6 +4,7 @@ partitions, and clients that offer to begin a session continue without."""
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -15,33 +16,47 @@ from controller.wire.calls import Api, Call, on_rows
 from controller.wire.data.batches import written
 from controller.wire.data.logs import Logs
 from controller.wire.protocol import Answer, Messages, Request
+from controller.wire.slices import sliced
 
 WAIT_MS_MAX: Final = 30_000  # a client may send more; it then gets an empty answer, and repeats the request
 BYTES_MAX: Final = 8 * 1024 * 1024  # of one answer: clients request up to 50 MiB, and accept less
+WAITING_MAX: Final = 100_000
+"""Partitions that one client may wait for. A fetch beyond it is answered when its time is over."""
 
 
 def table(logs: Logs) -> Iterator[Api]:
     """The row, over these logs."""
+    waiting: Counter[str] = Counter()  # partitions in the fetches of each client
 
     async def fetch(call: Call, request: Request) -> Answer:
         if getattr(request, "session_id", 0):
             return {"error_code": LogError.FETCH_SESSION_ID_NOT_FOUND, "session_id": 0, "responses": []}
-        wanted = {
-            TopicPartition(topic.topic, part.partition): _since(part)
-            for topic in request.topics
-            for part in topic.partitions
-        }
-        future = logs.fetch(
-            call.broker_id,
-            wanted,
-            bytes_max=min(max(request.max_bytes, 0), BYTES_MAX),
-            bytes_min=min(max(request.min_bytes, 0), BYTES_MAX // 2),
-            wait_ms=min(max(request.max_wait_ms, 0), WAIT_MS_MAX),
-        )
-        found = await asyncio.wrap_future(future)
+        wanted = {}
+        async for topic in sliced(request.topics):
+            async for part in sliced(topic.partitions):
+                wanted[TopicPartition(topic.topic, part.partition)] = _since(part)
+        wait_ms = min(max(request.max_wait_ms, 0), WAIT_MS_MAX)
+        if waiting[call.client] + len(wanted) > WAITING_MAX:
+            await asyncio.sleep(wait_ms / 1000)
+            wait_ms = 0
+        waiting[call.client] += len(wanted)
+        try:
+            future = logs.fetch(
+                call.broker_id,
+                wanted,
+                bytes_max=min(max(request.max_bytes, 0), BYTES_MAX),
+                bytes_min=min(max(request.min_bytes, 0), BYTES_MAX // 2),
+                wait_ms=wait_ms,
+                client=call.client,
+            )
+            found = await asyncio.wrap_future(future)
+        finally:
+            waiting[call.client] -= len(wanted)
+            if not waiting[call.client]:
+                del waiting[call.client]
         await call.make_room(sum(fetched.size_bytes for fetched in found.values()))
         topics: dict[str, list[dict[str, Any]]] = {}
-        for tp, fetched in found.items():
+        async for tp, fetched in sliced(found.items()):
             topics.setdefault(tp.topic, []).append(_row(tp.partition, fetched))
         return {
             "error_code": 0,

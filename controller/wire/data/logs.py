@@ -12,10 +12,11 @@ from controller.model.values import TopicPartition
 
 class Logs(Protocol):
     """Every call returns at once; the future has the answer, with an error for the client. `broker_id`: the broker
-    whose address the client called; None: the common address, where the leader answers."""
+    whose address the client called; None: the common address, where the leader answers. `client`: clients
+    take turns for long work."""
 
     def append(
-        self, broker_id: int | None, tp: TopicPartition, batch: Batch, *, acks: int, timeout_ms: int
+        self, broker_id: int | None, tp: TopicPartition, batch: Batch, *, acks: int, timeout_ms: int, client: str = ""
     ) -> Future[Appended]:
         """The batch is at the end of the log: with acks 0 and 1 of the leader's, with -1 of all that are in sync; or an
         error after `timeout_ms`. A batch that its producer sent before is in the log once."""
@@ -28,6 +29,7 @@ class Logs(Protocol):
         bytes_max: int,
         bytes_min: int,
         wait_ms: int,
+        client: str = "",
     ) -> Future[dict[TopicPartition, Fetched]]:
         """Whole batches below the high watermark, of each partition from the one with the offset on, in about
         `bytes_max`; as soon as there are `bytes_min` or an error, or after `wait_ms`."""
@@ -40,6 +42,7 @@ class Logs(Protocol):
         *,
         since_ms: int | None = None,
         is_debugging: bool = False,
+        client: str = "",
     ) -> Future[LogBounds]:
         """Begin and end of the log; in `batches`, in their order, those that may hold the first record of `since_ms` or
         later (-1: the record of the highest time). `is_debugging`: a follower answers as well, for its own log."""

@@ -16,7 +16,9 @@ from kafka.protocol.consumer import (
 
 from controller.model.logs import LogBounds, LogError
 from controller.model.values import TopicPartition
+from controller.runtime.turns import Work
 from controller.wire.calls import CLUSTER_ACTION, Api, Call, on_rows
+from controller.wire.data.aside import Aside
 from controller.wire.data.logs import Logs
 from controller.wire.data.times import Found, first_since, newest
 from controller.wire.protocol import Answer, Messages, Request
@@ -32,8 +34,8 @@ offset is the end of the broker's own log, not the high watermark."""
 _NOTHING: Final = Found(-1, -1, -1)
 
 
-def table(logs: Logs) -> Iterator[Api]:
-    """The row, over these logs."""
+def table(logs: Logs, aside: Aside) -> Iterator[Api]:
+    """The rows, over these logs. `aside`: searches batches."""
 
     async def list_offsets(call: Call, request: Request) -> Answer:
         asked = [(topic.name, part) for topic in request.topics for part in topic.partitions]
@@ -41,7 +43,7 @@ def table(logs: Logs) -> Iterator[Api]:
         is_debugging = request.replica_id == DEBUGGING_REPLICA
         for name, part in asked:
             tp = TopicPartition(name, part.partition_index)
-            rows[name].append(await _offset(logs, call, tp, part, is_debugging=is_debugging))
+            rows[name].append(await _offset(logs, aside, call, tp, part, is_debugging=is_debugging))
         return {"topics": [{"name": name, "partitions": parts} for name, parts in rows.items()]}
 
     async def offset_for_leader_epoch(call: Call, request: Request) -> Answer:
@@ -73,12 +75,16 @@ async def _epoch_end(logs: Logs, call: Call, tp: TopicPartition, part: Any) -> d
     }
 
 
-async def _offset(logs: Logs, call: Call, tp: TopicPartition, part: Any, *, is_debugging: bool) -> dict[str, Any]:
+async def _offset(
+    logs: Logs, aside: Aside, call: Call, tp: TopicPartition, part: Any, *, is_debugging: bool
+) -> dict[str, Any]:
     since_ms = part.timestamp if part.timestamp >= 0 else -1 if part.timestamp == NEWEST_TIMESTAMP else None
     epoch = -1 if part.current_leader_epoch is None else part.current_leader_epoch
-    future = logs.bounds(call.broker_id, tp, epoch, since_ms=since_ms, is_debugging=is_debugging)
-    bounds = await asyncio.wrap_future(future)
-    found = _NOTHING if bounds.error else await _answer(bounds, part.timestamp, is_debugging=is_debugging)
+    named: Any = {"since_ms": since_ms, "is_debugging": is_debugging, "client": call.client}
+    bounds = await asyncio.wrap_future(logs.bounds(call.broker_id, tp, epoch, **named))
+    found = _known(bounds, part.timestamp, is_debugging=is_debugging)
+    if found is None:
+        found = await aside.done(call.client, _search(bounds, part.timestamp)) or _NOTHING
     return {
         "partition_index": tp.partition,
         "error_code": _code(bounds.error, call.version),
@@ -88,17 +94,21 @@ async def _offset(logs: Logs, call: Call, tp: TopicPartition, part: Any, *, is_d
     }
 
 
-async def _answer(bounds: LogBounds, asked: int, *, is_debugging: bool) -> Found:
+def _known(bounds: LogBounds, asked: int, *, is_debugging: bool) -> Found | None:
+    """The answer, unless it is in the records of batches."""
+    if bounds.error:
+        return _NOTHING
     if asked == LATEST:
         return Found(bounds.end_offset if is_debugging else bounds.high_watermark, -1, bounds.leader_epoch)
     if asked in {EARLIEST, EARLIEST_LOCAL}:
         return Found(bounds.start_offset, -1, bounds.leader_epoch)
-    if not bounds.batches:  # no such record, and no storage is tiered
-        return _NOTHING
-    # Reading its records may take long, and other clients must not wait for that.
+    return None if bounds.batches else _NOTHING  # no such record, and no storage is tiered
+
+
+def _search(bounds: LogBounds, asked: int) -> Work[Found | None]:
     if asked == NEWEST_TIMESTAMP:
-        return await asyncio.to_thread(newest, bounds.batches, bounds.start_offset) or _NOTHING
-    return await asyncio.to_thread(first_since, bounds.batches, bounds.start_offset, asked) or _NOTHING
+        return newest(bounds.batches, bounds.start_offset)
+    return first_since(bounds.batches, bounds.start_offset, asked)
 
 
 def _code(error: LogError, version: int) -> int:

@@ -16,28 +16,35 @@ from kafka.protocol.producer import (
 
 from controller.model.logs import NO_PRODUCER, Appended, Batch, LogError
 from controller.model.values import TopicPartition
+from controller.runtime.turns import finished
 from controller.wire.calls import Api, Call, on_cluster, on_rows
-from controller.wire.data.batches import read_batch
+from controller.wire.data.aside import Aside
+from controller.wire.data.batches import checked, is_brief, read_batch
 from controller.wire.data.logs import Logs
 from controller.wire.protocol import Answer, Messages, Request
 from controller.wire.reading import INTERNAL
+from controller.wire.slices import sliced
 
 # 0-2 are listed but refused, as by Kafka 4: librdkafka compresses only if they are listed (KAFKA-18659).
 OLDEST: Final = 3
 TIMEOUT_MS_MAX: Final = 30_000  # a client may send more; it then gets error 7, and repeats the request
 _ACKS: Final = frozenset({-1, 0, 1})
+_AT_ONCE: Final = 250  # partitions of a request
 
 
-def table(logs: Logs) -> Iterator[Api]:
-    """The rows of both APIs, over these logs."""
+def table(logs: Logs, aside: Aside) -> Iterator[Api]:
+    """The rows of both APIs, over these logs. `aside`: checks batches."""
 
     async def produce(call: Call, request: Request) -> Answer | None:
-        asked = [(topic.name, part) for topic in request.topic_data for part in topic.partition_data]
-        answers = await asyncio.gather(*(_append(logs, call, request, name, part) for name, part in asked))
+        asked = [(topic.name, part) async for topic in sliced(request.topic_data) for part in topic.partition_data]
+        answers: list[Appended] = []
+        for at in range(0, len(asked), _AT_ONCE):
+            part_of = asked[at : at + _AT_ONCE]
+            answers += await asyncio.gather(*(_append(logs, aside, call, request, each) for each in part_of))
         if request.acks == 0:
             return None
         rows: dict[str, list[dict[str, Any]]] = {topic.name: [] for topic in request.topic_data}
-        for (name, part), answer in zip(asked, answers, strict=True):
+        async for (name, part), answer in sliced(zip(asked, answers, strict=True)):
             rows[name].append(_row(part.index, answer))
         return {"responses": [{"name": name, "partition_responses": parts} for name, parts in rows.items()]}
 
@@ -63,7 +70,8 @@ def table(logs: Logs) -> Iterator[Api]:
     )
 
 
-async def _append(logs: Logs, call: Call, request: Request, name: str, part: Any) -> Appended:
+async def _append(logs: Logs, aside: Aside, call: Call, request: Request, asked: tuple[str, Any]) -> Appended:
+    name, part = asked
     if call.version < OLDEST:
         return Appended(LogError.UNSUPPORTED_VERSION)
     if request.acks not in _ACKS:
@@ -71,10 +79,13 @@ async def _append(logs: Logs, call: Call, request: Request, name: str, part: Any
     if name in INTERNAL:
         return Appended(LogError.INVALID_TOPIC_EXCEPTION)
     batch = LogError.INVALID_REQUEST if request.transactional_id is not None else read_batch(part.records)
+    if isinstance(batch, Batch):
+        batch = finished(checked(batch)) if is_brief(batch) else await aside.done(call.client, checked(batch))
     if isinstance(batch, LogError):
         return Appended(batch)
     tp, timeout_ms = TopicPartition(name, part.index), min(max(request.timeout_ms, 0), TIMEOUT_MS_MAX)
-    future = logs.append(call.broker_id, tp, batch, acks=request.acks, timeout_ms=timeout_ms)
+    named = {"acks": request.acks, "timeout_ms": timeout_ms}
+    future = logs.append(call.broker_id, tp, batch, **named, client=call.client)
     answer = await asyncio.wrap_future(future)
     if answer.error is LogError.POLICY_VIOLATION and _ends_with_it(call, batch):
         return attrs.evolve(answer, error=LogError.INVALID_PRODUCER_EPOCH)

@@ -4,23 +4,20 @@
 * Records below the start of the log are deleted, and are never the answer.
 
 A batch that cannot be read here is answered by its header: its first record that is left, with the time of the first
-one; or for the newest record, its last one. So a consumer misses no record. Reading batches may take a second, so these
-are not for an event loop.
+one; or for the newest record, its last one. So a consumer misses no record. Reading a batch may take a second, so this
+is work in slices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from operator import attrgetter
-from typing import Final
+from collections.abc import Sequence
 
 import attrs
 
 from controller.model.logs import StoredBatch
-from controller.wire.data.batches import first_ms, records_of
+from controller.runtime.turns import Work
+from controller.wire.data.batches import Entry, entries, first_ms
 from controller.wire.data.unpacking import unpacked
-
-_TIME: Final = attrgetter("timestamp_ms")
 
 
 @attrs.frozen
@@ -32,30 +29,39 @@ class Found:
     leader_epoch: int
 
 
-def first_since(batches: Sequence[StoredBatch], start_offset: int, timestamp_ms: int) -> Found | None:
+def first_since(batches: Sequence[StoredBatch], start_offset: int, timestamp_ms: int) -> Work[Found | None]:
     """The first record of that time or later, at `start_offset` or above it."""
     for stored in batches:
         try:
-            for found in _records(stored, start_offset):
-                if found.timestamp_ms >= timestamp_ms:
-                    return found
+            for entry in entries(stored.batch, unpacked):
+                if entry is None:
+                    yield
+                elif stored.base_offset + entry.offset >= start_offset and entry.timestamp_ms >= timestamp_ms:
+                    return _found(stored, entry)
         except Exception:  # noqa: BLE001 - whatever the codec raises for arbitrary bytes
             return Found(max(stored.base_offset, start_offset), first_ms(stored), stored.leader_epoch)
     return None
 
 
-def newest(batches: Sequence[StoredBatch], start_offset: int) -> Found | None:
+def newest(batches: Sequence[StoredBatch], start_offset: int) -> Work[Found | None]:
     """The first record of the highest time, at `start_offset` or above it."""
-    found: list[Found] = []
+    best: Found | None = None
     for stored in batches:
         try:
-            found += _records(stored, start_offset)
+            for entry in entries(stored.batch, unpacked):
+                if entry is None:
+                    yield
+                elif stored.base_offset + entry.offset >= start_offset:
+                    best = _newer(best, _found(stored, entry))
         except Exception:  # noqa: BLE001 - as above
-            found.append(Found(stored.end_offset - 1, stored.batch.max_timestamp_ms, stored.leader_epoch))
-    return max(found, key=_TIME, default=None)
+            header = Found(stored.end_offset - 1, stored.batch.max_timestamp_ms, stored.leader_epoch)
+            best = _newer(best, header)
+    return best
 
 
-def _records(stored: StoredBatch, start_offset: int) -> Iterator[Found]:
-    for record in records_of(stored, unpacked):
-        if record.offset >= start_offset:
-            yield Found(record.offset, record.timestamp, stored.leader_epoch)
+def _found(stored: StoredBatch, entry: Entry) -> Found:
+    return Found(stored.base_offset + entry.offset, entry.timestamp_ms, stored.leader_epoch)
+
+
+def _newer(best: Found | None, found: Found) -> Found:
+    return found if best is None or found.timestamp_ms > best.timestamp_ms else best

@@ -18,7 +18,7 @@ from controller.groups.records import Committed, GroupRecord, OffsetRecord, Reco
 from controller.model.logs import Batch, StoredBatch
 from controller.model.values import TopicPartition
 from controller.wire.codec import MemoryRecordsBuilder
-from controller.wire.data.batches import records_of
+from controller.wire.data.batches import entries
 from controller.wire.messages.groups import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
 from controller.wire.protocol import build
 
@@ -61,9 +61,9 @@ class GroupRecords:
 
 
 def _pairs(stored: StoredBatch) -> Iterator[tuple[bytes, bytes | None]]:
-    for record in records_of(stored):
-        if record.key is not None:
-            yield bytes(record.key), record.value
+    for entry in entries(stored.batch):
+        if entry is not None and entry.key is not None:
+            yield entry.key, entry.value
 
 
 def _written(record: Record) -> tuple[bytes, bytes | None]:

@@ -15,7 +15,8 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, Protocol
 
 from controller.model.errors import ErrorCode, InvalidRequest
 from controller.model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
@@ -33,6 +34,7 @@ from controller.wire.remote.received import require_sound
 
 log = logging.getLogger(__name__)
 Ordered = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
+_THREADS: Final = 8
 
 
 class Brokers(Protocol):
@@ -71,6 +73,7 @@ class _Obeying:
     def __init__(self, brokers: Brokers) -> None:
         self._brokers = brokers
         self._turns: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._threads = ThreadPoolExecutor(_THREADS, "kedge-orders")  # orders wait for no other work
 
     def handler(
         self, read: Callable[[Request, int], Ordered], told: Told
@@ -85,7 +88,7 @@ class _Obeying:
                 log.warning("a controller's request to broker %d is refused: %s", call.broker_id, error)
                 return {"error_code": ErrorCode.INVALID_REQUEST}
             async with self._turns[call.broker_id]:
-                done = asyncio.ensure_future(asyncio.to_thread(self._brokers.obeyed, order))
+                done = asyncio.get_running_loop().run_in_executor(self._threads, self._brokers.obeyed, order)
                 try:
                     response = await asyncio.shield(done)
                 except asyncio.CancelledError:

@@ -15,6 +15,7 @@ import asyncio
 import math
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from scramp import ScramMechanism
@@ -26,6 +27,8 @@ MECHANISMS: Final = (PLAIN, *SCRAM)
 UNSUPPORTED_MECHANISM: Final = 33
 ILLEGAL_STATE: Final = 34
 FAILED: Final = 58
+_HASHING: Final = ThreadPoolExecutor(4, "kedge-logins")
+"""Of logins alone, which so wait for no other work."""
 _KIND: Final = "User:"
 
 
@@ -96,7 +99,8 @@ class Login:
             raise LoginFailed(FAILED, "Authentication failed: no token of SASL/PLAIN") from None
         if acts_as not in {"", self.name}:
             raise LoginFailed(FAILED, "Authentication failed: Client requested an authorization id that is another's")
-        if not await asyncio.to_thread(self._users.is_password, self.name, password):
+        hashed = asyncio.get_running_loop().run_in_executor(_HASHING, self._users.is_password, self.name, password)
+        if not await hashed:
             raise LoginFailed(FAILED, "Authentication failed: Invalid username or password")
         return self._done()
 
