@@ -23,7 +23,7 @@ NO_ANSWERS = {
     "no answer": b"\0\0\0\x01\0",
     "less than nothing": b"\xff\xff\xff\xff",
 }
-_LISTENS, _BREAKS = "127.0.0.2", "127.0.0.1"
+_LISTENS, _BREAKS = "127.0.0.2", "127.0.0.3"
 """Where the gateways listen, and where others find them."""
 ANOTHER_PROTOCOL = b"HTTP/1.1 400 Bad Request\r\n\r\n"
 
