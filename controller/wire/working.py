@@ -36,9 +36,11 @@ from controller.wire.security import ANONYMOUS
 from controller.wire.security.access import answered
 from controller.wire.security.acls import Authorizer
 from controller.wire.session import Session
+from controller.wire.slices import CLIENT, FEW, turn
 
 T = TypeVar("T")
 _THREADS: Final = 4
+_SMALL: Final = 1024  # bytes of a frame that is read in a tenth of a millisecond
 _FEW: Final = 1000  # elements that need no share of the budget
 _SHARED: Final = 16
 """How many shared answers are built at a time: a large one waits for room when it is built, so only a few may."""
@@ -101,8 +103,11 @@ class Work:
         return Room(self._answers, self._limits.idle_s)
 
     async def _worked_on(self, api: Api, header: Header, session: Session, frame: bytes, room: Room) -> bytes | None:
+        CLIENT.set(session.holder)
         is_large, most = len(frame) > BRIEF, self._limits.elements
         done = partial(self.done, client=session.holder)
+        if not is_large and len(frame) > _SMALL:
+            await turn()
         count = await done(lambda: elements(api.messages, header, frame, most), is_large=is_large)
         async with AsyncExitStack() as held:
             if count > _FEW:
@@ -123,8 +128,10 @@ class Work:
                 raise
         if answer is None:
             return None
-        version, correlation_id = header.version, header.correlation_id
-        return await done(lambda: write_answer(api.messages, version, correlation_id, answer), is_large=is_long(answer))
+        version, correlation_id, is_large = header.version, header.correlation_id, is_long(answer)
+        if not is_large and is_long(answer, FEW):
+            await turn()
+        return await done(lambda: write_answer(api.messages, version, correlation_id, answer), is_large=is_large)
 
     async def done(self, work: Callable[[], T], *, client: str, is_large: bool) -> T:
         """The result of `work`; in a thread where it is large, one at a time for each client."""

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.server, pytest.mark.full]
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 DEADLINE_S = 60.0
-NEEDED = ("pip", "setuptools", "attrs", "tenacity", "click", "rich", "msgspec", "kafka-python", "scramp")
+NEEDED = ("pip", "setuptools", "attrs", "tenacity", "click", "rich", "msgspec", "kafka-python", "crc32c", "scramp")
 LEFT_OUT = shutil.ignore_patterns("site-packages", "test", "idlelib", "tkinter", "ensurepip", "__pycache__", "config-*")
 # Nothing is downloaded: the packages are in the base, and the wheel is built with the setuptools that is there.
 BASE = """\

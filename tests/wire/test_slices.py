@@ -14,7 +14,7 @@ from kafka.protocol.consumer import FetchRequest, FetchResponse
 
 from controller.wire import slices
 from controller.wire.security.files import LOOK_S, Reread
-from controller.wire.slices import sliced
+from controller.wire.slices import CLIENT, sliced
 from tests.wire.living import Living
 from tests.wire.served import RawClient
 
@@ -33,12 +33,40 @@ def test_others_have_their_turn_while_a_long_list_is_worked_on(monkeypatch: pyte
 
     async def run() -> list[int]:
         task = asyncio.create_task(other())
-        rows = [row async for row in sliced(range(30))]
+        rows = [row async for row in sliced(range(slices.FEW + 30))]
         task.cancel()
         return rows
 
-    assert asyncio.run(run()) == [*range(30)]
-    assert 8 <= had <= 12
+    assert asyncio.run(run()) == [*range(slices.FEW + 30)]
+    assert had >= 8
+
+
+def test_in_a_pass_of_the_loop_one_list_goes_on_and_clients_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client with a hundred long lists delays that of another one by one slice, and does not keep the loop."""
+    monkeypatch.setattr(slices, "SLICE_S", 0)  # over at once
+    done: list[str] = []
+    passes: list[int] = []
+
+    async def work(client: str) -> None:
+        CLIENT.set(client)
+        async for row in sliced(range(slices.FEW + 2)):
+            if row >= slices.FEW:
+                done.append(client)
+                passes.append(now)
+
+    async def run() -> None:
+        nonlocal now
+        tasks = [asyncio.create_task(work("greedy")) for _ in range(100)]
+        tasks.append(asyncio.create_task(work("other")))
+        while not all(task.done() for task in tasks):
+            now += 1
+            await asyncio.sleep(0)
+
+    now = 0
+    asyncio.run(run())
+    assert len(passes) == len(set(passes)) == 202
+    assert "other" in done[:3]
+    assert done[:6].count("other") == 2
 
 
 def test_a_request_with_the_same_name_many_times_asks_for_its_right_once() -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -27,8 +28,8 @@ MECHANISMS: Final = (PLAIN, *SCRAM)
 UNSUPPORTED_MECHANISM: Final = 33
 ILLEGAL_STATE: Final = 34
 FAILED: Final = 58
-_HASHING: Final = ThreadPoolExecutor(4, "kedge-logins")
-"""Of logins alone, which so wait for no other work."""
+_HASHING: Final = ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2), "kedge-logins")
+"""Of logins alone, which so wait for no other work, and leave processors to those who have logged in."""
 _KIND: Final = "User:"
 
 
