@@ -20,7 +20,7 @@ SLICE_S: Final = 0.003
 FEW: Final = 20
 """Rows that are worked on at once: what most requests have."""
 CLIENT: Final[ContextVar[str]] = ContextVar("CLIENT", default="")
-"""For whom the work of this task is done."""
+"""The client that the work of this task is for."""
 
 
 async def sliced(rows: Iterable[T]) -> AsyncIterator[T]:

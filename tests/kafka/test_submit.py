@@ -22,6 +22,7 @@ from tests.kafka.java_tools import ACLS, JavaTools
 from tests.kafka.test_connecting import sasl
 from tests.kafka_servers import BROKERS, USERS, KafkaCluster
 from tests.kit.commands import plan as run
+from tests.kit.private import write_private
 from tests.kit.waiting import until
 from tests.pipeline_submit.served import exported, fill, objects, replicas, targets, throttles, wanted
 
@@ -151,7 +152,7 @@ def test_what_the_operator_may_not_do_is_one_line_before_anything_is_set(
     acls = ("--bootstrap-server", kafka_cluster.servers, "--allow-principal", "User:limited", "--force")
     rights = ("--operation", "Describe", "--operation", "DescribeConfigs", "--cluster", "--topic", name)
     file = tmp_path / "client.properties"
-    file.write_text("".join(f"{k}={v}\n" for k, v in sasl("PLAIN", "limited", USERS["limited"]).items()))
+    write_private(file, "".join(f"{k}={v}\n" for k, v in sasl("PLAIN", "limited", USERS["limited"]).items()))
     assert tools(ACLS, *acls, *rights, "--add").code == 0
     try:
         server = kafka_cluster.listener("SASL")

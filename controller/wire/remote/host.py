@@ -88,6 +88,7 @@ class RemoteHost:
         self._within = reachable.networks(networks)
         self._controller: Controller | None = None
         self._kept: dict[int, _Kept] = {}
+        self._fresh: set[int] = set()  # brokers whose connection has its first request
         self._in_common = InCommon(_UPDATE_METADATA)
         self._lock = threading.Lock()
 
@@ -142,8 +143,9 @@ class RemoteHost:
         return self._told(_LEADER_AND_ISR, request, made)
 
     def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
-        for gone in list(self._kept.keys() - {peer.broker_id for peer in request.live_brokers}):
-            self._drop(gone)  # its connection would stay for ever
+        live = {peer.broker_id for peer in request.live_brokers}
+        for gone in list(self._kept.keys() - live - self._fresh):
+            self._drop(gone)  # its connection would stay for ever; one in use is opened again
         fields = orders.before_partitions(request)
 
         def made(version: int) -> list[_Asked]:
@@ -165,6 +167,7 @@ class RemoteHost:
             except NotDelivered:
                 self._drop(request.broker_id)
         link = self.connect(self._registered(request))
+        self._fresh.add(request.broker_id)
         with self._lock:
             fresh = self._kept[request.broker_id] = _Kept(link, request.broker_epoch)
         try:
@@ -172,6 +175,8 @@ class RemoteHost:
         except NotDelivered:
             self._drop(request.broker_id)
             raise
+        finally:
+            self._fresh.discard(request.broker_id)
 
     def _asked(self, kept: _Kept, api: Messages, request: Ordered, made: Callable[[int], list[_Asked]]) -> HostResponse:
         version = kept.link.version_of(api)
