@@ -46,6 +46,7 @@ def test_in_a_pass_of_the_loop_one_list_goes_on_and_clients_take_turns(monkeypat
     monkeypatch.setattr(slices, "SLICE_S", 0)  # over at once
     done: list[str] = []
     passes: list[int] = []
+    now = 0
 
     async def work(client: str) -> None:
         CLIENT.set(client)
@@ -62,7 +63,6 @@ def test_in_a_pass_of_the_loop_one_list_goes_on_and_clients_take_turns(monkeypat
             now += 1
             await asyncio.sleep(0)
 
-    now = 0
     asyncio.run(run())
     assert len(passes) == len(set(passes)) == 202
     assert "other" in done[:3]
