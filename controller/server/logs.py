@@ -358,7 +358,8 @@ class LiveLogs:
         return self.settings.get((BROKERS, ALL_BROKERS), {}).get(broker_name) if own is None else own
 
     def _settle(self, replica: Replica) -> None:
-        """Answer the batches that wait for this replica, in the order of the log, up to one that goes on waiting."""
+        """Answer the producers of batches on this replica, in the order of the log, up to the first batch that still
+        waits for its followers."""
         waiting = self._promised.get(replica, deque())
         while waiting and (waiting[0].future.done() or self._is_kept(waiting[0])):
             waiting.popleft()

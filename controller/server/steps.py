@@ -2,7 +2,7 @@
 
 * A step follows `TICK_S` after the last one while anything moves or requests arrive, else `IDLE_S`; a long step is
   followed by an equally long pause.
-* Requests are executed at once, between two steps, and what clients take turns for in short spells between others.
+* Requests are executed at once, between two steps. Long ones are executed in short slices, in which clients take turns.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ log = logging.getLogger(__name__)
 
 
 class Steps:
-    """`step`: advances the time, returns whether anything moved. `answered`: goes on with the work of requests, after
-    new ones were taken; returns whether there is more. Both, and the requests themselves, are called under `lock`."""
+    """`step`: advances the time; returns whether anything moved. `answered`: works on requests for some ms, after new
+    ones were executed; returns whether any work is left. Both, and the requests themselves, are called under `lock`."""
 
     def __init__(
         self, lock: AbstractContextManager[object], step: Callable[[], bool], answered: Callable[[], bool]

@@ -1,19 +1,21 @@
 """Long work on the loop of a gateway, in slices: other clients go on in between, however long a list is.
 
-* In each pass of the loop one piece of long work goes on, for `SLICE_S`. A slice for each of them in every pass would
-  keep the loop as long as there are pieces: a client can send hundreds of long requests at once.
-* Clients take turns (`CLIENT`), and the pieces of one client are done in their order.
+* In each pass of the event loop, at most one long request continues, for `SLICE_S`. A client can send hundreds of long
+  requests at once. If each of them continued in every pass, a pass would take seconds.
+* Clients take turns (`CLIENT`, `controller.runtime.turns`). The requests of one client continue in their order.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Iterable
 from contextvars import ContextVar
+from functools import partial
 from typing import Final, TypeVar
 from weakref import WeakKeyDictionary
+
+from controller.runtime.turns import Turns, at_once
 
 T = TypeVar("T")
 SLICE_S: Final = 0.003
@@ -24,7 +26,7 @@ CLIENT: Final[ContextVar[str]] = ContextVar("CLIENT", default="")
 
 
 async def sliced(rows: Iterable[T]) -> AsyncIterator[T]:
-    """The rows. Behind the first few, and whenever the work on them has taken `SLICE_S`, other work goes on first."""
+    """Yields the rows. After the first `FEW` rows, and then every `SLICE_S`, it waits for the turn of this client."""
     until_s = None
     for number, row in enumerate(rows):
         if number == FEW or (until_s is not None and time.monotonic() >= until_s):
@@ -34,38 +36,38 @@ async def sliced(rows: Iterable[T]) -> AsyncIterator[T]:
 
 
 async def turn() -> None:
-    """Other work goes on first, and then a piece of the caller's that takes about `SLICE_S`."""
+    """Wait for the turn of this client. Then the caller may use the event loop for about `SLICE_S`."""
     await _queue().turn()
 
 
 class _Queue:
-    """The long work of one loop."""
+    """The long work of one loop that waits for its turn."""
 
     def __init__(self) -> None:
-        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()  # the next client first
+        self._turns = Turns()
         self._is_called = False
 
     async def turn(self) -> None:
         """It is the caller's turn."""
         waiting = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(CLIENT.get(), deque()).append(waiting)
+        self._turns.add(CLIENT.get(), at_once(partial(_wake, waiting)))
         self._call()
         await waiting
 
     def _call(self) -> None:
-        if not self._is_called and self._waiting:
+        if not self._is_called and self._turns:
             self._is_called = True
             asyncio.get_running_loop().call_soon(self._next)
 
     def _next(self) -> None:
         self._is_called = False
-        client, waiting = self._waiting.popitem(last=False)
-        first = waiting.popleft()
-        if waiting:
-            self._waiting[client] = waiting
-        if not first.done():  # it may have been cancelled
-            first.set_result(None)
+        self._turns.advance()
         self._call()
+
+
+def _wake(waiting: asyncio.Future[None]) -> None:
+    if not waiting.done():  # it may have been cancelled
+        waiting.set_result(None)
 
 
 _QUEUES: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue]] = WeakKeyDictionary()
