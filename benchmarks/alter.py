@@ -11,8 +11,8 @@ from benchmarks.cluster import QuietHost, named, register
 from benchmarks.driven import Driven
 from benchmarks.figures import figure, percentile
 from benchmarks.place import Place
-from controller.model.host import LeaderAndIsrRequest
 from kedge import AlterReassignmentsOptions, HostResponse, TopicPartition
+from kedge.controller.model.host import LeaderAndIsrRequest
 
 ROUNDS, BROKERS = 2_000, 6
 

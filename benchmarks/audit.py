@@ -18,10 +18,10 @@ from threading import Event
 from typing import Any
 
 from benchmarks.figures import figure, rate, timed
-from controller.runtime.journal import FolderSink
-from pipeline.audit import audit
-from pipeline.journal.files import journal_files
-from pipeline.progress import progress
+from kedge.controller.runtime.journal import FolderSink
+from kedge.pipeline.audit import audit
+from kedge.pipeline.journal.files import journal_files
+from kedge.pipeline.progress import progress
 
 LINES = 1_000_000
 PROCESSES = 2
@@ -69,8 +69,8 @@ def _cpu() -> float:
 
 
 def _measure_spark(files: list[Path], lines: int, here: object) -> None:
-    from pipeline.spark import session  # noqa: PLC0415 - its figure is taken last: it starts a JVM
-    from pipeline.spark.audit import audit as audit_on_spark  # noqa: PLC0415
+    from kedge.pipeline.spark import session  # noqa: PLC0415 - its figure is taken last: it starts a JVM
+    from kedge.pipeline.spark.audit import audit as audit_on_spark  # noqa: PLC0415
 
     with timed() as watch:
         opened = session()
@@ -92,7 +92,7 @@ def _measure_spark(files: list[Path], lines: int, here: object) -> None:
 
 def _stream(spark: Any, files: list[Path], checkpoint: str) -> int:
     """How many lines were audited, in batches, none of which shows anything."""
-    from pipeline.spark.follow import start, wait  # noqa: PLC0415 - as above
+    from kedge.pipeline.spark.follow import start, wait  # noqa: PLC0415 - as above
 
     sizes = []
 

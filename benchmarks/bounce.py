@@ -7,7 +7,7 @@ from benchmarks.cluster import QuietHost, named, register, settle
 from benchmarks.load import take_over
 from benchmarks.place import Place
 from kedge import Controller
-from stores import MetadataStore
+from kedge.stores import MetadataStore
 
 TOPICS, PARTITIONS, BROKERS = 20_000, 10, 10
 

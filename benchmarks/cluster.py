@@ -9,11 +9,11 @@ from time import perf_counter
 from typing import Final
 
 from benchmarks.content import CONTROLLER_EPOCHS, Made, topics_of
-from controller.codec import keys, partition_state, small, topic
-from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from kedge import BrokerRegistration, Controller, HostResponse
-from stores import ABSENT, Commit, Delete, MetadataStore, Op, Put
-from stores.recipes import EPOCH_KEY
+from kedge.controller.codec import keys, partition_state, small, topic
+from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kedge.stores import ABSENT, Commit, Delete, MetadataStore, Op, Put
+from kedge.stores.recipes import EPOCH_KEY
 
 _IN_FLIGHT: Final = 4
 _COMMIT_BYTES: Final = 500_000

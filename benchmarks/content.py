@@ -19,7 +19,7 @@ from typing import Final
 
 import attrs
 
-from controller.model.values import Partition, Replicas, Topic
+from kedge.controller.model.values import Partition, Replicas, Topic
 
 CONTENTS: Final = ("planted", "realistic")
 FIRST_BROKER: Final = 1001

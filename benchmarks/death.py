@@ -10,8 +10,8 @@ from benchmarks.cluster import QuietHost, named, observe, register
 from benchmarks.driven import Driven
 from benchmarks.figures import rate
 from benchmarks.place import Place
-from controller.model.view import ClusterView
-from stores import Op
+from kedge.controller.model.view import ClusterView
+from kedge.stores import Op
 
 TOPICS, PARTITIONS, BROKERS = 20_000, 10, 10
 

@@ -14,10 +14,10 @@ from typing import Any, Final
 import confluent_kafka as confluent
 
 from benchmarks.figures import rate, timed
-from controller.groups.records import Committed
-from controller.groups.replies import Joined, Synced
-from controller.groups.requests import Commit, GroupRequest, Join, Sync
 from kedge import TopicPartition
+from kedge.controller.groups.records import Committed
+from kedge.controller.groups.replies import Joined, Synced
+from kedge.controller.groups.requests import Commit, GroupRequest, Join, Sync
 from tests.kit.waiting import until
 from tests.wire.living import Living
 

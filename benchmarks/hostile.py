@@ -31,8 +31,8 @@ from kafka.protocol.sasl import (
 )
 
 from benchmarks.figures import figure, percentile
-from controller.wire.calls import Address
-from controller.wire.security.users import salted
+from kedge.controller.wire.calls import Address
+from kedge.controller.wire.security.users import salted
 from tests.kit.waiting import until
 from tests.verify.soak.command import OwnProcess
 from tests.verify.soak.deeds import KEDGE

@@ -8,7 +8,8 @@ from struct import Struct
 from threading import Event
 from typing import Final
 
-from controller.model.host import (
+from kedge import HostResponse
+from kedge.controller.model.host import (
     Host,
     LeaderAndIsrPartition,
     LeaderAndIsrRequest,
@@ -16,7 +17,6 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from kedge import HostResponse
 
 HOSTS: Final = ("encoding", "dropping")
 _HELD_S: Final = 60.0

@@ -10,10 +10,10 @@ import tracemalloc
 from benchmarks.content import topics_of
 from benchmarks.figures import figure, rss_bytes, timed
 from benchmarks.place import Place
-from controller.model.records import KeyVersion, KeyVersions
-from controller.model.values import Settings
-from controller.state import ClusterState
-from controller.state.columns import PartitionColumns
+from kedge.controller.model.records import KeyVersion, KeyVersions
+from kedge.controller.model.values import Settings
+from kedge.controller.state import ClusterState
+from kedge.controller.state.columns import PartitionColumns
 
 TOPICS, PARTITIONS, BROKERS = 10_000, 100, 100
 

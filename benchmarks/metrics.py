@@ -16,10 +16,10 @@ from benchmarks.driven import Driven
 from benchmarks.figures import figure, rate
 from benchmarks.moves import BROKERS, MOVES, PARTITIONS, TOPICS, JoiningHost, driven_by, targets_of
 from benchmarks.place import Place, place
-from controller.model.values import Move, Partition
-from controller.state.columns import Rows
-from controller.state.tally import Tally
 from kedge import Controller
+from kedge.controller.model.values import Move, Partition
+from kedge.controller.state.columns import Rows
+from kedge.controller.state.tally import Tally
 
 ROUNDS, ROWS, LOOKS = 6, 200_000, 1_000
 

@@ -10,9 +10,9 @@ import time
 from benchmarks.cluster import QuietHost, named, register, settle
 from benchmarks.figures import rate
 from benchmarks.place import Place
-from controller.runtime.clock import Chance, SystemClock
-from controller.runtime.migration import Migration
 from kedge import Controller
+from kedge.controller.runtime.clock import Chance, SystemClock
+from kedge.controller.runtime.migration import Migration
 
 TOPICS, PARTITIONS, BROKERS = 20_000, 10, 10
 

@@ -11,10 +11,10 @@ from benchmarks.cluster import QuietHost, Written, named, observe, register
 from benchmarks.driven import Driven
 from benchmarks.figures import figure, percentile, rate
 from benchmarks.place import Place
-from controller.model.host import HostResponse, LeaderAndIsrPartition, LeaderAndIsrRequest
-from controller.model.view import ClusterView
 from kedge import Controller, TopicPartition
-from stores import MetadataStore
+from kedge.controller.model.host import HostResponse, LeaderAndIsrPartition, LeaderAndIsrRequest
+from kedge.controller.model.view import ClusterView
+from kedge.stores import MetadataStore
 
 TOPICS, PARTITIONS, BROKERS, MOVES = 2_000, 10, 10, 10_000
 ASKED_S = 0.02

@@ -18,12 +18,12 @@ from benchmarks.cluster import plant
 from benchmarks.conditions import Conditions
 from benchmarks.driven import Driven
 from benchmarks.hosts import MeasuredHost
-from controller.model.host import Host
-from controller.runtime.journal import FolderSink, Journal
 from kedge import Controller
+from kedge.controller.model.host import Host
+from kedge.controller.runtime.journal import FolderSink, Journal
+from kedge.stores import MemoryServer, MemoryStore, MetadataStore, open_store, public_url
 from servers import LocalZooKeeper
 from servers.etcd import LocalEtcd
-from stores import MemoryServer, MemoryStore, MetadataStore, open_store, public_url
 
 STORES: Final = ("memory", "zookeeper", "etcd")
 _SESSION_S: Final = 60  # nothing is measured here that a session's end decides

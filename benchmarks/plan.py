@@ -15,9 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.figures import figure, timed
-from pipeline.generate import FIRST_BROKER, generate
-from pipeline.tables.declared import TABLES
-from pipeline.tables.files import Place
+from kedge.pipeline.generate import FIRST_BROKER, generate
+from kedge.pipeline.tables.declared import TABLES
+from kedge.pipeline.tables.files import Place
 
 # brokers, topics: 10,000, 90,000, 360,000 and 1,305,000 replicas
 SIZES = ((30, 111), (30, 1_000), (90, 4_000), (270, 14_500))
@@ -25,10 +25,10 @@ _KERNEL = """
 import gc, json, resource, sys
 from pathlib import Path
 from time import perf_counter, process_time
-from pipeline.stages.plan import plan
-from pipeline.stages.requests import Add, Drain, Leaders, Rebalance
-from pipeline.tables.declared import TABLES
-from pipeline.tables.files import Place
+from kedge.pipeline.stages.plan import plan
+from kedge.pipeline.stages.requests import Add, Drain, Leaders, Rebalance
+from kedge.pipeline.tables.declared import TABLES
+from kedge.pipeline.tables.files import Place
 place = Place(Path(sys.argv[1]), "c", "s")
 tables = {name: place.read(TABLES[name]) for name in ("broker", "partition", "replica_load")}
 request = eval(sys.argv[2])
@@ -64,7 +64,16 @@ def _measure(brokers: int, topics: int, empty: int, kinds: dict[str, list[str]])
 
 def _one(folder: str, kind: str, options: list[str], replicas: int) -> None:
     out = f"{folder}/plan.json"
-    kedge = [sys.executable, "-c", "from controller.cli import main; main()", "plan", kind, folder, *options, "--json"]
+    kedge = [
+        sys.executable,
+        "-c",
+        "from kedge.controller.cli import main; main()",
+        "plan",
+        kind,
+        folder,
+        *options,
+        "--json",
+    ]
     before = _cpu_of_children()
     with timed() as watch:
         done = subprocess.run([*kedge, "--out", out], capture_output=True, text=True, check=False)  # noqa: S603 - ours

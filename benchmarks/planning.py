@@ -21,20 +21,20 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.figures import figure, timed
-from pipeline.generate import FIRST_BROKER, generate
-from pipeline.report.svg import bars
-from pipeline.spark import session
-from pipeline.spark.verbs import results as on_spark
-from pipeline.stages.arrays import Limits
-from pipeline.stages.requests import Drain
-from pipeline.tables.arrow import Arrow, from_columns
-from pipeline.tables.declared import PARTITION, REPLICA_LOAD, REPLICA_LOG, TABLES
-from pipeline.tables.files import Place
-from pipeline.verbs.check import Check
-from pipeline.verbs.load import Load
-from pipeline.verbs.local import results
-from pipeline.verbs.plan import Plan
-from pipeline.verbs.verb import Output, Said, Verb, unheard
+from kedge.pipeline.generate import FIRST_BROKER, generate
+from kedge.pipeline.report.svg import bars
+from kedge.pipeline.spark import session
+from kedge.pipeline.spark.verbs import results as on_spark
+from kedge.pipeline.stages.arrays import Limits
+from kedge.pipeline.stages.requests import Drain
+from kedge.pipeline.tables.arrow import Arrow, from_columns
+from kedge.pipeline.tables.declared import PARTITION, REPLICA_LOAD, REPLICA_LOG, TABLES
+from kedge.pipeline.tables.files import Place
+from kedge.pipeline.verbs.check import Check
+from kedge.pipeline.verbs.load import Load
+from kedge.pipeline.verbs.local import results
+from kedge.pipeline.verbs.plan import Plan
+from kedge.pipeline.verbs.verb import Output, Said, Verb, unheard
 
 # brokers, topics of 30 partitions: 10,000, 90,000, 360,000 and 1,305,000 replicas
 SIZES = ((30, 111), (30, 1_000), (90, 4_000), (270, 14_500))

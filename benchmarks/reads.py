@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from benchmarks.figures import figure, percentile, rate, timed
 from benchmarks.place import Place
-from controller.codec import keys, topic
-from stores import ABSENT, Delete, MetadataStore, Put
+from kedge.controller.codec import keys, topic
+from kedge.stores import ABSENT, Delete, MetadataStore, Put
 
 TOPICS, PARTITIONS, BROKERS, COMMITS, FEW = 20_000, 10, 10, 500, 20_000
 IN_FLIGHT: Final = 10

@@ -12,9 +12,9 @@ from benchmarks.cluster import QuietHost, Written, named, observe, register, set
 from benchmarks.driven import Driven
 from benchmarks.figures import figure, percentile, rate
 from benchmarks.place import Place
-from controller.codec import keys
 from kedge import AcceptedIsr, DeletePartitions, TopicPartition
-from stores import Delete, Op
+from kedge.controller.codec import keys
+from kedge.stores import Delete, Op
 
 TOPIC, BEFORE, AFTER, BROKERS = "topic-000000", 15_000, 10, 10
 

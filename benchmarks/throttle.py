@@ -16,9 +16,9 @@ from benchmarks.driven import Driven
 from benchmarks.figures import figure, rate
 from benchmarks.moves import JoiningHost, driven_by, targets_of
 from benchmarks.place import Place
-from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest
 from kedge import HostResponse, ReassignPartitionsOptions
-from stores import MetadataStore
+from kedge.controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest
+from kedge.stores import MetadataStore
 
 TOPICS, PARTITIONS, BROKERS, MOVES, ROUNDS = 200, 10, 10, 1_000, 5
 THROTTLE = 10_000_000

@@ -17,9 +17,9 @@ from benchmarks.cluster import QuietHost, named, register
 from benchmarks.figures import figure, percentile, rate
 from benchmarks.moves import targets_of
 from benchmarks.place import Place
-from controller.wire import Gateway
-from controller.wire.protocol import build
 from kedge import TopicPartition
+from kedge.controller.wire import Gateway
+from kedge.controller.wire.protocol import build
 from tests.kafka_jars import java, kafka_classpath
 
 TOPICS, PARTITIONS, BROKERS = 2_000, 100, 10

@@ -19,10 +19,10 @@ from functools import partial, wraps
 from inspect import isawaitable
 from typing import Any, Concatenate, Final, Generic, ParamSpec, Protocol, Self, TypeVar, runtime_checkable
 
-from controller.admin import Admin, Results
-from controller.host import Controller
-from controller.model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
-from controller.runtime.replies import WouldDeadlock
+from .admin import Admin, Results
+from .host import Controller
+from .model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from .runtime.replies import WouldDeadlock
 
 __all__ = ["AsyncAdmin", "AsyncController", "AsyncHost", "AsyncResults", "HostOnLoop"]
 
@@ -167,13 +167,13 @@ class AsyncHost(Protocol):
     """A `Host` whose callbacks are coroutines. Its notices, if it has any, may be coroutines or functions."""
 
     async def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
-        """As `controller.model.host.Host.leader_and_isr`."""
+        """As `kedge.controller.model.host.Host.leader_and_isr`."""
 
     async def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
-        """As `controller.model.host.Host.update_metadata`."""
+        """As `kedge.controller.model.host.Host.update_metadata`."""
 
     async def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
-        """As `controller.model.host.Host.stop_replica`. A deletion that is skipped in silence is acknowledged."""
+        """As `kedge.controller.model.host.Host.stop_replica`. A deletion that is skipped in silence is acknowledged."""
 
 
 class HostOnLoop:

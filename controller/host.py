@@ -1,4 +1,5 @@
-"""`Controller`, the object that a host embeds. The protocol that the host implements is `controller.model.host.Host`.
+"""`Controller`, the object that a host embeds. The protocol that the host implements is
+`kedge.controller.model.host.Host`.
 
 Each node has one `Controller`. Any number of them may run on one store: one is active, the others stand by.
 
@@ -16,36 +17,36 @@ from contextlib import ExitStack, contextmanager
 from inspect import iscoroutinefunction
 from typing import Any, Final, Self, TypeVar
 
-from controller.admin import Admin, Hooks, as_timeout
-from controller.codec.keys import USERS
-from controller.codec.producer_ids import ProducerIdBlock
-from controller.metrics.collecting import collect
-from controller.metrics.snapshot import Snapshot
-from controller.model.errors import ControllerError
-from controller.model.events import AlterIsr, ShutdownAsked
-from controller.model.host import Host
-from controller.model.requests import AcceptedIsr, as_replicas
-from controller.model.values import BrokerRegistration, Settings, TopicPartition
-from controller.model.view import ClusterView
-from controller.rules.isr import accepted_isr
-from controller.runtime import config_keys, producer_ids
-from controller.runtime.clock import Chance, Clock, SystemClock
-from controller.runtime.collector import tuned
-from controller.runtime.description import Description, describe
-from controller.runtime.executors import Executor, InlineExecutor, ThreadExecutor
-from controller.runtime.inbox import Inbox
-from controller.runtime.journal import Journal
-from controller.runtime.log_reports import LogReport, LogReports
-from controller.runtime.loop import Loop
-from controller.runtime.measures import Measures, Unmeasured
-from controller.runtime.notices import Notices
-from controller.runtime.readable import ReadableStore
-from controller.runtime.registrar import Registrar
-from controller.runtime.replies import Outstanding
-from controller.runtime.services import Services
-from controller.runtime.submit import Submitter
-from controller.runtime.threads import Threads
-from stores.base import MetadataStore
+from ..stores.base import MetadataStore
+from .admin import Admin, Hooks, as_timeout
+from .codec.keys import USERS
+from .codec.producer_ids import ProducerIdBlock
+from .metrics.collecting import collect
+from .metrics.snapshot import Snapshot
+from .model.errors import ControllerError
+from .model.events import AlterIsr, ShutdownAsked
+from .model.host import Host
+from .model.requests import AcceptedIsr, as_replicas
+from .model.values import BrokerRegistration, Settings, TopicPartition
+from .model.view import ClusterView
+from .rules.isr import accepted_isr
+from .runtime import config_keys, producer_ids
+from .runtime.clock import Chance, Clock, SystemClock
+from .runtime.collector import tuned
+from .runtime.description import Description, describe
+from .runtime.executors import Executor, InlineExecutor, ThreadExecutor
+from .runtime.inbox import Inbox
+from .runtime.journal import Journal
+from .runtime.log_reports import LogReport, LogReports
+from .runtime.loop import Loop
+from .runtime.measures import Measures, Unmeasured
+from .runtime.notices import Notices
+from .runtime.readable import ReadableStore
+from .runtime.registrar import Registrar
+from .runtime.replies import Outstanding
+from .runtime.services import Services
+from .runtime.submit import Submitter
+from .runtime.threads import Threads
 
 __all__ = ["Controller", "Description", "Host", "WrongMode"]
 
@@ -61,8 +62,8 @@ class Controller:
 
     `store`: a client of the store with its own session. ValueError if another controller uses it. The caller closes it,
     after the controller.
-    `node_id`: the id of this controller in the cluster. `host`: the callbacks (`controller.model.host.Host`). They are
-    called outside the loop thread (with `poll_once` on the caller's thread), one at a time per broker.
+    `node_id`: the id of this controller in the cluster. `host`: the callbacks (`kedge.controller.model.host.Host`).
+    They are called outside the loop thread (with `poll_once` on the caller's thread), one at a time per broker.
     `seed` makes nonces, topic ids and placements repeatable; `clock` and `executor` are for simulations.
     `hooks`: the host's authorizer and policies for requests of the admin API.
 
@@ -78,7 +79,7 @@ class Controller:
     `metrics`: take the measurements for `metrics()` (`docs/metrics.md`). Without it, `metrics()` still has the values
     that cost nothing.
 
-    `host` may also have the methods of `controller.model.host.HostNotices`; they are looked up once, here.
+    `host` may also have the methods of `kedge.controller.model.host.HostNotices`; they are looked up once, here.
     """
 
     def __init__(
@@ -265,7 +266,7 @@ class Controller:
         return collect(self._loop)
 
     def query(self, ask: Callable[[ClusterView], T], *, timeout_s: float = 60.0) -> Future[T]:
-        """Return the result of `ask(view)` on the committed state (`controller.model.view.ClusterView`).
+        """Return the result of `ask(view)` on the committed state (`kedge.controller.model.view.ClusterView`).
 
         `ask` runs on the loop between two batches. It must not change the view; neither `ask` nor its result may keep
         the view after the call. An exception of `ask` becomes the exception of the future.
@@ -446,7 +447,7 @@ def _require_host(host: object) -> None:
         raise TypeError(f"host must be an object with leader_and_isr, update_metadata and stop_replica: {host!r:.200}")
     for callback in (host.leader_and_isr, host.update_metadata, host.stop_replica):
         if iscoroutinefunction(callback):
-            raise TypeError(f"wrap a host of coroutines in controller.aio.HostOnLoop: {callback!r:.200}")
+            raise TypeError(f"wrap a host of coroutines in kedge.controller.aio.HostOnLoop: {callback!r:.200}")
 
 
 class _Late:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from controller.model import events as e
-from controller.model.events import Decision, Event
-from controller.rules import (
+from .model import events as e
+from .model.events import Decision, Event
+from .rules import (
     brokers,
     config_changes,
     deletion,
@@ -25,15 +25,15 @@ from controller.rules import (
     shutdown,
     topics,
 )
-from controller.rules.reduction import clock as reduction_clock
-from controller.rules.reduction import keys as reduction_keys
-from controller.rules.reduction import partitions as retirement
-from controller.rules.reduction import purge
-from controller.rules.reduction import requests as reduction
-from controller.rules.throttling import removal as throttle_removal
-from controller.rules.throttling import requests as throttle_requests
-from controller.rules.throttling import steps as throttle_steps
-from controller.state import ClusterState, apply_all
+from .rules.reduction import clock as reduction_clock
+from .rules.reduction import keys as reduction_keys
+from .rules.reduction import partitions as retirement
+from .rules.reduction import purge
+from .rules.reduction import requests as reduction
+from .rules.throttling import removal as throttle_removal
+from .rules.throttling import requests as throttle_requests
+from .rules.throttling import steps as throttle_steps
+from .state import ClusterState, apply_all
 
 Rule = Callable[[Any, Any], Decision]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from controller.aio import AsyncController, HostOnLoop
-from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from kedge import BrokerRegistration, Controller, HostResponse, MemoryStore, NewTopic, TopicPartition
+from kedge.controller.aio import AsyncController, HostOnLoop
+from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 
 
 class Brokers:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import threading
 
-from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from kedge import BrokerRegistration, Controller, HostResponse, MemoryServer, MemoryStore, NewTopic
+from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 
 TIMEOUT_S = 10.0
 

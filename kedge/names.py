@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from controller.admin import (
+from .controller.admin import (
     ALL,
     Admin,
     Hooks,
     Results,
 )
-from controller.host import (
+from .controller.host import (
     Controller,
     Description,
     WrongMode,
 )
-from controller.model.config_requests import (
+from .controller.model.config_requests import (
     AlterConfigOp,
     ConfigEntry,
     ConfigResource,
@@ -22,7 +22,7 @@ from controller.model.config_requests import (
     ConfigSynonym,
     OpType,
 )
-from controller.model.errors import (
+from .controller.model.errors import (
     ApiError,
     ClusterAuthorizationFailed,
     ControllerError,
@@ -55,7 +55,7 @@ from controller.model.errors import (
     UnknownMemberId,
     UnknownTopicOrPartition,
 )
-from controller.model.host import (
+from .controller.model.host import (
     Host,
     HostNotices,
     HostResponse,
@@ -67,7 +67,7 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.requests import (
+from .controller.model.requests import (
     AcceptedIsr,
     AlterReassignmentsOptions,
     CreatedTopic,
@@ -83,34 +83,34 @@ from controller.model.requests import (
     TopicDescription,
     TopicPartitionReplica,
 )
-from controller.model.throttles import (
+from .controller.model.throttles import (
     ReassignPartitionsOptions,
     ThrottledRate,
     ThrottledReplicas,
 )
-from controller.model.values import (
+from .controller.model.values import (
     NEW_BROKER_ID,
     BrokerRegistration,
     Endpoint,
     Settings,
     TopicPartition,
 )
-from controller.runtime.journal import (
+from .controller.runtime.journal import (
     CallableSink,
     FolderSink,
     Journal,
     MemorySink,
 )
-from controller.runtime.log_reports import (
+from .controller.runtime.log_reports import (
     LogReport,
 )
-from controller.runtime.replies import (
+from .controller.runtime.replies import (
     WouldDeadlock,
 )
-from controller.runtime.submit import (
+from .controller.runtime.submit import (
     Overloaded,
 )
-from stores import (
+from .stores import (
     MemoryServer,
     MemoryStore,
     MetadataStore,

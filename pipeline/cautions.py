@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from controller.model.plural import counted
-from pipeline.amounts import amount, duration
+from ..controller.model.plural import counted
+from .amounts import amount, duration
 
 CROWDED: Final = 1.5  # so many times the replicas of any broker in a larger rack
 LONG_S: Final = 30 * 86_400  # a longer wave is useless: its partitions cannot be changed meanwhile
@@ -47,7 +47,7 @@ def of_plan(
     table plan_load."""
     if not said["replicas_copied"]:
         return _unsized(said) + _budget(said)
-    from pipeline.stages.requests import settings_of  # noqa: PLC0415 - of a plan, which needs Arrow; a journal does not
+    from .stages.requests import settings_of  # noqa: PLC0415 - of a plan, which needs Arrow; a journal does not
 
     racks = {} if settings_of(said)["ignore_racks"] else {row["broker_id"]: row["rack"] for row in brokers}
     spread = of_spread(racks, {row["broker_id"]: row["replicas_after"] for row in loads})
@@ -56,7 +56,7 @@ def of_plan(
 
 def of_capacities(brokers: Sequence[Mapping[str, Any]], *, networks: bool = True) -> list[str]:
     """Sentences for capacities that only some of the living brokers have. `brokers`: rows of the table broker."""
-    from pipeline.tables.declared import DEAD  # noqa: PLC0415 - as above
+    from .tables.declared import DEAD  # noqa: PLC0415 - as above
 
     living = [row for row in brokers if row["state"] != DEAD]
     columns = {"disk_capacity_bytes": "disk capacity"}
@@ -101,7 +101,7 @@ def _unsized(said: Mapping[str, Any]) -> list[str]:
     if not said["partitions_unsized"]:
         return []
     copied = f"; {said['copied_unsized']:,} of them are copied" if said["copied_unsized"] else ""
-    from pipeline.stages.requests import LEVELS  # noqa: PLC0415 - of a plan, which needs Arrow; a journal does not
+    from .stages.requests import LEVELS  # noqa: PLC0415 - of a plan, which needs Arrow; a journal does not
 
     without = "sums, bounds and balance of bytes do not include them"
     if said["size_max_mean_before"] is None and said["kind"] in LEVELS:
@@ -112,7 +112,7 @@ def _unsized(said: Mapping[str, Any]) -> list[str]:
 def _budget(said: Mapping[str, Any]) -> list[str]:
     """If no partition was refused and bytes are not level, the limit of copied bytes is the cause; otherwise reasons
     say why."""
-    from pipeline.stages.requests import LEVELS, settings_of  # noqa: PLC0415 - as above
+    from .stages.requests import LEVELS, settings_of  # noqa: PLC0415 - as above
 
     settings, most = settings_of(said), said["size_max_mean_after"]
     if said["complete"] or said["rejected"] or most is None or said["kind"] not in LEVELS:

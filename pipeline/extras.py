@@ -3,7 +3,7 @@ journals, audit them and follow moves."""
 
 from __future__ import annotations
 
-from controller.model.extras import missing
+from ..controller.model.extras import missing
 
 
 def need() -> None:

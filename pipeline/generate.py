@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from controller.model.extras import missing
+from ..controller.model.extras import missing
 
 try:
     import numpy as np
@@ -16,8 +16,8 @@ try:
 except ImportError as error:
     raise ImportError(missing("pipeline", error)) from error
 
-from pipeline.tables.arrow import Arrow, from_columns
-from pipeline.tables.declared import ALIVE, BROKER, MEASURED, PARTITION, REPLICA_LOAD
+from .tables.arrow import Arrow, from_columns
+from .tables.declared import ALIVE, BROKER, MEASURED, PARTITION, REPLICA_LOAD
 
 FIRST_BROKER: Final = 1001
 _MEDIAN_BYTES: Final = 200e6

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from controller.cli import main
+from kedge.controller.cli import main  # absolute: this file is run by its path
 
 if __name__ == "__main__":
     os.environ.setdefault("KEDGE_ENGINE", "spark")

@@ -27,13 +27,13 @@ from typing import Any, Final
 
 import attrs
 
-from controller.model.numerals import size
-from pipeline.errors import BadInput, NotFound
-from pipeline.policy_places import at
-from pipeline.stages.arrays import Limits
-from pipeline.stages.requests import TOLERANCE, Drain, FixRacks, Leaders, Rebalance, Request, SetFactor
-from pipeline.stages.waves import WaveSettings
-from pipeline.tables.location import PARQUET, Location
+from ..controller.model.numerals import size
+from .errors import BadInput, NotFound
+from .policy_places import at
+from .stages.arrays import Limits
+from .stages.requests import TOLERANCE, Drain, FixRacks, Leaders, Rebalance, Request, SetFactor
+from .stages.waves import WaveSettings
+from .tables.location import PARQUET, Location
 
 STEPS: Final = ("drain", "fix-racks", "set-rf", "rebalance", "leaders")
 _LIMITS: Final = Limits()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import pipeline.spark.java as javas
-from pipeline.spark.java import JAVA_PACKAGE
+import kedge.pipeline.spark.java as javas
+from kedge.pipeline.spark.java import JAVA_PACKAGE
 from servers.process import NoServer
 
 __all__ = ["JAVA_PACKAGE", "find_java"]
 
 
 def find_java(version_min: int, needed_by: str, *, off_path: bool = False) -> str:
-    """As `pipeline.spark.java.find_java`. Raises NoServer."""
+    """As `kedge.pipeline.spark.java.find_java`. Raises NoServer."""
     try:
         return javas.find_java(version_min, needed_by, off_path=off_path)
     except javas.NoJava as error:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from pipeline.spark.__main__ import main as report
-from pipeline.spark.embedded import JAVA_MIN
+from kedge.pipeline.spark.__main__ import main as report
+from kedge.pipeline.spark.embedded import JAVA_MIN
 from servers.debian import have
 from servers.java import JAVA_PACKAGE, find_java
 from servers.process import NoServer

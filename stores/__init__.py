@@ -1,12 +1,12 @@
 """Metadata stores for a controller: the contract, the backends, and faults for tests.
 
-`stores.base` is the contract, `stores.recipes` the code above it that all backends share, `stores.suite` the test suite
-that every backend must pass.
+`kedge.stores.base` is the contract, `kedge.stores.recipes` the code above it that all backends share,
+`kedge.stores.suite` the test suite that every backend must pass.
 """
 
 from typing import Final
 
-from stores.base import (
+from .base import (
     ABSENT,
     PRESENT,
     Capabilities,
@@ -41,9 +41,9 @@ from stores.base import (
     Unavailable,
     Version,
 )
-from stores.etcd import open_etcd
-from stores.faults import FaultStore
-from stores.memory import MemoryServer, MemoryStore
+from .etcd import open_etcd
+from .faults import FaultStore
+from .memory import MemoryServer, MemoryStore
 
 __all__ = [
     "ABSENT",
@@ -93,13 +93,13 @@ def open_store(url: str, *, read_only: bool = False) -> MetadataStore:
     """Return a client of the store that `url` names, with a session of its own.
 
     "memory:" is a new memory server that no other client shares. "memory:FILE" starts with the content of FILE, if it
-    exists, and saves to it when the store is closed (see `stores.memory.server`). Raises Corrupt if FILE is torn or was
-    not written by this library, BlockingIOError while another process has it open for saving, OSError if it cannot be
-    read.
+    exists, and saves to it when the store is closed (see `kedge.stores.memory.server`). Raises Corrupt if FILE is torn
+    or was not written by this library, BlockingIOError while another process has it open for saving, OSError if it
+    cannot be read.
 
-    "zookeeper://HOSTS/CHROOT?OPTIONS" is a ZooKeeper ensemble (see `stores.zookeeper.url`; the extra `zookeeper`),
-    "etcd://HOSTS/PREFIX?OPTIONS" an etcd cluster (see `stores.etcd`; the extra `etcd`). Raises Unavailable,
-    Unauthorized.
+    "zookeeper://HOSTS/CHROOT?OPTIONS" is a ZooKeeper ensemble (see `kedge.stores.zookeeper.url`; the extra
+    `zookeeper`), "etcd://HOSTS/PREFIX?OPTIONS" an etcd cluster (see `kedge.stores.etcd`; the extra `etcd`). Raises
+    Unavailable, Unauthorized.
 
     Raises Invalid for any other url, and if the packages of a store are not installed. A url may hold a password; no
     message contains it.
@@ -114,7 +114,7 @@ def open_store(url: str, *, read_only: bool = False) -> MetadataStore:
     if scheme == "etcd":
         return open_etcd(url, read_only=read_only)
     if scheme == "zookeeper":
-        from stores.zookeeper import open_zookeeper  # noqa: PLC0415 - kazoo is needed only for ZooKeeper
+        from .zookeeper import open_zookeeper  # noqa: PLC0415 - kazoo is needed only for ZooKeeper
 
         return open_zookeeper(url, read_only=read_only)
     if read_only:

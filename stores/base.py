@@ -1,7 +1,7 @@
 """The contract of a metadata store: bytes under keys. It knows nothing of partitions.
 
-To write a backend, read this file and `stores.checks`, which refuses invalid keys and ops. `stores.suite` tests every
-sentence below.
+To write a backend, read this file and `kedge.stores.checks`, which refuses invalid keys and ops. `kedge.stores.suite`
+tests every sentence below.
 
 Rules
 * A store object is a *client with one session*. `another_session()` opens a second client of the same server. All calls
@@ -246,7 +246,8 @@ class Unavailable(StoreError, ConnectionError):
 
 
 class OutcomeUnknown(StoreError, TimeoutError):
-    """The request was sent and no answer arrived: it may have been applied. `stores.recipes.resolve` finds out."""
+    """The request was sent and no answer arrived: it may have been applied. `kedge.stores.recipes.resolve` finds
+    out."""
 
     applied = "unknown"
 

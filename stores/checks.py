@@ -1,6 +1,6 @@
 """Checks that every backend makes before it sends anything: keys, prefixes, ops against its limits, seconds in its url.
 
-`stores.base` defines which keys and ops are valid.
+`kedge.stores.base` defines which keys and ops are valid.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Container, Sequence
 from typing import Final
 
-from stores.base import ABSENT, PRESENT, Capabilities, Check, Delete, Invalid, InvalidKey, Op, Put, TooLarge
+from .base import ABSENT, PRESENT, Capabilities, Check, Delete, Invalid, InvalidKey, Op, Put, TooLarge
 
 _SEGMENTS: Final = re.compile(r"(?:/[A-Za-z0-9._<>-]+)+")
 _KEY_CHARACTERS_MAX: Final = 1024
@@ -43,7 +43,7 @@ def parent(key: str) -> str:
 
 def seconds_of(text: str) -> float | None:
     """A number in a url, such as 10 or 0.5; None for any other text: float() also reads 1_0, +3 and digits of other
-    scripts. The commands have this grammar in `controller.model.numerals`, which a store does not import."""
+    scripts. The commands have this grammar in `kedge.controller.model.numerals`, which a store does not import."""
     known = len(text) <= _SECONDS_CHARACTERS_MAX and _SECONDS.fullmatch(text) is not None
     return float(text) if known else None
 

@@ -18,8 +18,8 @@ from typing import Final
 
 import attrs
 
-from stores.base import Invalid
-from stores.reading import require_private
+from .base import Invalid
+from .reading import require_private
 
 USERNAME: Final = "KEDGE_STORE_USERNAME"
 PASSWORD: Final = "KEDGE_STORE_PASSWORD"  # noqa: S105 - its name

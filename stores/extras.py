@@ -1,5 +1,5 @@
-"""The sentence that reports packages of an extra that are not installed. It equals that of `controller.model.extras`,
-which no store may import; a test compares the two."""
+"""The sentence that reports packages of an extra that are not installed. It equals that of
+`kedge.controller.model.extras`, which no store may import; a test compares the two."""
 
 from __future__ import annotations
 

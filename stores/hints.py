@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from stores.base import Changed, Resync, SessionChanged, StoreEvent
+from .base import Changed, Resync, SessionChanged, StoreEvent
 
 
 class Hints:

@@ -14,7 +14,7 @@ from typing import Final, Protocol, runtime_checkable
 
 import attrs
 
-from stores.base import ABSENT, PRESENT, Delete, Invalid, MetadataStore, Put, StoreError
+from .base import ABSENT, PRESENT, Delete, Invalid, MetadataStore, Put, StoreError
 
 READS: Final = 5
 SCRATCH_KEY: Final = "/kedge-store-check"

@@ -20,9 +20,9 @@ from typing import Any, Final
 
 import attrs
 
-from stores.base import Corrupt, InvalidKey
-from stores.checks import check_key
-from stores.reading import parse_json, read_whole
+from .base import Corrupt, InvalidKey
+from .checks import check_key
+from .reading import parse_json, read_whole
 
 _MEMBERS: Final = {"value", "version", "ephemeral"}
 _GENERATION_MAX: Final = 2**31 - 1  # ZooKeeper's limit

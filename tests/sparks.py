@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ import pytest
 
 from servers import ServerProcess, free_port
 from servers.process import free_ports
+from tests.kit.wheels import wheel
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,7 +39,7 @@ SETTINGS = {
 def spark() -> Iterator[SparkSession]:
     """Embedded, on two cores, one shuffle partition. It ends with the module, since `--engine auto` takes an active
     session and the same worker goes on with other tests; the JVM stays."""
-    from pipeline.spark import session  # noqa: PLC0415 - tests without Spark need not import it
+    from kedge.pipeline.spark import session  # noqa: PLC0415 - tests without Spark need not import it
 
     with session("local[2]", settings=SETTINGS) as opened:
         yield opened
@@ -79,7 +79,7 @@ def submitter(tmp_path_factory: pytest.TempPathFactory) -> Submitter:
     """spark-submit, the wheel of this checkout under the name that it takes, and workers without the checkout."""
     import pyspark  # noqa: PLC0415 - as above
 
-    from pipeline.spark.embedded import QUIET, java  # noqa: PLC0415
+    from kedge.pipeline.spark.embedded import QUIET, java  # noqa: PLC0415
 
     home = tmp_path_factory.mktemp("spark-home")
     installed = Path(pyspark.__file__).parent
@@ -99,21 +99,7 @@ def submitter(tmp_path_factory: pytest.TempPathFactory) -> Submitter:
         "PYSPARK_PYTHON": str(python),
         "PYSPARK_DRIVER_PYTHON": str(python),
     }
-    return Submitter(home, _wheel(tmp_path_factory.mktemp("wheel")).rename(home / "kedge.zip"), environment)
-
-
-def _wheel(folder: Path) -> Path:
-    """The wheel of this checkout, built from a copy: a build leaves files beside its sources."""
-    source = folder / "source"
-    source.mkdir()
-    for name in ("controller", "pipeline", "stores"):
-        shutil.copytree(CHECKOUT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("setup.cfg", "pyproject.toml", "pytest_kedge.py", "README.md", "LICENSE"):
-        shutil.copy(CHECKOUT / name, source)
-    program = f"from setuptools import build_meta; build_meta.build_wheel({str(folder)!r})"
-    subprocess.run([sys.executable, "-c", program], cwd=source, capture_output=True, check=True)
-    (wheel,) = folder.glob("kedge-*.whl")
-    return wheel
+    return Submitter(home, wheel(tmp_path_factory.mktemp("wheel")).rename(home / "kedge.zip"), environment)
 
 
 @pytest.fixture(scope="session")

@@ -28,10 +28,10 @@ import kafka
 from kafka.admin import NewTopic
 from kafka.structs import TopicPartition
 
-from controller.cli.kafka import Endpoint, connected
+from kedge.controller.cli.kafka import Endpoint, connected
+from kedge.stores import MetadataStore
+from kedge.stores.base import PRESENT, Delete
 from servers import LocalZooKeeper
-from stores import MetadataStore
-from stores.base import PRESENT, Delete
 from tests.kafka.conftest import are_known
 from tests.kafka_brokers.clients import admin_of, produce
 from tests.kafka_brokers.cluster import BROKERS, CONTROLLERS, FollowingCluster

@@ -40,9 +40,9 @@ from kafka.structs import TopicPartition
 from benchmarks.content import REPLICATION_FACTOR, Made, realistic
 from benchmarks.peers.kafka_brokers import CALL_S, WAIT_S, Figure, options, printed, until
 from benchmarks.peers.simulated import BROKERS, Cluster, running, taken_over
-from controller.codec import keys
-from controller.groups.partitions import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from stores import MetadataStore
+from kedge.controller.codec import keys
+from kedge.controller.groups.partitions import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from kedge.stores import MetadataStore
 
 DIES: Final = 3
 TOPIC_PARTITIONS: Final = 100  # on average

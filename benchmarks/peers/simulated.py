@@ -21,11 +21,11 @@ import attrs
 from benchmarks.cluster import plant_topics
 from benchmarks.content import REPLICATION_FACTOR, Made
 from benchmarks.peers.kafka_brokers import CALL_S, JVM, WAIT_S, until
+from kedge.stores import MetadataStore, open_store
+from kedge.stores.base import PRESENT, Delete
+from kedge.stores.recipes import LEADER_KEY
 from servers import LocalZooKeeper, NoServer
 from servers.process import ServerProcess, free_ports
-from stores import MetadataStore, open_store
-from stores.base import PRESENT, Delete
-from stores.recipes import LEADER_KEY
 from tests.kafka_jars import java, kafka_classpath
 from tests.kafka_servers import kafka_node
 

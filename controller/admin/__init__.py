@@ -1,9 +1,9 @@
 """The admin API: requests of operators and tools, each answered by a future."""
 
-from controller.admin.api import Admin
-from controller.admin.checks import as_timeout
-from controller.admin.hooks import AlterConfigPolicy, AlterPolicy, Authorizer, CreatePolicy, Hooks
-from controller.admin.results import ALL, Results
+from .api import Admin
+from .checks import as_timeout
+from .hooks import AlterConfigPolicy, AlterPolicy, Authorizer, CreatePolicy, Hooks
+from .results import ALL, Results
 
 __all__ = [
     "ALL",

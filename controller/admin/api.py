@@ -3,7 +3,7 @@ that the change is committed, not that a reassignment or deletion has finished.
 
 An argument of the wrong type or range raises TypeError or ValueError in the caller. Everything that depends on the
 cluster comes from the future: a value, or an `ApiError` with Kafka's error code. Futures are
-`concurrent.futures.Future`; for asyncio see `controller.aio`. All methods are thread-safe.
+`concurrent.futures.Future`; for asyncio see `kedge.controller.aio`. All methods are thread-safe.
 """
 
 from __future__ import annotations
@@ -12,7 +12,37 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from typing import Final
 
-from controller.admin.checks import (
+from ..model import events
+from ..model.errors import ApiError, ClusterAuthorizationFailed, ElectionNotNeeded
+from ..model.events import (
+    AlterReassignment,
+    CreatePartitions,
+    CreateTopic,
+    DeleteTopic,
+    ElectLeader,
+    Event,
+    ForgetBroker,
+)
+from ..model.requests import (
+    AlterReassignmentsOptions,
+    CreatedTopic,
+    DeletePartitions,
+    ElectionType,
+    NewPartitions,
+    NewTopic,
+    PartitionReassignment,
+    ReassignmentAnswer,
+    TopicDescription,
+)
+from ..model.values import Replicas, TopicPartition
+from ..model.view import ClusterView
+from ..rules.leader_election import is_gone_to_requests
+from ..rules.reassignment import expand_cancel
+from ..runtime.clock import Chance
+from ..runtime.listing import describe_topic, take_topics
+from ..runtime.log_reports import LogReports
+from ..runtime.submit import Submitter
+from .checks import (
     Target,
     as_broker,
     as_move_timeout,
@@ -24,41 +54,11 @@ from controller.admin.checks import (
     as_timeout,
     require,
 )
-from controller.admin.configs import ConfigRequests
-from controller.admin.hooks import Hooks
-from controller.admin.log_dirs import LogDirsAdmin
-from controller.admin.results import ALL, All, Results
-from controller.admin.throttling import ThrottlingAdmin
-from controller.model import events
-from controller.model.errors import ApiError, ClusterAuthorizationFailed, ElectionNotNeeded
-from controller.model.events import (
-    AlterReassignment,
-    CreatePartitions,
-    CreateTopic,
-    DeleteTopic,
-    ElectLeader,
-    Event,
-    ForgetBroker,
-)
-from controller.model.requests import (
-    AlterReassignmentsOptions,
-    CreatedTopic,
-    DeletePartitions,
-    ElectionType,
-    NewPartitions,
-    NewTopic,
-    PartitionReassignment,
-    ReassignmentAnswer,
-    TopicDescription,
-)
-from controller.model.values import Replicas, TopicPartition
-from controller.model.view import ClusterView
-from controller.rules.leader_election import is_gone_to_requests
-from controller.rules.reassignment import expand_cancel
-from controller.runtime.clock import Chance
-from controller.runtime.listing import describe_topic, take_topics
-from controller.runtime.log_reports import LogReports
-from controller.runtime.submit import Submitter
+from .configs import ConfigRequests
+from .hooks import Hooks
+from .log_dirs import LogDirsAdmin
+from .results import ALL, All, Results
+from .throttling import ThrottlingAdmin
 
 DEFAULT_TIMEOUT_S: Final = 60.0
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar, cast
 
-from controller.model.durations import milliseconds
-from controller.model.requests import BROKER_ID_MAX, AlterReassignmentsOptions, NewPartitionReassignment, as_replicas
-from controller.model.values import Replicas, TopicPartition
+from ..model.durations import milliseconds
+from ..model.requests import BROKER_ID_MAX, AlterReassignmentsOptions, NewPartitionReassignment, as_replicas
+from ..model.values import Replicas, TopicPartition
 
 T = TypeVar("T")
 

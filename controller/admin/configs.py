@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from typing import Final
 
-from controller.admin.checks import as_all, as_timeout, require
-from controller.admin.hooks import Hooks
-from controller.admin.results import Results
-from controller.model.config_requests import AlterConfigOp, ConfigEntry, ConfigResource
-from controller.model.errors import ApiError
-from controller.model.events import AlterConfigs
-from controller.model.values import TOPICS, ConfigEntity
-from controller.model.view import ClusterView
-from controller.rules.config_changes import check_entity
-from controller.rules.configs import describe, describe_with, topic_configs_as_stored
-from controller.runtime.clock import Chance
-from controller.runtime.submit import Submitter
+from ..model.config_requests import AlterConfigOp, ConfigEntry, ConfigResource
+from ..model.errors import ApiError
+from ..model.events import AlterConfigs
+from ..model.values import TOPICS, ConfigEntity
+from ..model.view import ClusterView
+from ..rules.config_changes import check_entity
+from ..rules.configs import describe, describe_with, topic_configs_as_stored
+from ..runtime.clock import Chance
+from ..runtime.submit import Submitter
+from .checks import as_all, as_timeout, require
+from .hooks import Hooks
+from .results import Results
 
 TIMEOUT_S: Final = 60.0
 _CHANGES: Final = "a list of AlterConfigOp"

@@ -8,9 +8,9 @@ from typing import Any
 
 import attrs
 
-from controller.model.config_requests import ConfigResource
-from controller.model.requests import NewTopic
-from controller.model.values import Replicas, TopicPartition
+from ..model.config_requests import ConfigResource
+from ..model.requests import NewTopic
+from ..model.values import Replicas, TopicPartition
 
 Authorizer = Callable[[str, str, str], bool]
 """Whether a principal may do an operation (ALTER, DESCRIBE, CREATE, DELETE, ALTER_CONFIGS, DESCRIBE_CONFIGS)

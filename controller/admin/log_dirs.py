@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from controller.admin.checks import as_all, as_timeout
-from controller.admin.results import Results
-from controller.model.errors import ApiError
-from controller.model.requests import ReplicaLogDirInfo, TopicPartitionReplica
-from controller.model.view import ClusterView
-from controller.runtime.listing import describe_log
-from controller.runtime.log_reports import LogReports
-from controller.runtime.submit import Submitter
+from ..model.errors import ApiError
+from ..model.requests import ReplicaLogDirInfo, TopicPartitionReplica
+from ..model.view import ClusterView
+from ..runtime.listing import describe_log
+from ..runtime.log_reports import LogReports
+from ..runtime.submit import Submitter
+from .checks import as_all, as_timeout
+from .results import Results
 
 _TIMEOUT_S: Final = 60.0
 

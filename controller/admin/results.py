@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
-from controller.runtime.replies import Reply
+from ..runtime.replies import Reply
 
 K = TypeVar("K")
 V = TypeVar("V")

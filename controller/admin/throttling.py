@@ -7,24 +7,24 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
-from controller.admin.checks import as_broker, as_partition, as_target, as_timeout, require
-from controller.admin.hooks import Hooks
-from controller.admin.results import Results
-from controller.model.errors import ApiError
-from controller.model.events import (
+from ..model.errors import ApiError
+from ..model.events import (
     AlterThrottledRates,
     AlterThrottledReplicas,
     NamedTarget,
     ReassignPartitions,
     ThrottleRequest,
 )
-from controller.model.requests import NewPartitionReassignment
-from controller.model.throttle_configs import FAMILIES, Family
-from controller.model.throttles import ADVISED_MIN, ReassignPartitionsOptions, ThrottledRate, ThrottledReplicas
-from controller.model.values import TopicPartition
-from controller.runtime.clock import Chance
-from controller.runtime.replies import Reply
-from controller.runtime.submit import Submitter
+from ..model.requests import NewPartitionReassignment
+from ..model.throttle_configs import FAMILIES, Family
+from ..model.throttles import ADVISED_MIN, ReassignPartitionsOptions, ThrottledRate, ThrottledReplicas
+from ..model.values import TopicPartition
+from ..runtime.clock import Chance
+from ..runtime.replies import Reply
+from ..runtime.submit import Submitter
+from .checks import as_broker, as_partition, as_target, as_timeout, require
+from .hooks import Hooks
+from .results import Results
 
 K = TypeVar("K")
 

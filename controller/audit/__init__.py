@@ -6,7 +6,7 @@ row is taken as its first row describes it. It imports nothing of the runtime, s
 use it as it is.
 """
 
-from controller.audit.standing import RULES, Illegal, Standing
-from controller.audit.trace import CHECKED, Trace
+from .standing import RULES, Illegal, Standing
+from .trace import CHECKED, Trace
 
 __all__ = ["CHECKED", "RULES", "Illegal", "Standing", "Trace"]

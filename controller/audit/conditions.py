@@ -5,8 +5,8 @@ The table in `steps` says which of them apply to a row.
 
 from __future__ import annotations
 
-from controller.audit.standing import Standing, broken
-from controller.model.values import NO_LEADER
+from ..model.values import NO_LEADER
+from .standing import Standing, broken
 
 
 def nothing(now: Standing) -> None:

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import attrs
 
-from controller.audit.partitions import partition_row
-from controller.audit.standing import (
+from .partitions import partition_row
+from .standing import (
     Row,
     Standing,
     broken,
@@ -23,8 +23,8 @@ from controller.audit.standing import (
     topic_id_of,
     word,
 )
-from controller.audit.term import ReplayedTerm, Slot, slot_of
-from controller.audit.throttles import throttle_given_back, throttle_set
+from .term import ReplayedTerm, Slot, slot_of
+from .throttles import throttle_given_back, throttle_set
 
 
 def take_over(term: ReplayedTerm, row: Row) -> None:

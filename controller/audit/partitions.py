@@ -12,11 +12,11 @@ from typing import Final
 
 import attrs
 
-from controller.audit import steps
-from controller.audit.standing import Row, Standing, broken, read_standing
-from controller.audit.steps import Step, check_step, step_of
-from controller.audit.term import ReplayedCommit, ReplayedTerm, Slot
-from controller.model.values import NO_LEADER
+from ..model.values import NO_LEADER
+from . import steps
+from .standing import Row, Standing, broken, read_standing
+from .steps import Step, check_step, step_of
+from .term import ReplayedCommit, ReplayedTerm, Slot
 
 _ALL_GO: Final = frozenset({"topic deleted", "offline"})
 """Causes that end a move whose replicas are all deleted in later commits."""

@@ -13,8 +13,8 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 import attrs
 
-from controller.model.frozen import frozen
-from controller.model.values import NO_EPOCH, NO_LEADER, Replicas
+from ..model.frozen import frozen
+from ..model.values import NO_EPOCH, NO_LEADER, Replicas
 
 Row: TypeAlias = Mapping[str, Any]
 

@@ -13,8 +13,8 @@ from typing import Final
 
 import attrs
 
-from controller.audit import conditions
-from controller.audit.standing import Standing, broken
+from . import conditions
+from .standing import Standing, broken
 
 _VALUES: Final = ("replicas", "isr", "target", "leader", "status", "origin")
 """The values of a row; each is also the name of the rule that is broken by a change that is not allowed."""

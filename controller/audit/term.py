@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 
 import attrs
 
-from controller.audit.standing import Row, Standing, broken, number, topic_id_of, word
-from controller.model.values import NO_EPOCH
+from ..model.values import NO_EPOCH
+from .standing import Row, Standing, broken, number, topic_id_of, word
 
 Key: TypeAlias = tuple[str, int]
 Slot: TypeAlias = tuple[str, str, int, int]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.audit.standing import Row, broken, topic_id_of, word
-from controller.audit.term import ReplayedTerm
+from .standing import Row, broken, topic_id_of, word
+from .term import ReplayedTerm
 
 _REMOVAL: Final = "throttle removal"
 

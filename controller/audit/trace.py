@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from controller.audit.others import TABLE, take_over
-from controller.audit.partitions import check_commit, partition_row
-from controller.audit.standing import Broken, Illegal, Row, Standing, broken, detail, number
-from controller.audit.steps import PARTITION_EVENTS
-from controller.audit.term import ReplayedTerm
+from .others import TABLE, take_over
+from .partitions import check_commit, partition_row
+from .standing import Broken, Illegal, Row, Standing, broken, detail, number
+from .steps import PARTITION_EVENTS
+from .term import ReplayedTerm
 
 _RULES: Final[Mapping[str, Callable[[ReplayedTerm, Row], None]]] = {
     **dict.fromkeys(PARTITION_EVENTS, partition_row),

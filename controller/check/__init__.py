@@ -4,9 +4,9 @@
 finding.
 """
 
-from controller.check.findings import KINDS, SEVERITIES, Counts, Finding, Kind, Report, Severity
-from controller.check.rules import RULES, inspect
-from controller.check.store import check_store
+from .findings import KINDS, SEVERITIES, Counts, Finding, Kind, Report, Severity
+from .rules import RULES, inspect
+from .store import check_store
 
 __all__ = [
     "KINDS",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from controller.check.findings import Finding, find
-from controller.check.tree import Tree
-from controller.codec import keys
-from controller.codec.migration import FROM
-from controller.codec.notifications import CHANGES_MAX
-from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY
-from controller.model.values import TopicPartition
-from controller.rules.topics import VALUE_BYTES_MAX
-from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
+from ...stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
+from ..codec import keys
+from ..codec.migration import FROM
+from ..codec.notifications import CHANGES_MAX
+from ..codec.orders import CONTROLLER_VERSION, FORMAT_KEY
+from ..model.values import TopicPartition
+from ..rules.topics import VALUE_BYTES_MAX
+from .findings import Finding, find
+from .tree import Tree
 
 
 def leadership(tree: Tree) -> Iterator[Finding]:

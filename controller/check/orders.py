@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from controller.check.findings import Finding, find
-from controller.check.tree import IntentKey, Tree
-from controller.codec import keys, orders
-from controller.codec.text import EACH_ONCE, SOME_BROKERS, dump_ids
-from controller.model.values import DeleteIntent, Partition, Replicas, TopicPartition
+from ..codec import keys, orders
+from ..codec.text import EACH_ONCE, SOME_BROKERS, dump_ids
+from ..model.values import DeleteIntent, Partition, Replicas, TopicPartition
+from .findings import Finding, find
+from .tree import IntentKey, Tree
 
 _NAMED_MAX = 5
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from controller.check.tree import IntentKey, Tree
-from controller.codec import broker, handed_back, keys, legacy, notifications, orders, producer_ids, small, topic
-from controller.codec.migration import decode_marker
-from controller.codec.names import broker_in, is_topic, number_in
-from controller.codec.text import BadValue, parse
-from stores.base import Entry
-from stores.checks import parent
-from stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token, decode_epoch
+from ...stores.base import Entry
+from ...stores.checks import parent
+from ...stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token, decode_epoch
+from ..codec import broker, handed_back, keys, legacy, notifications, orders, producer_ids, small, topic
+from ..codec.migration import decode_marker
+from ..codec.names import broker_in, is_topic, number_in
+from ..codec.text import BadValue, parse
+from .tree import IntentKey, Tree
 
 SEQUENCES: Final = {
     keys.CONFIG_CHANGES: "config_change_",

@@ -10,17 +10,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from controller.check.findings import Finding, find
-from controller.check.readers import CHILDREN, EXACT, GRANDCHILDREN, BadName, Reader
-from controller.check.tree import State, Tree
-from controller.codec import keys, partition_state
-from controller.codec.names import is_topic
-from controller.codec.text import EACH_ONCE, SOME_BROKERS, BadValue, parse, parse_many
-from controller.codec.topic import WITHOUT_HOLES, TopicKey
-from controller.rules.topics import VALUE_BYTES_MAX
-from stores.base import Corrupt, Entry
-from stores.checks import below, parent
-from stores.recipes import TOKEN_KEY
+from ...stores.base import Corrupt, Entry
+from ...stores.checks import below, parent
+from ...stores.recipes import TOKEN_KEY
+from ..codec import keys, partition_state
+from ..codec.names import is_topic
+from ..codec.text import EACH_ONCE, SOME_BROKERS, BadValue, parse, parse_many
+from ..codec.topic import WITHOUT_HOLES, TopicKey
+from ..rules.topics import VALUE_BYTES_MAX
+from .findings import Finding, find
+from .readers import CHILDREN, EXACT, GRANDCHILDREN, BadName, Reader
+from .tree import State, Tree
 
 NEAR_BYTES: Final = VALUE_BYTES_MAX * 4 // 5
 

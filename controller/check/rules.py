@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
-from controller.check import cluster, orders, topics
-from controller.check.findings import SEVERITIES, Counts, Finding, Report
-from controller.check.reading import read
-from controller.check.tree import Tree
-from stores.base import Entry
+from ...stores.base import Entry
+from . import cluster, orders, topics
+from .findings import SEVERITIES, Counts, Finding, Report
+from .reading import read
+from .tree import Tree
 
 Rule: TypeAlias = Callable[[Tree], Iterator[Finding]]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import attrs
 
-from controller.check.findings import Report
-from controller.check.rules import inspect
-from stores.base import MetadataStore
+from ...stores.base import MetadataStore
+from .findings import Report
+from .rules import inspect
 
 
 def check_store(store: MetadataStore, *, timeout_s: float) -> Report:

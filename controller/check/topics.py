@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from controller.check.findings import Finding, find
-from controller.check.tree import State, Tree
-from controller.codec import keys
-from controller.model.values import LEADER_DURING_DELETE, NO_LEADER, TopicPartition
+from ..codec import keys
+from ..model.values import LEADER_DURING_DELETE, NO_LEADER, TopicPartition
+from .findings import Finding, find
+from .tree import State, Tree
 
 
 def topic_id_missing(tree: Tree) -> Iterator[Finding]:

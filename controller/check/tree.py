@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from controller.codec.migration import Marker
-from controller.codec.topic import TopicKey
-from controller.model.legacy import LegacyEntry
-from controller.model.reductions import Retirement
-from controller.model.values import DeleteIntent, Partition, Replicas, TopicPartition
-from stores.base import Entry
-from stores.recipes import Token
+from ...stores.base import Entry
+from ...stores.recipes import Token
+from ..codec.migration import Marker
+from ..codec.topic import TopicKey
+from ..model.legacy import LegacyEntry
+from ..model.reductions import Retirement
+from ..model.values import DeleteIntent, Partition, Replicas, TopicPartition
 
 
 @attrs.frozen(weakref_slot=False)

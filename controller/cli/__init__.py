@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.cli.extras import need
+from .extras import need
 
 __all__ = ["main"]
 
@@ -10,6 +10,6 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line and exit: 0 done; 1 not done, or findings; 2 arguments or input cannot be used."""
     need("cli")
-    from controller.cli.root import run  # noqa: PLC0415 - click is known to be there only now
+    from .root import run  # noqa: PLC0415 - click is known to be there only now
 
     run()

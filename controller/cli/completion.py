@@ -10,7 +10,7 @@ from typing import Final
 import click
 from click.shell_completion import get_completion_class
 
-from controller.cli.options import command
+from .options import command
 
 _SHELLS: Final = ("bash", "zsh", "fish")
 _NAME: Final = "kedge"

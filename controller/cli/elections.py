@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from controller.cli.kafka import Endpoint, connected, ending, endpoint_options
-from controller.cli.kafka.errors import Failed, Refused, dumped, named, refused_json
-from controller.cli.kafka.options import PROPERTIES, items, parse_object, partition_of, read_bytes, repeated
-from controller.cli.kafka.values import ElectionType
-from controller.cli.options import CONNECTION, Whole, command, group, json_option, option, quiet_option
-from controller.cli.printing import confirm
-from controller.model.values import TopicPartition
+from ..model.values import TopicPartition
+from .kafka import Endpoint, connected, ending, endpoint_options
+from .kafka.errors import Failed, Refused, dumped, named, refused_json
+from .kafka.options import PROPERTIES, items, parse_object, partition_of, read_bytes, repeated
+from .kafka.values import ElectionType
+from .options import CONNECTION, Whole, command, group, json_option, option, quiet_option
+from .printing import confirm
 
 if TYPE_CHECKING:
-    from controller.cli.kafka.cluster import Cluster
+    from .kafka.cluster import Cluster
 
 
 def read_partitions(path: Path) -> list[TopicPartition]:

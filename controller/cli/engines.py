@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
-from controller.cli.extras import need
-from controller.cli.options import ENGINE, OUTPUT, group, option
-from controller.cli.printing import fail, note, one_line
-from pipeline.journal.files import NoJournal, journals
+from ...pipeline.journal.files import NoJournal, journals
+from .extras import need
+from .options import ENGINE, OUTPUT, group, option
+from .printing import fail, note, one_line
 
 F = TypeVar("F", bound=Callable[..., Any])
 REMOTE_TIMEOUT_S: Final = 20.0
@@ -153,7 +153,7 @@ def why_spark(engine: Engine) -> str | None:
 def _is_active() -> bool:
     if sys.modules.get("pyspark") is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
         return False  # asked without loading what would answer
-    from pipeline.spark.there import is_active  # noqa: PLC0415 - Spark is loaded already, or its JVM is there
+    from ...pipeline.spark.there import is_active  # noqa: PLC0415 - Spark is loaded already, or its JVM is there
 
     return is_active()
 
@@ -185,7 +185,7 @@ def need_one(option: str, found: Mapping[str, Sequence[Path]]) -> None:
 def spark(engine: Engine) -> Iterator[Any]:
     """The active session of Spark, or one with these options. Exits with 2 where there is none."""
     need("spark")
-    from pipeline.spark import NoSpark, session  # noqa: PLC0415 - a JVM, or the package itself, may be missing
+    from ...pipeline.spark import NoSpark, session  # noqa: PLC0415 - a JVM, or the package itself, may be missing
 
     try:
         with session(

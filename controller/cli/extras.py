@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Final
 
-from controller.model.extras import missing
+from ..model.extras import missing
 
 NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "cli": ("click", "rich"),

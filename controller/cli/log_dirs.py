@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from controller.cli.kafka import Endpoint, connected, ending, endpoint_options
-from controller.cli.kafka.errors import Failed, dumped
-from controller.cli.kafka.options import parse_brokers
-from controller.cli.kafka.values import Description
-from controller.cli.options import command, json_option, option, quiet_option
-from controller.cli.printing import confirm, ids
+from .kafka import Endpoint, connected, ending, endpoint_options
+from .kafka.errors import Failed, dumped
+from .kafka.options import parse_brokers
+from .kafka.values import Description
+from .options import command, json_option, option, quiet_option
+from .printing import confirm, ids
 
 if TYPE_CHECKING:
-    from controller.cli.kafka.cluster import Cluster
+    from .kafka.cluster import Cluster
 
 _ERRORS: Final = {
     -1: "org.apache.kafka.common.errors.UnknownServerException",

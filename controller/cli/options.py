@@ -2,7 +2,7 @@
 
 A command uses `command` and `option` from here instead of click's. Its help then shows an example below the text, and
 the options in groups. Defaults are shown; limits that only repeat the width of an integer are not. Numbers are read by
-the grammar of `controller.model.numerals`: click's own types for them call int() and float().
+the grammar of `kedge.controller.model.numerals`: click's own types for them call int() and float().
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from controller.cli.printing import QUIET
-from controller.model import numerals
+from ..model import numerals
+from .printing import QUIET
 
 T = TypeVar("T", bound=Callable[..., Any])
 

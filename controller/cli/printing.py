@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-QUIET: Final = "controller.cli.quiet"
+QUIET: Final = "kedge.controller.cli.quiet"
 """Where click's context keeps whether --quiet is given."""
 _WIDTH_MAX: Final = 100_000
 _LINE_CHARACTERS_MAX: Final = 500

@@ -13,7 +13,7 @@ from typing import IO, Any, Final, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from controller.cli.tree import ALIASES, ROOT, aliased, load, offers
+from .tree import ALIASES, ROOT, aliased, load, offers
 
 _HELP: Final[Any] = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """What click 8.2 and later raise for a group that is called alone: no error, but its help."""
@@ -30,7 +30,7 @@ class _BadUsage(click.ClickException):
         super().__init__(f"{said}{more}")
 
     def show(self, file: IO[Any] | None = None) -> None:  # noqa: ARG002 - it goes where all complaints go
-        from controller.cli.printing import say  # noqa: PLC0415 - not every command needs it
+        from .printing import say  # noqa: PLC0415 - not every command needs it
 
         say(self.message)
 
@@ -107,7 +107,7 @@ def run() -> None:
 
 
 def _stdout_is_full(error: OSError) -> NoReturn:
-    from controller.cli.printing import fail, is_of_stdout, of_system  # noqa: PLC0415 - as above
+    from .printing import fail, is_of_stdout, of_system  # noqa: PLC0415 - as above
 
     if not is_of_stdout(error):
         raise error

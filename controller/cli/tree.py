@@ -14,7 +14,7 @@ import attrs
 import click
 from click.shell_completion import CompletionItem
 
-from controller.cli.extras import need
+from .extras import need
 
 
 @attrs.frozen
@@ -48,7 +48,7 @@ KAFKA: Final = Group(
     "Administer topics, configs, reassignments and leaders of a cluster.",
     "The cluster is that of `kedge serve` or Kafka. Options and output are those of Kafka's own tools, without a JVM.",
     _commands(
-        "controller.cli",
+        "kedge.controller.cli",
         {
             "topics": ("topics", "Manage topics as kafka-topics.sh does."),
             "configs": ("configs", "Manage configs as kafka-configs.sh does."),
@@ -62,7 +62,7 @@ JOURNAL: Final = Group(
     "Show, audit and replay the journal of a controller.",
     "The journal is the file that lists each decision of a controller in one JSON line.",
     _commands(
-        "controller.cli",
+        "kedge.controller.cli",
         {
             "show": ("journal.show", "Show the lines of a journal, filtered by topic, partition, event or term."),
             "audit": ("journal.audit", "Check every line against the rules of the controller, and report violations."),
@@ -79,7 +79,7 @@ STORE: Final = Group(
     "URL is memory:FILE, zookeeper://HOST:PORT[,...]/CHROOT or etcd://HOST:PORT[,...]/PREFIX. Options of "
     'the store follow a "?".',
     _commands(
-        "controller.cli",
+        "kedge.controller.cli",
         {
             "check": ("store.check", "Check whether a store can be used, and print its version and limits."),
             "check-tree": (
@@ -101,7 +101,7 @@ PLAN: Final = Group(
     "Exit code: 0 done; 1 done with findings (refused moves, violations, quarantined rows); 2 the input cannot be "
     "used.",
     _commands(
-        "controller.cli.plan",
+        "kedge.controller.cli.plan",
         {
             "collect": ("collect", "Collect a snapshot of a cluster, from brokers, a store or files."),
             "collect-files": ("collect", "Collect snapshots of many clusters from files in a folder."),
@@ -126,17 +126,17 @@ PLAN: Final = Group(
 )
 ROOT: Final[Mapping[str, Command | Group]] = {
     "serve": Command(
-        "Run a cluster in one process that stock Kafka clients can use.", "controller.cli.serve", "serve", "wire"
+        "Run a cluster in one process that stock Kafka clients can use.", "kedge.controller.cli.serve", "serve", "wire"
     ),
     "controller": Command(
         "Run the controller of stock Kafka brokers in ZooKeeper mode.",
-        "controller.cli.controller",
+        "kedge.controller.cli.controller",
         "controller",
         "wire",
     ),
     "demo": Command(
         "Watch a simulated cluster move partitions while controllers fail.",
-        "controller.cli.demo",
+        "kedge.controller.cli.demo",
         "demo",
     ),
     "kafka": KAFKA,
@@ -144,7 +144,7 @@ ROOT: Final[Mapping[str, Command | Group]] = {
     "journal": JOURNAL,
     "store": STORE,
     "completion": Command(
-        "Print the script with which a shell completes commands.", "controller.cli.completion", "completion"
+        "Print the script with which a shell completes commands.", "kedge.controller.cli.completion", "completion"
     ),
 }
 # Short forms, and the names that these commands had before there was a tree.

@@ -1,5 +1,5 @@
 """Key paths and the JSON of every key: bytes in, values out. Broken content raises `BadValue`, never another error."""
 
-from controller.codec.text import BadValue
+from .text import BadValue
 
 __all__ = ["BadValue"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from controller.codec.text import bad, dump, fields, number, parse, text, unknown_fields
-from controller.model.values import BrokerRegistration, Endpoint
+from ..model.values import BrokerRegistration, Endpoint
+from .text import bad, dump, fields, number, parse, text, unknown_fields
 
 VERSIONS: Final = (1, 2, 3, 4, 5)
 _PORT: Final = re.compile("[0-9]{1,5}")

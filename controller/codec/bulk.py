@@ -15,11 +15,11 @@ from typing import Final, TypeVar
 
 import attrs
 
-from controller.codec import partition_state, small, topic
-from controller.codec.partition_state import Idle
-from controller.codec.text import EPOCH_MAX, INT32_MAX, BadValue, fields, parse_many
-from controller.codec.topic import TopicKey
-from controller.model.values import NO_EPOCH, NO_LEADER, Partition, Replicas
+from ..model.values import NO_EPOCH, NO_LEADER, Partition, Replicas
+from . import partition_state, small, topic
+from .partition_state import Idle
+from .text import EPOCH_MAX, INT32_MAX, BadValue, fields, parse_many
+from .topic import TopicKey
 
 _CHUNK: Final = 2000  # values parsed at once: a broken one among them makes all be parsed again, one by one
 _T = TypeVar("_T")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from controller.codec.text import bad, dump, fields, parse
+from .text import bad, dump, fields, parse
 
 Phase = Literal["begun", "done"]
 BEGUN: Final[Phase] = "begun"

@@ -2,7 +2,7 @@
 
 * `<cluster>-<controller_epoch>-<n>.jsonl`, n from 0.
 * The last line of a commit has `rows`: a commit is whole if and only if that line is there, with its line end.
-* The writer (`controller.runtime.journal`) and readers without a controller (`pipeline`) share this module.
+* The writer (`kedge.controller.runtime.journal`) and readers without a controller (`pipeline`) share this module.
 """
 
 from __future__ import annotations

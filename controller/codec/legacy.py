@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from controller.codec.text import bad, dump, dump_extra, dump_ids, fields, number, parse, text, unknown_fields
-from controller.model.legacy import LegacyEntry, LegacyKey
-from controller.model.values import Extra, Replicas
+from ..model.legacy import LegacyEntry, LegacyKey
+from ..model.values import Extra, Replicas
+from .text import bad, dump, dump_extra, dump_ids, fields, number, parse, text, unknown_fields
 
 BYTES_MAX: Final = 950_000  # of any key, because ZooKeeper takes 1 MB; some 14,000 entries
 _KNOWN: Final = frozenset({"version", "partitions"})

@@ -21,8 +21,8 @@ from typing import Final, Literal, NamedTuple
 
 import attrs
 
-from controller.codec.names import broker_in
-from controller.codec.text import INT32_MAX, TIME_MS_MAX, BadValue, bad, dump, fields, number, parse, text
+from .names import broker_in
+from .text import INT32_MAX, TIME_MS_MAX, BadValue, bad, dump, fields, number, parse, text
 
 FROM: Final = "from"
 TO: Final = "to"

@@ -7,8 +7,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from controller.codec.text import BadValue
-from controller.model.requests import BROKER_ID_MAX
+from ..model.requests import BROKER_ID_MAX
+from .text import BadValue
 
 _NUMBER: Final = re.compile("0|[1-9][0-9]{0,17}")
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")

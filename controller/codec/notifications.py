@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.codec.text import INT32_MAX, bad, dump, fields, number, parse, text
-from controller.model.values import TopicPartition
+from ..model.values import TopicPartition
+from .text import INT32_MAX, bad, dump, fields, number, parse, text
 
 CHANGES_MAX: Final = 1_000
 """Notifications of config changes: more than 15 minutes leave in a busy cluster."""

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.codec import keys, throttles
-from controller.codec.text import (
+from ..model.reductions import Retirement, Retirements, entries_bytes_max
+from ..model.values import Extra, Replicas
+from . import keys, throttles
+from .text import (
     INT32_MAX,
     TIME_MS_MAX,
     bad,
@@ -21,8 +23,6 @@ from controller.codec.text import (
     text,
     unknown_fields,
 )
-from controller.model.reductions import Retirement, Retirements, entries_bytes_max
-from controller.model.values import Extra, Replicas
 
 DELETE_TOPICS: Final = "/admin/delete_topics"
 DELETE_PARTITIONS: Final = keys.DELETE_PARTITIONS

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.codec.text import (
+from ..model.values import LEADER_DURING_DELETE, Move, Partition, Replicas
+from .text import (
     EPOCH_MAX,
     INT32_MAX,
     TIME_MS_MAX,
@@ -20,7 +21,6 @@ from controller.codec.text import (
     number,
     unknown_fields,
 )
-from controller.model.values import LEADER_DURING_DELETE, Move, Partition, Replicas
 
 IDLE: Final = frozenset({"controller_epoch", "leader", "version", "leader_epoch", "isr"})
 _KNOWN: Final = IDLE | {"targetReplicas", "status_code", "leader_recovery_state", "reassignment"}

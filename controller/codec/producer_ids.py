@@ -6,7 +6,7 @@ from typing import Final
 
 import attrs
 
-from controller.codec.text import INT32_MAX, bad, dump, fields, parse, text
+from .text import INT32_MAX, bad, dump, fields, parse, text
 
 SIZE: Final = 1000
 _INT64_MAX: Final = 2**63 - 1

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
-from controller.codec.text import INT32_MAX, BadValue, bad, dump, dump_name, fields, hidden, number, parse, text
-from controller.model.values import DeleteIntent, KeyConfigs
+from ..model.values import DeleteIntent, KeyConfigs
+from .text import INT32_MAX, BadValue, bad, dump, dump_name, fields, hidden, number, parse, text
 
 INTENTS_BYTES_MAX: Final = 64_000  # one key of intents (one per broker and commit)
 

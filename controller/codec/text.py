@@ -14,8 +14,8 @@ from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Final, NoReturn, cast
 
-from controller.model.sensitive_configs import HIDDEN
-from controller.model.values import Extra, Replicas
+from ..model.sensitive_configs import HIDDEN
+from ..model.values import Extra, Replicas
 
 INT32_MAX: Final = 2**31 - 1
 EPOCH_MAX: Final = 2**31 - 2**16  # leaves room to count on; a larger epoch cannot be the result of counting

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from controller.codec.names import broker_in, is_topic
-from controller.codec.text import INT32_MAX, bad, dump, dump_extra, fields, number, parse, text, unknown_fields
-from controller.model.throttles import Kept, MarkKind, ThrottleMark
+from ..model.throttles import Kept, MarkKind, ThrottleMark
+from .names import broker_in, is_topic
+from .text import INT32_MAX, bad, dump, dump_extra, fields, number, parse, text, unknown_fields
 
 BYTES_MAX: Final = 950_000  # of any key: ZooKeeper takes 1 MB
 _KEPT_KNOWN: Final = frozenset({"set", "was"})

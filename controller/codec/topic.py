@@ -15,7 +15,8 @@ from typing import Final
 
 import attrs
 
-from controller.codec.text import (
+from ..model.values import KafkaMove, Replicas, Topic
+from .text import (
     EPOCH_MAX,
     bad,
     broker_ids,
@@ -28,7 +29,6 @@ from controller.codec.text import (
     text,
     unknown_fields,
 )
-from controller.model.values import KafkaMove, Replicas, Topic
 
 WITHOUT_HOLES: Final = "the ids 0..n-1"
 _WRITTEN: Final = frozenset({"version", "partitions", "topic_id", "adding_replicas", "removing_replicas"})

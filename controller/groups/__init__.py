@@ -10,12 +10,12 @@
     joining, rebalancing, syncing, offsets, expiring, listing, loading    the functions that change it
 
 The package reads no clock, starts no thread and does no I/O. A host that keeps logs drives it, such as
-`controller.server.groups`.
+`kedge.controller.server.groups`.
 """
 
 from __future__ import annotations
 
-from controller.groups.coordinator import Append, Coordinator, Output, refused
-from controller.groups.partitions import OFFSETS_TOPIC, partition_of
+from .coordinator import Append, Coordinator, Output, refused
+from .partitions import OFFSETS_TOPIC, partition_of
 
 __all__ = ["OFFSETS_TOPIC", "Append", "Coordinator", "Output", "partition_of", "refused"]

@@ -21,13 +21,14 @@ from typing import Final
 
 import attrs
 
-from controller.groups import expiring, growing, joining, listing, offsets, rebalancing, syncing
-from controller.groups.group import Group, Ticket
-from controller.groups.held import GROUP_SHARE, Held
-from controller.groups.loading import restore
-from controller.groups.records import GroupRecord, Newest, OffsetRecord, Record
-from controller.groups.replies import Answered, GroupError, Joined, Left, Listed, OffsetErrors, Reply, State, Synced
-from controller.groups.requests import (
+from ..model.values import TopicPartition
+from . import expiring, growing, joining, listing, offsets, rebalancing, syncing
+from .group import Group, Ticket
+from .held import GROUP_SHARE, Held
+from .loading import restore
+from .records import GroupRecord, Newest, OffsetRecord, Record
+from .replies import Answered, GroupError, Joined, Left, Listed, OffsetErrors, Reply, State, Synced
+from .requests import (
     Commit,
     DeleteGroup,
     DeleteOffsets,
@@ -40,8 +41,7 @@ from controller.groups.requests import (
     Leave,
     Sync,
 )
-from controller.groups.turn import Appending, Turn
-from controller.model.values import TopicPartition
+from .turn import Appending, Turn
 
 _NAMELESS: Final = (Commit, FetchOffsets, Describe, DeleteGroup)
 """The requests that may name the empty group id. Old clients that use no group protocol send them."""

@@ -12,11 +12,11 @@ Rules (Kafka's)
 
 from __future__ import annotations
 
-from controller.groups.group import CONSUMER, Group
-from controller.groups.records import GroupRecord, OffsetRecord, Record
-from controller.groups.replies import State
-from controller.groups.turn import Turn, Unawaited
-from controller.model.values import TopicPartition
+from ..model.values import TopicPartition
+from .group import CONSUMER, Group
+from .records import GroupRecord, OffsetRecord, Record
+from .replies import State
+from .turn import Turn, Unawaited
 
 
 def expire(turn: Turn, group: Group) -> None:

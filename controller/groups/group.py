@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import attrs
 
-from controller.groups import held
-from controller.groups.records import Committed, GroupRecord, StoredGroup, StoredMember
-from controller.groups.replies import JoinedMember, State
-from controller.model.values import TopicPartition
+from ..model.values import TopicPartition
+from . import held
+from .records import Committed, GroupRecord, StoredGroup, StoredMember
+from .replies import JoinedMember, State
 
 CONSUMER: Final = "consumer"
 """The protocol type whose metadata contain topics."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from controller.groups import held
-from controller.groups.group import Group
-from controller.groups.requests import Commit, GroupRequest, GroupSettings, Join, Sync
+from . import held
+from .group import Group
+from .requests import Commit, GroupRequest, GroupSettings, Join, Sync
 
 
 def growth(group: Group | None, asked: GroupRequest) -> int:

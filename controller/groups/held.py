@@ -17,8 +17,8 @@ from typing import Final
 
 import attrs
 
-from controller.groups.records import Committed
-from controller.model.values import TopicPartition
+from ..model.values import TopicPartition
+from .records import Committed
 
 GROUP_SHARE: Final = 0.25
 GROUP: Final = 2000

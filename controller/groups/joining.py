@@ -19,11 +19,11 @@ from typing import Final
 
 import attrs
 
-from controller.groups import rebalancing
-from controller.groups.group import Group, Member, Ticket
-from controller.groups.replies import GroupError, Joined, State, Synced
-from controller.groups.requests import Join
-from controller.groups.turn import Turn, as_of_group, fence, joined
+from . import rebalancing
+from .group import Group, Member, Ticket
+from .replies import GroupError, Joined, State, Synced
+from .requests import Join
+from .turn import Turn, as_of_group, fence, joined
 
 NEW_MEMBER_MS: Final = 300_000
 """How long a new member may wait for its first generation."""

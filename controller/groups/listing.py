@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import attrs
 
-from controller.groups.group import Group, Member, Ticket
-from controller.groups.records import GroupRecord, OffsetRecord, Record
-from controller.groups.replies import Answered, Described, DescribedMember, GroupError, State
-from controller.groups.turn import Turn
+from .group import Group, Member, Ticket
+from .records import GroupRecord, OffsetRecord, Record
+from .replies import Answered, Described, DescribedMember, GroupError, State
+from .turn import Turn
 
 
 def described(group: Group | None) -> Described:

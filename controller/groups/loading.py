@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from controller.groups.group import Group, Member
-from controller.groups.rebalancing import subscribed_topics
-from controller.groups.records import StoredGroup
-from controller.groups.replies import State
-from controller.groups.turn import Turn
+from .group import Group, Member
+from .rebalancing import subscribed_topics
+from .records import StoredGroup
+from .replies import State
+from .turn import Turn
 
 
 def restore(turn: Turn, group_id: str, stored: StoredGroup) -> Group:

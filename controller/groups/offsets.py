@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from controller.groups.group import CONSUMER, CommittedAt, Group, Ticket
-from controller.groups.records import Committed, OffsetRecord
-from controller.groups.replies import Answered, FetchedOffsets, GroupError, OffsetErrors, State
-from controller.groups.requests import Commit, DeleteOffsets, FetchOffsets
-from controller.groups.turn import Turn, Unawaited, fence_generation
-from controller.model.values import TopicPartition
+from ..model.values import TopicPartition
+from .group import CONSUMER, CommittedAt, Group, Ticket
+from .records import Committed, OffsetRecord
+from .replies import Answered, FetchedOffsets, GroupError, OffsetErrors, State
+from .requests import Commit, DeleteOffsets, FetchOffsets
+from .turn import Turn, Unawaited, fence_generation
 
 
 @attrs.define(eq=False)

@@ -11,9 +11,9 @@ Rules (Kafka's)
 
 from __future__ import annotations
 
-from controller.groups.group import CONSUMER, Group, Member
-from controller.groups.replies import GroupError, Joined, State, Synced
-from controller.groups.turn import Turn, Unawaited, joined
+from .group import CONSUMER, Group, Member
+from .replies import GroupError, Joined, State, Synced
+from .turn import Turn, Unawaited, joined
 
 
 def begin(turn: Turn, group: Group) -> None:

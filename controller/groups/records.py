@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeAlias
 
-from controller.model.frozen import frozen
-from controller.model.logs import Batch, StoredBatch
-from controller.model.values import TopicPartition
+from ..model.frozen import frozen
+from ..model.logs import Batch, StoredBatch
+from ..model.values import TopicPartition
 
 
 @frozen

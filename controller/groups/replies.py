@@ -6,10 +6,10 @@ import enum
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from controller.groups.records import Committed
-from controller.groups.requests import Leaving
-from controller.model.frozen import frozen
-from controller.model.values import TopicPartition
+from ..model.frozen import frozen
+from ..model.values import TopicPartition
+from .records import Committed
+from .requests import Leaving
 
 
 class GroupError(enum.IntEnum):

@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 import attrs
 
-from controller.groups.records import Committed
-from controller.model.frozen import frozen
-from controller.model.values import TopicPartition
+from ..model.frozen import frozen
+from ..model.values import TopicPartition
+from .records import Committed
 
 
 @frozen
@@ -141,7 +141,7 @@ class GroupSettings:
     metadata of its topics assigns nothing, and does not notice.
 
     Bounds that Kafka does not have: `protocols_max` of a member, `member_bytes_max` of the protocols of a member and of
-    its assignment, `held_bytes_max` of all groups of a process (`controller.groups.held`)."""
+    its assignment, `held_bytes_max` of all groups of a process (`kedge.controller.groups.held`)."""
 
     session_timeout_min_ms: int = attrs.field(default=6000, validator=_not_negative)
     session_timeout_max_ms: int = attrs.field(default=1_800_000, validator=_not_negative)

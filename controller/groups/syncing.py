@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import attrs
 
-from controller.groups import rebalancing
-from controller.groups.group import Group, Ticket
-from controller.groups.replies import Answered, GroupError, Left, State, Synced
-from controller.groups.requests import Heartbeat, Leave, Leaving, Sync
-from controller.groups.turn import Turn, as_of_group, fence, fence_generation
+from . import rebalancing
+from .group import Group, Ticket
+from .replies import Answered, GroupError, Left, State, Synced
+from .requests import Heartbeat, Leave, Leaving, Sync
+from .turn import Turn, as_of_group, fence, fence_generation
 
 
 @attrs.frozen(eq=False)

@@ -7,10 +7,10 @@ from typing import Protocol
 
 import attrs
 
-from controller.groups.group import Group, Member, Ticket
-from controller.groups.records import Record
-from controller.groups.replies import GroupError, Joined, Reply, State, Synced
-from controller.groups.requests import GroupSettings
+from .group import Group, Member, Ticket
+from .records import Record
+from .replies import GroupError, Joined, Reply, State, Synced
+from .requests import GroupSettings
 
 
 class Appending(Protocol):

@@ -5,7 +5,7 @@
 * Writing: how many bytes a dirty key adds to a commit at most, its path, its op (encoded from the state; None if there
   is nothing to write), and how the state records its version after the commit.
 
-A new kind of key is a class in a file of this package, a row in `table`, and a word in `controller.state.batch`.
+A new kind of key is a class in a file of this package, a row in `table`, and a word in `kedge.controller.state.batch`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any, ClassVar, Final
 
 import attrs
 
-from controller.keys.findings import Findings
-from controller.keys.unreadable import Unreadable
-from controller.model.events import Event
-from controller.model.records import UNREAD
-from controller.model.values import Partition
-from controller.state import ClusterState
-from stores.base import ABSENT, Check, Delete, Depth, Entry, Expect, MetadataStore, Op, Version
-from stores.checks import OP_BYTES_FIXED
-from stores.recipes import TOKEN_KEY
+from ...stores.base import ABSENT, Check, Delete, Depth, Entry, Expect, MetadataStore, Op, Version
+from ...stores.checks import OP_BYTES_FIXED
+from ...stores.recipes import TOKEN_KEY
+from ..model.events import Event
+from ..model.records import UNREAD
+from ..model.values import Partition
+from ..state import ClusterState
+from .findings import Findings
+from .unreadable import Unreadable
 
 NAME_CHARACTERS_MAX: Final = 249  # of a topic
 PATH_BYTES: Final = OP_BYTES_FIXED + 60  # of a key, without the name in it

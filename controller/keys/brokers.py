@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from controller.codec import BadValue, keys, small
-from controller.codec import broker as codec
-from controller.codec.names import broker_in
-from controller.keys.base import Ground, KeyKind
-from controller.keys.unreadable import Unreadable
-from controller.model.events import BrokerRedescribed, Event
-from controller.model.values import Broker
-from controller.rules.registrations import came_and_went
-from stores.base import ABSENT, Check, Delete, Depth, Entry, Op, Put
-from stores.recipes import TOKEN_KEY
+from ...stores.base import ABSENT, Check, Delete, Depth, Entry, Op, Put
+from ...stores.recipes import TOKEN_KEY
+from ..codec import BadValue, keys, small
+from ..codec import broker as codec
+from ..codec.names import broker_in
+from ..model.events import BrokerRedescribed, Event
+from ..model.values import Broker
+from ..rules.registrations import came_and_went
+from .base import Ground, KeyKind
+from .unreadable import Unreadable
 
 UNKNOWN_EPOCH: Final = -1  # of an admission that cannot be read: no registration has it, so it is a death, then a birth
 TOO_OLD: Final = (

@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from controller.codec import BadValue, keys, notifications
-from controller.keys.base import Ground, KeyKind, name_of
-from controller.keys.unreadable import Unreadable
-from controller.model.events import ChangesDue, Event
-from controller.model.values import BROKERS, TOPICS, ConfigEntity
-from stores.base import ABSENT, PRESENT, Delete, Depth, Entry, Op, Put, Version
-from stores.checks import OP_BYTES_FIXED
-from stores.recipes import FENCE_OPS, NUMBER_MAX, next_in_sequence, number_in_sequence, sequence_key
+from ...stores.base import ABSENT, PRESENT, Delete, Depth, Entry, Op, Put, Version
+from ...stores.checks import OP_BYTES_FIXED
+from ...stores.recipes import FENCE_OPS, NUMBER_MAX, next_in_sequence, number_in_sequence, sequence_key
+from ..codec import BadValue, keys, notifications
+from ..model.events import ChangesDue, Event
+from ..model.values import BROKERS, TOPICS, ConfigEntity
+from .base import Ground, KeyKind, name_of
+from .unreadable import Unreadable
 
 PURGE_AFTER_MS: Final = 15 * 60_000  # Kafka's own
 PILED_AFTER_MS: Final = 60_000

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from controller.codec import BadValue, keys, small
-from controller.keys.base import PATH_BYTES, Ground, KeyKind, gone, name_of
-from controller.keys.unreadable import Unreadable
-from controller.model.events import BrokerConfigRead, ConfigKeyRead, Event
-from controller.model.values import UnreadConfigs
-from stores.base import Depth, Op, Put
-from stores.checks import OP_BYTES_FIXED
-from stores.recipes import TOKEN_KEY
+from ...stores.base import Depth, Op, Put
+from ...stores.checks import OP_BYTES_FIXED
+from ...stores.recipes import TOKEN_KEY
+from ..codec import BadValue, keys, small
+from ..model.events import BrokerConfigRead, ConfigKeyRead, Event
+from ..model.values import UnreadConfigs
+from .base import PATH_BYTES, Ground, KeyKind, gone, name_of
+from .unreadable import Unreadable
 
 
 class TopicConfigKeys(KeyKind):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from controller.codec import keys
-from controller.keys.base import KeyKind, expect, gone
-from controller.keys.unreadable import Unreadable
-from controller.model.events import DeletionKeyRead, Event, TopicDeletionDue
-from controller.rules.takeover import deletion_goes_on
-from stores.base import Delete, Depth, Op, Put, Version
+from ...stores.base import Delete, Depth, Op, Put, Version
+from ..codec import keys
+from ..model.events import DeletionKeyRead, Event, TopicDeletionDue
+from ..rules.takeover import deletion_goes_on
+from .base import KeyKind, expect, gone
+from .unreadable import Unreadable
 
 
 class DeletionKeys(KeyKind):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from stores.checks import parent
+from ...stores.checks import parent
 
 
 class Findings:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from controller.codec import BadValue, keys, small
-from controller.codec.names import broker_in, number_in
-from controller.keys.base import KeyKind
-from controller.keys.unreadable import Unreadable
-from controller.model.events import Event, IntentsDue
-from controller.state.intents import KeyId
-from stores.base import Delete, Entry, Op, Put
+from ...stores.base import Delete, Entry, Op, Put
+from ..codec import BadValue, keys, small
+from ..codec.names import broker_in, number_in
+from ..model.events import Event, IntentsDue
+from ..state.intents import KeyId
+from .base import KeyKind
+from .unreadable import Unreadable
 
 
 class NewIntentKeys(KeyKind):

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from controller.codec import BadValue, keys
-from controller.codec import legacy as codec
-from controller.keys.base import PATH_BYTES, Ground, KeyKind, expect
-from controller.keys.unreadable import Unreadable
-from controller.model.events import Event, LegacyKeyDue, LegacyKeyRead, LegacyPlanDue
-from controller.model.legacy import NO_KEY, LegacyKey
-from controller.state import LEGACY
-from stores.base import Delete, Depth, Op, Put, Version
+from ...stores.base import Delete, Depth, Op, Put, Version
+from ..codec import BadValue, keys
+from ..codec import legacy as codec
+from ..model.events import Event, LegacyKeyDue, LegacyKeyRead, LegacyPlanDue
+from ..model.legacy import NO_KEY, LegacyKey
+from ..state import LEGACY
+from .base import PATH_BYTES, Ground, KeyKind, expect
+from .unreadable import Unreadable
 
 
 class LegacyKeys(KeyKind):

@@ -14,16 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from controller.codec import BadValue, keys, notifications
-from controller.keys.base import Ground, KeyKind
-from controller.keys.states import read_states
-from controller.keys.unreadable import Unreadable
-from controller.model.events import Event, LogDirNotified, NotificationDone, PreferredElectionPut
-from controller.model.records import NotificationWorkedOff
-from controller.model.values import TopicPartition
-from controller.rules.foreign_writes import passed_over
-from stores.base import Delete, Depth, Entry, Op, Version
-from stores.checks import OP_BYTES_FIXED, parent
+from ...stores.base import Delete, Depth, Entry, Op, Version
+from ...stores.checks import OP_BYTES_FIXED, parent
+from ..codec import BadValue, keys, notifications
+from ..model.events import Event, LogDirNotified, NotificationDone, PreferredElectionPut
+from ..model.records import NotificationWorkedOff
+from ..model.values import TopicPartition
+from ..rules.foreign_writes import passed_over
+from .base import Ground, KeyKind
+from .states import read_states
+from .unreadable import Unreadable
 
 Named: TypeAlias = dict[TopicPartition, None]
 

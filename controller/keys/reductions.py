@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from controller.codec import BadValue, keys, orders
-from controller.keys.base import PATH_BYTES, KeyKind, expect
-from controller.keys.unreadable import Unreadable
-from controller.model.events import Event, ReductionKeyRead
-from controller.rules.takeover import reduction_found
-from stores.base import ABSENT, Check, Delete, Depth, Entry, Op, Put, Version
+from ...stores.base import ABSENT, Check, Delete, Depth, Entry, Op, Put, Version
+from ..codec import BadValue, keys, orders
+from ..model.events import Event, ReductionKeyRead
+from ..rules.takeover import reduction_found
+from .base import PATH_BYTES, KeyKind, expect
+from .unreadable import Unreadable
 
 
 class ReductionKeys(KeyKind):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from controller.codec import BadValue, keys, partition_state
-from controller.codec.text import parse
-from controller.keys.base import PATH_BYTES, Ground, KeyKind, expect, gone
-from controller.keys.unreadable import FORBIDDEN, STATE, forbidden
-from controller.model.events import Event, StateKeyRead
-from controller.model.records import KeyVersion
-from controller.model.values import LEADER_DURING_DELETE, Partition, Replicas, TopicPartition, without_state
-from controller.state.rows import ABSENT
-from stores.base import Entry, Op, Put
+from ...stores.base import Entry, Op, Put
+from ..codec import BadValue, keys, partition_state
+from ..codec.text import parse
+from ..model.events import Event, StateKeyRead
+from ..model.records import KeyVersion
+from ..model.values import LEADER_DURING_DELETE, Partition, Replicas, TopicPartition, without_state
+from ..state.rows import ABSENT
+from .base import PATH_BYTES, Ground, KeyKind, expect, gone
+from .unreadable import FORBIDDEN, STATE, forbidden
 
 STATE_KEY_BYTES_MAX: Final = PATH_BYTES + partition_state.FIXED_BYTES_MAX  # without names, ids and unknown fields
 

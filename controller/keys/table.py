@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeVar, cast
 
-from controller.codec import keys
-from controller.keys.base import Ground, KeyKind
-from controller.keys.brokers import AdmissionKeys, ForgottenKeys, RegistrationKeys
-from controller.keys.changes import ChangeKeys, OldChangeKeys
-from controller.keys.configs import BrokerConfigKeys, TopicConfigKeys
-from controller.keys.deletions import DeletionKeys
-from controller.keys.intents import DoneIntentKeys, NewIntentKeys
-from controller.keys.legacy import LegacyKeys
-from controller.keys.notifications import MigrationKeys, NotificationKeys
-from controller.keys.reductions import ReductionKeys
-from controller.keys.states import StateKeys
-from controller.keys.throttles import ThrottleKeys
-from controller.keys.topics import ParentKeys, TopicKeys
-from controller.model.events import Event, KeyRead
-from controller.state import ClusterState, DirtyKey
-from stores.checks import parent
-from stores.recipes import TOKEN_KEY
+from ...stores.checks import parent
+from ...stores.recipes import TOKEN_KEY
+from ..codec import keys
+from ..model.events import Event, KeyRead
+from ..state import ClusterState, DirtyKey
+from .base import Ground, KeyKind
+from .brokers import AdmissionKeys, ForgottenKeys, RegistrationKeys
+from .changes import ChangeKeys, OldChangeKeys
+from .configs import BrokerConfigKeys, TopicConfigKeys
+from .deletions import DeletionKeys
+from .intents import DoneIntentKeys, NewIntentKeys
+from .legacy import LegacyKeys
+from .notifications import MigrationKeys, NotificationKeys
+from .reductions import ReductionKeys
+from .states import StateKeys
+from .throttles import ThrottleKeys
+from .topics import ParentKeys, TopicKeys
 
 KINDS: Final[tuple[type[KeyKind], ...]] = (
     AdmissionKeys,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from controller.codec import BadValue, keys, throttles
-from controller.keys.base import KeyKind
-from controller.keys.unreadable import Unreadable
-from controller.model.events import Event, ThrottleRemovalDue
-from controller.model.throttles import KINDS, OLD, MarkKind, MarkSlot, ThrottleMark
-from stores.base import Delete, Entry, Op, Put
-from stores.checks import OP_BYTES_FIXED
+from ...stores.base import Delete, Entry, Op, Put
+from ...stores.checks import OP_BYTES_FIXED
+from ..codec import BadValue, keys, throttles
+from ..model.events import Event, ThrottleRemovalDue
+from ..model.throttles import KINDS, OLD, MarkKind, MarkSlot, ThrottleMark
+from .base import KeyKind
+from .unreadable import Unreadable
 
 _PATHS: Final[Mapping[MarkSlot, str]] = {
     "topics": keys.REPLICAS_REMOVAL,

@@ -11,21 +11,21 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from controller.codec import BadValue, keys
-from controller.codec.bulk import Bulk, States
-from controller.codec.names import NO_TOPIC, is_topic
-from controller.codec.topic import TopicKey
-from controller.keys.base import Ground, name_of
-from controller.keys.configs import unread_config
-from controller.keys.unreadable import FORBIDDEN, forbidden
-from controller.model.events import Event, TopicIdMissing
-from controller.model.records import UNREAD, KeyVersion, KeyVersions
-from controller.model.values import Partition, UnreadConfigs
-from controller.rules.completion import kafka_moves
-from controller.rules.foreign_writes import follow_up
-from controller.state.columns import PartitionColumns
-from controller.state.rows import ABSENT
-from stores.base import Columns
+from ...stores.base import Columns
+from ..codec import BadValue, keys
+from ..codec.bulk import Bulk, States
+from ..codec.names import NO_TOPIC, is_topic
+from ..codec.topic import TopicKey
+from ..model.events import Event, TopicIdMissing
+from ..model.records import UNREAD, KeyVersion, KeyVersions
+from ..model.values import Partition, UnreadConfigs
+from ..rules.completion import kafka_moves
+from ..rules.foreign_writes import follow_up
+from ..state.columns import PartitionColumns
+from ..state.rows import ABSENT
+from .base import Ground, name_of
+from .configs import unread_config
+from .unreadable import FORBIDDEN, forbidden
 
 _PART: Final = 20_000  # partitions whose keys are read together
 

@@ -10,21 +10,21 @@ from collections.abc import Collection, Iterator, Sequence
 
 import attrs
 
-from controller.codec import BadValue, keys
-from controller.codec import topic as codec
-from controller.codec.names import NO_TOPIC, is_topic
-from controller.codec.topic import TopicKey
-from controller.keys.base import PATH_BYTES, KeyKind, expect, gone, name_of
-from controller.keys.configs import config_in
-from controller.keys.states import partition_in, problem_of, read_states, stands_at
-from controller.keys.topic_load import TopicLoad
-from controller.keys.unreadable import TOPIC
-from controller.model.events import Event, TopicKeyRead
-from controller.model.records import KeyVersions
-from controller.model.values import Replicas, TopicPartition
-from controller.rules.completion import kafka_moves
-from controller.state.rows import TopicRow
-from stores.base import PRESENT, Delete, Depth, Entry, Op, Put, Version
+from ...stores.base import PRESENT, Delete, Depth, Entry, Op, Put, Version
+from ..codec import BadValue, keys
+from ..codec import topic as codec
+from ..codec.names import NO_TOPIC, is_topic
+from ..codec.topic import TopicKey
+from ..model.events import Event, TopicKeyRead
+from ..model.records import KeyVersions
+from ..model.values import Replicas, TopicPartition
+from ..rules.completion import kafka_moves
+from ..state.rows import TopicRow
+from .base import PATH_BYTES, KeyKind, expect, gone, name_of
+from .configs import config_in
+from .states import partition_in, problem_of, read_states, stands_at
+from .topic_load import TopicLoad
+from .unreadable import TOPIC
 
 
 class TopicKeys(KeyKind):

@@ -16,7 +16,7 @@ from typing import Final
 
 import attrs
 
-from controller.codec import keys
+from ..codec import keys
 
 NOBODY: Final = "a controller that may not read it stands by"
 

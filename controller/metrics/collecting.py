@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from controller.metrics import definitions as d
-from controller.metrics.snapshot import Sample, Snapshot
-from controller.runtime.loop import Loop
-from controller.runtime.measures import HistogramValue, Measures
-from controller.runtime.term import Counts, Term
-from controller.state.tally import Tally
+from ..runtime.loop import Loop
+from ..runtime.measures import HistogramValue, Measures
+from ..runtime.term import Counts, Term
+from ..state.tally import Tally
+from . import definitions as d
+from .snapshot import Sample, Snapshot
 
 
 def collect(loop: Loop) -> Snapshot:

@@ -12,13 +12,14 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from controller.metrics import definitions as d
-from controller.metrics.snapshot import MeterValue, Sample, Snapshot
-from controller.quota import Family, RateWindow, Side
+from ..quota import Family, RateWindow, Side
+from . import definitions as d
+from .snapshot import MeterValue, Sample, Snapshot
 
 
 class Meter:
-    """The total of bytes, and their rate over the window of the replication quota (`controller.quota.RateWindow`)."""
+    """The total of bytes, and their rate over the window of the replication quota
+    (`kedge.controller.quota.RateWindow`)."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -50,7 +51,7 @@ class BrokerMeters:
     """The meters of one broker. `clock`: monotonic seconds, as `time.monotonic`.
 
     A follower calls `received` for what it copied, a leader `sent` for what it sent to a follower. `metrics` is a
-    source for `controller.metrics.prometheus.ControllerCollector` beside `Controller.metrics`.
+    source for `kedge.controller.metrics.prometheus.ControllerCollector` beside `Controller.metrics`.
     """
 
     def __init__(self, broker_id: int, clock: Callable[[], float]) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias, cast
 
-from controller.metrics.definitions import ALL, BROKER, Metric
-from controller.metrics.snapshot import MeterValue, Sample, Snapshot
-from controller.model.extras import missing
-from controller.runtime.measures import HistogramValue
+from ..model.extras import missing
+from ..runtime.measures import HistogramValue
+from .definitions import ALL, BROKER, Metric
+from .snapshot import MeterValue, Sample, Snapshot
 
 try:
     from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest

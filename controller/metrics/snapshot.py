@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 import attrs
 
-from controller.metrics.definitions import Metric
-from controller.model.frozen import FrozenDict
-from controller.runtime.measures import HistogramValue
+from ..model.frozen import FrozenDict
+from ..runtime.measures import HistogramValue
+from .definitions import Metric
 
 
 @attrs.frozen

@@ -10,17 +10,17 @@ from typing import Final
 
 import attrs
 
-from controller.check import Report, inspect
-from controller.codec import keys
-from controller.codec.migration import COPYING, TO, decode_marker
-from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
-from controller.codec.small import decode_controller
-from controller.codec.text import BadValue
-from controller.migration.scan import Change, Item, differences, scan
-from controller.migration.stages import Stage
-from stores.base import Capabilities, Entry, Version
-from stores.recipes import EPOCH_KEY, LEADER_KEY
-from stores.transfer.batches import batches
+from ...stores.base import Capabilities, Entry, Version
+from ...stores.recipes import EPOCH_KEY, LEADER_KEY
+from ...stores.transfer.batches import batches
+from ..check import Report, inspect
+from ..codec import keys
+from ..codec.migration import COPYING, TO, decode_marker
+from ..codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
+from ..codec.small import decode_controller
+from ..codec.text import BadValue
+from .scan import Change, Item, differences, scan
+from .stages import Stage
 
 _UNREADABLE: Final = frozenset({"unreadable", "empty-list", "duplicate-broker", "partition-hole"})
 _NAMED_MAX: Final = 5

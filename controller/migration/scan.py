@@ -14,11 +14,11 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from controller.codec import keys
-from controller.codec.migration import Stamp
-from controller.codec.orders import FORMAT_KEY
-from stores.base import ABSENT, Delete, Entry, Op, Put, Version
-from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
+from ...stores.base import ABSENT, Delete, Entry, Op, Put, Version
+from ...stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
+from ..codec import keys
+from ..codec.migration import Stamp
+from ..codec.orders import FORMAT_KEY
 
 GIVEN_WITH: Final = (EPOCH_KEY, TOKEN_KEY, FORMAT_KEY, keys.ORIGIN)  # written to TO in the commit that releases it
 _OWN: Final = frozenset({LEADER_KEY, keys.MIGRATION, *GIVEN_WITH})

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import enum
 
-from controller.codec import keys
-from controller.codec.migration import COMPLETE, COPYING, FENCED, FROM, MOVED, TO, Marker
+from ..codec import keys
+from ..codec.migration import COMPLETE, COPYING, FENCED, FROM, MOVED, TO, Marker
 
 
 class Stage(enum.Enum):

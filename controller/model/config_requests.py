@@ -6,8 +6,8 @@ import enum
 
 import attrs
 
-from controller.model.configs import ConfigKind
-from controller.model.values import ALL_BROKERS, BROKERS, TOPICS, ConfigEntity
+from .configs import ConfigKind
+from .values import ALL_BROKERS, BROKERS, TOPICS, ConfigEntity
 
 
 class ConfigResourceType(enum.Enum):

@@ -21,7 +21,7 @@ from typing import Final
 
 import attrs
 
-from controller.model.throttle_configs import (
+from .throttle_configs import (
     LIST_SEPARATOR,
     LISTS,
     LONG_MAX,

@@ -1,4 +1,5 @@
-"""The sentence that reports packages of an extra that are not installed. `stores.extras` has the same for stores."""
+"""The sentence that reports packages of an extra that are not installed. `kedge.stores.extras` has the same for
+stores."""
 
 from __future__ import annotations
 

@@ -13,9 +13,9 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import attrs
 
-from controller.model.errors import ErrorCode
-from controller.model.frozen import NOTHING, frozen_dict, sealed
-from controller.model.values import Endpoint, Replicas, TopicPartition
+from .errors import ErrorCode
+from .frozen import NOTHING, frozen_dict, sealed
+from .values import Endpoint, Replicas, TopicPartition
 
 T = TypeVar("T")
 

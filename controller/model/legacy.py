@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 import attrs
 
-from controller.model.frozen import frozen
-from controller.model.values import Extra, Replicas
+from .frozen import frozen
+from .values import Extra, Replicas
 
 LegacyName: TypeAlias = tuple[str, int]
 """Topic and partition of an entry."""

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 import attrs
 
-from controller.model.frozen import frozen
+from .frozen import frozen
 
 NO_PRODUCER = -1
 NO_TIME = -1

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from controller.model.frozen import frozen
-from controller.model.values import Extra
+from .frozen import frozen
+from .values import Extra
 
 ONLINE: Final = 0
 READ_ONLY: Final = -1  # consumers can read it; the leader refuses records of producers

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import attrs
 
-from controller.model.durations import milliseconds
-from controller.model.frozen import NOTHING, FrozenDict, sealed
-from controller.model.values import Replicas
+from .durations import milliseconds
+from .frozen import NOTHING, FrozenDict, sealed
+from .values import Replicas
 
 BROKER_ID_MAX = 2**31 - 1
 _LISTS: Final = (tuple, list)  # the usual types; a check for an abstract class takes ten times as long

@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
-from controller.model.refused_configs import REFUSED_CONFIGS
-from controller.model.values import BROKERS, TOPICS
+from .configs import BROKER_CONFIGS, TOPIC_CONFIGS
+from .refused_configs import REFUSED_CONFIGS
+from .values import BROKERS, TOPICS
 
 HIDDEN: Final = "[hidden]"
 """What Kafka shows in the place of a password."""

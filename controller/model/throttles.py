@@ -13,13 +13,13 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from controller.model.durations import milliseconds
-from controller.model.errors import ApiError
-from controller.model.frozen import frozen
-from controller.model.legacy import LegacyEntry
-from controller.model.requests import as_replicas
-from controller.model.throttle_configs import LISTS, RATES
-from controller.model.values import Extra, Replicas
+from .durations import milliseconds
+from .errors import ApiError
+from .frozen import frozen
+from .legacy import LegacyEntry
+from .requests import as_replicas
+from .throttle_configs import LISTS, RATES
+from .values import Extra, Replicas
 
 MarkKind: TypeAlias = Literal["topics", "brokers"]
 """The owners of throttles: topics have lists of replicas, brokers have rates."""

@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from controller.model.frozen import frozen, frozen_dict, sealed
+from .frozen import frozen, frozen_dict, sealed
 
 Replicas: TypeAlias = tuple[int, ...]
 """Broker ids, preferred leader first."""

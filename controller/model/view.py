@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
-from controller.model.legacy import LegacyEntry, LegacyKey, LegacyName
-from controller.model.records import KeyVersion
-from controller.model.reductions import Retirements
-from controller.model.throttles import MarkKind, MarkSlot, ThrottleMark, ThrottlePlan
-from controller.model.values import Broker, DeleteIntent, Partition, Settings, Topic
+from .legacy import LegacyEntry, LegacyKey, LegacyName
+from .records import KeyVersion
+from .reductions import Retirements
+from .throttles import MarkKind, MarkSlot, ThrottleMark, ThrottlePlan
+from .values import Broker, DeleteIntent, Partition, Settings, Topic
 
 
 class LegacyView(Protocol):

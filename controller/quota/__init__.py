@@ -16,7 +16,7 @@ clock. `docs/quota.md` shows a host that uses them.
     Rotation            the order of replicas under a limit, so that none starves
 """
 
-from controller.model.throttle_configs import (
+from ..model.throttle_configs import (
     ALL_REPLICAS,
     FAMILIES,
     SIDES,
@@ -28,11 +28,11 @@ from controller.model.throttle_configs import (
     rate_setting,
     replicas_setting,
 )
-from controller.quota.bound import Bound
-from controller.quota.limit import PACE_MS, ReplicationQuota
-from controller.quota.quotas import ReplicationQuotas
-from controller.quota.rotation import Rotation
-from controller.quota.window import SAMPLE_MS, SAMPLES, RateWindow
+from .bound import Bound
+from .limit import PACE_MS, ReplicationQuota
+from .quotas import ReplicationQuotas
+from .rotation import Rotation
+from .window import SAMPLE_MS, SAMPLES, RateWindow
 
 __all__ = [
     "ALL_REPLICAS",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from controller.model.throttle_configs import UNLIMITED
-from controller.quota.limit import ReplicationQuota
+from ..model.throttle_configs import UNLIMITED
+from .limit import ReplicationQuota
 
 
 @attrs.define(eq=False, weakref_slot=False)  # not a value: its quotas keep changing

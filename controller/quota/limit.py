@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from controller.model.throttle_configs import UNLIMITED, is_rate
-from controller.quota.window import RateWindow
+from ..model.throttle_configs import UNLIMITED, is_rate
+from .window import RateWindow
 
 PACE_MS: Final = 250
 

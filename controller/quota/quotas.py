@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
-from controller.model.throttle_configs import (
+from ..model.throttle_configs import (
     FAMILIES,
     SIDES,
     UNLIMITED,
@@ -27,9 +27,9 @@ from controller.model.throttle_configs import (
     rate_setting,
     replicas_setting,
 )
-from controller.model.values import ALL_BROKERS
-from controller.quota.bound import Bound
-from controller.quota.limit import ReplicationQuota
+from ..model.values import ALL_BROKERS
+from .bound import Bound
+from .limit import ReplicationQuota
 
 _NONE: Final[ListedReplicas] = frozenset()
 

@@ -1,7 +1,7 @@
 """The test kit: a cluster in one process, with real controllers, simulated brokers, virtual time and seeded failures.
 
     >>> from kedge import TopicPartition
-    >>> from controller.rig import Rig
+    >>> from kedge.controller.rig import Rig
     >>> rig = Rig(seed=1, brokers={1: "a", 2: "b", 3: "c", 4: "a"}, copy_rate_bytes_s=10_000_000)
     >>> orders = rig.create_topic("orders", replicas=[[1, 2], [2, 3]], records=5_000)
     >>> rig.reassign({TopicPartition("orders", 0): [3, 4]})  # accepted when this returns, not finished
@@ -30,7 +30,7 @@ Requests
     rig.delete_topic(name, wait=True)            deleted, or (wait=False) its deletion accepted
     rig.forget_broker(3)                         the cluster no longer waits for a dead broker
     rig.reassign({tp: [..] or None})             set targets, or cancel; raises the first error
-    controller.rig.outside.submit_by_key(rig, {tp: [..]})   the same, as a client that knows only the legacy key
+    kedge.controller.rig.outside.submit_by_key(rig, {tp: [..]})   the same, as a client that knows only the legacy key
     rig.produce(tp, records, record_bytes=None) -> how many the leader took       acks=all, at once
     rig.fill([tp, ..], records)                  adds records on all replicas in sync, without copying time
     rig.write([tp, ..], records_per_s, record_bytes=None) -> Writer, with .stop()  from now on, as time passes
@@ -41,7 +41,7 @@ Requests
     rig.clients.group(name, [topic, ..], members=1)   reads as time passes; .assignment, .committed(tp), .consumed
     rig.copying.rate_bytes_s = ...               may be changed at any time; .copied_bytes so far
     rig.network.config_changed("brokers", "1", {"leader.reassignment.throttled.rate": "50000"})   a controller's notice
-                              to its host: brokers copy within their quotas (`controller.quota`) from now on
+                              to its host: brokers copy within their quotas (`kedge.controller.quota`) from now on
 
 Inspection
     rig.partition(tp) -> Partition               as committed: replicas, isr, target_replicas, leader, leader_epoch
@@ -75,29 +75,29 @@ Failures: `rig.mishaps.` and (at once; controllers have the ids 101, 102, ...)
     it, restart_controller(101, leader_and_isr_version=2) starts a controller that knows none
 
 A rig may begin with the tree of a real cluster: `Rig(brokers={1: "a", 2: "b", 3: "c"},
-tree=stores.tree.read_tree(path))` plants it; brokers with the ids in it have logs of `tree_records` records for
-replicas in sync, and empty ones for the others. `Rig(server=controller.rig.served.StoreServer(opens))` uses a real
-store: keys and sessions are real; controllers and brokers can be killed, but not paused or cut off.
+tree=kedge.stores.tree.read_tree(path))` plants it; brokers with the ids in it have logs of `tree_records` records for
+replicas in sync, and empty ones for the others. `Rig(server=kedge.controller.rig.served.StoreServer(opens))` uses a
+real store: keys and sessions are real; controllers and brokers can be killed, but not paused or cut off.
 
-Every commit and every callback is checked against `controller.rig.invariants`; a violation raises `InvariantBroken` in
-the step in which it happened. `rig.check_end()` adds what must hold at the end: nothing acknowledged is lost.
-`python -m tests.verify explore --seeds 1..100` runs seeded failures, `python -m tests.verify exhaust` visits every
-state of a small world. `controller.rig.host_suite` checks a host of your own, `python -m controller.rig explore --host
-MODULE:CLASS` runs seeded failures against it.
+Every commit and every callback is checked against `kedge.controller.rig.invariants`; a violation raises
+`InvariantBroken` in the step in which it happened. `rig.check_end()` adds what must hold at the end: nothing
+acknowledged is lost. `python -m tests.verify explore --seeds 1..100` runs seeded failures, `python -m tests.verify
+exhaust` visits every state of a small world. `kedge.controller.rig.host_suite` checks a host of your own, `python -m
+kedge.controller.rig explore --host MODULE:CLASS` runs seeded failures against it.
 """
 
-from controller.rig.clients import Clients
-from controller.rig.invariants import InvariantBroken
-from controller.rig.node import Node, State
-from controller.rig.producers import Producers, Writer
-from controller.rig.rig import Rig
-from controller.rig.waits import NotInTime, describe, disagreements
-from controller.simulated.broker import Broker, Life
-from controller.simulated.clock import NodeClock, VirtualClock
-from controller.simulated.flows import Flow
-from controller.simulated.log import Log, Run
-from controller.simulated.network import CallbackFaults, Sent
-from controller.simulated.timeline import Timeline
+from ..simulated.broker import Broker, Life
+from ..simulated.clock import NodeClock, VirtualClock
+from ..simulated.flows import Flow
+from ..simulated.log import Log, Run
+from ..simulated.network import CallbackFaults, Sent
+from ..simulated.timeline import Timeline
+from .clients import Clients
+from .invariants import InvariantBroken
+from .node import Node, State
+from .producers import Producers, Writer
+from .rig import Rig
+from .waits import NotInTime, describe, disagreements
 
 __all__ = [
     "Broker",

@@ -1,4 +1,4 @@
-"""`python -m controller.rig explore --host MODULE:CLASS`: seeded failures against a host of your own.
+"""`python -m kedge.controller.rig explore --host MODULE:CLASS`: seeded failures against a host of your own.
 
 Prints what is left out for abilities that the host does not declare, and for each seed that fails the rule, what broke
 it, and the command that repeats it.
@@ -14,14 +14,14 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from controller.rig.command import OneLine, at_least, seeds
-from controller.rig.host_seeds import STEPS, Run, left_out, run_seed
-from controller.rig.host_suite.base import HostUnderTest, made
+from .command import OneLine, at_least, seeds
+from .host_seeds import STEPS, Run, left_out, run_seed
+from .host_suite.base import HostUnderTest, made
 
 SEEDS: Final = range(1, 21)
 LINE_MAX: Final = 400  # characters of an exception of the host
 CLASS_HELP: Final = """\
-CLASS is a subclass of controller.rig.host_suite.HostUnderTest, in a module that
+CLASS is a subclass of kedge.controller.rig.host_suite.HostUnderTest, in a module that
 can be imported from here. It is called without arguments, once for each seed.
 Required methods: open, close, registered, held. Each ability that it declares
 in `abilities` adds failures and rules; what is left out is printed first:
@@ -37,13 +37,13 @@ in `abilities` adds failures and rules; what is left out is printed first:
 
 exit status: 0 no seed failed, 1 a seed failed, 2 an option is wrong
 
-example: python -m controller.rig explore --host my_module:MyHost --seeds 1..50
+example: python -m kedge.controller.rig explore --host my_module:MyHost --seeds 1..50
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status."""
-    parser = OneLine(prog="python -m controller.rig", description="The test kit of Kedge as a command.")
+    parser = OneLine(prog="python -m kedge.controller.rig", description="The test kit of Kedge as a command.")
     commands = parser.add_subparsers(dest="command", required=True)
     explore = commands.add_parser(
         "explore",
@@ -102,7 +102,7 @@ def _report(run: Run, options: argparse.Namespace) -> None:
     _say(f"seed {run.seed} FAILED\n{run.error}")
     if run.raised:
         _say(f"{len(run.raised)} callbacks raised, the last one:\n  {run.raised[-1]:.{LINE_MAX}}")
-    _say(f"replay: python -m controller.rig explore --host {options.host} --seeds {run.seed}{steps} --timeline")
+    _say(f"replay: python -m kedge.controller.rig explore --host {options.host} --seeds {run.seed}{steps} --timeline")
 
 
 def _say(text: str) -> None:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
-from controller.admin import Admin
-from controller.rig.controller_mishaps import ControllerMishaps
-from controller.rig.node import Node
-from controller.rig.steered import Steered
+from ..admin import Admin
+from .controller_mishaps import ControllerMishaps
+from .node import Node
+from .steered import Steered
 
 T = TypeVar("T")
 

@@ -1,26 +1,26 @@
 """The committed state, updated with every commit of the server: partitions as values, with their history.
 
 It is read from the ops themselves, so that every state that was ever in the store is seen, even if it was overwritten
-within the same step. Decoded with `controller.codec`, as by any reader of the keys.
+within the same step. Decoded with `kedge.controller.codec`, as by any reader of the keys.
 """
 
 from __future__ import annotations
 
 import attrs
 
-from controller.codec import BadValue, keys, partition_state, small, throttles
-from controller.codec import topic as topic_codec
-from controller.codec.orders import decode_retirements
-from controller.codec.text import parse
-from controller.model.reductions import Retirement
-from controller.model.values import DeleteIntent, Partition, Replicas, Topic, TopicPartition
-from controller.rig.operators import MARKS
-from controller.rig.server import FOREIGN, Committed, RecordingServer
-from controller.rules.leader_election import UNCLEAN
-from controller.rules.reduction.configs import RETENTION, RETENTION_DEFAULT
-from controller.simulated.timeline import Timeline
-from stores.base import Check, Delete, Put
-from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
+from ...stores.base import Check, Delete, Put
+from ...stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
+from ..codec import BadValue, keys, partition_state, small, throttles
+from ..codec import topic as topic_codec
+from ..codec.orders import decode_retirements
+from ..codec.text import parse
+from ..model.reductions import Retirement
+from ..model.values import DeleteIntent, Partition, Replicas, Topic, TopicPartition
+from ..rules.leader_election import UNCLEAN
+from ..rules.reduction.configs import RETENTION, RETENTION_DEFAULT
+from ..simulated.timeline import Timeline
+from .operators import MARKS
+from .server import FOREIGN, Committed, RecordingServer
 
 
 @attrs.frozen

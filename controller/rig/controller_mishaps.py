@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from controller.rig.node import State
-from controller.rig.steered import Steered
-from controller.simulated.network import CallbackFaults
-from stores.faults import Plan
+from ...stores.faults import Plan
+from ..simulated.network import CallbackFaults
+from .node import State
+from .steered import Steered
 
 
 class ControllerMishaps:
@@ -75,7 +75,7 @@ class ControllerMishaps:
         self._rig.timeline.say("rig", f"mends the ways of controller {node_id}")
 
     def plan_store_faults(self, node_id: int, plan: Plan = ()) -> None:
-        """The faults of the node's calls to the store from here on (`stores.faults`); empty: none."""
+        """The faults of the node's calls to the store from here on (`kedge.stores.faults`); empty: none."""
         process = self._rig.nodes[node_id].process
         if process is not None:
             process.store.play(plan)

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller.codec import keys
-from controller.codec import topic as topic_codec
-from controller.model.values import TopicPartition
-from controller.rig.committed import CommittedTree
-from controller.rig.parts import Parts
-from controller.rig.server import Committed
-from stores.base import Delete, Put
+from ...stores.base import Delete, Put
+from ..codec import keys
+from ..codec import topic as topic_codec
+from ..model.values import TopicPartition
+from .committed import CommittedTree
+from .parts import Parts
+from .server import Committed
 
 Require = Callable[[object, int, str], None]
 

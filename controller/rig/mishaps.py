@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import attrs
 
-from controller.model.values import TARGETS_SINCE, TopicPartition
-from controller.rig.controller_mishaps import ControllerMishaps
-from controller.rig.parts import Parts
-from controller.rig.server import write
-from controller.simulated.broker import Life
+from ..model.values import TARGETS_SINCE, TopicPartition
+from ..simulated.broker import Life
+from .controller_mishaps import ControllerMishaps
+from .parts import Parts
+from .server import write
 
 
 class Mishaps(ControllerMishaps):

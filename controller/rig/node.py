@@ -16,20 +16,20 @@ from typing import Any
 
 import attrs
 
-from controller.admin import Hooks
-from controller.host import Controller
-from controller.model.values import TARGETS_SINCE, Settings, TopicPartition
-from controller.rig.operators import Operators
-from controller.rig.server import RecordingServer
-from controller.rig.watched import WatchedAdmin
-from controller.runtime.executors import Call
-from controller.runtime.notices import LANE
-from controller.simulated.clock import NodeClock
-from controller.simulated.network import Network
-from controller.simulated.node import Asked, NodeHost
-from controller.simulated.store import Client
-from stores.base import Depth, Session, StoreEvent, Subscription
-from stores.faults import FaultStore
+from ...stores.base import Depth, Session, StoreEvent, Subscription
+from ...stores.faults import FaultStore
+from ..admin import Hooks
+from ..host import Controller
+from ..model.values import TARGETS_SINCE, Settings, TopicPartition
+from ..runtime.executors import Call
+from ..runtime.notices import LANE
+from ..simulated.clock import NodeClock
+from ..simulated.network import Network
+from ..simulated.node import Asked, NodeHost
+from ..simulated.store import Client
+from .operators import Operators
+from .server import RecordingServer
+from .watched import WatchedAdmin
 
 
 class NodeStore(FaultStore):

@@ -19,13 +19,13 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from controller.codec import BadValue, keys, small
-from controller.model.config_requests import AlterConfigOp, OpType
-from controller.model.throttles import CONFIGS, MarkKind
-from controller.model.values import TopicPartition
-from controller.rig.server import FOREIGN, Committed, RecordingServer
-from controller.rules.throttling.keeping import is_list, values_in
-from stores.base import Check, Delete, Put
+from ...stores.base import Check, Delete, Put
+from ..codec import BadValue, keys, small
+from ..model.config_requests import AlterConfigOp, OpType
+from ..model.throttles import CONFIGS, MarkKind
+from ..model.values import TopicPartition
+from ..rules.throttling.keeping import is_list, values_in
+from .server import FOREIGN, Committed, RecordingServer
 
 MARKS: Final = (keys.REPLICAS_REMOVAL, keys.RATES_REMOVAL)
 _OLD_MARKS: Final = (keys.OLD_REPLICAS_REMOVAL, keys.OLD_RATES_REMOVAL)

@@ -10,13 +10,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from controller.codec import BadValue, keys, legacy
-from controller.model.legacy import LegacyEntry
-from controller.model.throttles import MarkKind
-from controller.model.values import TopicPartition
-from controller.rig.operators import MARKS
-from controller.rig.parts import Parts
-from controller.rig.server import write
+from ..codec import BadValue, keys, legacy
+from ..model.legacy import LegacyEntry
+from ..model.throttles import MarkKind
+from ..model.values import TopicPartition
+from .operators import MARKS
+from .parts import Parts
+from .server import write
 
 
 def submit_by_key(rig: Parts, targets: Mapping[TopicPartition, Sequence[int]]) -> None:

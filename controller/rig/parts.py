@@ -5,23 +5,23 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from controller.model.values import Partition, Settings, TopicPartition
-from controller.rig.committed import CommittedTree
-from controller.rig.node import Node
-from controller.rig.operators import Operators
-from controller.rig.producers import Producers
-from controller.rig.server import RecordingServer
-from controller.rig.steered import leading
-from controller.simulated.broker import Broker
-from controller.simulated.clock import VirtualClock
-from controller.simulated.copying import Copying
-from controller.simulated.duties import Duties
-from controller.simulated.network import Network
-from controller.simulated.timeline import Timeline
+from ..model.values import Partition, Settings, TopicPartition
+from ..simulated.broker import Broker
+from ..simulated.clock import VirtualClock
+from ..simulated.copying import Copying
+from ..simulated.duties import Duties
+from ..simulated.network import Network
+from ..simulated.timeline import Timeline
+from .committed import CommittedTree
+from .node import Node
+from .operators import Operators
+from .producers import Producers
+from .server import RecordingServer
+from .steered import leading
 
 
 class Parts:
-    """The parts of a `controller.rig.Rig`, and its present state. `asked_targets`: every requested target.
+    """The parts of a `kedge.controller.rig.Rig`, and its present state. `asked_targets`: every requested target.
     `quiet_steps`: the number of steps in which nothing has happened. `has_old_versions`: some broker or controller
     knows no targets, or did not for a while. `broken_keys`: the undecodable value that another program wrote, and the
     value before it; `foreign_fields`: names of fields that another program added to a key, and that must stay.

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from controller.codec import keys, partition_state
-from controller.codec import topic as topic_codec
-from controller.codec.text import parse
-from controller.model.values import Partition, TopicPartition
-from controller.rig.parts import Parts
-from controller.simulated.log import Run
-from controller.simulated.replica import Replica
-from stores.memory import MemoryServer
-from stores.tree import TreeEntry
+from ...stores.memory import MemoryServer
+from ...stores.tree import TreeEntry
+from ..codec import keys, partition_state
+from ..codec import topic as topic_codec
+from ..codec.text import parse
+from ..model.values import Partition, TopicPartition
+from ..simulated.log import Run
+from ..simulated.replica import Replica
+from .parts import Parts
 
 
 def plant(rig: Parts, tree: Iterable[TreeEntry] | MemoryServer, records: int) -> None:

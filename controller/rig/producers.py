@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from controller.model.errors import ErrorCode
-from controller.model.values import TopicPartition
-from controller.simulated.broker import Broker
-from controller.simulated.clock import VirtualClock
-from controller.simulated.log import Log, Run
-from controller.simulated.replica import Replica, Role
+from ..model.errors import ErrorCode
+from ..model.values import TopicPartition
+from ..simulated.broker import Broker
+from ..simulated.clock import VirtualClock
+from ..simulated.log import Log, Run
+from ..simulated.replica import Replica, Role
 
 
 @attrs.define(eq=False)

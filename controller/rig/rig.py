@@ -12,31 +12,31 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from controller.admin import Admin
-from controller.model.durations import milliseconds
-from controller.model.requests import DeletePartitions, NewTopic
-from controller.model.values import TARGETS_SINCE, BrokerRegistration, Settings, TopicPartition
-from controller.quota import Family, Side
-from controller.rig.clients import Clients
-from controller.rig.committed import CommittedTree
-from controller.rig.invariants import Invariants
-from controller.rig.mishaps import Mishaps
-from controller.rig.node import Node, State
-from controller.rig.operators import Operators
-from controller.rig.parts import Parts
-from controller.rig.planting import plant
-from controller.rig.producers import Producers, Writer
-from controller.rig.server import RecordingServer
-from controller.rig.waits import NotInTime, Waits, describe
-from controller.simulated.broker import Broker
-from controller.simulated.clock import NodeClock, VirtualClock
-from controller.simulated.copying import Copying
-from controller.simulated.duties import Duties
-from controller.simulated.flows import Flow
-from controller.simulated.network import Network, Sent
-from controller.simulated.timeline import Timeline
-from stores.memory import MemoryServer
-from stores.tree import TreeEntry
+from ...stores.memory import MemoryServer
+from ...stores.tree import TreeEntry
+from ..admin import Admin
+from ..model.durations import milliseconds
+from ..model.requests import DeletePartitions, NewTopic
+from ..model.values import TARGETS_SINCE, BrokerRegistration, Settings, TopicPartition
+from ..quota import Family, Side
+from ..simulated.broker import Broker
+from ..simulated.clock import NodeClock, VirtualClock
+from ..simulated.copying import Copying
+from ..simulated.duties import Duties
+from ..simulated.flows import Flow
+from ..simulated.network import Network, Sent
+from ..simulated.timeline import Timeline
+from .clients import Clients
+from .committed import CommittedTree
+from .invariants import Invariants
+from .mishaps import Mishaps
+from .node import Node, State
+from .operators import Operators
+from .parts import Parts
+from .planting import plant
+from .producers import Producers, Writer
+from .server import RecordingServer
+from .waits import NotInTime, Waits, describe
 
 T = TypeVar("T")
 
@@ -46,11 +46,11 @@ class Rig(Parts):
 
     `seed`: of all random choices. `brokers`: broker id -> rack (None = no rack). `controllers`: the number of nodes,
     with the ids 101, 102, ...; one of them becomes active. `tree`: the initial content of the store, entries of
-    `stores.tree` or a MemoryServer whose keys are copied; its replicas have `tree_records` records each if they are in
-    sync, and none if they are not.
-    `store`: options of the MemoryServer; `server`: another one, as that of `controller.rig.served`. `tick_ms`: the
-    length of a step. `copy_rate_bytes_s`: into each broker, None = unlimited. `lag_max_ms`: how long a follower may be
-    behind before its leader removes it from the isr. `journal`: makes the journal of a node, by its id.
+    `kedge.stores.tree` or a MemoryServer whose keys are copied; its replicas have `tree_records` records each if they
+    are in sync, and none if they are not.
+    `store`: options of the MemoryServer; `server`: another one, as that of `kedge.controller.rig.served`. `tick_ms`:
+    the length of a step. `copy_rate_bytes_s`: into each broker, None = unlimited. `lag_max_ms`: how long a follower may
+    be behind before its leader removes it from the isr. `journal`: makes the journal of a node, by its id.
     `leader_and_isr_versions`: broker id -> version, for those that are older than 3.
     `check`: check every commit and every callback against the invariants, and raise InvariantBroken.
     """

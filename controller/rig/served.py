@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
-from controller.rig.server import Committed, RecordingServer
-from controller.simulated.store import StoreClient
-from stores import transfer
-from stores.base import Delete, Entry, Invalid, MetadataStore, Op, Put, StoreError
-from stores.recipes import TOKEN_KEY, Token
-from stores.tree import TreeEntry, kept
+from ...stores import transfer
+from ...stores.base import Delete, Entry, Invalid, MetadataStore, Op, Put, StoreError
+from ...stores.recipes import TOKEN_KEY, Token
+from ...stores.tree import TreeEntry, kept
+from ..simulated.store import StoreClient
+from .server import Committed, RecordingServer
 
 READ_S: Final = 10.0
 _LOOK_S: Final = 0.1  # the interval of looking for the keys of an ended session

@@ -1,6 +1,6 @@
 """A memory server that records every commit with its sender: the invariants are checked against this history.
 
-It is also the place where a rig can use another store: `controller.rig.served` opens clients of a real one.
+It is also the place where a rig can use another store: `kedge.controller.rig.served` opens clients of a real one.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import attrs
 
-from controller.simulated.store import ClusterStore
-from stores.base import Commit, Delete, Op, Put, as_read
-from stores.memory.stream import Link
+from ...stores.base import Commit, Delete, Op, Put, as_read
+from ...stores.memory.stream import Link
+from ..simulated.store import ClusterStore
 
 FOREIGN: Final = "somebody else"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from controller.rig.node import Node
-from controller.rig.server import RecordingServer
-from controller.simulated.clock import VirtualClock
-from controller.simulated.network import Network
-from controller.simulated.timeline import Timeline
+from ..simulated.clock import VirtualClock
+from ..simulated.network import Network
+from ..simulated.timeline import Timeline
+from .node import Node
+from .server import RecordingServer
 
 
 class Steered(Protocol):

@@ -10,10 +10,7 @@ import random
 from collections.abc import Iterable
 from typing import Final
 
-from controller.rig.chances import Chances
-from controller.rig.node import State
-from controller.simulated.network import CallbackFaults
-from stores.faults import (
+from ...stores.faults import (
     Call,
     DeliverLater,
     DoubleEvent,
@@ -25,6 +22,9 @@ from stores.faults import (
     LoseRequest,
     Rule,
 )
+from ..simulated.network import CallbackFaults
+from .chances import Chances
+from .node import State
 
 
 def _node(world: Chances) -> int:

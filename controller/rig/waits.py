@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from controller.codec import keys
-from controller.codec.small import encode_admitted
-from controller.keys.notifications import NotificationKeys
-from controller.model.values import NO_LEADER, DeleteIntent, TopicPartition
-from controller.rig.gone import left_over, unpurged
-from controller.rig.outside import is_key_there
-from controller.rig.parts import Parts
-from controller.simulated.flows import WINDOW_MS, Flow
-from controller.simulated.replica import Role
-from stores.base import Depth
-from stores.checks import parent
+from ...stores.base import Depth
+from ...stores.checks import parent
+from ..codec import keys
+from ..codec.small import encode_admitted
+from ..keys.notifications import NotificationKeys
+from ..model.values import NO_LEADER, DeleteIntent, TopicPartition
+from ..simulated.flows import WINDOW_MS, Flow
+from ..simulated.replica import Role
+from .gone import left_over, unpurged
+from .outside import is_key_there
+from .parts import Parts
 
 
 class NotInTime(AssertionError):

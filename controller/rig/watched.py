@@ -10,14 +10,14 @@ from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any
 
-from controller.admin import Admin
-from controller.admin.results import All, Results
-from controller.admin.throttling import Assignments
-from controller.model.config_requests import AlterConfigOp, ConfigResource, OpType
-from controller.model.errors import ApiError, InvalidRequest
-from controller.model.requests import ElectionType
-from controller.model.throttle_configs import LISTS, RATES, Family
-from controller.model.throttles import (
+from ..admin import Admin
+from ..admin.results import All, Results
+from ..admin.throttling import Assignments
+from ..model.config_requests import AlterConfigOp, ConfigResource, OpType
+from ..model.errors import ApiError, InvalidRequest
+from ..model.requests import ElectionType
+from ..model.throttle_configs import LISTS, RATES, Family
+from ..model.throttles import (
     CONFIGS,
     KINDS,
     MarkKind,
@@ -25,8 +25,8 @@ from controller.model.throttles import (
     ThrottledRate,
     ThrottledReplicas,
 )
-from controller.model.values import ALL_BROKERS, TopicPartition
-from controller.rig.operators import Operators
+from ..model.values import ALL_BROKERS, TopicPartition
+from .operators import Operators
 
 
 class WatchedAdmin(Admin):

@@ -1,1 +1,1 @@
-"""Pure decisions: functions of an event and the state, seen through `controller.model.view`."""
+"""Pure decisions: functions of an event and the state, seen through `kedge.controller.model.view`."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controller.model.events import (
+from ..model.events import (
     BrokerCame,
     BrokerGone,
     BrokerKnown,
@@ -22,7 +22,7 @@ from controller.model.events import (
     ReplicaDied,
     ReplicasDied,
 )
-from controller.model.records import (
+from ..model.records import (
     BrokerLeft,
     BrokerRegistered,
     DeathWorkedOff,
@@ -31,10 +31,10 @@ from controller.model.records import (
     RegistrationUnread,
     ReplicaDeleted,
 )
-from controller.model.values import NO_LEADER, Broker, DeleteIntent, Partition
-from controller.model.view import ClusterView
-from controller.rules.deletion import logs_due
-from controller.rules.reduction.purge import purges_due
+from ..model.values import NO_LEADER, Broker, DeleteIntent, Partition
+from ..model.view import ClusterView
+from .deletion import logs_due
+from .reduction.purge import purges_due
 
 
 def broker_gone(view: ClusterView, event: BrokerGone) -> Decision:

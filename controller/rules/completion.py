@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from controller.model.events import Event, KafkaMoveFound
-from controller.model.records import (
+from ..model.events import Event, KafkaMoveFound
+from ..model.records import (
     DeleteIntended,
     IntentDropped,
     IsrShrunk,
@@ -20,9 +20,9 @@ from controller.model.records import (
     ReplicasGrown,
     TargetCleared,
 )
-from controller.model.reductions import OFFLINE
-from controller.model.values import LEADER_DURING_DELETE, DeleteIntent, Partition, Replicas, Topic
-from controller.model.view import ClusterView, all_alive, is_alive
+from ..model.reductions import OFFLINE
+from ..model.values import LEADER_DURING_DELETE, DeleteIntent, Partition, Replicas, Topic
+from ..model.view import ClusterView, all_alive, is_alive
 
 
 def settle(view: ClusterView, partition: Partition) -> tuple[list[Record], Partition]:

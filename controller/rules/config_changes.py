@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from controller.model.config_requests import AlterConfigOp, OpType
-from controller.model.configs import ConfigKind
-from controller.model.errors import (
+from ..model.config_requests import AlterConfigOp, OpType
+from ..model.configs import ConfigKind
+from ..model.errors import (
     ApiError,
     InvalidConfig,
     InvalidRequest,
@@ -23,15 +23,15 @@ from controller.model.errors import (
     StorageError,
     UnknownTopicOrPartition,
 )
-from controller.model.events import AlterConfigs, ChangesDue, Decision, refuse
-from controller.model.records import ChangePurged, ConfigsAltered
-from controller.model.requests import BROKER_ID_MAX
-from controller.model.sensitive_configs import is_sensitive
-from controller.model.throttle_configs import LIST_SEPARATOR, list_elements
-from controller.model.values import ALL_BROKERS, TOPICS, ConfigEntity, UnreadConfigs, configs_after
-from controller.model.view import ClusterView
-from controller.rules.configs import as_stored, check_config, check_size, definitions_of, unchangeable
-from controller.rules.foreign_writes import due_by_brokers, due_by_topic
+from ..model.events import AlterConfigs, ChangesDue, Decision, refuse
+from ..model.records import ChangePurged, ConfigsAltered
+from ..model.requests import BROKER_ID_MAX
+from ..model.sensitive_configs import is_sensitive
+from ..model.throttle_configs import LIST_SEPARATOR, list_elements
+from ..model.values import ALL_BROKERS, TOPICS, ConfigEntity, UnreadConfigs, configs_after
+from ..model.view import ClusterView
+from .configs import as_stored, check_config, check_size, definitions_of, unchangeable
+from .foreign_writes import due_by_brokers, due_by_topic
 
 _BROKER: Final = re.compile("0|[1-9][0-9]{0,9}")  # 01 is not broker 1: otherwise two keys would mean one broker
 

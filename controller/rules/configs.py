@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from controller.model.config_requests import ConfigEntry, ConfigSource, ConfigSynonym
-from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKind, Definition, Scope
-from controller.model.refused_configs import READ_ONLY, refusal
-from controller.model.sensitive_configs import is_password, is_sensitive
-from controller.model.throttle_configs import LONG_MAX, trimmed
-from controller.model.values import ALL_BROKERS, TOPICS, ConfigEntity, KeyConfigs
-from controller.model.view import ClusterView
-from controller.rules.static_configs import STATIC, static_entries, static_value
+from ..model.config_requests import ConfigEntry, ConfigSource, ConfigSynonym
+from ..model.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKind, Definition, Scope
+from ..model.refused_configs import READ_ONLY, refusal
+from ..model.sensitive_configs import is_password, is_sensitive
+from ..model.throttle_configs import LONG_MAX, trimmed
+from ..model.values import ALL_BROKERS, TOPICS, ConfigEntity, KeyConfigs
+from ..model.view import ClusterView
+from .static_configs import STATIC, static_entries, static_value
 
 CONFIG_BYTES_MAX = 950_000  # of any key: ZooKeeper takes 1 MB
 _ANY_TOPIC = ConfigEntity(TOPICS, "")

@@ -24,8 +24,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from controller.model.errors import NOT_HOSTED, StorageError, TopicDeletionDisabled, UnknownTopicOrPartition
-from controller.model.events import (
+from ..model.errors import NOT_HOSTED, StorageError, TopicDeletionDisabled, UnknownTopicOrPartition
+from ..model.events import (
     Decision,
     DeleteTopic,
     DeletionKeyRead,
@@ -39,7 +39,7 @@ from controller.model.events import (
     TopicLogsDue,
     refuse,
 )
-from controller.model.records import (
+from ..model.records import (
     UNREAD,
     BadKey,
     DeletionKeyFound,
@@ -54,7 +54,7 @@ from controller.model.records import (
     TopicDeleted,
     TopicDeletionStarted,
 )
-from controller.model.values import (
+from ..model.values import (
     EPOCH_DURING_DELETE,
     HOLDERS_LEFT,
     LEADER_DURING_DELETE,
@@ -64,10 +64,10 @@ from controller.model.values import (
     Replicas,
     without_state,
 )
-from controller.model.view import ClusterView
-from controller.rules.completion import intend_deletion
-from controller.rules.isr import told_by_key
-from controller.rules.throttling.marks import without_owner
+from ..model.view import ClusterView
+from .completion import intend_deletion
+from .isr import told_by_key
+from .throttling.marks import without_owner
 
 INTENT_KEYS_MAX: Final = 4  # that one Decision writes or removes, besides the state key, the topic's and a parent
 UNKNOWN = "there is no such topic"

@@ -12,7 +12,7 @@ from typing import Final
 
 import attrs
 
-from controller.model.events import (
+from ..model.events import (
     BrokerConfigRead,
     ConfigKeyRead,
     Decision,
@@ -34,7 +34,7 @@ from controller.model.events import (
     TopicKeyDue,
     TopicKeyRead,
 )
-from controller.model.records import (
+from ..model.records import (
     UNREAD,
     BadKey,
     BrokerAskedAgain,
@@ -55,12 +55,12 @@ from controller.model.records import (
     TopicChanged,
     TopicFound,
 )
-from controller.model.values import ALL_BROKERS, HOLDERS_LEFT, NO_LEADER, Move, Partition, Topic, TopicPartition
-from controller.model.view import ClusterView, is_alive, is_up
-from controller.rules import deletion
-from controller.rules.completion import drop_intents, is_void, kafka_move_due, settle
-from controller.rules.isr import told_by_key
-from controller.rules.leader_election import UNCLEAN, allows_unclean, allows_unclean_by_default
+from ..model.values import ALL_BROKERS, HOLDERS_LEFT, NO_LEADER, Move, Partition, Topic, TopicPartition
+from ..model.view import ClusterView, is_alive, is_up
+from . import deletion
+from .completion import drop_intents, is_void, kafka_move_due, settle
+from .isr import told_by_key
+from .leader_election import UNCLEAN, allows_unclean, allows_unclean_by_default
 
 _NOTES_MAX: Final = 20
 _FORBIDDEN: Final = KeyVersion(UNREAD, 0)  # known values of such a key stay in force

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.model.errors import ApiError, InvalidRequest, RequestTimedOut
-from controller.model.events import (
+from ..model.errors import ApiError, InvalidRequest, RequestTimedOut
+from ..model.events import (
     LATER,
     Decision,
     Event,
@@ -25,12 +25,12 @@ from controller.model.events import (
     RetirementDue,
     refuse,
 )
-from controller.model.plural import counted
-from controller.model.records import BrokerForgotten, IntentDropped
-from controller.model.values import DeleteIntent, Partition
-from controller.model.view import ClusterView
-from controller.rules.deletion import logs_due
-from controller.rules.reduction.purge import purges_due
+from ..model.plural import counted
+from ..model.records import BrokerForgotten, IntentDropped
+from ..model.values import DeleteIntent, Partition
+from ..model.view import ClusterView
+from .deletion import logs_due
+from .reduction.purge import purges_due
 
 _NAMED_MAX: Final = 5  # partitions in the message
 

@@ -6,7 +6,7 @@ A leader that shuts down kept leading because no other replica was in sync: once
 
 from __future__ import annotations
 
-from controller.model.errors import (
+from ..model.errors import (
     ApiError,
     FencedLeaderEpoch,
     IneligibleReplica,
@@ -17,13 +17,13 @@ from controller.model.errors import (
     StorageError,
     UnknownTopicOrPartition,
 )
-from controller.model.events import AlterIsr, Decision, Event, ReplicaLeaves, refuse
-from controller.model.records import IsrChanged
-from controller.model.reductions import OFFLINE
-from controller.model.requests import AcceptedIsr
-from controller.model.values import NO_LEADER, Partition
-from controller.model.view import ClusterView, all_alive, is_alive, is_up
-from controller.rules.completion import settle
+from ..model.events import AlterIsr, Decision, Event, ReplicaLeaves, refuse
+from ..model.records import IsrChanged
+from ..model.reductions import OFFLINE
+from ..model.requests import AcceptedIsr
+from ..model.values import NO_LEADER, Partition
+from ..model.view import ClusterView, all_alive, is_alive, is_up
+from .completion import settle
 
 
 def alter_isr(view: ClusterView, event: AlterIsr) -> Decision:

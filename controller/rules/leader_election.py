@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controller.model.errors import (
+from ..model.errors import (
     ApiError,
     ElectionNotNeeded,
     EligibleLeadersNotAvailable,
@@ -21,12 +21,12 @@ from controller.model.errors import (
     StorageError,
     UnknownTopicOrPartition,
 )
-from controller.model.events import Decision, ElectLeader, PartitionDue, ReplicaDied, ReplicasDied, refuse
-from controller.model.records import IsrChanged, LeaderElected, Record
-from controller.model.reductions import OFFLINE
-from controller.model.values import NO_LEADER, Partition, Replicas, UnreadConfigs
-from controller.model.view import ClusterView, is_alive, is_kept, is_up
-from controller.rules.completion import kafka_move_due, settle
+from ..model.events import Decision, ElectLeader, PartitionDue, ReplicaDied, ReplicasDied, refuse
+from ..model.records import IsrChanged, LeaderElected, Record
+from ..model.reductions import OFFLINE
+from ..model.values import NO_LEADER, Partition, Replicas, UnreadConfigs
+from ..model.view import ClusterView, is_alive, is_kept, is_up
+from .completion import kafka_move_due, settle
 
 UNCLEAN = "unclean.leader.election.enable"
 _NOT_NEEDED = "Leader election not needed for topic partition"

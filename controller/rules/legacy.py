@@ -18,8 +18,8 @@ from typing import Final
 
 import attrs
 
-from controller.model.errors import ApiError, NoReassignmentInProgress
-from controller.model.events import (
+from ..model.errors import ApiError, NoReassignmentInProgress
+from ..model.events import (
     AlterReassignment,
     Decision,
     Event,
@@ -28,8 +28,8 @@ from controller.model.events import (
     LegacyKeyRead,
     LegacyPlanDue,
 )
-from controller.model.legacy import LegacyEntry, LegacyKey, LegacyName
-from controller.model.records import (
+from ..model.legacy import LegacyEntry, LegacyKey, LegacyName
+from ..model.records import (
     LegacyEntryRemoved,
     LegacyKeyBroken,
     LegacyKeyChanged,
@@ -39,9 +39,9 @@ from controller.model.records import (
     PartitionRecord,
     Record,
 )
-from controller.model.requests import ReassignmentAnswer
-from controller.model.view import ClusterView
-from controller.rules.reassignment import alter_reassignment
+from ..model.requests import ReassignmentAnswer
+from ..model.view import ClusterView
+from .reassignment import alter_reassignment
 
 COMPLETED: Final = "completed"
 DROPPED: Final = "dropped"

@@ -6,10 +6,10 @@ leader epoch tells brokers that what they know of a partition is old.
 
 from __future__ import annotations
 
-from controller.model.events import Decision, LeaderEpochsDue, MigrationDone
-from controller.model.records import LeaderEpochRaised, MigrationWorkedOff
-from controller.model.values import LEADER_DURING_DELETE, Partition
-from controller.model.view import ClusterView
+from ..model.events import Decision, LeaderEpochsDue, MigrationDone
+from ..model.records import LeaderEpochRaised, MigrationWorkedOff
+from ..model.values import LEADER_DURING_DELETE, Partition
+from ..model.view import ClusterView
 
 
 def leader_epochs_due(view: ClusterView, event: LeaderEpochsDue) -> Decision:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import zip_longest
 
-from controller.model.values import Replicas
+from ..model.values import Replicas
 
 
 def alternate_racks(racks: Mapping[int, str | None]) -> Replicas:

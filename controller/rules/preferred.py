@@ -6,8 +6,8 @@ prefer it (R[0]). Then it is elected for each of them where it is alive and in t
 
 from __future__ import annotations
 
-from controller.model.errors import ApiError
-from controller.model.events import (
+from ..model.errors import ApiError
+from ..model.events import (
     Decision,
     ElectLeader,
     Event,
@@ -17,10 +17,10 @@ from controller.model.events import (
     PreferredElectionPut,
     RebalanceDue,
 )
-from controller.model.values import LEADER_DURING_DELETE, Partition, TopicPartition
-from controller.model.view import ClusterView, is_alive
-from controller.rules.foreign_writes import passed_over
-from controller.rules.leader_election import elect_leader, is_gone_to_requests
+from ..model.values import LEADER_DURING_DELETE, Partition, TopicPartition
+from ..model.view import ClusterView, is_alive
+from .foreign_writes import passed_over
+from .leader_election import elect_leader, is_gone_to_requests
 
 
 def preferred_due(view: ClusterView, event: PreferredDue) -> Decision:

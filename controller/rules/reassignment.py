@@ -15,7 +15,7 @@ from typing import Final
 
 import attrs
 
-from controller.model.errors import (
+from ..model.errors import (
     ApiError,
     EligibleLeadersNotAvailable,
     InvalidReplicaAssignment,
@@ -26,14 +26,14 @@ from controller.model.errors import (
     StorageError,
     UnknownTopicOrPartition,
 )
-from controller.model.events import AlterReassignment, Decision, ForeignTargetFound, MoveDeadline, refuse
-from controller.model.plural import counted
-from controller.model.records import LeaderElected, Record, TargetCleared, TargetReplaced, TargetSet
-from controller.model.requests import BROKER_ID_MAX, PartitionReassignment, ReassignmentAnswer, WaitingOn
-from controller.model.values import Move, Partition, Replicas
-from controller.model.view import ClusterView, is_alive, is_up
-from controller.rules.completion import drop_intents, intend_deletion, settle
-from controller.rules.leader_election import elect_first, is_gone_to_requests
+from ..model.events import AlterReassignment, Decision, ForeignTargetFound, MoveDeadline, refuse
+from ..model.plural import counted
+from ..model.records import LeaderElected, Record, TargetCleared, TargetReplaced, TargetSet
+from ..model.requests import BROKER_ID_MAX, PartitionReassignment, ReassignmentAnswer, WaitingOn
+from ..model.values import Move, Partition, Replicas
+from ..model.view import ClusterView, is_alive, is_up
+from .completion import drop_intents, intend_deletion, settle
+from .leader_election import elect_first, is_gone_to_requests
 
 _INCLUDES: Final = "The manual partition assignment includes"
 _REASONS_MAX: Final = 20  # in a message, since a request may have a million wrong ids

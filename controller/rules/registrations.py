@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controller.model.events import BrokerCame, BrokerGone, BrokerKnown, BrokerRedescribed, BrokerUnread, Event
-from controller.model.values import Broker
-from controller.model.view import ClusterView
+from ..model.events import BrokerCame, BrokerGone, BrokerKnown, BrokerRedescribed, BrokerUnread, Event
+from ..model.values import Broker
+from ..model.view import ClusterView
 
 
 def came_and_went(

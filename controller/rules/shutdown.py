@@ -12,12 +12,12 @@ members.
 
 from __future__ import annotations
 
-from controller.model.errors import StaleBrokerEpoch
-from controller.model.events import LATER, Decision, Group, ReplicaLeaves, ShutdownAsked, ShutdownDecided, refuse
-from controller.model.records import BrokerShutsDown, IsrChanged, LeaderElected
-from controller.model.values import NO_LEADER
-from controller.model.view import ClusterView, is_alive
-from controller.rules.completion import settle
+from ..model.errors import StaleBrokerEpoch
+from ..model.events import LATER, Decision, Group, ReplicaLeaves, ShutdownAsked, ShutdownDecided, refuse
+from ..model.records import BrokerShutsDown, IsrChanged, LeaderElected
+from ..model.values import NO_LEADER
+from ..model.view import ClusterView, is_alive
+from .completion import settle
 
 CAUSE = "controlled shutdown"
 

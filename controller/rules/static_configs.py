@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from controller.model.config_requests import ConfigEntry, ConfigSource, ConfigSynonym
-from controller.model.configs import ConfigKind
-from controller.model.values import Settings
-from controller.model.view import ClusterView
+from ..model.config_requests import ConfigEntry, ConfigSource, ConfigSynonym
+from ..model.configs import ConfigKind
+from ..model.values import Settings
+from ..model.view import ClusterView
 
 _OF_THE_HOST: Final = (
     ("auto.leader.rebalance.enable", ConfigKind.BOOLEAN, "Whether the controller moves leaders back by itself."),

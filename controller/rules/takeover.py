@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import attrs
 
-from controller.model.events import Event, ReductionDue, ReductionKeyRead
-from controller.model.records import UNREAD
-from controller.model.view import ClusterView
-from controller.rules.deletion import has_stopped, is_begun
-from controller.rules.reduction.keys import refusal
+from ..model.events import Event, ReductionDue, ReductionKeyRead
+from ..model.records import UNREAD
+from ..model.view import ClusterView
+from .deletion import has_stopped, is_begun
+from .reduction.keys import refusal
 
 
 def died(view: ClusterView) -> dict[int, int]:

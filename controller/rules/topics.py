@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from controller.model.errors import (
+from ..model.errors import (
     NOT_HOSTED,
     ApiError,
     InvalidConfig,
@@ -24,15 +24,15 @@ from controller.model.errors import (
     TopicAlreadyExists,
     UnknownTopicOrPartition,
 )
-from controller.model.events import CreatePartitions, CreateTopic, Decision, PartitionDue, refuse
-from controller.model.plural import counted
-from controller.model.records import PartitionsAdded, TopicCreated
-from controller.model.requests import CreatedTopic
-from controller.model.values import Replicas, Topic
-from controller.model.view import ClusterView
-from controller.rules.configs import check_topic_configs, topic_configs_as_stored
-from controller.rules.placement import assign_replicas, continue_rotation
-from controller.rules.reassignment import check_replicas
+from ..model.events import CreatePartitions, CreateTopic, Decision, PartitionDue, refuse
+from ..model.plural import counted
+from ..model.records import PartitionsAdded, TopicCreated
+from ..model.requests import CreatedTopic
+from ..model.values import Replicas, Topic
+from ..model.view import ClusterView
+from .configs import check_topic_configs, topic_configs_as_stored
+from .placement import assign_replicas, continue_rotation
+from .reassignment import check_replicas
 
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 _NAME_MAX: Final = 249

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.runtime.clock import Clock
+from .clock import Clock
 
 DECISIONS_FEW: Final = 100
 DECISIONS_MANY: Final = 500

@@ -11,19 +11,19 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, cast
 
-from controller.model.events import LATER, Event
-from controller.runtime import unwritten
-from controller.runtime.committer import Committer, End, Result
-from controller.runtime.deciding import Deciding
-from controller.runtime.deposed import Deposed
-from controller.runtime.inbox import WorkQueue
-from controller.runtime.jobs import Job, jobs_of
-from controller.runtime.publisher import Publisher
-from controller.runtime.reconcile import Reconcile
-from controller.runtime.services import Services
-from controller.runtime.writer import Writer
-from controller.state import ClusterState, DirtyKey, start_batch
-from stores.base import Op, OutcomeUnknown, Put, StoreError, Unavailable, Version
+from ...stores.base import Op, OutcomeUnknown, Put, StoreError, Unavailable, Version
+from ..model.events import LATER, Event
+from ..state import ClusterState, DirtyKey, start_batch
+from . import unwritten
+from .committer import Committer, End, Result
+from .deciding import Deciding
+from .deposed import Deposed
+from .inbox import WorkQueue
+from .jobs import Job, jobs_of
+from .publisher import Publisher
+from .reconcile import Reconcile
+from .services import Services
+from .writer import Writer
 
 CONFLICTS_MAX: Final = 3  # of one key, before the rest continues without it
 

@@ -8,15 +8,15 @@ from typing import Final
 
 import attrs
 
-from controller.codec import BadValue, keys
-from controller.codec.migration import Marker, decode_marker
-from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
-from controller.codec.small import decode_controller, encode_controller, is_of_kraft
-from controller.runtime.committer import Committer, End
-from controller.runtime.deposed import Deposed
-from controller.runtime.services import Services
-from stores.base import ABSENT, Check, Corrupt, Delete, Entry, Op, Put, as_read
-from stores.recipes import EPOCH_KEY, LEADER_KEY, Fence, Seat, decode_epoch, elect, hold
+from ...stores.base import ABSENT, Check, Corrupt, Delete, Entry, Op, Put, as_read
+from ...stores.recipes import EPOCH_KEY, LEADER_KEY, Fence, Seat, decode_epoch, elect, hold
+from ..codec import BadValue, keys
+from ..codec.migration import Marker, decode_marker
+from ..codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
+from ..codec.small import decode_controller, encode_controller, is_of_kraft
+from .committer import Committer, End
+from .deposed import Deposed
+from .services import Services
 
 CLAIMS_MAX: Final = 3
 _ZOOKEEPER: Final = (

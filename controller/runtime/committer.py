@@ -13,8 +13,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from controller.runtime.clock import Chance, Clock
-from stores.base import (
+from ...stores.base import (
     Closed,
     Conflict,
     Corrupt,
@@ -26,7 +25,8 @@ from stores.base import (
     TooLarge,
     Version,
 )
-from stores.recipes import EPOCH_KEY, FENCE_OPS, Attempt, Fence, Outcome, is_fence_conflict, resolve
+from ...stores.recipes import EPOCH_KEY, FENCE_OPS, Attempt, Fence, Outcome, is_fence_conflict, resolve
+from .clock import Chance, Clock
 
 
 class End(enum.Enum):

@@ -11,11 +11,11 @@ from typing import Final
 
 import tenacity
 
-from controller.codec import BadValue, keys, small
-from controller.codec.notifications import encode_config_change
-from controller.model.values import KeyConfigs
-from stores.base import ABSENT, Conflict, Corrupt, MetadataStore, Put, as_read
-from stores.recipes import next_in_sequence, sequence_key
+from ...stores.base import ABSENT, Conflict, Corrupt, MetadataStore, Put, as_read
+from ...stores.recipes import next_in_sequence, sequence_key
+from ..codec import BadValue, keys, small
+from ..codec.notifications import encode_config_change
+from ..model.values import KeyConfigs
 
 _TRIES: Final = 20
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TypeAlias
 
-from controller.keys.table import KeyKinds
-from controller.machine import step
-from controller.model.errors import ApiError, InvalidRequest, RequestTimedOut
-from controller.model.events import Decision
-from controller.rules.throttling.turns import must_wait
-from controller.runtime import unwritten
-from controller.runtime.batch_size import BatchSize
-from controller.runtime.inbox import WorkQueue
-from controller.runtime.jobs import Job
-from controller.runtime.services import Services
-from controller.runtime.writer import FIXED_OPS, Writer
-from controller.state import ClusterState, DirtyKey, start_batch, undo_to
+from ..keys.table import KeyKinds
+from ..machine import step
+from ..model.errors import ApiError, InvalidRequest, RequestTimedOut
+from ..model.events import Decision
+from ..rules.throttling.turns import must_wait
+from ..state import ClusterState, DirtyKey, start_batch, undo_to
+from . import unwritten
+from .batch_size import BatchSize
+from .inbox import WorkQueue
+from .jobs import Job
+from .services import Services
+from .writer import FIXED_OPS, Writer
 
 Decided: TypeAlias = list[tuple[Job, Decision]]
 

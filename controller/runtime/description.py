@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import attrs
 
-from controller.model.frozen import NOTHING, frozen_dict
-from controller.runtime.loop import Loop
-from controller.runtime.registrar import Registrar
+from ..model.frozen import NOTHING, frozen_dict
+from .loop import Loop
+from .registrar import Registrar
 
 
 def _as_findings(findings: Mapping[str, str]) -> Mapping[str, str]:

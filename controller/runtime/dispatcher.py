@@ -17,22 +17,22 @@ from functools import partial
 
 import attrs
 
-from controller.model.errors import ErrorCode
-from controller.model.events import DeletionAcknowledged, DiskReported, Event
-from controller.model.host import (
+from ..model.errors import ErrorCode
+from ..model.events import DeletionAcknowledged, DiskReported, Event
+from ..model.host import (
     Host,
     PartitionMetadata,
     UpdateMetadataRequest,
 )
-from controller.model.values import LEADER_DURING_DELETE, Broker, DeleteIntent, Partition, TopicPartition
-from controller.rules.completion import is_void
-from controller.runtime import requests
-from controller.runtime.clock import Clock, elapsed_ms
-from controller.runtime.executors import Executor
-from controller.runtime.inbox import Inbox
-from controller.runtime.rounds import Round, deliver
-from controller.state import ClusterState
-from controller.state.intents import Slot
+from ..model.values import LEADER_DURING_DELETE, Broker, DeleteIntent, Partition, TopicPartition
+from ..rules.completion import is_void
+from ..state import ClusterState
+from ..state.intents import Slot
+from . import requests
+from .clock import Clock, elapsed_ms
+from .executors import Executor
+from .inbox import Inbox
+from .rounds import Round, deliver
 
 _log = logging.getLogger(__name__)
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final, TypeAlias
 
-from controller.codec import BadValue, keys
-from controller.codec.text import parse
-from controller.model.events import ForeignTargetFound
-from controller.model.plural import counted
-from controller.model.values import Partition
-from controller.state import ClusterState
-from stores.base import MetadataStore
+from ...stores.base import MetadataStore
+from ..codec import BadValue, keys
+from ..codec.text import parse
+from ..model.events import ForeignTargetFound
+from ..model.plural import counted
+from ..model.values import Partition
+from ..state import ClusterState
 
 Gaps: TypeAlias = tuple[tuple[int, int], ...]
 _PART: Final = 10_000  # state keys that are read together

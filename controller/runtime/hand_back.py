@@ -20,14 +20,14 @@ from typing import Final
 
 import attrs
 
-from controller.codec import BadValue, handed_back, keys, partition_state, topic
-from controller.codec.migration import decode_holder
-from controller.codec.small import decode_controller, is_of_kraft
-from controller.codec.text import parse
-from controller.keys.base import read_children
-from controller.model.values import KafkaMove, Move, Partition, Replicas
-from stores.base import Check, Corrupt, Delete, Entry, Invalid, MetadataStore, Op, Put, Version, as_read
-from stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY, decode_epoch
+from ...stores.base import Check, Corrupt, Delete, Entry, Invalid, MetadataStore, Op, Put, Version, as_read
+from ...stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY, decode_epoch
+from ..codec import BadValue, handed_back, keys, partition_state, topic
+from ..codec.migration import decode_holder
+from ..codec.small import decode_controller, is_of_kraft
+from ..codec.text import parse
+from ..keys.base import read_children
+from ..model.values import KafkaMove, Move, Partition, Replicas
 
 _KEYS: Final = (keys.REPLICAS_REMOVAL, keys.RATES_REMOVAL)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from controller.model import records as r
-from controller.state import ClusterState
+from ..model import records as r
+from ..state import ClusterState
 
 AFTER_MS: Final = 10_000
 _NAMED_MAX: Final = 20

@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from controller.model.events import KeyRead
-from controller.model.view import ClusterView
-from controller.runtime.jobs import Job
-from controller.runtime.replies import Reply
-from stores.base import StoreEvent
+from ...stores.base import StoreEvent
+from ..model.events import KeyRead
+from ..model.view import ClusterView
+from .jobs import Job
+from .replies import Reply
 
 
 @attrs.frozen(eq=False)

@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from controller.model.events import Event, Group
-from controller.model.view import ClusterView
-from controller.runtime.replies import Reply
+from ..model.events import Event, Group
+from ..model.view import ClusterView
+from .replies import Reply
 
 Answer: TypeAlias = Callable[[ClusterView, Any], object]
 """Makes the caller's result from the state and the event, once the Decision is committed."""

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
-from controller.model.errors import NOT_HOSTED, ApiError, ReplicaNotAvailable, StorageError, UnknownTopicOrPartition
-from controller.model.requests import (
+from ..model.errors import NOT_HOSTED, ApiError, ReplicaNotAvailable, StorageError, UnknownTopicOrPartition
+from ..model.requests import (
     PartitionDescription,
     PartitionReassignment,
     ReplicaLogDirInfo,
     TopicDescription,
     TopicPartitionReplica,
 )
-from controller.model.values import Partition, TopicPartition
-from controller.model.view import ClusterView
-from controller.rules.reassignment import describe_move
-from controller.runtime.log_reports import LogReports
-from controller.state import ClusterState
+from ..model.values import Partition, TopicPartition
+from ..model.view import ClusterView
+from ..rules.reassignment import describe_move
+from ..state import ClusterState
+from .log_reports import LogReports
 
 
 class _Alive:

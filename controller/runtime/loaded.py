@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import attrs
 
-from controller.keys.table import KeyKinds
-from controller.model.events import Event, Group
-from controller.state import ClusterState
+from ..keys.table import KeyKinds
+from ..model.events import Event, Group
+from ..state import ClusterState
 
 
 @attrs.define

@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from controller.keys.base import Ground
-from controller.keys.brokers import RegistrationKeys
-from controller.keys.table import KeyKinds
-from controller.model.events import Event, Group, TopicIdMissing
-from controller.rules.brokers import expand_deaths
-from controller.rules.takeover import died
-from controller.runtime.collector import collector_off, many_stay
-from controller.runtime.loaded import Loaded
-from controller.runtime.services import Services
-from controller.runtime.writer import FIXED_OPS
-from controller.state import ClusterState
+from ..keys.base import Ground
+from ..keys.brokers import RegistrationKeys
+from ..keys.table import KeyKinds
+from ..model.events import Event, Group, TopicIdMissing
+from ..rules.brokers import expand_deaths
+from ..rules.takeover import died
+from ..state import ClusterState
+from .collector import collector_off, many_stay
+from .loaded import Loaded
+from .services import Services
+from .writer import FIXED_OPS
 
 _A = TypeVar("_A")
 _T = TypeVar("_T")

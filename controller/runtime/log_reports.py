@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import attrs
 
-from controller.model.frozen import sealed
+from ..model.frozen import sealed
 
 _log = logging.getLogger(__name__)
 

@@ -10,20 +10,20 @@ import logging
 import threading
 from typing import Final
 
-from controller.keys.intents import NewIntentKeys
-from controller.keys.table import KINDS
-from controller.model.errors import NotController
-from controller.runtime.candidacy import Another, Candidacy, Won
-from controller.runtime.deposed import Deposed
-from controller.runtime.foreign_targets import foreign_targets, said_of
-from controller.runtime.inbox import Hint, Item
-from controller.runtime.listing import CommittedMoves
-from controller.runtime.loader import load
-from controller.runtime.registrar import Registrar
-from controller.runtime.services import Services
-from controller.runtime.term import Term
-from stores.base import Changed, Depth, Resync, SessionChanged, SessionState, StoreError, StoreEvent
-from stores.recipes import LEADER_KEY
+from ...stores.base import Changed, Depth, Resync, SessionChanged, SessionState, StoreError, StoreEvent
+from ...stores.recipes import LEADER_KEY
+from ..keys.intents import NewIntentKeys
+from ..keys.table import KINDS
+from ..model.errors import NotController
+from .candidacy import Another, Candidacy, Won
+from .deposed import Deposed
+from .foreign_targets import foreign_targets, said_of
+from .inbox import Hint, Item
+from .listing import CommittedMoves
+from .loader import load
+from .registrar import Registrar
+from .services import Services
+from .term import Term
 
 _log = logging.getLogger(__name__)
 

@@ -17,10 +17,10 @@ from typing import Final
 
 import attrs
 
-from controller.model.frozen import sealed
-from controller.runtime.clock import Clock
-from controller.runtime.jobs import Job
-from stores.base import Op, Put
+from ...stores.base import Op, Put
+from ..model.frozen import sealed
+from .clock import Clock
+from .jobs import Job
 
 MS: Final = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000)
 OPS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)

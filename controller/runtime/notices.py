@@ -13,10 +13,10 @@ from functools import partial
 from inspect import iscoroutinefunction
 from typing import Any, Concatenate, Final, ParamSpec
 
-from controller.model.host import HostNotices
-from controller.model.values import ALL_BROKERS, BROKERS, TOPICS
-from controller.model.view import ClusterView
-from controller.runtime.executors import Executor
+from ..model.host import HostNotices
+from ..model.values import ALL_BROKERS, BROKERS, TOPICS
+from ..model.view import ClusterView
+from .executors import Executor
 
 P = ParamSpec("P")
 _log = logging.getLogger(__name__)

@@ -6,10 +6,10 @@ that was deposed, hands out a block that no other has.
 
 from __future__ import annotations
 
-from controller.codec import BadValue, keys, producer_ids
-from controller.codec.producer_ids import ProducerIdBlock
-from stores.base import Corrupt, MetadataStore, Put, as_read
-from stores.recipes import taken
+from ...stores.base import Corrupt, MetadataStore, Put, as_read
+from ...stores.recipes import taken
+from ..codec import BadValue, keys, producer_ids
+from ..codec.producer_ids import ProducerIdBlock
 
 
 def allocate(store: MetadataStore, broker_id: int, timeout_s: float) -> ProducerIdBlock:

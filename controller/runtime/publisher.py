@@ -6,17 +6,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from controller.model import records as r
-from controller.model.events import LATER, Decision
-from controller.runtime.dispatcher import Dispatcher
-from controller.runtime.jobs import Job
-from controller.runtime.journal import Decided
-from controller.runtime.reconcile import Reconcile
-from controller.runtime.replies import Reply
-from controller.runtime.services import Services
-from controller.runtime.telling import Telling
-from controller.runtime.timers import Timers
-from controller.state import Batch, ClusterState, DirtyKey
+from ..model import records as r
+from ..model.events import LATER, Decision
+from ..state import Batch, ClusterState, DirtyKey
+from .dispatcher import Dispatcher
+from .jobs import Job
+from .journal import Decided
+from .reconcile import Reconcile
+from .replies import Reply
+from .services import Services
+from .telling import Telling
+from .timers import Timers
 
 
 class Publisher:

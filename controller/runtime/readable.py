@@ -21,11 +21,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from controller.codec import keys as paths
-from controller.keys.unreadable import FORBIDDEN, forbidden
-from controller.model.records import UNREAD
-from controller.runtime.deposed import Deposed
-from stores.base import (
+from ...stores.base import (
     Capabilities,
     Columns,
     Commit,
@@ -39,7 +35,11 @@ from stores.base import (
     Unauthorized,
     Version,
 )
-from stores.checks import parent
+from ...stores.checks import parent
+from ..codec import keys as paths
+from ..keys.unreadable import FORBIDDEN, forbidden
+from ..model.records import UNREAD
+from .deposed import Deposed
 
 __all__ = ["FORBIDDEN", "FORBIDDEN_MAX", "LOOKS_MAX", "ReadableStore"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.model.events import Event, RebalanceDue
-from controller.model.values import Settings
+from ..model.events import Event, RebalanceDue
+from ..model.values import Settings
 
 FIRST_MS: Final = 5_000
 

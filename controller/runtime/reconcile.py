@@ -1,7 +1,7 @@
 """Hints -> reads -> events: what a term reads again from the store.
 
-A hint says "read this key again". Each kind of key (`controller.keys`) says what to read then, and the content becomes
-events for the machine. Reads are made between batches. A failed read is repeated with all hints of its kind.
+A hint says "read this key again". Each kind of key (`kedge.controller.keys`) says what to read then, and the content
+becomes events for the machine. Reads are made between batches. A failed read is repeated with all hints of its kind.
 
 No hint says that an unreadable key has become readable, so these keys are read again at intervals.
 """
@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from controller.codec import keys
-from controller.keys.brokers import RegistrationKeys
-from controller.keys.deletions import DeletionKeys
-from controller.keys.legacy import LegacyKeys
-from controller.keys.reductions import ReductionKeys
-from controller.keys.table import KeyKinds
-from controller.model.events import Event
-from controller.runtime.services import Services
-from stores.base import Changed, Resync, StoreEvent
+from ...stores.base import Changed, Resync, StoreEvent
+from ..codec import keys
+from ..keys.brokers import RegistrationKeys
+from ..keys.deletions import DeletionKeys
+from ..keys.legacy import LegacyKeys
+from ..keys.reductions import ReductionKeys
+from ..keys.table import KeyKinds
+from ..model.events import Event
+from .services import Services
 
 RECHECK_MS: Final = 5_000  # how often a key that cannot be read is read again
 _UNWATCHED: Final = (keys.ADMITTED + "/", keys.REPLICA_DELETIONS + "/")  # only controllers write these

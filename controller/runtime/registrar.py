@@ -15,14 +15,14 @@ from typing import Final
 
 import attrs
 
-from controller.codec import BadValue, keys
-from controller.codec import broker as codec
-from controller.model.errors import DuplicateBrokerRegistration, StaleBrokerEpoch
-from controller.model.requests import BROKER_ID_MAX
-from controller.model.values import NEW_BROKER_ID, BrokerRegistration, Endpoint
-from controller.runtime.clock import Clock
-from stores.base import Closed, Conflict, Corrupt, Entry, MetadataStore, Put, SessionExpired, StoreError, as_read
-from stores.recipes import next_number, reap_own_leftover
+from ...stores.base import Closed, Conflict, Corrupt, Entry, MetadataStore, Put, SessionExpired, StoreError, as_read
+from ...stores.recipes import next_number, reap_own_leftover
+from ..codec import BadValue, keys
+from ..codec import broker as codec
+from ..model.errors import DuplicateBrokerRegistration, StaleBrokerEpoch
+from ..model.requests import BROKER_ID_MAX
+from ..model.values import NEW_BROKER_ID, BrokerRegistration, Endpoint
+from .clock import Clock
 
 _IDS_MAX: Final = 1000  # how many generated ids in use are skipped before it gives up
 

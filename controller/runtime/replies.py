@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError, Future
 from typing import Any, Final, Generic, Protocol, Self, TypeVar, cast
 
-from controller.model.errors import ControllerError, RequestTimedOut
+from ..model.errors import ControllerError, RequestTimedOut
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from controller.model.host import (
+from ..model.host import (
     LeaderAndIsrPartition,
     LeaderAndIsrRequest,
     LivePeer,
@@ -15,10 +15,10 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.reductions import OFFLINE
-from controller.model.values import LEADER_DURING_DELETE, TARGETS_SINCE, Broker, DeleteIntent, Partition, Replicas
-from controller.model.view import is_up
-from controller.state import ClusterState
+from ..model.reductions import OFFLINE
+from ..model.values import LEADER_DURING_DELETE, TARGETS_SINCE, Broker, DeleteIntent, Partition, Replicas
+from ..model.view import is_up
+from ..state import ClusterState
 
 _Told: TypeAlias = tuple[Sequence[int], LeaderAndIsrPartition | None, Sequence[int], LeaderAndIsrPartition | None]
 """For a partition: the brokers that get it, and what; the brokers that may create its log, and what they get."""

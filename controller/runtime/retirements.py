@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.model.events import Event, RetirementsDue
-from controller.model.reductions import READ_ONLY
-from controller.rules.reduction.configs import interval_ms
-from controller.runtime.log_reports import LogReports
-from controller.state import ClusterState
+from ..model.events import Event, RetirementsDue
+from ..model.reductions import READ_ONLY
+from ..rules.reduction.configs import interval_ms
+from ..state import ClusterState
+from .log_reports import LogReports
 
 FIRST_MS: Final = 5_000
 

@@ -8,18 +8,18 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from controller.model.errors import ErrorCode
-from controller.model.host import (
+from ...stores.base import Changed
+from ...stores.recipes import LEADER_KEY
+from ..model.errors import ErrorCode
+from ..model.host import (
     Host,
     HostResponse,
     LeaderAndIsrRequest,
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.values import Broker, DeleteIntent, TopicPartition
-from controller.runtime.inbox import Hint, Inbox, Sent
-from stores.base import Changed
-from stores.recipes import LEADER_KEY
+from ..model.values import Broker, DeleteIntent, TopicPartition
+from .inbox import Hint, Inbox, Sent
 
 _log = logging.getLogger(__name__)
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import attrs
 
-from controller.model.host import Host
-from controller.model.values import Settings
-from controller.runtime.clock import Chance, Clock, elapsed_ms
-from controller.runtime.executors import Executor
-from controller.runtime.inbox import Inbox
-from controller.runtime.journal import Journal
-from controller.runtime.log_reports import LogReports
-from controller.runtime.measures import Measures
-from controller.runtime.notices import Notices
-from controller.runtime.readable import ReadableStore
-from controller.runtime.replies import Outstanding
-from stores.recipes import SEAT, SEAT_BESIDE_KAFKA, Seat
+from ...stores.recipes import SEAT, SEAT_BESIDE_KAFKA, Seat
+from ..model.host import Host
+from ..model.values import Settings
+from .clock import Chance, Clock, elapsed_ms
+from .executors import Executor
+from .inbox import Inbox
+from .journal import Journal
+from .log_reports import LogReports
+from .measures import Measures
+from .notices import Notices
+from .readable import ReadableStore
+from .replies import Outstanding
 
 
 @attrs.frozen(eq=False)

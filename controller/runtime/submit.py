@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from controller.model.errors import ApiError
-from controller.model.events import Event, NothingDue
-from controller.model.throttles import CommitLimits
-from controller.model.values import TopicPartition
-from controller.model.view import ClusterView
-from controller.runtime.inbox import Item, Query, Request
-from controller.runtime.jobs import Answer, Job
-from controller.runtime.listing import take_listing
-from controller.runtime.loop import Loop
-from controller.runtime.replies import Reply
-from controller.runtime.writer import FIXED_BYTES, FIXED_OPS
+from ..model.errors import ApiError
+from ..model.events import Event, NothingDue
+from ..model.throttles import CommitLimits
+from ..model.values import TopicPartition
+from ..model.view import ClusterView
+from .inbox import Item, Query, Request
+from .jobs import Answer, Job
+from .listing import take_listing
+from .loop import Loop
+from .replies import Reply
+from .writer import FIXED_BYTES, FIXED_OPS
 
 K = TypeVar("K")
 

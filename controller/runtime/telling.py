@@ -11,16 +11,16 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
-from controller.codec import keys
-from controller.keys.notifications import NotificationKeys
-from controller.model import records as r
-from controller.model.values import BROKERS, TOPICS, DeleteIntent, Partition
-from controller.rules.legacy import DROPPED
-from controller.runtime.dispatcher import Dispatcher
-from controller.runtime.reconcile import Reconcile
-from controller.runtime.services import Services
-from controller.runtime.timers import Timers
-from controller.state import ClusterState, DirtyKey
+from ..codec import keys
+from ..keys.notifications import NotificationKeys
+from ..model import records as r
+from ..model.values import BROKERS, TOPICS, DeleteIntent, Partition
+from ..rules.legacy import DROPPED
+from ..state import ClusterState, DirtyKey
+from .dispatcher import Dispatcher
+from .reconcile import Reconcile
+from .services import Services
+from .timers import Timers
 
 _log = logging.getLogger(__name__)
 

@@ -13,24 +13,24 @@ from typing import Final
 
 import attrs
 
-from controller.model.errors import RequestTimedOut
-from controller.model.events import Event, Group, KeyRead, LeaderEpochsDue, MigrationDone, ReductionKeyRead
-from controller.runtime.batching import Batching
-from controller.runtime.collector import collector_off
-from controller.runtime.committer import Committer
-from controller.runtime.dispatcher import Dispatcher
-from controller.runtime.inbox import Hint, Item, Query, Request, Sent, WorkQueue
-from controller.runtime.jobs import Job, jobs_of
-from controller.runtime.listing import CommittedMoves
-from controller.runtime.loaded import Loaded
-from controller.runtime.publisher import Publisher
-from controller.runtime.reconcile import Reconcile
-from controller.runtime.rounds import Round
-from controller.runtime.services import Services
-from controller.runtime.timers import Timers
-from controller.runtime.writer import FIXED_OPS, Writer
-from controller.state.tally import Tally
-from stores.base import StoreError
+from ...stores.base import StoreError
+from ..model.errors import RequestTimedOut
+from ..model.events import Event, Group, KeyRead, LeaderEpochsDue, MigrationDone, ReductionKeyRead
+from ..state.tally import Tally
+from .batching import Batching
+from .collector import collector_off
+from .committer import Committer
+from .dispatcher import Dispatcher
+from .inbox import Hint, Item, Query, Request, Sent, WorkQueue
+from .jobs import Job, jobs_of
+from .listing import CommittedMoves
+from .loaded import Loaded
+from .publisher import Publisher
+from .reconcile import Reconcile
+from .rounds import Round
+from .services import Services
+from .timers import Timers
+from .writer import FIXED_OPS, Writer
 
 LOOK_AGAIN_MS: Final = 100  # after a failed read
 ACKNOWLEDGED_MAX: Final = 16  # deletions, or raised leader epochs, in one Decision

@@ -9,8 +9,8 @@ import threading
 import time
 from typing import Final
 
-from controller.runtime.loop import Loop
-from stores.base import StoreError
+from ...stores.base import StoreError
+from .loop import Loop
 
 _log = logging.getLogger(__name__)
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable
 
-from controller.model.events import Event, MoveDeadline, TopicKeyDue
-from controller.model.values import Partition
-from controller.runtime.idle_throttles import IdleThrottles
-from controller.runtime.rebalance import Rebalancing
-from controller.runtime.retirements import Retirements
-from controller.runtime.services import Services
-from controller.state import ClusterState, DirtyKey
+from ..model.events import Event, MoveDeadline, TopicKeyDue
+from ..model.values import Partition
+from ..state import ClusterState, DirtyKey
+from .idle_throttles import IdleThrottles
+from .rebalance import Rebalancing
+from .retirements import Retirements
+from .services import Services
 
 
 class Timers:

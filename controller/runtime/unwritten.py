@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from controller.codec import keys
-from controller.keys.table import KeyKinds
-from controller.model.events import LATER, AlterConfigs, Decision
-from controller.runtime.jobs import Job
-from stores.base import StoreError
+from ...stores.base import StoreError
+from ..codec import keys
+from ..keys.table import KeyKinds
+from ..model.events import LATER, AlterConfigs, Decision
+from .jobs import Job
 
 Decided: TypeAlias = Sequence[tuple[Job, Decision]]
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, cast
 
-from controller.codec import keys, partition_state, small
-from controller.codec.partition_state import ID_BYTES_MAX
-from controller.keys.states import STATE_KEY_BYTES_MAX
-from controller.keys.table import KeyKinds
-from controller.model.records import UNREAD
-from controller.state import Batch, DirtyKey
-from stores.base import ABSENT, Entry, Op, Put, Version
+from ...stores.base import ABSENT, Entry, Op, Put, Version
+from ..codec import keys, partition_state, small
+from ..codec.partition_state import ID_BYTES_MAX
+from ..keys.states import STATE_KEY_BYTES_MAX
+from ..keys.table import KeyKinds
+from ..model.records import UNREAD
+from ..state import Batch, DirtyKey
 
 FIXED_BYTES: Final = 400  # the two ops of the fence
 FIXED_OPS: Final = 2

@@ -18,15 +18,15 @@
     rates       how fast replicas copy, by successive readings
     cluster     all of the above put together, but for the rates, which the status page of `kedge serve` reads
 
-The brokers are those of `controller.simulated`, with the wall clock. No invariant is checked. Everything that touches a
-broker runs under one lock.
+The brokers are those of `kedge.controller.simulated`, with the wall clock. No invariant is checked. Everything that
+touches a broker runs under one lock.
 """
 
 from __future__ import annotations
 
-from controller.server.cluster import LiveCluster
-from controller.server.logs import LiveLogs
-from controller.server.shelves import RETENTION_BYTES
-from controller.server.store import LiveServer
+from .cluster import LiveCluster
+from .logs import LiveLogs
+from .shelves import RETENTION_BYTES
+from .store import LiveServer
 
 __all__ = ["RETENTION_BYTES", "LiveCluster", "LiveLogs", "LiveServer"]

@@ -24,27 +24,27 @@ from weakref import WeakSet
 
 import attrs
 
-from controller.host import Controller
-from controller.metrics import BrokerMeters
-from controller.model.values import BrokerRegistration, Endpoint, Settings, TopicPartition
-from controller.server.compaction import Compaction
-from controller.server.configs import StoredSettings
-from controller.server.groups import LiveGroups
-from controller.server.logs import LiveLogs, LogEnd
-from controller.server.node import LiveHost, LiveNode, Others
-from controller.server.retention import Retention
-from controller.server.shelves import RETENTION_BYTES, Shelves
-from controller.server.steps import TICK_S, Steps
-from controller.server.store import LiveServer
-from controller.simulated.broker import Broker, Life
-from controller.simulated.clock import NodeClock, VirtualClock
-from controller.simulated.copying import Copying
-from controller.simulated.duties import Duties
-from controller.simulated.isolation import Isolated, Isolation
-from controller.simulated.network import Network
-from controller.simulated.node import Asked
-from controller.simulated.replica import Role
-from controller.simulated.timeline import Timeline
+from ..host import Controller
+from ..metrics import BrokerMeters
+from ..model.values import BrokerRegistration, Endpoint, Settings, TopicPartition
+from ..simulated.broker import Broker, Life
+from ..simulated.clock import NodeClock, VirtualClock
+from ..simulated.copying import Copying
+from ..simulated.duties import Duties
+from ..simulated.isolation import Isolated, Isolation
+from ..simulated.network import Network
+from ..simulated.node import Asked
+from ..simulated.replica import Role
+from ..simulated.timeline import Timeline
+from .compaction import Compaction
+from .configs import StoredSettings
+from .groups import LiveGroups
+from .logs import LiveLogs, LogEnd
+from .node import LiveHost, LiveNode, Others
+from .retention import Retention
+from .shelves import RETENTION_BYTES, Shelves
+from .steps import TICK_S, Steps
+from .store import LiveServer
 
 FIRST_ID: Final = 101
 _CLEAN_S: Final = 1.0

@@ -21,10 +21,10 @@ from typing import Final, Self
 
 import attrs
 
-from controller.model.logs import BatchCodec, RecordKey, UnreadableBatch
-from controller.runtime.turns import Work
-from controller.server.shelf import Row, Shelf
-from controller.simulated.log import Log
+from ..model.logs import BatchCodec, RecordKey, UnreadableBatch
+from ..runtime.turns import Work
+from ..simulated.log import Log
+from .shelf import Row, Shelf
 
 _NEVER: Final = 2**63 - 1
 _KEYS_MAX: Final = 1_000_000  # that are compared at a time: some 200 bytes each

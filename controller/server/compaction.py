@@ -1,7 +1,8 @@
 """Compacts topics with `cleanup.policy=compact`: of each key the newest record stays, at its offset.
 
 Rules
-* Which batches, when, and what remains of them: `controller.server.compacting`. Partitions are looked at once a second.
+* Which batches, when, and what remains of them: `kedge.controller.server.compacting`. Partitions are looked at once a
+  second.
 * The leader compacts, up to its high watermark. All replicas share the batches, so what a follower has or copies later
   is compacted as well. A replica that is elected uncleanly may therefore lack more than it would in Kafka.
 * The work is done in steps of a few ms, one partition after the other, and takes effect at its end. It is dropped when
@@ -19,15 +20,15 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
-from controller.groups import OFFSETS_TOPIC
-from controller.model.logs import BatchCodec
-from controller.model.values import TOPICS
-from controller.runtime.turns import Work
-from controller.server.compacting import Progress, Rules, compacted
-from controller.server.logs import LiveLogs, wall_ms
-from controller.server.policies import COMPACT, led, policies
-from controller.server.shelf import Row, Shelf
-from controller.simulated.replica import Replica, Role
+from ..groups import OFFSETS_TOPIC
+from ..model.logs import BatchCodec
+from ..model.values import TOPICS
+from ..runtime.turns import Work
+from ..simulated.replica import Replica, Role
+from .compacting import Progress, Rules, compacted
+from .logs import LiveLogs, wall_ms
+from .policies import COMPACT, led, policies
+from .shelf import Row, Shelf
 
 _STEP_S: Final = 0.005
 _ACTIVE_SHARE: Final = 8

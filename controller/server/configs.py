@@ -14,11 +14,11 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from controller.codec import BadValue, keys
-from controller.codec.small import decode_config
-from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest
-from controller.model.values import ALL_BROKERS, BROKERS, TOPICS
-from stores.base import Changed, Closed, Depth, MetadataStore, Resync, StoreError, StoreEvent, Subscription
+from ...stores.base import Changed, Closed, Depth, MetadataStore, Resync, StoreError, StoreEvent, Subscription
+from ..codec import BadValue, keys
+from ..codec.small import decode_config
+from ..model.host import LeaderAndIsrPartition, LeaderAndIsrRequest
+from ..model.values import ALL_BROKERS, BROKERS, TOPICS
 
 Told = Callable[[str, str, Mapping[str, str]], None]
 """Called with kind and name of an entity, and all of its settings from now on."""

@@ -5,7 +5,7 @@ Rules
   which it leads. It is loaded when the high watermark has reached where that epoch began: what a former leader may have
   acknowledged is below that. When leader or epoch change it is unloaded.
 * A request goes to the coordinator on the broker whose address the client called; broker None means any.
-* Records of all requests that arrived at the same time are appended together (`controller.server.led_groups`).
+* Records of all requests that arrived at the same time are appended together (`kedge.controller.server.led_groups`).
 * Any thread may call the methods; the work is done by the thread that steps.
 """
 
@@ -19,16 +19,16 @@ from typing import Final
 
 import attrs
 
-from controller.groups import OFFSETS_TOPIC, Append, Coordinator, Output, partition_of, refused
-from controller.groups.held import Held
-from controller.groups.records import RecordCodec
-from controller.groups.replies import GroupError, Listed, Reply
-from controller.groups.requests import Commit, DeleteOffsets, FetchOffsets, GroupRequest, GroupSettings
-from controller.model.values import TopicPartition
-from controller.server.futures import complete, work_for
-from controller.server.led_groups import Led
-from controller.server.logs import LiveLogs
-from controller.simulated.broker import Broker
+from ..groups import OFFSETS_TOPIC, Append, Coordinator, Output, partition_of, refused
+from ..groups.held import Held
+from ..groups.records import RecordCodec
+from ..groups.replies import GroupError, Listed, Reply
+from ..groups.requests import Commit, DeleteOffsets, FetchOffsets, GroupRequest, GroupSettings
+from ..model.values import TopicPartition
+from ..simulated.broker import Broker
+from .futures import complete, work_for
+from .led_groups import Led
+from .logs import LiveLogs
 
 _LOAD_S: Final = 0.02  # a step begins no more loads after that
 log = logging.getLogger(__name__)

@@ -14,13 +14,13 @@ from typing import Final
 
 import attrs
 
-from controller.groups import Append, Coordinator
-from controller.groups.records import Record, RecordCodec
-from controller.groups.replies import GroupError
-from controller.model.logs import Appended, LogError
-from controller.model.values import TopicPartition
-from controller.server.logs import ACKS_ALL, LiveLogs
-from controller.simulated.replica import Replica
+from ..groups import Append, Coordinator
+from ..groups.records import Record, RecordCodec
+from ..groups.replies import GroupError
+from ..model.logs import Appended, LogError
+from ..model.values import TopicPartition
+from ..simulated.replica import Replica
+from .logs import ACKS_ALL, LiveLogs
 
 APPEND_MS: Final = 5_000
 """How long an append may take, as Kafka's offsets.commit.timeout.ms."""

@@ -5,12 +5,12 @@
   debugging client gets the bounds of a follower's log.
 * acks=all is answered when the high watermark has passed the batch, under the leader epoch that took it; with an isr
   smaller than `min.insync.replicas` it is refused before the append, and fails after it.
-* Fetches, and what they wait for: `controller.server.waiting`. A batch that waits for its replicas is looked at when
-  another one is appended behind it, and in steps, some partitions in each.
+* Fetches, and what they wait for: `kedge.controller.server.waiting`. A batch that waits for its replicas is looked at
+  when another one is appended behind it, and in steps, some partitions in each.
 * A read-only partition (KIP-694) refuses records with POLICY_VIOLATION, because producers do not retry it and a retry
   could not succeed. A batch that was taken before is still acknowledged to an idempotent producer that sends it again.
 * A topic that is compacted refuses a batch with a record without a key (INVALID_RECORD).
-* Timestamps of new records are checked or replaced as `controller.server.timestamps` says (INVALID_TIMESTAMP).
+* Timestamps of new records are checked or replaced as `kedge.controller.server.timestamps` says (INVALID_TIMESTAMP).
 * A partition whose leader raises (its log, or one of its settings) is answered with KAFKA_STORAGE_ERROR, which clients
   retry; the other partitions of the request are answered as usual. A batch that waits for replicas keeps waiting.
 * Any thread may call the methods; their work is done by the thread that steps. Clients take turns to append, to fetch
@@ -33,8 +33,8 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from controller.groups import OFFSETS_TOPIC
-from controller.model.logs import (
+from ..groups import OFFSETS_TOPIC
+from ..model.logs import (
     NO_EPOCH,
     NO_TIME,
     Appended,
@@ -47,18 +47,18 @@ from controller.model.logs import (
     LogError,
     StoredBatch,
 )
-from controller.model.reductions import OFFLINE, ONLINE
-from controller.model.values import ALL_BROKERS, BROKERS, TOPICS, TopicPartition
-from controller.runtime.turns import Turns, Work, at_once, into
-from controller.server import reading
-from controller.server.futures import complete, work_for
-from controller.server.policies import COMPACT, Configs, policies
-from controller.server.shelf import Shelf
-from controller.server.shelves import Shelves
-from controller.server.timestamps import is_stamped, timed
-from controller.server.waiting import Fetch, Fetches, Place
-from controller.simulated.broker import Broker
-from controller.simulated.replica import Replica, Role
+from ..model.reductions import OFFLINE, ONLINE
+from ..model.values import ALL_BROKERS, BROKERS, TOPICS, TopicPartition
+from ..runtime.turns import Turns, Work, at_once, into
+from ..simulated.broker import Broker
+from ..simulated.replica import Replica, Role
+from . import reading
+from .futures import complete, work_for
+from .policies import COMPACT, Configs, policies
+from .shelf import Shelf
+from .shelves import Shelves
+from .timestamps import is_stamped, timed
+from .waiting import Fetch, Fetches, Place
 
 ACKS_ALL: Final = -1
 NO_OFFSET: Final = -1

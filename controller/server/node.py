@@ -9,9 +9,9 @@ from typing import Any, Protocol, TypeAlias
 
 import attrs
 
-from controller.host import Controller
-from controller.model.errors import ErrorCode
-from controller.model.host import (
+from ..host import Controller
+from ..model.errors import ErrorCode
+from ..model.host import (
     Host,
     HostNotices,
     HostResponse,
@@ -19,11 +19,11 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.values import TARGETS_SINCE, Settings
-from controller.server.store import LiveServer
-from controller.simulated.network import Network
-from controller.simulated.node import Asked, NodeHost
-from controller.simulated.store import Client
+from ..model.values import TARGETS_SINCE, Settings
+from ..simulated.network import Network
+from ..simulated.node import Asked, NodeHost
+from ..simulated.store import Client
+from .store import LiveServer
 
 Ordered: TypeAlias = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 

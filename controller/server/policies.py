@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from controller.groups import OFFSETS_TOPIC
-from controller.model.values import TOPICS
-from controller.simulated.broker import Broker
-from controller.simulated.replica import Replica, Role
+from ..groups import OFFSETS_TOPIC
+from ..model.values import TOPICS
+from ..simulated.broker import Broker
+from ..simulated.replica import Replica, Role
 
 COMPACT: Final = "compact"
 DELETE: Final = "delete"

@@ -7,10 +7,10 @@ from typing import Final
 
 import attrs
 
-from controller.model.logs import EpochEnd, Fetched, LogBounds, LogError
-from controller.runtime.turns import Work
-from controller.server.shelf import Shelf
-from controller.simulated.replica import Replica
+from ..model.logs import EpochEnd, Fetched, LogBounds, LogError
+from ..runtime.turns import Work
+from ..simulated.replica import Replica
+from .shelf import Shelf
 
 BATCHES_MAX: Final = 500
 """Batches of a partition in an answer; the rest comes with the next one."""

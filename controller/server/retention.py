@@ -15,11 +15,11 @@ from typing import Final
 
 import attrs
 
-from controller.model.values import TOPICS
-from controller.server.policies import DELETE, Configs, led, policies
-from controller.server.shelves import Shelves
-from controller.simulated.broker import Broker
-from controller.simulated.replica import Replica
+from ..model.values import TOPICS
+from ..simulated.broker import Broker
+from ..simulated.replica import Replica
+from .policies import DELETE, Configs, led, policies
+from .shelves import Shelves
 
 _MS: Final = "retention.ms"
 _BYTES: Final = "retention.bytes"

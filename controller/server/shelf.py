@@ -1,4 +1,5 @@
-"""The records of one partition, stored once for all of its replicas, whose logs have ids (`controller.simulated.log`).
+"""The records of one partition, stored once for all of its replicas, whose logs have ids
+(`kedge.controller.simulated.log`).
 
 * A batch has a row of ids, one per record, in the order in which batches were taken. A log has a batch if it has the id
   of the batch's last record at its offset: two logs with a common record are equal up to it.
@@ -20,9 +21,9 @@ from typing import Final
 
 import attrs
 
-from controller.model.logs import NO_PRODUCER, Batch, LogError, StoredBatch
-from controller.runtime.turns import Work
-from controller.simulated.log import Log, Run
+from ..model.logs import NO_PRODUCER, Batch, LogError, StoredBatch
+from ..runtime.turns import Work
+from ..simulated.log import Log, Run
 
 REMEMBERED: Final = 10
 PRODUCERS_MAX: Final = 1000  # of a partition; beyond it the producer that was silent for longest is forgotten

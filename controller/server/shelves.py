@@ -3,7 +3,7 @@
 * The newest `retention_bytes` of each partition are kept. Records above the high watermark cannot be deleted, nor those
   of a topic that is only compacted: at twice that size the disk counts as full.
 * `__consumer_offsets` is never full.
-* Compaction replaces batches for all replicas at once, since they share them (`controller.server.compaction`).
+* Compaction replaces batches for all replicas at once, since they share them (`kedge.controller.server.compaction`).
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Final
 
 import attrs
 
-from controller.groups import OFFSETS_TOPIC
-from controller.server.policies import DELETE, Configs, policies
-from controller.server.shelf import Row, Shelf, shrunk
-from controller.simulated.broker import Broker, ReplicaId
-from controller.simulated.log import truncation_offset
-from controller.simulated.replica import Replica
+from ..groups import OFFSETS_TOPIC
+from ..simulated.broker import Broker, ReplicaId
+from ..simulated.log import truncation_offset
+from ..simulated.replica import Replica
+from .policies import DELETE, Configs, policies
+from .shelf import Row, Shelf, shrunk
 
 RETENTION_BYTES: Final = 64 * 1024 * 1024
 

@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable
 from typing import Any, Final
 
-from controller.simulated.store import Client, ClusterStore, Connection, StoreClient
-from stores.base import MetadataStore, StoreError
-from stores.recipes import EPOCH_KEY, decode_epoch
+from ...stores.base import MetadataStore, StoreError
+from ...stores.recipes import EPOCH_KEY, decode_epoch
+from ..simulated.store import Client, ClusterStore, Connection, StoreClient
 
 FIRST_PRODUCER_ID: Final = 1001
 _ID_BITS: Final = 62

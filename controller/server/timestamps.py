@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from controller.model.logs import NO_TIME, Appended, Batch, BatchCodec, LogError
+from ..model.logs import NO_TIME, Appended, Batch, BatchCodec, LogError
 
 _UNLIMITED: Final = 2**63 - 1
 _NAMED_MAX: Final = 1_000  # records that an answer names

@@ -6,7 +6,7 @@ Rules
   looked at again only when a place has changed. An append reports its partition at once (`changed`). Changes by the
   controller or by followers are found by steps: each looks at some of the partitions. So the cost of an append or a
   step does not depend on how many fetches wait for how many other partitions.
-* Partitions are read in slices, and clients take turns (`controller.runtime.turns`).
+* Partitions are read in slices, and clients take turns (`kedge.controller.runtime.turns`).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Final, TypeAlias
 
 import attrs
 
-from controller.model.logs import Fetched, FetchFrom, LogError
-from controller.model.values import TopicPartition
-from controller.runtime.turns import Turns, Work
-from controller.server.futures import complete
-from controller.server.reading import BATCHES_MAX
+from ..model.logs import Fetched, FetchFrom, LogError
+from ..model.values import TopicPartition
+from ..runtime.turns import Turns, Work
+from .futures import complete
+from .reading import BATCHES_MAX
 
 _LOOKED_AT: Final = 1_000  # partitions in a step
 _SLICE: Final = 32  # partitions that are read between two yields

@@ -8,6 +8,6 @@
     node, store                 the controllers and the store, as brokers see them
     clock, timeline, isolation  time, the events, and the scope of an exception
 
-Time is an argument. `controller.rig` steps these brokers in virtual time, for tests; `controller.server` runs them by
-the wall clock, for clients.
+Time is an argument. `kedge.controller.rig` steps these brokers in virtual time, for tests; `kedge.controller.server`
+runs them by the wall clock, for clients.
 """

@@ -21,7 +21,7 @@
 * After a restart it has its logs and their high watermarks, but no epochs and no roles.
 * It copies what it leads or follows within its quotas, which follow from the settings that it received.
 * A replica that raises while it obeys a request stops serving and answers KAFKA_STORAGE_ERROR; the next request is
-  obeyed again (`controller.simulated.isolation`).
+  obeyed again (`kedge.controller.simulated.isolation`).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from functools import partial
 
 import attrs
 
-from controller.model.errors import ErrorCode
-from controller.model.host import (
+from ..model.errors import ErrorCode
+from ..model.host import (
     HostResponse,
     LeaderAndIsrPartition,
     LeaderAndIsrRequest,
@@ -42,13 +42,13 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.reductions import OFFLINE, ONLINE
-from controller.model.values import LEADER_DURING_DELETE, TARGETS_SINCE, BrokerRegistration, TopicPartition
-from controller.quota import ReplicationQuotas
-from controller.simulated.clock import NodeClock
-from controller.simulated.isolation import Isolation, raising
-from controller.simulated.log import Log
-from controller.simulated.replica import Replica, Role
+from ..model.reductions import OFFLINE, ONLINE
+from ..model.values import LEADER_DURING_DELETE, TARGETS_SINCE, BrokerRegistration, TopicPartition
+from ..quota import ReplicationQuotas
+from .clock import NodeClock
+from .isolation import Isolation, raising
+from .log import Log
+from .replica import Replica, Role
 
 ReplicaId = tuple[str, int]
 """Topic id and partition."""
@@ -172,7 +172,7 @@ class Broker:
         return self.quotas.config_changed(kind, name, configs)
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
-        """As `controller.model.host.Host`."""
+        """As `kedge.controller.model.host.Host`."""
         if stale := self._stale(request):
             return stale
         errors = {}
@@ -213,7 +213,7 @@ class Broker:
         return ErrorCode.NONE
 
     def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
-        """As `controller.model.host.Host`. A leader learns a newer isr under its epoch here."""
+        """As `kedge.controller.model.host.Host`. A leader learns a newer isr under its epoch here."""
         if stale := self._stale(request):
             return stale
         self.peers = tuple(peer.broker_id for peer in request.live_brokers)
@@ -236,7 +236,7 @@ class Broker:
         return HostResponse()
 
     def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
-        """As `controller.model.host.Host`."""
+        """As `kedge.controller.model.host.Host`."""
         if stale := self._stale(request):
             return stale
         codes = {TopicPartition(said.topic, said.partition): self._stop(said) for said in request.partitions}

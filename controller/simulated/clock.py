@@ -8,7 +8,8 @@ EPOCH_MS: Final = 1_700_000_000_000  # Unix time at which every simulation begin
 
 
 class VirtualClock:
-    """The time of a simulation, as `controller.runtime.clock.Clock`. Begins at `start_ms`, monotonic time at 0."""
+    """The time of a simulation, as `kedge.controller.runtime.clock.Clock`. Begins at `start_ms`, monotonic time at
+    0."""
 
     def __init__(self, start_ms: int = EPOCH_MS) -> None:
         self._start_ms = start_ms
@@ -29,7 +30,7 @@ class VirtualClock:
         self.elapsed_ms += ms
 
     def sleep(self, seconds: float) -> None:
-        """Advance during a wait: called by a `stores.faults.Delay`."""
+        """Advance during a wait: called by a `kedge.stores.faults.Delay`."""
         self.advance(round(seconds * 1000))
 
 

@@ -2,7 +2,7 @@
 
 A fetch reports the follower's end offset to the leader, and brings records and the leader's high watermark. A leader
 answers only a follower with the same leader epoch, so nothing is copied from a deposed one. While a broker has a limit
-(`controller.quota`) `throttling` divides the bytes; otherwise that costs nothing. Each follower is isolated
+(`kedge.controller.quota`) `throttling` divides the bytes; otherwise that costs nothing. Each follower is isolated
 (`Broker.isolated`): one that raises fetches nothing in this step.
 """
 
@@ -12,13 +12,13 @@ from collections.abc import Mapping
 
 import attrs
 
-from controller.model.values import TopicPartition
-from controller.simulated.broker import Broker
-from controller.simulated.fetching import Meeting
-from controller.simulated.flows import Flows
-from controller.simulated.replica import Replica, Role
-from controller.simulated.throttling import Throttling
-from controller.simulated.timeline import Timeline
+from ..model.values import TopicPartition
+from .broker import Broker
+from .fetching import Meeting
+from .flows import Flows
+from .replica import Replica, Role
+from .throttling import Throttling
+from .timeline import Timeline
 
 
 @attrs.define(eq=False)

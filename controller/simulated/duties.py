@@ -17,7 +17,8 @@ from typing import Final
 
 import attrs
 
-from controller.model.errors import (
+from ...stores.base import StoreError
+from ..model.errors import (
     ApiError,
     DuplicateBrokerRegistration,
     ErrorCode,
@@ -25,19 +26,18 @@ from controller.model.errors import (
     IneligibleReplica,
     NotController,
 )
-from controller.model.requests import AcceptedIsr
-from controller.model.values import TopicPartition
-from controller.runtime.log_reports import LogReport
-from controller.runtime.registrar import Registrar
-from controller.simulated.broker import Broker
-from controller.simulated.clock import VirtualClock
-from controller.simulated.leaving import Leaving
-from controller.simulated.network import Network
-from controller.simulated.node import ControllerNode
-from controller.simulated.replica import IsrAsked, Replica, Role
-from controller.simulated.store import ClusterStore, Connection, StoreClient
-from controller.simulated.timeline import Timeline
-from stores.base import StoreError
+from ..model.requests import AcceptedIsr
+from ..model.values import TopicPartition
+from ..runtime.log_reports import LogReport
+from ..runtime.registrar import Registrar
+from .broker import Broker
+from .clock import VirtualClock
+from .leaving import Leaving
+from .network import Network
+from .node import ControllerNode
+from .replica import IsrAsked, Replica, Role
+from .store import ClusterStore, Connection, StoreClient
+from .timeline import Timeline
 
 RETRY_MS: Final = 100
 REPORT_MS: Final = 500

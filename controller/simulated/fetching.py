@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import attrs
 
-from controller.quota import Bound, Family
-from controller.simulated.broker import Broker
-from controller.simulated.replica import Replica
+from ..quota import Bound, Family
+from .broker import Broker
+from .replica import Replica
 
 
 @attrs.define(eq=False)

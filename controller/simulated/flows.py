@@ -2,7 +2,7 @@
 
 The quotas are not used for this, so that they can be checked against it. A family's bytes are those of the replicas to
 which it applies, limited or not; bytes without a family are all copied ones. Brokers meter them, too, by
-`controller.metrics`.
+`kedge.controller.metrics`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from itertools import pairwise
 
 import attrs
 
-from controller.metrics import BrokerMeters
-from controller.quota import Family, Side
+from ..metrics import BrokerMeters
+from ..quota import Family, Side
 
 WINDOW_MS = 11_000
 

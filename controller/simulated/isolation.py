@@ -15,7 +15,7 @@ from weakref import WeakSet
 
 import attrs
 
-from controller.simulated.replica import Replica
+from .replica import Replica
 
 log = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ from typing import Final
 
 import attrs
 
-from controller.model.errors import NotController
-from controller.model.values import TopicPartition
-from controller.simulated.node import ControllerNode
+from ..model.errors import NotController
+from ..model.values import TopicPartition
+from .node import ControllerNode
 
 RETRY_MS: Final = 100
 

@@ -19,11 +19,11 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 import attrs
 
-from controller.model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
-from controller.model.values import TopicPartition
-from controller.runtime.executors import Call
-from controller.simulated.broker import Life
-from controller.simulated.timeline import Timeline
+from ..model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from ..model.values import TopicPartition
+from ..runtime.executors import Call
+from .broker import Life
+from .timeline import Timeline
 
 Request: TypeAlias = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 Fate: TypeAlias = Literal["arrives", "lost", "late", "unheard", "doubled"]

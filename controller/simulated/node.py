@@ -9,17 +9,17 @@ from typing import Protocol
 
 import attrs
 
-from controller.model.host import (
+from ..model.host import (
     HostNotices,
     HostResponse,
     LeaderAndIsrRequest,
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.requests import AcceptedIsr
-from controller.model.values import TARGETS_SINCE, TopicPartition
-from controller.runtime.log_reports import LogReport
-from controller.simulated.network import Network
+from ..model.requests import AcceptedIsr
+from ..model.values import TARGETS_SINCE, TopicPartition
+from ..runtime.log_reports import LogReport
+from .network import Network
 
 
 class Asked(Protocol):

@@ -15,10 +15,10 @@ import enum
 
 import attrs
 
-from controller.model.host import LeaderAndIsrPartition
-from controller.model.reductions import OFFLINE, ONLINE
-from controller.model.values import NO_LEADER, Replicas
-from controller.simulated.log import Log, Run, truncation_offset
+from ..model.host import LeaderAndIsrPartition
+from ..model.reductions import OFFLINE, ONLINE
+from ..model.values import NO_LEADER, Replicas
+from .log import Log, Run, truncation_offset
 
 
 class Role(enum.Enum):

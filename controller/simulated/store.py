@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, TypeAlias
 
-from stores.base import Commit, Invalid, MetadataStore, Op, OutcomeUnknown
-from stores.faults import FaultStore
-from stores.memory import MemoryServer, MemoryStore
+from ...stores.base import Commit, Invalid, MetadataStore, Op, OutcomeUnknown
+from ...stores.faults import FaultStore
+from ...stores.memory import MemoryServer, MemoryStore
 
 
 class Connection(MemoryStore):

@@ -15,9 +15,9 @@ from typing import TypeAlias
 
 import attrs
 
-from controller.quota import UNLIMITED, Bound, ReplicationQuota, Rotation
-from controller.simulated.broker import Broker
-from controller.simulated.fetching import Meeting
+from ..quota import UNLIMITED, Bound, ReplicationQuota, Rotation
+from .broker import Broker
+from .fetching import Meeting
 
 _Place: TypeAlias = tuple[int, str, int]  # the follower, and its replica
 _Source: TypeAlias = ReplicationQuota | int  # a limit, or the network into that broker

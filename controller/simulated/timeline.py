@@ -6,7 +6,7 @@ import hashlib
 from collections import deque
 from typing import Final
 
-from controller.simulated.clock import VirtualClock
+from .clock import VirtualClock
 
 LINES_MAX: Final = 200_000  # older ones are dropped; the hash covers all
 

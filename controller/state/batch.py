@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias, TypeVar
 
-from controller.model.records import Record
+from ..model.records import Record
 
 DirtyKey: TypeAlias = tuple[str, object]
 

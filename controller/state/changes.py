@@ -6,7 +6,7 @@ altered, and released when the records are undone; they are used up when the com
 
 from __future__ import annotations
 
-from controller.model.values import ConfigEntity
+from ..model.values import ConfigEntity
 
 
 class Changes:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from controller.model.records import KeyVersions
-from controller.model.values import Partition, Topic
-from controller.state.columns import PartitionColumns
-from controller.state.rows import ABSENT, TopicRow, brokers_of
-from controller.state.stored import Stored
-from controller.state.tally import Tally
+from ..model.records import KeyVersions
+from ..model.values import Partition, Topic
+from .columns import PartitionColumns
+from .rows import ABSENT, TopicRow, brokers_of
+from .stored import Stored
+from .tally import Tally
 
 
 class Deleted(NamedTuple):

@@ -18,7 +18,7 @@ from itertools import chain, permutations
 from struct import Struct
 from typing import Final, NamedTuple
 
-from controller.model.values import Partition, Replicas
+from ..model.values import Partition, Replicas
 
 WIDTH: Final = 4  # the number of replicas in the column
 LATELY_MAX: Final = 16_384  # some 3 MB; with a quarter of it, moves are a tenth slower

@@ -13,7 +13,7 @@ from typing import TypeAlias, TypeVar
 
 import attrs
 
-from controller.model.values import DeleteIntent
+from ..model.values import DeleteIntent
 
 KeyId: TypeAlias = tuple[int, int]  # broker, seq
 Slot: TypeAlias = tuple[str, int]  # topic_id, partition

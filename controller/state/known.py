@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from controller.model.records import KeyVersion
-from controller.model.reductions import Retirements
-from controller.model.values import (
+from ..model.records import KeyVersion
+from ..model.reductions import Retirements
+from ..model.values import (
     ALL_BROKERS,
     Broker,
     DeleteIntent,
@@ -22,15 +22,15 @@ from controller.model.values import (
     Topic,
     TopicPartition,
 )
-from controller.state.batch import Batch
-from controller.state.changes import Changes
-from controller.state.columns import Rows
-from controller.state.intents import Intents
-from controller.state.legacy import Legacy
-from controller.state.reductions import Reductions
-from controller.state.rows import ABSENT, NO_SETTINGS, Admitted, BrokerIndex, Deletion, OwnConfigs, TopicRow
-from controller.state.tally import Tally
-from controller.state.throttles import Throttles
+from .batch import Batch
+from .changes import Changes
+from .columns import Rows
+from .intents import Intents
+from .legacy import Legacy
+from .reductions import Reductions
+from .rows import ABSENT, NO_SETTINGS, Admitted, BrokerIndex, Deletion, OwnConfigs, TopicRow
+from .tally import Tally
+from .throttles import Throttles
 
 KEYS_AT_ONCE: Final = 60  # unless the store takes fewer in one commit
 

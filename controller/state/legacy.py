@@ -6,7 +6,7 @@ replaces it. Until it is rewritten, the key in the store may name more entries.
 
 from __future__ import annotations
 
-from controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey, LegacyName
+from ..model.legacy import NO_KEY, LegacyEntry, LegacyKey, LegacyName
 
 
 class Legacy:

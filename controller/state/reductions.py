@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from controller.model.reductions import Retirements
-from controller.model.values import Extra, Partition
+from ..model.reductions import Retirements
+from ..model.values import Extra, Partition
 
 _NONE: Retirements = {}
 

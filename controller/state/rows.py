@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 
 import attrs
 
-from controller.model.records import KeyVersion
-from controller.model.values import Partition, Topic
-from controller.state.columns import Rows
+from ..model.records import KeyVersion
+from ..model.values import Partition, Topic
+from .columns import Rows
 
 ABSENT: Final = KeyVersion(0, -1)  # of an absent key; its first write makes generation 0
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controller.model.reductions import Retirements
-from controller.model.throttles import MarkSlot, ThrottleMark
-from controller.model.values import Broker, Extra, TopicPartition
-from controller.state.intents import KeyId
-from controller.state.known import Known
-from controller.state.reductions import Reduction
-from controller.state.rows import Admitted, Deletion, OwnConfigs
+from ..model.reductions import Retirements
+from ..model.throttles import MarkSlot, ThrottleMark
+from ..model.values import Broker, Extra, TopicPartition
+from .intents import KeyId
+from .known import Known
+from .reductions import Reduction
+from .rows import Admitted, Deletion, OwnConfigs
 
 
 class Stored(Known):

@@ -7,8 +7,8 @@ reduction took offline, contribute nothing. Brokers with a count of 0 are left o
 
 from __future__ import annotations
 
-from controller.model.values import LEADER_DURING_DELETE, NO_LEADER, Partition
-from controller.state.columns import Rows
+from ..model.values import LEADER_DURING_DELETE, NO_LEADER, Partition
+from .columns import Rows
 
 
 class Tally:

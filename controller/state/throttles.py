@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import attrs
 
-from controller.model.throttles import KINDS, NO_MARK, OLD, SLOTS, MarkKind, MarkSlot, ThrottleMark, ThrottlePlan
+from ..model.throttles import KINDS, NO_MARK, OLD, SLOTS, MarkKind, MarkSlot, ThrottleMark, ThrottlePlan
 
 
 class Throttles:

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import warnings
 
-from controller.model.extras import missing
+from ..model.extras import missing
 
 with warnings.catch_warnings():  # kafka-python reads its schemas by functions that Python 3.11 and 3.12 warn of
     warnings.filterwarnings("ignore", "(read|open)_text is deprecated", DeprecationWarning)
@@ -37,11 +37,11 @@ with warnings.catch_warnings():  # kafka-python reads its schemas by functions t
     except ImportError as error:
         raise ImportError(missing("wire", error)) from error
 
-    from controller.wire.gateway import Gateway
-    from controller.wire.limits import Limits
-    from controller.wire.peers import Peers
-    from controller.wire.security.acls import Acls, Authorizer, allow_all
-    from controller.wire.security.tls import Tls
-    from controller.wire.security.users import Users
+    from .gateway import Gateway
+    from .limits import Limits
+    from .peers import Peers
+    from .security.acls import Acls, Authorizer, allow_all
+    from .security.tls import Tls
+    from .security.users import Users
 
 __all__ = ["Acls", "Authorizer", "Gateway", "Limits", "Peers", "Tls", "Users", "allow_all"]

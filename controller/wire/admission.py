@@ -23,8 +23,8 @@ from typing import Final
 
 import attrs
 
-from controller.wire.limits import Limits
-from controller.wire.session import Session
+from .limits import Limits
+from .session import Session
 
 IDLE_S: Final = 10.0
 """More than members of groups take between two heartbeats (3 s)."""

@@ -16,8 +16,8 @@ from typing import Final
 
 import attrs
 
-from controller.wire.errors import TooSlow
-from controller.wire.protocol import BRIEF, Frame
+from .errors import TooSlow
+from .protocol import BRIEF, Frame
 
 
 class Budget:

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
-from controller.wire.codec import schema_of, size_of, tagged_of
-from controller.wire.errors import Garbage, TooLarge
+from .codec import schema_of, size_of, tagged_of
+from .errors import Garbage, TooLarge
 
 _SHORT: Final = struct.Struct(">h")
 _INT: Final = struct.Struct(">i")

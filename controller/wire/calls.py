@@ -7,12 +7,12 @@ from typing import Any, Final, Protocol
 
 import attrs
 
-from controller.admin import Admin
-from controller.host import Controller
-from controller.model.values import Endpoint
-from controller.wire.protocol import Answer, Messages, Request
-from controller.wire.security.acls import OPERATIONS, Authorizer
-from controller.wire.security.sasl import Login
+from ..admin import Admin
+from ..host import Controller
+from ..model.values import Endpoint
+from .protocol import Answer, Messages, Request
+from .security.acls import OPERATIONS, Authorizer
+from .security.sasl import Login
 
 
 @attrs.frozen

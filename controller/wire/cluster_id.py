@@ -7,10 +7,10 @@ from __future__ import annotations
 import secrets
 from typing import Final
 
-from controller.codec import keys, orders
-from controller.codec.small import decode_gateways_secret, encode_gateways_secret
-from controller.runtime.clock import Chance
-from stores.base import ABSENT, Conflict, MetadataStore, Put
+from ...stores.base import ABSENT, Conflict, MetadataStore, Put
+from ..codec import keys, orders
+from ..codec.small import decode_gateways_secret, encode_gateways_secret
+from ..runtime.clock import Chance
 
 _CALL_S: Final = 15.0
 

@@ -17,11 +17,11 @@ from collections.abc import Awaitable, Hashable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from typing import Final, Protocol, TypeVar
 
-from controller.wire.answers import Answer, Budget, Growing
-from controller.wire.errors import FrameTooSlow, Garbage, LoginTooSlow, Refused, TooLarge, TooSlow
-from controller.wire.incoming import Incoming
-from controller.wire.limits import Limits
-from controller.wire.protocol import BRIEF, SIZE
+from .answers import Answer, Budget, Growing
+from .errors import FrameTooSlow, Garbage, LoginTooSlow, Refused, TooLarge, TooSlow
+from .incoming import Incoming
+from .limits import Limits
+from .protocol import BRIEF, SIZE
 
 T = TypeVar("T")
 LINGER_S: Final = 0.1

@@ -20,13 +20,13 @@ from typing import Any, Final
 import attrs
 from kafka.errors import kafka_errors
 
-from controller.groups.replies import GroupError
-from controller.model.errors import ErrorCode
-from controller.model.logs import LogError
-from controller.wire.calls import Api, Call, Handler
-from controller.wire.codec import fields_of
-from controller.wire.mirrored import mirrored, replaced
-from controller.wire.protocol import Answer, Request
+from ..groups.replies import GroupError
+from ..model.errors import ErrorCode
+from ..model.logs import LogError
+from .calls import Api, Call, Handler
+from .codec import fields_of
+from .mirrored import mirrored, replaced
+from .protocol import Answer, Request
 
 MESSAGE: Final = "This error was ordered by a test."
 _APART: Final = frozenset({1, 3})

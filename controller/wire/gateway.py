@@ -13,27 +13,27 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any, Final, Self, cast
 
-from controller.host import Controller, WrongMode
-from controller.metrics import Snapshot
-from controller.model.errors import ApiError
-from controller.wire import connection
-from controller.wire.admission import Admission, Client
-from controller.wire.answers import Budget
-from controller.wire.apis import APIS
-from controller.wire.calls import Address, Api
-from controller.wire.errors import LoginOver, Refused
-from controller.wire.limits import Limits
-from controller.wire.listeners import Listeners, is_loopback
-from controller.wire.measured import measured
-from controller.wire.peers import Peers
-from controller.wire.peers.asking import Asking
-from controller.wire.peers.forwarding import Forwarding
-from controller.wire.security.acls import Authorizer, allow_all
-from controller.wire.security.files import LOOK_S
-from controller.wire.security.refusals import origin
-from controller.wire.security.tls import HANDSHAKE_S, Tls, agree, as_context
-from controller.wire.security.users import Users
-from controller.wire.serving import Service
+from ..host import Controller, WrongMode
+from ..metrics import Snapshot
+from ..model.errors import ApiError
+from . import connection
+from .admission import Admission, Client
+from .answers import Budget
+from .apis import APIS
+from .calls import Address, Api
+from .errors import LoginOver, Refused
+from .limits import Limits
+from .listeners import Listeners, is_loopback
+from .measured import measured
+from .peers import Peers
+from .peers.asking import Asking
+from .peers.forwarding import Forwarding
+from .security.acls import Authorizer, allow_all
+from .security.files import LOOK_S
+from .security.refusals import origin
+from .security.tls import HANDSHAKE_S, Tls, agree, as_context
+from .security.users import Users
+from .serving import Service
 
 LOOPBACK = "127.0.0.1"
 LEAVING_S: Final = 5.0
@@ -117,7 +117,7 @@ class Gateway:
         self._controller = controller
         self.counts: Counter[str] = Counter()
         """Numbers of opened connections, of served requests (`requests`, and by API), and of refusals by kind
-        (`controller.wire.errors`)."""
+        (`kedge.controller.wire.errors`)."""
         self._serving = partial(
             Service,
             apis=apis,

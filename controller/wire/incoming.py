@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from controller.wire.errors import HungUp
+from .errors import HungUp
 
 PATIENCE_S: Final = 1.0
 _AHEAD: Final = 64 * 1024  # bytes

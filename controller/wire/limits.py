@@ -28,8 +28,8 @@ class Limits:
     of one largest request; all clients together four times that. `connections`: open ones, all addresses together;
     `connections_per_client`: of these, from one client address, as Kafka's max.connections.per.ip, without gateways
     that logged in. Beyond either, an older connection gives way, or the new one is closed
-    (`controller.wire.admission`). `requests_in_flight`: in work, of one API, all connections together; more of them
-    wait, except ApiVersions, logins and heartbeats of brokers. `log_requests_in_flight`: the same for APIs about
+    (`kedge.controller.wire.admission`). `requests_in_flight`: in work, of one API, all connections together; more of
+    them wait, except ApiVersions, logins and heartbeats of brokers. `log_requests_in_flight`: the same for APIs about
     records, which have their own limit. `answer_bytes`: of all large answers that are not taken yet; more of them wait.
     `idle_s`: a connection without a frame for so long is closed, and so is one that does not take its answer.
     `frame_s`: within so long a frame that was begun must be complete, once there is room for it (`idle_s` where that is

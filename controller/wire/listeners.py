@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from controller.model.values import Endpoint
-from controller.wire.calls import Address
+from ..model.values import Endpoint
+from .calls import Address
 
 Client = Callable[[int | None, asyncio.StreamReader, asyncio.StreamWriter], None]
 """Called with a new client, which called the address of this broker id (None: the common one), before any input is

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from controller.metrics import Sample, Snapshot
-from controller.metrics.definitions import GATEWAY_CONNECTIONS, GATEWAY_EVENTS, GATEWAY_REQUESTS
+from ..metrics import Sample, Snapshot
+from ..metrics.definitions import GATEWAY_CONNECTIONS, GATEWAY_EVENTS, GATEWAY_REQUESTS
 
 _TOTALS: Final = frozenset({"connections", "requests"})
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from controller.wire.codec import fields_of
-from controller.wire.slices import sliced
+from .codec import fields_of
+from .slices import sliced
 
 _OTHER_NAMES: Final = {"partition_index": "partition", "topic_name": "name"}
 """Names of fields in answers, and their names in requests where those differ."""

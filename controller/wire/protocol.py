@@ -16,9 +16,9 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from controller.wire import bounds
-from controller.wire.codec import RequestHeader, compile_decoder, fields_of
-from controller.wire.errors import Garbage
+from . import bounds
+from .codec import RequestHeader, compile_decoder, fields_of
+from .errors import Garbage
 
 SIZE: Final = struct.Struct(">i")
 API_VERSIONS: Final = 18

@@ -12,10 +12,10 @@ from uuid import UUID
 
 import attrs
 
-from controller.groups.partitions import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from controller.model.reductions import OFFLINE
-from controller.model.values import NO_LEADER, Endpoint, Partition, Replicas
-from controller.model.view import ClusterView
+from ..groups.partitions import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from ..model.reductions import OFFLINE
+from ..model.values import NO_LEADER, Endpoint, Partition, Replicas
+from ..model.view import ClusterView
 
 INTERNAL = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
 

@@ -1,17 +1,18 @@
-"""All APIs of a cluster whose brokers keep records: those of `controller.wire.data` and `controller.wire.groups`."""
+"""All APIs of a cluster whose brokers keep records: those of `kedge.controller.wire.data` and
+`kedge.controller.wire.groups`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Protocol
 
-from controller.groups.requests import GroupSettings
-from controller.wire.apis import APIS
-from controller.wire.calls import Api
-from controller.wire.data import Logs, with_logs
-from controller.wire.data.creating import with_creation
-from controller.wire.data.deletion import Deleting, with_deletion
-from controller.wire.groups import OFFSETS_PARTITIONS, Groups, with_groups
+from ..groups.requests import GroupSettings
+from .apis import APIS
+from .calls import Api
+from .data import Logs, with_logs
+from .data.creating import with_creation
+from .data.deletion import Deleting, with_deletion
+from .groups import OFFSETS_PARTITIONS, Groups, with_groups
 
 
 class KeptLogs(Logs, Deleting, Protocol):

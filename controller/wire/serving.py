@@ -9,16 +9,16 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final
 
-from controller.host import Controller
-from controller.model.errors import ApiError, ErrorCode, NotController
-from controller.wire.answers import Answer
-from controller.wire.apis.versions import unsupported
-from controller.wire.calls import Address, Addresses, Api
-from controller.wire.errors import LoginRefused, NotLoggedIn, Refused, TooLarge, UnknownApi
-from controller.wire.limits import Limits
-from controller.wire.peers.forwarding import Forwarding
-from controller.wire.peers.relay import NOBODYS, RELAY
-from controller.wire.protocol import (
+from ..host import Controller
+from ..model.errors import ApiError, ErrorCode, NotController
+from .answers import Answer
+from .apis.versions import unsupported
+from .calls import Address, Addresses, Api
+from .errors import LoginRefused, NotLoggedIn, Refused, TooLarge, UnknownApi
+from .limits import Limits
+from .peers.forwarding import Forwarding
+from .peers.relay import NOBODYS, RELAY
+from .protocol import (
     API_VERSIONS,
     BRIEF,
     SIZE,
@@ -31,14 +31,14 @@ from controller.wire.protocol import (
     write_again,
     write_answer,
 )
-from controller.wire.security import ANONYMOUS, tls
-from controller.wire.security.acls import Authorizer
-from controller.wire.security.gateways import users_at
-from controller.wire.security.refusals import Refusals
-from controller.wire.security.sasl import Login, LoginFailed
-from controller.wire.security.users import Users
-from controller.wire.session import Session
-from controller.wire.working import Work
+from .security import ANONYMOUS, tls
+from .security.acls import Authorizer
+from .security.gateways import users_at
+from .security.refusals import Refusals
+from .security.sasl import Login, LoginFailed
+from .security.users import Users
+from .session import Session
+from .working import Work
 
 RELAY_BYTES: Final = 4096  # the additional bytes of a forwarded frame
 log = logging.getLogger(__name__)

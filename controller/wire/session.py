@@ -9,12 +9,12 @@ from typing import Final
 
 import attrs
 
-from controller.wire.answers import Answer
-from controller.wire.errors import LoginOver
-from controller.wire.peers.forwarding import Way
-from controller.wire.security import ANONYMOUS
-from controller.wire.security.sasl import Login
-from controller.wire.security.users import GATEWAY
+from .answers import Answer
+from .errors import LoginOver
+from .peers.forwarding import Way
+from .security import ANONYMOUS
+from .security.sasl import Login
+from .security.users import GATEWAY
 
 LOGIN_BYTES: Final = 4096
 """The limit of a frame before the login: tokens of PLAIN and SCRAM are a few hundred bytes. Kafka's 512 KiB

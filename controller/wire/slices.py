@@ -2,7 +2,7 @@
 
 * In each pass of the event loop, at most one long request continues, for `SLICE_S`. A client can send hundreds of long
   requests at once. If each of them continued in every pass, a pass would take seconds.
-* Clients take turns (`CLIENT`, `controller.runtime.turns`). The requests of one client continue in their order.
+* Clients take turns (`CLIENT`, `kedge.controller.runtime.turns`). The requests of one client continue in their order.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final, TypeVar
 from weakref import WeakKeyDictionary
 
-from controller.runtime.turns import Turns, at_once
+from ..runtime.turns import Turns, at_once
 
 T = TypeVar("T")
 SLICE_S: Final = 0.003

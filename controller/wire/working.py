@@ -14,13 +14,13 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from controller.host import Controller
-from controller.model.errors import ErrorCode, NotController
-from controller.wire.answers import Answer, Budget, Room, Shared
-from controller.wire.calls import Addresses, Api, Call
-from controller.wire.errors import LoginRefused
-from controller.wire.limits import SHARES, Limits
-from controller.wire.protocol import (
+from ..host import Controller
+from ..model.errors import ErrorCode, NotController
+from .answers import Answer, Budget, Room, Shared
+from .calls import Addresses, Api, Call
+from .errors import LoginRefused
+from .limits import SHARES, Limits
+from .protocol import (
     API_VERSIONS,
     BRIEF,
     Header,
@@ -32,11 +32,11 @@ from controller.wire.protocol import (
     readdressed,
     write_answer,
 )
-from controller.wire.security import ANONYMOUS
-from controller.wire.security.access import answered
-from controller.wire.security.acls import Authorizer
-from controller.wire.session import Session
-from controller.wire.slices import CLIENT, FEW, turn
+from .security import ANONYMOUS
+from .security.access import answered
+from .security.acls import Authorizer
+from .session import Session
+from .slices import CLIENT, FEW, turn
 
 T = TypeVar("T")
 _THREADS: Final = 4

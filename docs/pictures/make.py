@@ -41,9 +41,9 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
-from pipeline.generate import generate
-from pipeline.tables.declared import TABLES
-from pipeline.tables.files import Place
+from kedge.pipeline.generate import generate
+from kedge.pipeline.tables.declared import TABLES
+from kedge.pipeline.tables.files import Place
 from tests.browser import chromium
 
 PICTURES: Final = Path(__file__).resolve().parent

@@ -1,6 +1,6 @@
 """The brokers of the example as a host under test, for the suite for hosts and for seeded failures:
 
-python -m controller.rig explore --host examples.log_on_disk.under_test:DiskBrokers
+python -m kedge.controller.rig explore --host examples.log_on_disk.under_test:DiskBrokers
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from controller.model.host import (
+from examples.log_on_disk.broker import Broker, Brokers
+from kedge import TopicPartition
+from kedge.controller.model.host import (
     Host,
     HostResponse,
     LeaderAndIsrRequest,
@@ -18,10 +20,8 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.rig import VirtualClock
-from controller.rig.host_suite import Ability, Contents, Held, HostUnderTest, IsrDesk, Role
-from examples.log_on_disk.broker import Broker, Brokers
-from kedge import TopicPartition
+from kedge.controller.rig import VirtualClock
+from kedge.controller.rig.host_suite import Ability, Contents, Held, HostUnderTest, IsrDesk, Role
 
 
 class DiskBrokers(HostUnderTest):

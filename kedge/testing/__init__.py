@@ -11,8 +11,8 @@ Raises ImportError with the `pip install` that is missing, where the extra `wire
 
 from __future__ import annotations
 
-from controller.wire.faults import Fault
-from kedge.testing.cluster import Cluster
-from kedge.testing.server import Server
+from ..controller.wire.faults import Fault
+from .cluster import Cluster
+from .server import Server
 
 __all__ = ["Cluster", "Fault", "Server"]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Final, Self
 
-from controller.wire.faults import Fault
+from ..controller.wire.faults import Fault
 
 TIMEOUT_S: Final = 30.0
 RACKS: Final = ("a", "b", "c")

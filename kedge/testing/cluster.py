@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
-from controller.admin import Admin
-from controller.groups.requests import GroupSettings
-from controller.model.requests import NewTopic, PartitionDescription
-from controller.model.values import TopicPartition
-from controller.model.view import ClusterView
-from controller.server import LiveCluster, LiveServer
-from controller.wire import Gateway
-from controller.wire.faults import Fault, Faults
-from controller.wire.records import with_records
-from kedge.testing.basis import RACKS, TIMEOUT_S, ForTests, until
+from ..controller.admin import Admin
+from ..controller.groups.requests import GroupSettings
+from ..controller.model.requests import NewTopic, PartitionDescription
+from ..controller.model.values import TopicPartition
+from ..controller.model.view import ClusterView
+from ..controller.server import LiveCluster, LiveServer
+from ..controller.wire import Gateway
+from ..controller.wire.faults import Fault, Faults
+from ..controller.wire.records import with_records
+from .basis import RACKS, TIMEOUT_S, ForTests, until
 
 
 class Cluster(ForTests):

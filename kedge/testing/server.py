@@ -13,13 +13,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from controller.model.values import TopicPartition
-from controller.wire.security.users import salted
-from kedge.testing.basis import RACKS, TIMEOUT_S, ForTests, until
+from ..controller.model.values import TopicPartition
+from ..controller.wire.security.users import salted
+from .basis import RACKS, TIMEOUT_S, ForTests, until
 
 if TYPE_CHECKING:
-    from controller.cli.kafka.cluster import Cluster as Connected
-    from controller.cli.kafka.values import PartitionState
+    from ..controller.cli.kafka.cluster import Cluster as Connected
+    from ..controller.cli.kafka.values import PartitionState
 
 _HOME: Final = Path(__file__).resolve().parents[2]
 _LOGIN_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -76,8 +76,8 @@ class Server(ForTests):
 
     @contextmanager
     def _connected(self) -> Iterator[Connected]:
-        from controller.cli.kafka.connecting import connected  # noqa: PLC0415 - needs the extra `cli`
-        from controller.cli.kafka.options import Endpoint  # noqa: PLC0415 - as above
+        from ..controller.cli.kafka.connecting import connected  # noqa: PLC0415 - needs the extra `cli`
+        from ..controller.cli.kafka.options import Endpoint  # noqa: PLC0415 - as above
 
         with connected(Endpoint(self.bootstrap_servers, self._properties)) as cluster:
             yield cluster

@@ -1,7 +1,7 @@
 """The audit: whether a journal shows that every rule was kept. `audit(files)` runs in this process;
-`pipeline.spark.audit` runs the same functions on Spark, with the same result to the byte."""
+`kedge.pipeline.spark.audit` runs the same functions on Spark, with the same result to the byte."""
 
-from pipeline.audit.local import audit
-from pipeline.audit.values import GAPS, KINDS, Audit, Gap, Quarantined, Violation
+from .local import audit
+from .values import GAPS, KINDS, Audit, Gap, Quarantined, Violation
 
 __all__ = ["GAPS", "KINDS", "Audit", "Gap", "Quarantined", "Violation", "audit"]

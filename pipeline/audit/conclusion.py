@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 
-from pipeline.audit.edges import Edge, light
-from pipeline.audit.rest import Rest
-from pipeline.audit.stitched import Stitched, first_of_term, suspects, written_late
-from pipeline.audit.topics import KNOWN
-from pipeline.audit.values import Audit, Counts, Gap, Violation, gaps_in_order, in_order
-from pipeline.journal.files import NoJournal, read_whole
-from pipeline.journal.lines import FILE_GONE, Event
+from ..journal.files import NoJournal, read_whole
+from ..journal.lines import FILE_GONE, Event
+from .edges import Edge, light
+from .rest import Rest
+from .stitched import Stitched, first_of_term, suspects, written_late
+from .topics import KNOWN
+from .values import Audit, Counts, Gap, Violation, gaps_in_order, in_order
 
 
 def conclude(

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from pipeline.audit.values import Gap, Violation
-from pipeline.journal.lines import BAD_LINE, Event
+from ..journal.lines import BAD_LINE, Event
+from .values import Gap, Violation
 
 
 class Light(NamedTuple):

@@ -12,12 +12,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from pipeline.audit.edges import Lost
-from pipeline.audit.stitched import Stitched
-from pipeline.audit.throttles import EVENTS, Throttles
-from pipeline.audit.topics import TopicTrace
-from pipeline.audit.values import Gap, Violation
-from pipeline.journal.lines import Event
+from ..journal.lines import Event
+from .edges import Lost
+from .stitched import Stitched
+from .throttles import EVENTS, Throttles
+from .topics import TopicTrace
+from .values import Gap, Violation
 
 Found: TypeAlias = list[Violation | Gap]
 Place: TypeAlias = Callable[[Event], tuple[int, int]]

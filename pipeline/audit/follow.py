@@ -17,10 +17,11 @@ from operator import attrgetter
 from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from controller.codec.journal import file_name
-from controller.model.plural import counted
-from pipeline.audit.conclusion import late
-from pipeline.audit.kept import (
+from ...controller.codec.journal import file_name
+from ...controller.model.plural import counted
+from ..journal.lines import FILE_GONE, Event
+from .conclusion import late
+from .kept import (
     EPOCHS_MAX,
     edge_of,
     kept_edge,
@@ -31,11 +32,10 @@ from pipeline.audit.kept import (
     restore_trace,
     text_of,
 )
-from pipeline.audit.local import OnePass
-from pipeline.audit.order import FileOrder
-from pipeline.audit.stitched import first_of_term, suspects
-from pipeline.audit.values import Gap, Quarantined, Violation, gaps_in_order, in_order
-from pipeline.journal.lines import FILE_GONE, Event
+from .local import OnePass
+from .order import FileOrder
+from .stitched import first_of_term, suspects
+from .values import Gap, Quarantined, Violation, gaps_in_order, in_order
 
 FILES_MAX: Final = 16
 """How many files of a cluster are remembered. Late lines of an older one are only reported as a gap."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from controller.codec.journal import STARTS_CHAIN
-from pipeline.audit.edges import Last, Light, Lost, said
-from pipeline.audit.values import Gap, Violation
+from ...controller.codec.journal import STARTS_CHAIN
+from .edges import Last, Light, Lost, said
+from .values import Gap, Violation
 
 
 def lost_before(before: Last | None, now: Light, reached_ms: int) -> Lost:

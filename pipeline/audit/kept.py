@@ -10,11 +10,11 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from controller.audit.standing import Standing
-from controller.audit.term import ReplayedTerm
-from pipeline.audit.edges import Edge, Last, Light
-from pipeline.audit.topics import TopicTrace
-from pipeline.journal.lines import Event
+from ...controller.audit.standing import Standing
+from ...controller.audit.term import ReplayedTerm
+from ..journal.lines import Event
+from .edges import Edge, Last, Light
+from .topics import TopicTrace
 
 VERSION: Final = 1
 EPOCHS_MAX: Final = 64

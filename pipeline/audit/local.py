@@ -11,18 +11,18 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from pathlib import Path
 
-from pipeline.audit.conclusion import conclude
-from pipeline.audit.edges import light
-from pipeline.audit.fold import Found
-from pipeline.audit.order import FileOrder
-from pipeline.audit.pool import Told, audit_in
-from pipeline.audit.rest import Rest
-from pipeline.audit.stitched import Stitched
-from pipeline.audit.throttles import EVENTS, Throttles
-from pipeline.audit.topics import TopicTrace
-from pipeline.audit.values import Audit
-from pipeline.journal.files import NoJournal, Part, read_part, split, whole_part
-from pipeline.journal.lines import Event
+from ..journal.files import NoJournal, Part, read_part, split, whole_part
+from ..journal.lines import Event
+from .conclusion import conclude
+from .edges import light
+from .fold import Found
+from .order import FileOrder
+from .pool import Told, audit_in
+from .rest import Rest
+from .stitched import Stitched
+from .throttles import EVENTS, Throttles
+from .topics import TopicTrace
+from .values import Audit
 
 SEVERAL_BYTES = 2**24
 """Below this size, one process has finished before others have started."""

@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from pipeline.audit.edges import TOLD_ONCE, Edge, Last, Light, Lost, light
-from pipeline.audit.following import after, between, ends, lost_before, missing_tail, superseded
-from pipeline.audit.values import Gap, Violation
-from pipeline.journal.lines import Event
+from ..journal.lines import Event
+from .edges import TOLD_ONCE, Edge, Last, Light, Lost, light
+from .following import after, between, ends, lost_before, missing_tail, superseded
+from .values import Gap, Violation
 
 _APART: Final = frozenset({"Takeover", "Gap", "Resigned"})
 """Events that never take the fast path."""

@@ -18,15 +18,15 @@ from pathlib import Path
 from signal import SIG_DFL, SIGINT, signal
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from controller.codec.journal import row_of
-from pipeline.audit.edges import Edge
-from pipeline.audit.fold import Found, Marks, judged, marks_of, merged
-from pipeline.audit.order import FileOrder
-from pipeline.audit.rest import Rest
-from pipeline.audit.stitched import Stitched
-from pipeline.audit.throttles import EVENTS
-from pipeline.journal.files import Part, cuts, read_lines, read_parts
-from pipeline.journal.lines import Event, plain_row
+from ...controller.codec.journal import row_of
+from ..journal.files import Part, cuts, read_lines, read_parts
+from ..journal.lines import Event, plain_row
+from .edges import Edge
+from .fold import Found, Marks, judged, marks_of, merged
+from .order import FileOrder
+from .rest import Rest
+from .stitched import Stitched
+from .throttles import EVENTS
 
 Told = Callable[[int, int], None]
 Each: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]

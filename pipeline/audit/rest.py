@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pipeline.audit.values import Gap, Quarantined
-from pipeline.journal.lines import BAD_LINE, FILE_GONE, TORN_TAIL, Event
+from ..journal.lines import BAD_LINE, FILE_GONE, TORN_TAIL, Event
+from .values import Gap, Quarantined
 
 
 class Rest:

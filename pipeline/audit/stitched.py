@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
-from controller.codec.journal import STARTS_CHAIN, FileName, file_name
-from pipeline.audit.edges import TOLD_ONCE, Edge, Last, Light, Lost, said
-from pipeline.audit.following import between, lost_before, missing_tail, superseded
-from pipeline.audit.order import FileOrder
-from pipeline.audit.values import Gap, Violation
+from ...controller.codec.journal import STARTS_CHAIN, FileName, file_name
+from .edges import TOLD_ONCE, Edge, Last, Light, Lost, said
+from .following import between, lost_before, missing_tail, superseded
+from .order import FileOrder
+from .values import Gap, Violation
 
 
 class Stitched:

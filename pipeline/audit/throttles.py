@@ -19,14 +19,14 @@ from typing import Any, Final, NamedTuple
 
 import attrs
 
-from controller.codec.keys import REASSIGN_PARTITIONS
-from controller.model import numerals
-from controller.model.throttles import CONFIGS, KINDS
-from controller.rules.throttling.keeping import values_in
-from controller.rules.throttling.marks import REMOVAL, STAYS
-from pipeline.audit.edges import Lost
-from pipeline.audit.values import Gap, Violation
-from pipeline.journal.lines import Event
+from ...controller.codec.keys import REASSIGN_PARTITIONS
+from ...controller.model import numerals
+from ...controller.model.throttles import CONFIGS, KINDS
+from ...controller.rules.throttling.keeping import values_in
+from ...controller.rules.throttling.marks import REMOVAL, STAYS
+from ..journal.lines import Event
+from .edges import Lost
+from .values import Gap, Violation
 
 GRACE_MS: Final = 60_000
 

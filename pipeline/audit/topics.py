@@ -12,16 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from controller.audit.others import TABLE, take_over
-from controller.audit.partitions import check_commit, partition_row
-from controller.audit.standing import Broken, Row, detail, listed
-from controller.audit.steps import PARTITION_EVENTS
-from controller.audit.term import Key, ReplayedCommit, ReplayedTerm
-from controller.audit.throttles import throttle_set
-from pipeline.audit.edges import Lost
-from pipeline.audit.status import Statuses
-from pipeline.audit.values import Violation
-from pipeline.journal.lines import Event
+from ...controller.audit.others import TABLE, take_over
+from ...controller.audit.partitions import check_commit, partition_row
+from ...controller.audit.standing import Broken, Row, detail, listed
+from ...controller.audit.steps import PARTITION_EVENTS
+from ...controller.audit.term import Key, ReplayedCommit, ReplayedTerm
+from ...controller.audit.throttles import throttle_set
+from ..journal.lines import Event
+from .edges import Lost
+from .status import Statuses
+from .values import Violation
 
 _RULES: Final[Mapping[str, Callable[[ReplayedTerm, Row], None]]] = {
     **dict.fromkeys(PARTITION_EVENTS, partition_row),

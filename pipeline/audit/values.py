@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
-from controller.audit import RULES
+from ...controller.audit import RULES
 
 KINDS: Final[Mapping[str, str]] = {
     **RULES,

@@ -1,14 +1,15 @@
 """Cruise Control's capacity files: `capacity.json`, `capacityJBOD.json`, `capacityCores.json`.
 
 `DISK` is in MiB (one number, or one per folder), `NW_IN` and `NW_OUT` in KiB/s, all as strings. Broker id -1 is the
-default. It holds where no other source, and no free disk space, says a capacity (`pipeline.stages.arrays.defaulted`).
+default. It holds where no other source, and no free disk space, says a capacity
+(`kedge.pipeline.stages.arrays.defaulted`).
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from pipeline.collect.gathered import INT_MAX, BadRow, Gathered, amount, an_object, document, each, of_kind, whole
+from .gathered import INT_MAX, BadRow, Gathered, amount, an_object, document, each, of_kind, whole
 
 _MIB: Final = 1024 * 1024
 _KIB: Final = 1024

@@ -12,10 +12,11 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import attrs
 
-from controller.model import numerals
-from pipeline.errors import BadInput
-from pipeline.tables.arrow import Arrow, from_rows
-from pipeline.tables.declared import (
+from ...controller.model import numerals
+from ...stores.reading import TwiceError, parse_json
+from ..errors import BadInput
+from ..tables.arrow import Arrow, from_rows
+from ..tables.declared import (
     ALIVE,
     BROKER,
     BROKER_DEFAULT,
@@ -26,8 +27,7 @@ from pipeline.tables.declared import (
     REPLICA_LOG,
     REPLICA_SAMPLE,
 )
-from pipeline.tables.rejects import Rejects
-from stores.reading import TwiceError, parse_json
+from ..tables.rejects import Rejects
 
 INT_MAX: Final = 2**31 - 1
 LONG_MAX: Final = 2**63 - 1

@@ -1,8 +1,8 @@
 """Files of kafka-kit's metricsfetcher: sizes of partitions, free bytes of brokers.
 
 `/topicmappr/partitionmeta`: `{"topic": {"0": {"Size": 1.0}}}`; `/topicmappr/brokermetrics`: `{"1001": {"StorageFree":
-1.0}}`. A size is that of the partition on any broker. `pipeline.stages.load` turns free bytes into a capacity, once the
-bytes of the replicas are known.
+1.0}}`. A size is that of the partition on any broker. `kedge.pipeline.stages.load` turns free bytes into a capacity,
+once the bytes of the replicas are known.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from pipeline.collect.gathered import INT_MAX, Gathered, amount, an_object, document, each, is_id, of_kind, whole
-from pipeline.collect.layouts import topic_of
+from .gathered import INT_MAX, Gathered, amount, an_object, document, each, is_id, of_kind, whole
+from .layouts import topic_of
 
 
 def from_partition_meta(data: bytes, source: str, into: Gathered) -> None:

@@ -13,13 +13,13 @@ from typing import Final
 
 import attrs
 
-from controller.model import numerals
-from pipeline.collect.gathered import Gathered
-from pipeline.collect.sources import KINDS, Of, Source, read
-from pipeline.errors import BadInput, NotFound
-from pipeline.tables.files import Place
-from pipeline.tables.location import Location
-from stores.reading import read_stream, read_whole
+from ...controller.model import numerals
+from ...stores.reading import read_stream, read_whole
+from ..errors import BadInput, NotFound
+from ..tables.files import Place
+from ..tables.location import Location
+from .gathered import Gathered
+from .sources import KINDS, Of, Source, read
 
 _FIELD: Final = re.compile(r"\{([^{}]*)\}")
 _FIELDS: Final = ("cluster", "snapshot")

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from controller.codec.names import is_topic
-from controller.codec.printed import CURRENT, printed_assignments
-from pipeline.collect.gathered import (
+from ...controller.codec.names import is_topic
+from ...controller.codec.printed import CURRENT, printed_assignments
+from ..errors import BadInput
+from ..tables.declared import ALIVE, BROKER, STATES
+from .gathered import (
     INT_MAX,
     Gathered,
     a_list,
@@ -25,8 +27,6 @@ from pipeline.collect.gathered import (
     of_kind,
     whole,
 )
-from pipeline.errors import BadInput
-from pipeline.tables.declared import ALIVE, BROKER, STATES
 
 CLUSTERS: Final = "clusters"
 _AMOUNTS: Final = ("disk_capacity_bytes", "nw_in_capacity_bps", "nw_out_capacity_bps")

@@ -6,7 +6,8 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 from typing import Any
 
-from pipeline.collect.gathered import (
+from ..errors import BadInput
+from .gathered import (
     INT_MAX,
     LONG_MAX,
     BadRow,
@@ -19,8 +20,7 @@ from pipeline.collect.gathered import (
     of_kind,
     whole,
 )
-from pipeline.collect.layouts import topic_of
-from pipeline.errors import BadInput
+from .layouts import topic_of
 
 
 def from_log_dirs(data: bytes, source: str, into: Gathered) -> None:

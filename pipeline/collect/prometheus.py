@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
 
-from controller.model import numerals
-from pipeline.collect.gathered import INT_MAX, BadRow, Gathered, amount, bad_row, whole
-from pipeline.collect.layouts import topic_of
-from pipeline.errors import BadInput
+from ...controller.model import numerals
+from ..errors import BadInput
+from .gathered import INT_MAX, BadRow, Gathered, amount, bad_row, whole
+from .layouts import topic_of
 
 _LINE: Final = re.compile(r"([A-Za-z_:][\w:]*)\s*(?:\{(.*)\})?\s+(\S+)(?:\s+(-?[0-9]+))?\s*")
 _LABEL: Final = re.compile(r'\s*([A-Za-z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|$)')

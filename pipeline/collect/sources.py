@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from pipeline.collect.cruise_control import from_capacities
-from pipeline.collect.gathered import Gathered
-from pipeline.collect.kafka_kit import from_broker_metrics, from_partition_meta
-from pipeline.collect.layouts import from_broker_list, from_map
-from pipeline.collect.log_dirs import from_log_dirs
-from pipeline.collect.prometheus import from_prometheus
+from .cruise_control import from_capacities
+from .gathered import Gathered
+from .kafka_kit import from_broker_metrics, from_partition_meta
+from .layouts import from_broker_list, from_map
+from .log_dirs import from_log_dirs
+from .prometheus import from_prometheus
 
 
 class Source(NamedTuple):
@@ -30,7 +30,7 @@ class Of(NamedTuple):
 
 
 def _from_tree(data: bytes, file: str, into: Gathered) -> None:
-    from pipeline.collect.store import from_tree_file  # noqa: PLC0415 - stores are imported only if one is read
+    from .store import from_tree_file  # noqa: PLC0415 - stores are imported only if one is read
 
     from_tree_file(data, file, into)
 

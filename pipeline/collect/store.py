@@ -12,19 +12,19 @@ import json
 from collections.abc import Iterable
 from typing import Final
 
-from controller.codec import broker as broker_codec
-from controller.codec import bulk, keys
-from controller.codec.names import broker_in, is_topic
-from controller.codec.small import decode_config
-from controller.codec.text import BadValue
-from controller.codec.topic import TopicKey
-from controller.model import numerals
-from controller.model.values import Partition
-from pipeline.collect.gathered import Gathered
-from pipeline.errors import BadInput
-from pipeline.tables.declared import ALIVE
-from stores import Corrupt, MetadataStore, transfer
-from stores.tree import entries_of
+from ...controller.codec import broker as broker_codec
+from ...controller.codec import bulk, keys
+from ...controller.codec.names import broker_in, is_topic
+from ...controller.codec.small import decode_config
+from ...controller.codec.text import BadValue
+from ...controller.codec.topic import TopicKey
+from ...controller.model import numerals
+from ...controller.model.values import Partition
+from ...stores import Corrupt, MetadataStore, transfer
+from ...stores.tree import entries_of
+from ..errors import BadInput
+from ..tables.declared import ALIVE
+from .gathered import Gathered
 
 _RETENTION: Final = "retention.ms"
 

@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from pipeline.journal.files import Part, cluster_of, cuts, read_lines
-from pipeline.journal.lines import KINDS, Event
-from pipeline.tables.arrow import arrow_schema, arrow_type
-from pipeline.tables.journal import JOURNAL_EVENT
+from ..tables.arrow import arrow_schema, arrow_type
+from ..tables.journal import JOURNAL_EVENT
+from .files import Part, cluster_of, cuts, read_lines
+from .lines import KINDS, Event
 
 BATCH_ROWS: Final = 10_000
 

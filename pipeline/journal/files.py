@@ -14,9 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from controller.codec.journal import FIRST_BYTES, ends_commit, file_name, in_order, whole_bytes
-from controller.model.plural import counted
-from pipeline.journal.lines import BAD_LINE, FILE_GONE, TORN_TAIL, Event, read_line
+from ...controller.codec.journal import FIRST_BYTES, ends_commit, file_name, in_order, whole_bytes
+from ...controller.model.plural import counted
+from .lines import BAD_LINE, FILE_GONE, TORN_TAIL, Event, read_line
 
 BAD_LINES_MAX: Final = 10_000
 """How many bad lines of a part are kept with their text; the rest is only counted."""

@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple
 
 import attrs
 
-from controller.codec.journal import REQUIRED, row_of
-from pipeline.journal.plain import reader
+from ...controller.codec.journal import REQUIRED, row_of
+from .plain import reader
 
 RAW_CHARACTERS_MAX: Final = 1000
 BAD_LINE: Final = "bad line"

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import pyarrow.parquet as pq
 
-from pipeline.audit.values import Audit, Gap, Quarantined, Violation
-from pipeline.progress.values import Progress
-from pipeline.tables.arrow import from_rows
-from pipeline.tables.declared import QUARANTINE
-from pipeline.tables.journal import (
+from ..audit.values import Audit, Gap, Quarantined, Violation
+from ..progress.values import Progress
+from ..tables.arrow import from_rows
+from ..tables.declared import QUARANTINE
+from ..tables.journal import (
     AUDIT_GAP,
     AUDIT_VIOLATION,
     BROKER_REASSIGNMENT,
@@ -21,8 +21,8 @@ from pipeline.tables.journal import (
     STUCK,
     WAVE_CALIBRATION,
 )
-from pipeline.tables.schema import Table
-from pipeline.written import written_as
+from ..tables.schema import Table
+from ..written import written_as
 
 
 def write(folder: Path, table: Table, rows: Sequence[tuple[Any, ...]], part: str = "0") -> None:

@@ -21,8 +21,8 @@ from typing import Final
 
 import numpy as np
 
-from pipeline.kernel.cluster import NOBODY, Bools, Cluster, Ints, leaders_per_broker
-from pipeline.kernel.outcome import Outcome
+from .cluster import NOBODY, Bools, Cluster, Ints, leaders_per_broker
+from .outcome import Outcome
 
 _FAR: Final = 2**40
 _STEP: Final = 2**20  # the cost of a changed row; each edge adds 1, so that short paths come first

@@ -14,10 +14,10 @@ from collections.abc import Iterable
 import attrs
 import numpy as np
 
-from pipeline.kernel.cluster import NO_LIMIT, NOBODY, Bools, Cluster, Floats, Ints, per_broker
-from pipeline.kernel.leaders import even_leaders
-from pipeline.kernel.moves import Told, quiet
-from pipeline.kernel.outcome import (
+from .cluster import NO_LIMIT, NOBODY, Bools, Cluster, Floats, Ints, per_broker
+from .leaders import even_leaders
+from .moves import Told, quiet
+from .outcome import (
     BUDGET,
     DEAD_BROTHER,
     LAST_IN_RACK,
@@ -29,7 +29,7 @@ from pipeline.kernel.outcome import (
     weights,
     with_rows,
 )
-from pipeline.kernel.seats import Seats
+from .seats import Seats
 
 _TELL_EVERY = 65_536
 

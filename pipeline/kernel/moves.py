@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from pipeline.kernel.cluster import NOBODY, Bools, Cluster, Ints, distinct_racks, potential_out
-from pipeline.kernel.leaders import even_leaders
-from pipeline.kernel.outcome import (
+from .cluster import NOBODY, Bools, Cluster, Ints, distinct_racks, potential_out
+from .leaders import even_leaders
+from .outcome import (
     NO_OUT_STAYING,
     REASONS,
     Outcome,
@@ -22,7 +22,7 @@ from pipeline.kernel.outcome import (
     weights,
     with_rows,
 )
-from pipeline.kernel.seats import Seats
+from .seats import Seats
 
 Told = Callable[[int, int], None]
 """Called with the amount done and the total."""

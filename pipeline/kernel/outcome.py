@@ -13,8 +13,8 @@ from typing import Final
 import attrs
 import numpy as np
 
-from pipeline.kernel.cluster import MOVING, NOBODY, NOT_ONLINE, Bools, Cluster, Floats, Ints
-from pipeline.kernel.seats import NO_BROKER, NO_DISK, NO_IN, NO_OUT, NO_ROOM
+from .cluster import MOVING, NOBODY, NOT_ONLINE, Bools, Cluster, Floats, Ints
+from .seats import NO_BROKER, NO_DISK, NO_IN, NO_OUT, NO_ROOM
 
 TOO_LARGE: Final = -6
 BUDGET: Final = -7

@@ -12,7 +12,7 @@ from typing import Final
 import attrs
 import numpy as np
 
-from pipeline.kernel.cluster import Cluster, Ints
+from .cluster import Cluster, Ints
 
 NO_SIZE: Final = "the size of some partitions is not known"
 NO_RATE: Final = "the rate of writing of some partitions is not known"

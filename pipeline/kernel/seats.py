@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from pipeline.kernel.cluster import NO_LIMIT, Bools, Cluster, Floats, per_broker, potential_out
+from .cluster import NO_LIMIT, Bools, Cluster, Floats, per_broker, potential_out
 
 # Why no broker takes a replica
 NO_BROKER: Final = -1  # each remaining broker in the possible racks holds one already, or there is none

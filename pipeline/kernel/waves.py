@@ -17,7 +17,7 @@ from typing import Final
 import attrs
 import numpy as np
 
-from pipeline.kernel.cluster import NO_LIMIT, Bools, Floats, Ints
+from .cluster import NO_LIMIT, Bools, Floats, Ints
 
 NO_SOURCE: Final = "the partition has no live leader to copy from"
 NO_RATE: Final = "the copy rate does not exceed the rate of writing: the copy would never end"

@@ -1,8 +1,9 @@
 """Progress of reassignments from a journal: how far each is, which are stuck and why, the load of brokers, the
-remaining time. `progress(files)` runs in this process; `pipeline.spark.progress` runs the same functions on Spark."""
+remaining time. `progress(files)` runs in this process; `kedge.pipeline.spark.progress` runs the same functions on
+Spark."""
 
-from pipeline.progress.local import progress
-from pipeline.progress.samples import BadSamples, Samples, read_samples
-from pipeline.progress.values import Move, Progress, Stuck
+from .local import progress
+from .samples import BadSamples, Samples, read_samples
+from .values import Move, Progress, Stuck
 
 __all__ = ["BadSamples", "Move", "Progress", "Samples", "Stuck", "progress", "read_samples"]

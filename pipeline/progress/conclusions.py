@@ -15,8 +15,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from pipeline.progress.samples import Samples
-from pipeline.progress.values import Calibration, Move, Progress, Reassigning, Stuck, Told, World
+from .samples import Samples
+from .values import Calibration, Move, Progress, Reassigning, Stuck, Told, World
 
 STUCK_MS: Final = 600_000
 LEARNED_MAX: Final = 50

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.audit.local import part_of
-from pipeline.audit.rest import Rest
-from pipeline.journal.files import NoJournal, Part, read_parts
-from pipeline.journal.lines import Event
-from pipeline.progress.conclusions import STUCK_MS, conclude
-from pipeline.progress.moves import EVENTS, MovesOf, WorldOf
-from pipeline.progress.samples import Samples
-from pipeline.progress.values import Progress, Told
+from ..audit.local import part_of
+from ..audit.rest import Rest
+from ..journal.files import NoJournal, Part, read_parts
+from ..journal.lines import Event
+from .conclusions import STUCK_MS, conclude
+from .moves import EVENTS, MovesOf, WorldOf
+from .samples import Samples
+from .values import Progress, Told
 
 
 def progress(

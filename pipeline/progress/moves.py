@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import attrs
 
-from controller.model import numerals
-from pipeline.journal.lines import Event
-from pipeline.progress.values import Move, Told, World
+from ...controller.model import numerals
+from ..journal.lines import Event
+from .values import Move, Told, World
 
 EVENTS: Final = frozenset(
     {

@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import attrs
 
-from pipeline.audit.values import Quarantined
-from pipeline.errors import PipelineError
-from pipeline.extras import need
+from ..audit.values import Quarantined
+from ..errors import PipelineError
+from ..extras import need
 
 Key = tuple[str, int]
 
@@ -96,8 +96,8 @@ def read_samples(folder: Path, cluster: str | None = None, snapshot: str | None 
 def _paths(folder: Path, cluster: str | None, snapshot: str | None) -> dict[str, Path]:
     """The paths of the existing tables."""
     if any(folder.glob("partition/cluster=*")):
-        from pipeline.tables.declared import PARTITION, TABLES  # noqa: PLC0415 - with pyarrow, as below
-        from pipeline.tables.files import find_place  # noqa: PLC0415
+        from ..tables.declared import PARTITION, TABLES  # noqa: PLC0415 - with pyarrow, as below
+        from ..tables.files import find_place  # noqa: PLC0415
 
         try:
             place = find_place(folder, PARTITION, cluster, snapshot)

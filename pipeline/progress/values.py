@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pipeline.audit.values import Quarantined
+from ..audit.values import Quarantined
 
 
 class Move(NamedTuple):

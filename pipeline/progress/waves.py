@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from pipeline.progress.conclusions import COMPLETED
-from pipeline.progress.values import Move, WaveTime
+from .conclusions import COMPLETED
+from .values import Move, WaveTime
 
 if TYPE_CHECKING:
-    from pipeline.submit.exported import Exported, Wave  # needs pyarrow, which is not needed here
+    from ..submit.exported import Exported, Wave  # needs pyarrow, which is not needed here
 
 WITHIN: Final = "within"
 EARLY: Final = "early"

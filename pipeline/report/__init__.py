@@ -1,5 +1,5 @@
 """Reports as one HTML file each: plots in SVG, tables below them, nothing loaded from elsewhere."""
 
-from pipeline.report.audit import audit_page
+from .audit import audit_page
 
 __all__ = ["audit_page"]

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Final
 
-from controller.model.plural import counted
-from pipeline.amounts import duration
-from pipeline.audit.values import GAPS, KINDS, Audit, Violation
-from pipeline.cautions import known_amount
-from pipeline.progress.values import Move, Progress, Reassigning, WaveTime
-from pipeline.report.page import facts, page, plot, table, verdict
-from pipeline.report.svg import Band, Mark, bars, lines, points, timeline
+from ...controller.model.plural import counted
+from ..amounts import duration
+from ..audit.values import GAPS, KINDS, Audit, Violation
+from ..cautions import known_amount
+from ..progress.values import Move, Progress, Reassigning, WaveTime
+from .page import facts, page, plot, table, verdict
+from .svg import Band, Mark, bars, lines, points, timeline
 
 BROKERS_MAX: Final = 7
 """So many brokers, those with the largest sums, have a line of their own in a plot; the others share one."""

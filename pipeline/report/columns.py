@@ -11,8 +11,8 @@ from html import escape
 from itertools import groupby
 from typing import Final, NamedTuple, TypeVar
 
-from pipeline.amounts import binary_unit
-from pipeline.report.frame import (
+from ..amounts import binary_unit
+from .frame import (
     COLOURS,
     LEFT,
     RIGHT,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from controller.model.plural import counted
-from pipeline.amounts import amount, duration
-from pipeline.cautions import known_amount
-from pipeline.report.page import Link, facts, page, table, verdict
-from pipeline.stages.export import REPORT
+from ...controller.model.plural import counted
+from ..amounts import amount, duration
+from ..cautions import known_amount
+from ..stages.export import REPORT
+from .page import Link, facts, page, table, verdict
 
 _COLUMNS = ("cluster", "snapshot", "plan", "partitions", "bytes copied", "waves", "time", "violations", "refused")
 

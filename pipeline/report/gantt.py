@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final, NamedTuple
 
-from controller.model.plural import counted
-from pipeline.amounts import amount, duration
-from pipeline.report.frame import LEFT, WIDTH, Scale, drawing, number
+from ...controller.model.plural import counted
+from ..amounts import amount, duration
+from .frame import LEFT, WIDTH, Scale, drawing, number
 
 ROWS_MAX: Final = 40
 _RIGHT: Final = 230  # for the text about copied bytes

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final, NamedTuple
 
-from controller.model.plural import counted
+from ...controller.model.plural import counted
 
 ROWS_MAX: Final = 1000
 """The rows of a table on a page; a note gives the number of the others, which are in the tables written by `--out`."""

@@ -11,22 +11,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from controller.model.extras import missing
-from controller.model.plural import counted
+from ...controller.model.extras import missing
+from ...controller.model.plural import counted
 
 try:
     from pyarrow import compute as pc
 except ImportError as error:
     raise ImportError(missing("pipeline", error)) from error
 
-from pipeline.amounts import amount, duration
-from pipeline.cautions import known_amount, of_partitions, of_plan, of_waves, ratio_words, too_long
-from pipeline.report.page import facts, page, plot, verdict
-from pipeline.report.plan_plots import plots
-from pipeline.report.plan_tables import tables_of
-from pipeline.stages.requests import settings_of
-from pipeline.tables.arrow import Arrow
-from pipeline.tables.declared import BROKER, PLAN, PLAN_LOAD, PLAN_REASON, QUARANTINE, WAVE
+from ..amounts import amount, duration
+from ..cautions import known_amount, of_partitions, of_plan, of_waves, ratio_words, too_long
+from ..stages.requests import settings_of
+from ..tables.arrow import Arrow
+from ..tables.declared import BROKER, PLAN, PLAN_LOAD, PLAN_REASON, QUARANTINE, WAVE
+from .page import facts, page, plot, verdict
+from .plan_plots import plots
+from .plan_tables import tables_of
 
 _DOES: Final[Mapping[str, str]] = {
     "drain": "empties {brokers}",

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pipeline.amounts import amount
-from pipeline.report.columns import Column, Pair, columns, pairs
-from pipeline.report.gantt import ROWS_MAX, Wave, gantt
-from pipeline.report.svg import bars
-from pipeline.stages.requests import settings_of
-from pipeline.tables.arrow import Arrow
-from pipeline.tables.declared import BROKER, PLAN_LOAD, WAVE, WAVE_THROTTLE
+from ..amounts import amount
+from ..stages.requests import settings_of
+from ..tables.arrow import Arrow
+from ..tables.declared import BROKER, PLAN_LOAD, WAVE, WAVE_THROTTLE
+from .columns import Column, Pair, columns, pairs
+from .gantt import ROWS_MAX, Wave, gantt
+from .svg import bars
 
 Plot = tuple[str, str, str]
 

@@ -9,12 +9,10 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.amounts import amount, duration
-from pipeline.cautions import known_amount
-from pipeline.report.page import table
-from pipeline.report.plan_plots import brokers_of
-from pipeline.tables.arrow import Arrow
-from pipeline.tables.declared import (
+from ..amounts import amount, duration
+from ..cautions import known_amount
+from ..tables.arrow import Arrow
+from ..tables.declared import (
     PLAN_LOAD,
     PLAN_MOVE,
     PLAN_REASON,
@@ -23,6 +21,8 @@ from pipeline.tables.declared import (
     WAVE,
     WAVE_THROTTLE,
 )
+from .page import table
+from .plan_plots import brokers_of
 
 MOVES_MAX: Final = 50
 _EXAMPLE_CHARACTERS_MAX: Final = 160

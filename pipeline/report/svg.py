@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
-from pipeline.report.frame import (
+from .frame import (
     BOTTOM,
     COLOURS,
     LEFT,

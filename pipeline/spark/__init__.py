@@ -4,7 +4,7 @@ call the functions of the local engine on groups of rows, so that both engines g
 The local engine imports nothing from here, and importing this package starts no JVM and needs no PySpark.
 """
 
-from pipeline.spark.session import session
-from pipeline.spark.starting import NoSpark
+from .session import session
+from .starting import NoSpark
 
 __all__ = ["NoSpark", "session"]

@@ -1,12 +1,12 @@
-"""`python -m pipeline.spark` prints in one line whether an embedded Spark can be started here."""
+"""`python -m kedge.pipeline.spark` prints in one line whether an embedded Spark can be started here."""
 
 from __future__ import annotations
 
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
-from pipeline.spark.embedded import java
-from pipeline.spark.starting import NoSpark
+from .embedded import java
+from .starting import NoSpark
 
 
 def main() -> int:

@@ -1,5 +1,5 @@
-"""The audit on Spark: the first round of `pipeline.audit.pool`, file by file; then the same fold, a group for each
-topic.
+"""The audit on Spark: the first round of `kedge.pipeline.audit.pool`, file by file; then the same fold, a group for
+each topic.
 
 * Rows without a topic are few and collected by the first round: each fold gets them besides its own.
 * Edges of files, violations, gaps and the quarantine return to the driver.
@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.sql import functions as f
 
-from pipeline.audit.conclusion import conclude
-from pipeline.audit.fold import Found, Marks, judged, marks_of, merged
-from pipeline.audit.local import part_of
-from pipeline.audit.pool import first_round
-from pipeline.audit.rest import Rest
-from pipeline.audit.stitched import Stitched
-from pipeline.audit.throttles import EVENTS
-from pipeline.audit.values import Audit
-from pipeline.journal.files import DEFAULT_CLUSTER
-from pipeline.journal.lines import Event
-from pipeline.spark.rounds import each_file, each_group, of_topics
+from ..audit.conclusion import conclude
+from ..audit.fold import Found, Marks, judged, marks_of, merged
+from ..audit.local import part_of
+from ..audit.pool import first_round
+from ..audit.rest import Rest
+from ..audit.stitched import Stitched
+from ..audit.throttles import EVENTS
+from ..audit.values import Audit
+from ..journal.files import DEFAULT_CLUSTER
+from ..journal.lines import Event
+from .rounds import each_file, each_group, of_topics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,7 +42,7 @@ class World(NamedTuple):
 
 
 def audit(spark: SparkSession, files: Sequence[Path]) -> Audit:
-    """As `pipeline.audit.audit`, with the same result. Raises NoJournal."""
+    """As `kedge.pipeline.audit.audit`, with the same result. Raises NoJournal."""
     return audits(spark, {DEFAULT_CLUSTER: files})[DEFAULT_CLUSTER]
 
 

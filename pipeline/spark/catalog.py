@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Final
 import attrs
 from pyspark.sql import functions as f
 
-from pipeline.errors import BadInput, NotFound
-from pipeline.spark.failing import failing
-from pipeline.tables.files import PART
-from pipeline.tables.listed import Listed
-from pipeline.tables.location import PARQUET, Location
-from pipeline.tables.schema import Table
+from ..errors import BadInput, NotFound
+from ..tables.files import PART
+from ..tables.listed import Listed
+from ..tables.location import PARQUET, Location
+from ..tables.schema import Table
+from .failing import failing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -6,9 +6,9 @@ import json
 from typing import Final
 from uuid import uuid4
 
-from pipeline.audit.kept import VERSION
-from pipeline.errors import BadInput
-from pipeline.tables.location import Location
+from ..audit.kept import VERSION
+from ..errors import BadInput
+from ..tables.location import Location
 
 MARK: Final = "kedge-audit.json"
 

@@ -21,8 +21,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.spark.java import NoJava, find_java
-from pipeline.spark.starting import LOOPBACK, NoSpark, is_local, opened, reason_of
+from .java import NoJava, find_java
+from .starting import LOOPBACK, NoSpark, is_local, opened, reason_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pipeline.errors import EngineFailed, PipelineError
+from ..errors import EngineFailed, PipelineError
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""An audit as a stream: lines of journals, by cluster, through the fold of `pipeline.audit.follow`.
+"""An audit as a stream: lines of journals, by cluster, through the fold of `kedge.pipeline.audit.follow`.
 
 * A group is a cluster, because the order of its lines, its chain and its throttles span all its topics
   (docs/decisions/0097). The state is a text of the cluster and one of each topic, in Spark's state store: a batch reads
@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 
-from pipeline.audit.follow import Said, follow, place_of
-from pipeline.audit.kept import topics_in
-from pipeline.audit.values import Gap, Quarantined, Violation
-from pipeline.journal.lines import FILE_GONE, read_line
-from pipeline.journal.lines import Event as Line
-from pipeline.spark.failing import failing
-from pipeline.spark.source import FORMAT, KedgeJournal
+from ..audit.follow import Said, follow, place_of
+from ..audit.kept import topics_in
+from ..audit.values import Gap, Quarantined, Violation
+from ..journal.lines import FILE_GONE, read_line
+from ..journal.lines import Event as Line
+from .failing import failing
+from .source import FORMAT, KedgeJournal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

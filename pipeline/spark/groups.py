@@ -20,17 +20,17 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from pyspark.sql import functions as f
 
-from pipeline.errors import PipelineError
-from pipeline.spark.catalog import Catalog, Key, condition
-from pipeline.spark.failing import failing
-from pipeline.spark.verbs import result, said_of, tasks
-from pipeline.tables.arrow import Arrow, arrow_schema
-from pipeline.tables.declared import PARTITION, PLAN, RUN, TABLES, WAVE
-from pipeline.tables.files import GROUP_ROWS, PART, Place, Wanted
-from pipeline.tables.location import Location
-from pipeline.tables.schema import Table
-from pipeline.verbs.kept import Given, Kept
-from pipeline.verbs.verb import Said, Verb
+from ..errors import PipelineError
+from ..tables.arrow import Arrow, arrow_schema
+from ..tables.declared import PARTITION, PLAN, RUN, TABLES, WAVE
+from ..tables.files import GROUP_ROWS, PART, Place, Wanted
+from ..tables.location import Location
+from ..tables.schema import Table
+from ..verbs.kept import Given, Kept
+from ..verbs.verb import Said, Verb
+from .catalog import Catalog, Key, condition
+from .failing import failing
+from .verbs import result, said_of, tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.sql import functions as f
 
-from pipeline.audit.fold import merged
-from pipeline.audit.local import part_of
-from pipeline.audit.rest import Rest
-from pipeline.journal.files import DEFAULT_CLUSTER, Part
-from pipeline.journal.lines import Event
-from pipeline.progress.conclusions import STUCK_MS
-from pipeline.progress.local import finished, side_of
-from pipeline.progress.moves import EVENTS, WorldOf, moves_of
-from pipeline.progress.samples import Samples
-from pipeline.progress.values import Progress, Told
-from pipeline.spark.rounds import each_file, each_group, of_topics
+from ..audit.fold import merged
+from ..audit.local import part_of
+from ..audit.rest import Rest
+from ..journal.files import DEFAULT_CLUSTER, Part
+from ..journal.lines import Event
+from ..progress.conclusions import STUCK_MS
+from ..progress.local import finished, side_of
+from ..progress.moves import EVENTS, WorldOf, moves_of
+from ..progress.samples import Samples
+from ..progress.values import Progress, Told
+from .rounds import each_file, each_group, of_topics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,7 +48,7 @@ def progress(
     as_of_ms: int | None = None,
     stuck_ms: int = STUCK_MS,
 ) -> Progress:
-    """As `pipeline.progress.progress`, with the same result. Raises NoJournal."""
+    """As `kedge.pipeline.progress.progress`, with the same result. Raises NoJournal."""
     given = {} if samples is None else {DEFAULT_CLUSTER: samples}
     return progresses(spark, {DEFAULT_CLUSTER: files}, given, as_of_ms=as_of_ms, stuck_ms=stuck_ms)[DEFAULT_CLUSTER]
 

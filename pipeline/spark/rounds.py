@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 import pyarrow as pa
 from pyspark.sql import functions as f
 
-from pipeline.journal.arrow import events_of
-from pipeline.journal.files import Part
-from pipeline.journal.lines import Event
-from pipeline.spark.source import FORMAT, KedgeJournal
+from ..journal.arrow import events_of
+from ..journal.files import Part
+from ..journal.lines import Event
+from .source import FORMAT, KedgeJournal
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -4,7 +4,7 @@
   and it is not stopped.
 * Under `spark-submit` the session has the options of spark-submit, without defaults of ours.
 * `remote`, or SPARK_REMOTE, is a server of Spark Connect (sc://host:port), which needs no Java here.
-* Otherwise a JVM is started for this process (`pipeline.spark.embedded`).
+* Otherwise a JVM is started for this process (`kedge.pipeline.spark.embedded`).
 * No result depends on `spark.sql.session.timeZone`: stages handle times as instants, never as dates or text.
 """
 
@@ -15,10 +15,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
-from controller.model.extras import missing
-from pipeline.spark.embedded import embedded
-from pipeline.spark.starting import NoSpark, need_answer, need_listener, opened, reason_of
-from pipeline.spark.there import active, is_submitted
+from ...controller.model.extras import missing
+from .embedded import embedded
+from .starting import NoSpark, need_answer, need_listener, opened, reason_of
+from .there import active, is_submitted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

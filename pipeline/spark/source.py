@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from controller.model import numerals
-from controller.model.extras import missing
+from ...controller.model import numerals
+from ...controller.model.extras import missing
 
 try:
     import pyarrow as pa
@@ -36,11 +36,11 @@ try:
 except ModuleNotFoundError as error:
     raise ImportError(missing("spark", error)) from error
 
-from controller.codec.journal import ends_commit
-from pipeline.journal.arrow import batches, line_batches
-from pipeline.journal.files import NoJournal, Part, count_lines, journals, read_part, split, whole_end, whole_part
-from pipeline.tables.journal import JOURNAL_EVENT
-from pipeline.tables.schema import Table
+from ...controller.codec.journal import ends_commit
+from ..journal.arrow import batches, line_batches
+from ..journal.files import NoJournal, Part, count_lines, journals, read_part, split, whole_end, whole_part
+from ..tables.journal import JOURNAL_EVENT
+from ..tables.schema import Table
 
 FORMAT: Final = "kedge_journal"
 _LIMITS: Final = {

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from controller.model import numerals
+from ...controller.model import numerals
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,9 +6,9 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from controller.model import extras
-from pipeline.spark.embedded import java
-from pipeline.spark.starting import NoSpark
+from ...controller.model import extras
+from .embedded import java
+from .starting import NoSpark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

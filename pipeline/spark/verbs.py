@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from pipeline.errors import BadInput, EngineFailed, NotFound, NothingAsked, PipelineError
-from pipeline.spark.failing import failing
-from pipeline.tables.files import Place
-from pipeline.verbs.verb import Said, Verb, attempt, unheard
+from ..errors import BadInput, EngineFailed, NotFound, NothingAsked, PipelineError
+from ..tables.files import Place
+from ..verbs.verb import Said, Verb, attempt, unheard
+from .failing import failing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

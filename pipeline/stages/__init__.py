@@ -4,6 +4,6 @@ validate -> load -> check, and validate -> load -> plan -> waves -> export. Each
 wrote. The kernel decides; the stages turn tables into arrays and back.
 """
 
-from pipeline.extras import need
+from ..extras import need
 
 need()

@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.kernel.cluster import NOBODY
-from pipeline.stages.arrays import indexed, keys_of, numbers, sorted_topics, topic_codes
-from pipeline.tables.arrow import Arrow, arrow_type, in_order
-from pipeline.tables.declared import PARTITION
+from ..kernel.cluster import NOBODY
+from ..tables.arrow import Arrow, arrow_type, in_order
+from ..tables.declared import PARTITION
+from .arrays import indexed, keys_of, numbers, sorted_topics, topic_codes
 
 
 def apply(partition: Arrow, moves: Arrow) -> Arrow:

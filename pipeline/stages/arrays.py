@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.errors import BadInput
-from pipeline.kernel.cluster import MOVABLE, MOVING, NO_LIMIT, NOBODY, NOT_ONLINE, Bools, Cluster, Floats, Ints
-from pipeline.tables.arrow import Arrow
-from pipeline.tables.declared import DEAD
+from ..errors import BadInput
+from ..kernel.cluster import MOVABLE, MOVING, NO_LIMIT, NOBODY, NOT_ONLINE, Bools, Cluster, Floats, Ints
+from ..tables.arrow import Arrow
+from ..tables.declared import DEAD
 
 IGNORE_RACKS: Final = "--ignore-racks"
 RATE_STEPS: Final = 2**10  # per byte per second, so that sums are exact up to 8.8 TB/s

@@ -20,11 +20,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from pipeline.kernel.cluster import NO_LIMIT, NOBODY, Bools, Cluster, distinct_racks, per_broker, potential_out
-from pipeline.stages.arrays import Limits, flat, indexed, known, matrix, stepped, to_cluster
-from pipeline.stages.validate import DUPLICATE_REPLICAS
-from pipeline.tables.arrow import Arrow, from_rows
-from pipeline.tables.declared import BROKER, PARTITION, QUARANTINE, REPLICA_LOAD, VIOLATION
+from ..kernel.cluster import NO_LIMIT, NOBODY, Bools, Cluster, distinct_racks, per_broker, potential_out
+from ..tables.arrow import Arrow, from_rows
+from ..tables.declared import BROKER, PARTITION, QUARANTINE, REPLICA_LOAD, VIOLATION
+from .arrays import Limits, flat, indexed, known, matrix, stepped, to_cluster
+from .validate import DUPLICATE_REPLICAS
 
 NOW: Final = "now"
 POTENTIAL: Final = "potential"

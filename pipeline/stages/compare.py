@@ -9,9 +9,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from pipeline.stages.requests import settings_of
-from pipeline.tables.arrow import Arrow
-from pipeline.tables.declared import PLAN
+from ..tables.arrow import Arrow
+from ..tables.declared import PLAN
+from .requests import settings_of
 
 SUMMED: Final = ("partitions_changed", "replicas_copied", "bytes_copied", "bytes_bound", "rejected", "waves")
 TIMES: Final = ("eta_s", "eta_low_s", "eta_high_s")

@@ -19,11 +19,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pipeline.errors import BadInput
-from pipeline.stages.requests import settings_of
-from pipeline.tables.arrow import Arrow
-from pipeline.tables.declared import PLAN, PLAN_MOVE, PLAN_REASON, REDUCTION, WAVE, WAVE_MOVE, WAVE_THROTTLE
-from pipeline.written import written_as
+from ..errors import BadInput
+from ..tables.arrow import Arrow
+from ..tables.declared import PLAN, PLAN_MOVE, PLAN_REASON, REDUCTION, WAVE, WAVE_MOVE, WAVE_THROTTLE
+from ..written import written_as
+from .requests import settings_of
 
 MANIFEST: Final = "manifest.json"
 REPORT: Final = "report.html"

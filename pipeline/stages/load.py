@@ -21,23 +21,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.kernel.cluster import NOBODY, Bools, Cluster, Floats, Ints, per_broker, potential_out
-from pipeline.stages.arrays import (
-    SHARE_STEPS,
-    Limits,
-    amounts,
-    defaulted,
-    indexed,
-    keys_of,
-    known,
-    numbers,
-    sorted_topics,
-    stepped,
-    to_cluster,
-    topic_codes,
-)
-from pipeline.tables.arrow import Arrow, conform, from_columns
-from pipeline.tables.declared import (
+from ..kernel.cluster import NOBODY, Bools, Cluster, Floats, Ints, per_broker, potential_out
+from ..tables.arrow import Arrow, conform, from_columns
+from ..tables.declared import (
     BROKER,
     BROKER_DEFAULT,
     BROKER_LOAD,
@@ -50,6 +36,20 @@ from pipeline.tables.declared import (
     REPLICA_SAMPLE,
     SIZE_ONLY,
     SPLIT,
+)
+from .arrays import (
+    SHARE_STEPS,
+    Limits,
+    amounts,
+    defaulted,
+    indexed,
+    keys_of,
+    known,
+    numbers,
+    sorted_topics,
+    stepped,
+    to_cluster,
+    topic_codes,
 )
 
 WINDOW_S: Final = 300

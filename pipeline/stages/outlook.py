@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pipeline.stages.apply import apply
-from pipeline.stages.arrays import Limits
-from pipeline.stages.check import check
-from pipeline.stages.requests import settings_of
-from pipeline.stages.waves import with_targets
-from pipeline.tables.arrow import Arrow, from_rows
-from pipeline.tables.declared import BROKER, PARTITION, PLAN, PLAN_MOVE, VIOLATION
+from ..tables.arrow import Arrow, from_rows
+from ..tables.declared import BROKER, PARTITION, PLAN, PLAN_MOVE, VIOLATION
+from .apply import apply
+from .arrays import Limits
+from .check import check
+from .requests import settings_of
+from .waves import with_targets
 
 AFTER: Final = "violation_after"
 

@@ -18,27 +18,13 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pipeline.errors import BadInput, NothingAsked
-from pipeline.kernel import leaders, level, moves, reduction
-from pipeline.kernel.cluster import NOBODY, Bools, Cluster, Ints, leaders_per_broker, max_to_mean, per_broker
-from pipeline.kernel.moves import Told, quiet
-from pipeline.kernel.outcome import Outcome, added, weights
-from pipeline.stages.arrays import Limits, defaulted, lagging, leaving, to_cluster
-from pipeline.stages.requests import (
-    KINDS,
-    LEVELS,
-    Add,
-    Drain,
-    FixRacks,
-    Leaders,
-    Rebalance,
-    ReducePartitions,
-    Request,
-    SetFactor,
-)
-from pipeline.stages.snapshots import digest
-from pipeline.tables.arrow import Arrow, empty, from_columns, from_rows
-from pipeline.tables.declared import (
+from ..errors import BadInput, NothingAsked
+from ..kernel import leaders, level, moves, reduction
+from ..kernel.cluster import NOBODY, Bools, Cluster, Ints, leaders_per_broker, max_to_mean, per_broker
+from ..kernel.moves import Told, quiet
+from ..kernel.outcome import Outcome, added, weights
+from ..tables.arrow import Arrow, empty, from_columns, from_rows
+from ..tables.declared import (
     ALIVE,
     BROKER,
     BROKER_DEFAULT,
@@ -50,6 +36,20 @@ from pipeline.tables.declared import (
     REDUCTION,
     REPLICA_LOAD,
 )
+from .arrays import Limits, defaulted, lagging, leaving, to_cluster
+from .requests import (
+    KINDS,
+    LEVELS,
+    Add,
+    Drain,
+    FixRacks,
+    Leaders,
+    Rebalance,
+    ReducePartitions,
+    Request,
+    SetFactor,
+)
+from .snapshots import digest
 
 
 @attrs.frozen(eq=False)

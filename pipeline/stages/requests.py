@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from pipeline.errors import BadInput
+from ..errors import BadInput
 
 TOLERANCE = 0.01
 

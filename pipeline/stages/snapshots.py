@@ -12,11 +12,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pipeline.errors import BadInput
-from pipeline.kernel.cluster import NOBODY, Cluster
-from pipeline.stages.arrays import Limits, to_cluster
-from pipeline.tables.arrow import Arrow
-from pipeline.tables.declared import BROKER, PARTITION, PLAN, REPLICA_LOAD
+from ..errors import BadInput
+from ..kernel.cluster import NOBODY, Cluster
+from ..tables.arrow import Arrow
+from ..tables.declared import BROKER, PARTITION, PLAN, REPLICA_LOAD
+from .arrays import Limits, to_cluster
 
 
 def digest(cluster: Cluster, broker: Arrow) -> str:

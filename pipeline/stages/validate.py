@@ -19,11 +19,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from controller.codec.names import is_topic
-from pipeline.kernel.cluster import NOBODY, Bools, Ints
-from pipeline.stages.arrays import flat, indexed, keys_of, known, matrix, numbers, sorted_topics, topic_codes
-from pipeline.tables.arrow import Arrow, conform, from_rows, in_order
-from pipeline.tables.declared import (
+from ...controller.codec.names import is_topic
+from ..kernel.cluster import NOBODY, Bools, Ints
+from ..tables.arrow import Arrow, conform, from_rows, in_order
+from ..tables.declared import (
     BROKER,
     BROKER_DEFAULT,
     BROKER_SAMPLE,
@@ -34,8 +33,9 @@ from pipeline.tables.declared import (
     REPLICA_SAMPLE,
     STATES,
 )
-from pipeline.tables.rejects import Rejects
-from pipeline.tables.schema import Table
+from ..tables.rejects import Rejects
+from ..tables.schema import Table
+from .arrays import flat, indexed, keys_of, known, matrix, numbers, sorted_topics, topic_codes
 
 AGE_MAX_S: Final = 86_400
 DUPLICATE_REPLICAS: Final = "a broker stands twice among the replicas"  # `check` finds stored rows by this text

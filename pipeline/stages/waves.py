@@ -18,25 +18,12 @@ from typing import Any
 import attrs
 import numpy as np
 
-from pipeline.errors import BadInput
-from pipeline.kernel.cluster import NOBODY, Cluster, Floats, per_broker
-from pipeline.kernel.waves import Room, Step, steps_of
-from pipeline.kernel.waves import waves as coloured
-from pipeline.stages.arrays import (
-    Limits,
-    amounts,
-    defaulted,
-    flat,
-    indexed,
-    known,
-    numbers,
-    sorted_topics,
-    to_cluster,
-    topic_codes,
-)
-from pipeline.stages.snapshots import check_digest, digest
-from pipeline.tables.arrow import Arrow, from_rows
-from pipeline.tables.declared import (
+from ..errors import BadInput
+from ..kernel.cluster import NOBODY, Cluster, Floats, per_broker
+from ..kernel.waves import Room, Step, steps_of
+from ..kernel.waves import waves as coloured
+from ..tables.arrow import Arrow, from_rows
+from ..tables.declared import (
     BROKER,
     BROKER_DEFAULT,
     BROKER_LOAD,
@@ -49,6 +36,19 @@ from pipeline.tables.declared import (
     WAVE_REASON,
     WAVE_THROTTLE,
 )
+from .arrays import (
+    Limits,
+    amounts,
+    defaulted,
+    flat,
+    indexed,
+    known,
+    numbers,
+    sorted_topics,
+    to_cluster,
+    topic_codes,
+)
+from .snapshots import check_digest, digest
 
 _Row = tuple[Any, ...]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from pipeline.errors import Refused
-from pipeline.submit.cluster import Look, Name
-from pipeline.submit.exported import Move
-from pipeline.submit.looking import Job, Looking, listed, named
-from pipeline.submit.standing import Standing
-from pipeline.submit.way import Unsure
+from ..errors import Refused
+from .cluster import Look, Name
+from .exported import Move
+from .looking import Job, Looking, listed, named
+from .standing import Standing
+from .way import Unsure
 
 TAKEN: Final = "the legacy key holds another plan"
 

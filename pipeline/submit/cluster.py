@@ -12,16 +12,16 @@ from typing import Final, TypeAlias
 
 import attrs
 
-from controller.codec import bulk, keys, legacy
-from controller.codec.text import BadValue
-from controller.codec.topic import TopicKey
-from controller.model import numerals
-from controller.model.legacy import NO_KEY, LegacyKey
-from controller.model.values import Partition, Replicas
-from pipeline.collect.gathered import Gathered
-from pipeline.collect.store import from_store
-from stores import MetadataStore
-from stores.recipes import LEADER_KEY
+from ...controller.codec import bulk, keys, legacy
+from ...controller.codec.text import BadValue
+from ...controller.codec.topic import TopicKey
+from ...controller.model import numerals
+from ...controller.model.legacy import NO_KEY, LegacyKey
+from ...controller.model.values import Partition, Replicas
+from ...stores import MetadataStore
+from ...stores.recipes import LEADER_KEY
+from ..collect.gathered import Gathered
+from ..collect.store import from_store
 
 CALL_S: Final = 15.0
 READ_ALL_S: Final = 120.0

@@ -15,16 +15,16 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from controller.model.plural import counted
-from pipeline.errors import BadInput, Refused, Stopped
-from pipeline.submit.checking import check
-from pipeline.submit.exported import Exported, Wave, read_export
-from pipeline.submit.following import Follower
-from pipeline.submit.kept import Progress, locked, read_progress
-from pipeline.submit.looking import POLL_S, Event, Job, Tell
-from pipeline.submit.way import Time, Unsure, Way
-from pipeline.submit.ways import Admin, AdminWay, LegacyWay
-from stores import MetadataStore
+from ...controller.model.plural import counted
+from ...stores import MetadataStore
+from ..errors import BadInput, Refused, Stopped
+from .checking import check
+from .exported import Exported, Wave, read_export
+from .following import Follower
+from .kept import Progress, locked, read_progress
+from .looking import POLL_S, Event, Job, Tell
+from .way import Time, Unsure, Way
+from .ways import Admin, AdminWay, LegacyWay
 
 CANCEL_S: Final = 60.0
 NO_THROTTLES: Final = "the waves have throttles, which the legacy key cannot set"

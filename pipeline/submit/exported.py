@@ -15,14 +15,14 @@ from typing import Any, Final
 
 import attrs
 
-from controller.codec import legacy
-from controller.codec.text import BadValue
-from controller.model import numerals
-from controller.model.throttle_configs import RATES
-from controller.model.values import Replicas
-from pipeline.errors import BadInput
-from pipeline.stages.export import MANIFEST, verify
-from stores.reading import parse_json
+from ...controller.codec import legacy
+from ...controller.codec.text import BadValue
+from ...controller.model import numerals
+from ...controller.model.throttle_configs import RATES
+from ...controller.model.values import Replicas
+from ...stores.reading import parse_json
+from ..errors import BadInput
+from ..stages.export import MANIFEST, verify
 
 _WAVE: Final = re.compile(r"waves/wave-([0-9]{4,9})\.json")
 _LEADER, _FOLLOWER = RATES["replication"]

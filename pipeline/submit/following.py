@@ -12,13 +12,13 @@ from typing import Final
 
 import attrs
 
-from pipeline.errors import Stopped
-from pipeline.submit.checking import TAKEN
-from pipeline.submit.cluster import Look, Name
-from pipeline.submit.exported import Move
-from pipeline.submit.looking import Event, Job, Looking, named
-from pipeline.submit.standing import Standing
-from pipeline.submit.way import Unsure
+from ..errors import Stopped
+from .checking import TAKEN
+from .cluster import Look, Name
+from .exported import Move
+from .looking import Event, Job, Looking, named
+from .standing import Standing
+from .way import Unsure
 
 _FIRST_POLL_S: Final = 0.05
 _IN_VAIN_MAX: Final = 3

@@ -22,10 +22,10 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 import attrs
 
-from pipeline.errors import BadInput, Refused
-from pipeline.submit.exported import Exported, number_of
-from pipeline.written import written_as
-from stores.reading import parse_json
+from ...stores.reading import parse_json
+from ..errors import BadInput, Refused
+from ..written import written_as
+from .exported import Exported, number_of
 
 State: TypeAlias = Literal["sent", "done", "cancelled", "undoing"]
 """The state of a begun wave. "sent": it is submitted, or about to be."""

@@ -11,12 +11,12 @@ from typing import Final, TypeVar
 
 import attrs
 
-from pipeline.errors import Stopped
-from pipeline.submit.cluster import Look
-from pipeline.submit.exported import Move, Wave
-from pipeline.submit.standing import Standing, causes, stand
-from pipeline.submit.way import Time, Unsure, Way
-from stores import OutcomeUnknown, SessionExpired, Unavailable
+from ...stores import OutcomeUnknown, SessionExpired, Unavailable
+from ..errors import Stopped
+from .cluster import Look
+from .exported import Move, Wave
+from .standing import Standing, causes, stand
+from .way import Time, Unsure, Way
 
 POLL_S: Final = 1.0
 NAMED_MAX: Final = 10

@@ -11,9 +11,9 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from controller.model.values import NO_LEADER
-from pipeline.submit.cluster import Seen
-from pipeline.submit.exported import Move
+from ...controller.model.values import NO_LEADER
+from .cluster import Seen
+from .exported import Move
 
 Kind: TypeAlias = Literal["done", "running", "missing", "against", "foreign"]
 """`against`: the move that is to be undone still runs."""

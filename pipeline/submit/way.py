@@ -14,8 +14,8 @@ from typing import Final, Protocol, TypeVar
 
 import attrs
 
-from pipeline.submit.cluster import Look, Name
-from pipeline.submit.exported import Move, Rate, Wave
+from .cluster import Look, Name
+from .exported import Move, Rate, Wave
 
 OTHERS_MOVE: Final = "throttles stay until reassignments of other tools have ended"
 T = TypeVar("T")

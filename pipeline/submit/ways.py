@@ -15,22 +15,22 @@ from typing import Any, Final, Protocol, TypeVar
 
 import attrs
 
-from controller.codec import keys, legacy
-from controller.model.errors import (
+from ...controller.codec import keys, legacy
+from ...controller.model.errors import (
     ApiError,
     NoReassignmentInProgress,
     NotController,
     ReassignmentInProgress,
     RequestTimedOut,
 )
-from controller.model.legacy import LegacyEntry
-from controller.model.throttle_configs import UNLIMITED
-from controller.model.throttles import ReassignPartitionsOptions, ThrottledRate
-from controller.model.values import TopicPartition
-from pipeline.submit.cluster import CALL_S, Look, Name, alive, has_marks, look, moving_in
-from pipeline.submit.exported import Move, Wave
-from pipeline.submit.way import OTHERS_MOVE, Sent, Time, Unsure, rates_of, sides
-from stores import ABSENT, Conflict, MetadataStore, OutcomeUnknown, Put, SessionExpired, Unavailable
+from ...controller.model.legacy import LegacyEntry
+from ...controller.model.throttle_configs import UNLIMITED
+from ...controller.model.throttles import ReassignPartitionsOptions, ThrottledRate
+from ...controller.model.values import TopicPartition
+from ...stores import ABSENT, Conflict, MetadataStore, OutcomeUnknown, Put, SessionExpired, Unavailable
+from .cluster import CALL_S, Look, Name, alive, has_marks, look, moving_in
+from .exported import Move, Wave
+from .way import OTHERS_MOVE, Sent, Time, Unsure, rates_of, sides
 
 ANSWER_S: Final = 90.0
 KEY_BYTES_MAX: Final = 900_000
@@ -71,7 +71,7 @@ class _OfStore:
     looks_again_s: tuple[float, ...] = attrs.field(default=(0.0,), init=False)
 
     def look(self, names: Iterable[Name]) -> Look:
-        """As `pipeline.submit.cluster.look`."""
+        """As `kedge.pipeline.submit.cluster.look`."""
         return look(self.store, names)
 
     def alive(self) -> tuple[frozenset[int], bool]:

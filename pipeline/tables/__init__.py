@@ -5,6 +5,6 @@
 * `rejects`: rows that could not be used, with their reasons (the table `quarantine`).
 """
 
-from pipeline.extras import need
+from ..extras import need
 
 need()

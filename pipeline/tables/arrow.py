@@ -11,9 +11,9 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from controller.model.plural import counted
-from pipeline.errors import BadInput
-from pipeline.tables.schema import Table
+from ...controller.model.plural import counted
+from ..errors import BadInput
+from .schema import Table
 
 Arrow: TypeAlias = Any
 """A pyarrow.Table; pyarrow ships no type hints."""

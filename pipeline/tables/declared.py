@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from pipeline.tables.schema import Table
+from .schema import Table
 
 ALIVE: Final = "alive"
 DRAINING: Final = "draining"

@@ -18,10 +18,10 @@ import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.errors import BadInput, NotFound
-from pipeline.tables.arrow import Arrow, conform
-from pipeline.tables.location import Location, location
-from pipeline.tables.schema import Table
+from ..errors import BadInput, NotFound
+from .arrow import Arrow, conform
+from .location import Location, location
+from .schema import Table
 
 Root: TypeAlias = Location | Path | str
 

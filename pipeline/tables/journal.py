@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pipeline.tables.schema import Table
+from .schema import Table
 
 JOURNAL_EVENT: Final = Table(
     "journal_event",

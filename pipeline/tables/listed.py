@@ -1,5 +1,5 @@
-"""The snapshots of a catalog, presented as the files that they would be in a folder, so that `pipeline.tables.files`
-finds places in both."""
+"""The snapshots of a catalog, presented as the files that they would be in a folder, so that
+`kedge.pipeline.tables.files` finds places in both."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from pipeline.tables.location import Location
+from .location import Location
 
 
 def _tree(files: Iterable[str]) -> dict[str, set[str]]:

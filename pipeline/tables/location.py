@@ -20,9 +20,9 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from pipeline.errors import BadInput
-from pipeline.tables.arrow import Arrow
-from pipeline.written import written_as
+from ..errors import BadInput
+from ..written import written_as
+from .arrow import Arrow
 
 _FILE: Final = "file://"
 _OTHER_NAMES: Final = {"s3a": "s3", "s3n": "s3"}  # Hadoop's names

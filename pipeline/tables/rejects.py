@@ -8,8 +8,8 @@ from typing import Final
 
 import attrs
 
-from pipeline.tables.arrow import Arrow, from_rows
-from pipeline.tables.declared import QUARANTINE
+from .arrow import Arrow, from_rows
+from .declared import QUARANTINE
 
 _RAW_CHARACTERS_MAX: Final = 2000
 Row = tuple[str, int | None, str, str]

@@ -8,20 +8,20 @@ from typing import Any, Final
 
 import attrs
 
-from pipeline.cautions import of_capacities, of_check
-from pipeline.stages.arrays import Limits
-from pipeline.stages.check import check
-from pipeline.tables.arrow import Arrow
-from pipeline.tables.declared import BROKER, PARTITION, QUARANTINE, REPLICA_LOAD, VIOLATION
-from pipeline.tables.files import Place, Wanted
-from pipeline.verbs.verb import Said, Tables, Told
+from ..cautions import of_capacities, of_check
+from ..stages.arrays import Limits
+from ..stages.check import check
+from ..tables.arrow import Arrow
+from ..tables.declared import BROKER, PARTITION, QUARANTINE, REPLICA_LOAD, VIOLATION
+from ..tables.files import Place, Wanted
+from .verb import Said, Tables, Told
 
 _SHOWN_MAX: Final = 50
 
 
 @attrs.frozen
 class Check:
-    """Reads a snapshot, writes `violation`. `factor`: as in `pipeline.stages.check.check`."""
+    """Reads a snapshot, writes `violation`. `factor`: as in `kedge.pipeline.stages.check.check`."""
 
     limits: Limits
     factor: int | None = None

@@ -7,11 +7,11 @@ from datetime import datetime
 
 import attrs
 
-from pipeline.collect.landing import Landing
-from pipeline.collect.sources import Of
-from pipeline.tables.files import Place, Wanted
-from pipeline.verbs.load import Load
-from pipeline.verbs.verb import Said, Tables, Told
+from ..collect.landing import Landing
+from ..collect.sources import Of
+from ..tables.files import Place, Wanted
+from .load import Load
+from .verb import Said, Tables, Told
 
 
 @attrs.frozen

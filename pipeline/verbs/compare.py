@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import attrs
 
-from pipeline.stages.compare import row_of
-from pipeline.tables.arrow import Arrow, empty
-from pipeline.tables.declared import PLAN, WAVE, WAVE_REASON
-from pipeline.tables.files import Place, Wanted
-from pipeline.verbs.verb import Said, Tables, Told
+from ..stages.compare import row_of
+from ..tables.arrow import Arrow, empty
+from ..tables.declared import PLAN, WAVE, WAVE_REASON
+from ..tables.files import Place, Wanted
+from .verb import Said, Tables, Told
 
 
 @attrs.frozen

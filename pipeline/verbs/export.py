@@ -7,11 +7,11 @@ from pathlib import Path
 
 import attrs
 
-from controller.model.plural import counted
-from pipeline.amounts import amount
-from pipeline.stages.export import export, files
-from pipeline.stages.snapshots import check_same
-from pipeline.tables.declared import (
+from ...controller.model.plural import counted
+from ..amounts import amount
+from ..stages.export import export, files
+from ..stages.snapshots import check_same
+from ..tables.declared import (
     BROKER,
     BROKER_DEFAULT,
     PARTITION,
@@ -27,9 +27,9 @@ from pipeline.tables.declared import (
     WAVE_REASON,
     WAVE_THROTTLE,
 )
-from pipeline.tables.files import Place, Wanted
-from pipeline.verbs.page import page_of
-from pipeline.verbs.verb import Said, Tables, Told
+from ..tables.files import Place, Wanted
+from .page import page_of
+from .verb import Said, Tables, Told
 
 
 @attrs.frozen

@@ -9,11 +9,11 @@ from typing import Final
 import attrs
 import pyarrow.compute as pc
 
-from pipeline.errors import NotFound
-from pipeline.tables.arrow import Arrow, conform, empty
-from pipeline.tables.declared import PLAN, WAVE, WAVE_MOVE, WAVE_REASON, WAVE_THROTTLE
-from pipeline.tables.files import PART, Place
-from pipeline.tables.schema import Table
+from ..errors import NotFound
+from ..tables.arrow import Arrow, conform, empty
+from ..tables.declared import PLAN, WAVE, WAVE_MOVE, WAVE_REASON, WAVE_THROTTLE
+from ..tables.files import PART, Place
+from ..tables.schema import Table
 
 _OF_WAVES: Final = (WAVE, WAVE_MOVE, WAVE_THROTTLE, WAVE_REASON)
 _CUT: Final = (WAVE, WAVE_REASON)

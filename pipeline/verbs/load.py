@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import attrs
 
-from controller.model.plural import counted
-from pipeline.amounts import amount
-from pipeline.cautions import of_capacities
-from pipeline.stages.load import WINDOW_S, averaged, load
-from pipeline.stages.validate import AGE_MAX_S, validate
-from pipeline.tables.arrow import Arrow, empty
-from pipeline.tables.declared import (
+from ...controller.model.plural import counted
+from ..amounts import amount
+from ..cautions import of_capacities
+from ..stages.load import WINDOW_S, averaged, load
+from ..stages.validate import AGE_MAX_S, validate
+from ..tables.arrow import Arrow, empty
+from ..tables.declared import (
     BROKER,
     BROKER_DEFAULT,
     BROKER_LOAD,
@@ -26,9 +26,9 @@ from pipeline.tables.declared import (
     REPLICA_SAMPLE,
     TABLES,
 )
-from pipeline.tables.files import Place, Wanted
-from pipeline.verbs.saying import reason_counts, reason_rows
-from pipeline.verbs.verb import Said, Tables, Told
+from ..tables.files import Place, Wanted
+from .saying import reason_counts, reason_rows
+from .verb import Said, Tables, Told
 
 _KNOWN_BESIDE: Final = (BROKER_DEFAULT, REPLICA_LOG, REPLICA_SAMPLE, BROKER_SAMPLE, QUARANTINE)
 

@@ -9,9 +9,9 @@ from functools import partial
 from multiprocessing import get_context
 from typing import Final
 
-from pipeline.errors import PipelineError
-from pipeline.tables.files import Place
-from pipeline.verbs.verb import Said, Told, Verb, attempt, unheard
+from ..errors import PipelineError
+from ..tables.files import Place
+from .verb import Said, Told, Verb, attempt, unheard
 
 _WORTH: Final = 32
 """The snapshots that justify another process: its start takes as long as planning a dozen of 10,000 partitions."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pipeline.report.plan import plan_page
-from pipeline.stages.outlook import outlook
-from pipeline.tables.arrow import Arrow
-from pipeline.tables.files import Place
+from ..report.plan import plan_page
+from ..stages.outlook import outlook
+from ..tables.arrow import Arrow
+from ..tables.files import Place
 
 
 def page_of(place: Place, found: Mapping[str, Arrow]) -> bytes:

@@ -11,13 +11,13 @@ from typing import Any
 
 import attrs
 
-from controller.model.plural import counted
-from pipeline.cautions import copied_words, of_plan, ratio_words
-from pipeline.stages.arrays import Limits
-from pipeline.stages.export import plan_json
-from pipeline.stages.plan import plan, with_added
-from pipeline.stages.requests import Request, settings_of
-from pipeline.tables.declared import (
+from ...controller.model.plural import counted
+from ..cautions import copied_words, of_plan, ratio_words
+from ..stages.arrays import Limits
+from ..stages.export import plan_json
+from ..stages.plan import plan, with_added
+from ..stages.requests import Request, settings_of
+from ..tables.declared import (
     BROKER,
     BROKER_DEFAULT,
     PARTITION,
@@ -34,9 +34,9 @@ from pipeline.tables.declared import (
     WAVE_REASON,
     WAVE_THROTTLE,
 )
-from pipeline.tables.files import Place, Wanted
-from pipeline.verbs.saying import reason_counts, reason_rows
-from pipeline.verbs.verb import Output, Said, Tables, Told
+from ..tables.files import Place, Wanted
+from .saying import reason_counts, reason_rows
+from .verb import Output, Said, Tables, Told
 
 
 @attrs.frozen
@@ -70,7 +70,7 @@ class Plan:
             if self.plans is not None:
                 self.plans.write(place, plan_json(found[PLAN_MOVE.name]))
             if self.pages is not None:
-                from pipeline.verbs.page import page_of  # noqa: PLC0415 - needed for pages only
+                from .page import page_of  # noqa: PLC0415 - needed for pages only
 
                 self.pages.write(place, page_of(place, {**given, **found}))
         return self._say(place, given, found)

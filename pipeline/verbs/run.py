@@ -15,18 +15,18 @@ from typing import Any, Final
 
 import attrs
 
-from controller.model.plural import counted
-from pipeline.amounts import duration
-from pipeline.cautions import of_partitions, size_words
-from pipeline.errors import NothingAsked
-from pipeline.policy import Fleet, Policy
-from pipeline.stages.arrays import Limits, to_cluster
-from pipeline.stages.export import MANIFEST
-from pipeline.stages.load import WINDOW_S
-from pipeline.stages.snapshots import digest
-from pipeline.stages.validate import AGE_MAX_S
-from pipeline.tables.arrow import Arrow, from_rows
-from pipeline.tables.declared import (
+from ...controller.model.plural import counted
+from ..amounts import duration
+from ..cautions import of_partitions, size_words
+from ..errors import NothingAsked
+from ..policy import Fleet, Policy
+from ..stages.arrays import Limits, to_cluster
+from ..stages.export import MANIFEST
+from ..stages.load import WINDOW_S
+from ..stages.snapshots import digest
+from ..stages.validate import AGE_MAX_S
+from ..tables.arrow import Arrow, from_rows
+from ..tables.declared import (
     BROKER,
     BROKER_DEFAULT,
     BROKER_LOAD,
@@ -38,14 +38,14 @@ from pipeline.tables.declared import (
     REPLICA_SAMPLE,
     RUN,
 )
-from pipeline.tables.files import Place, Wanted, read_all
-from pipeline.verbs.check import Check
-from pipeline.verbs.export import Export
-from pipeline.verbs.kept import Kept
-from pipeline.verbs.load import Load
-from pipeline.verbs.plan import Plan
-from pipeline.verbs.verb import Said, Tables, Told, Verb
-from pipeline.verbs.waves import Waves
+from ..tables.files import Place, Wanted, read_all
+from .check import Check
+from .export import Export
+from .kept import Kept
+from .load import Load
+from .plan import Plan
+from .verb import Said, Tables, Told, Verb
+from .waves import Waves
 
 _SNAPSHOT: Final = (
     *map(Wanted, (BROKER, PARTITION, REPLICA_LOAD)),

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from controller.model.plural import counted
+from ...controller.model.plural import counted
 
 _LINES_MAX: Final = 20
 

@@ -8,10 +8,10 @@ from typing import Any, Protocol, TypeAlias
 
 import attrs
 
-from pipeline.errors import PipelineError
-from pipeline.tables.arrow import Arrow
-from pipeline.tables.files import Place, Wanted, read_all
-from pipeline.written import written_as
+from ..errors import PipelineError
+from ..tables.arrow import Arrow
+from ..tables.files import Place, Wanted, read_all
+from ..written import written_as
 
 Tables: TypeAlias = dict[str, Arrow]
 Told: TypeAlias = Callable[[int, int], None]

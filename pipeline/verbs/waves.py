@@ -7,11 +7,11 @@ from typing import Any
 
 import attrs
 
-from controller.model.plural import counted
-from pipeline.amounts import duration
-from pipeline.cautions import of_capacities, of_waves, size_words, too_long
-from pipeline.stages.waves import WaveSettings, waves, with_targets
-from pipeline.tables.declared import (
+from ...controller.model.plural import counted
+from ..amounts import duration
+from ..cautions import of_capacities, of_waves, size_words, too_long
+from ..stages.waves import WaveSettings, waves, with_targets
+from ..tables.declared import (
     BROKER,
     BROKER_DEFAULT,
     BROKER_LOAD,
@@ -24,9 +24,9 @@ from pipeline.tables.declared import (
     WAVE_REASON,
     WAVE_THROTTLE,
 )
-from pipeline.tables.files import Place, Wanted
-from pipeline.verbs.saying import reason_counts, reason_rows
-from pipeline.verbs.verb import Said, Tables, Told
+from ..tables.files import Place, Wanted
+from .saying import reason_counts, reason_rows
+from .verb import Said, Tables, Told
 
 
 @attrs.frozen

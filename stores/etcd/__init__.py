@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from stores.base import Invalid, MetadataStore
-from stores.etcd.url import EtcdUrl, parse_url
-from stores.extras import missing
+from ..base import Invalid, MetadataStore
+from ..extras import missing
+from .url import EtcdUrl, parse_url
 
 __all__ = ["EtcdUrl", "open_etcd", "parse_url"]
 
 
 def open_etcd(url: str, *, read_only: bool = False) -> MetadataStore:
-    """Return a client of the etcd cluster that `url` names (see `stores.etcd.url`), with a session of its own.
+    """Return a client of the etcd cluster that `url` names (see `kedge.stores.etcd.url`), with a session of its own.
 
     Raises Invalid for a wrong url, for unreadable files that it names, and if the packages of the extra are missing;
     Unavailable if no endpoint answers within connect_timeout, Unauthorized. `read_only`: Invalid if there is no key
@@ -18,7 +18,7 @@ def open_etcd(url: str, *, read_only: bool = False) -> MetadataStore:
     """
     settings = parse_url(url)
     try:
-        from stores.etcd.store import EtcdStore, check_not_empty  # noqa: PLC0415 - only who opens one needs the extra
+        from .store import EtcdStore, check_not_empty  # noqa: PLC0415 - only who opens one needs the extra
     except ImportError as error:
         raise Invalid(missing("etcd", error)) from error
     store = EtcdStore(settings)

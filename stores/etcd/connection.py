@@ -19,12 +19,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from stores.base import Invalid
-from stores.etcd.errors import STALE_TOKEN, says
-from stores.etcd.rpc import etcd3, etcdrpc, grpc
-from stores.etcd.url import EtcdUrl
-from stores.etcd.wait import Deadline
-from stores.reading import require_private
+from ..base import Invalid
+from ..reading import require_private
+from .errors import STALE_TOKEN, says
+from .rpc import etcd3, etcdrpc, grpc
+from .url import EtcdUrl
+from .wait import Deadline
 
 _CLOSE_S: Final = 2.0
 _IN_FLIGHT: Final = 4  # concurrent requests of one bulk read; with a fifth, the server or Python is the bottleneck

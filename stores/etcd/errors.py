@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from stores.base import (
+from ..base import (
     Invalid,
     OutcomeUnknown,
     SessionExpired,

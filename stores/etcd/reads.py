@@ -16,15 +16,15 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
-from stores.base import Closed, Entry, InvalidKey, Snapshot, StoreError, Unavailable, Version
-from stores.checks import check_key
-from stores.etcd.connection import Connection
-from stores.etcd.errors import COMPACTED, FUTURE, says, translate
-from stores.etcd.keys import Keys, is_segment
-from stores.etcd.rpc import etcdrpc
-from stores.etcd.session import EtcdSession
-from stores.etcd.txn import ETCD_OPS_MAX
-from stores.etcd.wait import Deadline
+from ..base import Closed, Entry, InvalidKey, Snapshot, StoreError, Unavailable, Version
+from ..checks import check_key
+from .connection import Connection
+from .errors import COMPACTED, FUTURE, says, translate
+from .keys import Keys, is_segment
+from .rpc import etcdrpc
+from .session import EtcdSession
+from .txn import ETCD_OPS_MAX
+from .wait import Deadline
 
 _CHUNK_KEYS: Final = 2_000  # keys of one range of a bulk read
 _PAGE_KEYS: Final = 50_000  # each page of a range counts the rest of it, so pages are large

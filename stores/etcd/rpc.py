@@ -26,7 +26,7 @@ _WIRE_PACKAGE: Final = "etcdserverpb"  # in the paths of the methods
 
 def described() -> Any:
     """The compiled etcd.proto as a FileDescriptorSet."""
-    data = resources.files("stores.etcd").joinpath("etcd.binpb").read_bytes()
+    data = resources.files("kedge.stores.etcd").joinpath("etcd.binpb").read_bytes()
     return descriptor_pb2.FileDescriptorSet.FromString(data)
 
 

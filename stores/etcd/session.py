@@ -17,13 +17,13 @@ import threading
 from contextlib import suppress
 from typing import Any, Final
 
-from stores.base import Closed, Invalid, Session, SessionState, Unauthorized
-from stores.etcd.connection import Connection
-from stores.etcd.errors import code_and_text, not_connected, translate, why_not
-from stores.etcd.rpc import etcdrpc, grpc
-from stores.etcd.url import EtcdUrl
-from stores.etcd.wait import Deadline
-from stores.etcd.watches import Watches
+from ..base import Closed, Invalid, Session, SessionState, Unauthorized
+from .connection import Connection
+from .errors import code_and_text, not_connected, translate, why_not
+from .rpc import etcdrpc, grpc
+from .url import EtcdUrl
+from .wait import Deadline
+from .watches import Watches
 
 _BACKOFF_S: Final = (0.02, 1.0)  # first and longest, doubling
 _ATTEMPT_S_MIN: Final = 0.5

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from stores.base import Invalid
-from stores.etcd.connection import Connection
-from stores.etcd.errors import code_and_text
-from stores.etcd.rpc import etcdrpc, grpc
-from stores.etcd.url import EtcdUrl
-from stores.etcd.wait import Deadline
-from stores.probing import ServerState
+from ..base import Invalid
+from ..probing import ServerState
+from .connection import Connection
+from .errors import code_and_text
+from .rpc import etcdrpc, grpc
+from .url import EtcdUrl
+from .wait import Deadline
 
 _EACH_S_MAX: Final = 2.0
 

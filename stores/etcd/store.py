@@ -1,4 +1,4 @@
-"""The client of an etcd store: the contract of `stores.base`."""
+"""The client of an etcd store: the contract of `kedge.stores.base`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Sequence
 from typing import Any, Final
 
-from stores.base import (
+from ..base import (
     Capabilities,
     Closed,
     Columns,
@@ -21,18 +21,18 @@ from stores.base import (
     SessionExpired,
     Snapshot,
 )
-from stores.checks import check_key, check_ops, check_prefix
-from stores.etcd.ephemerals import Ephemerals
-from stores.etcd.keys import Keys
-from stores.etcd.reads import Reader, entries_of, sent
-from stores.etcd.session import EtcdSession
-from stores.etcd.status import states
-from stores.etcd.stream import EtcdSubscription
-from stores.etcd.txn import ETCD_OPS_MAX, Transaction
-from stores.etcd.url import EtcdUrl
-from stores.etcd.wait import Deadline
-from stores.etcd.watches import Watches
-from stores.probing import ServerState
+from ..checks import check_key, check_ops, check_prefix
+from ..probing import ServerState
+from .ephemerals import Ephemerals
+from .keys import Keys
+from .reads import Reader, entries_of, sent
+from .session import EtcdSession
+from .status import states
+from .stream import EtcdSubscription
+from .txn import ETCD_OPS_MAX, Transaction
+from .url import EtcdUrl
+from .wait import Deadline
+from .watches import Watches
 
 CAPABILITIES: Final = Capabilities(
     name="etcd",
@@ -152,7 +152,7 @@ class EtcdStore(MetadataStore):
         self._watches.close()
         self._session.close(give_back=False)
 
-    # For people: `stores.probing`
+    # For people: `kedge.stores.probing`
 
     @property
     def bulk_reads(self) -> bool:

@@ -1,4 +1,4 @@
-"""A stream of hints (`stores.hints`) with a lock of its own, filled by the threads of the session."""
+"""A stream of hints (`kedge.stores.hints`) with a lock of its own, filled by the threads of the session."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import threading
 import time
 from typing import Final, Protocol
 
-from stores.base import Closed, Depth, Resync, StoreEvent, Subscription
-from stores.checks import check_prefix
-from stores.hints import Hints
+from ..base import Closed, Depth, Resync, StoreEvent, Subscription
+from ..checks import check_prefix
+from ..hints import Hints
 
 QUEUE_EVENTS_MAX: Final = 10_000
 
 
 class Watcher(Protocol):
-    """Watches for the streams of a client, and fills them (`stores.etcd.watches`)."""
+    """Watches for the streams of a client, and fills them (`kedge.stores.etcd.watches`)."""
 
     def add(self, stream: EtcdSubscription, prefix: str, depth: Depth) -> None: ...
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
-from stores.base import (
+from ..base import (
     ABSENT,
     PRESENT,
     Commit,
@@ -29,10 +29,10 @@ from stores.base import (
     TooLarge,
     Version,
 )
-from stores.checks import parent
-from stores.etcd.ephemerals import Known
-from stores.etcd.keys import Keys
-from stores.etcd.rpc import etcdrpc
+from ..checks import parent
+from .ephemerals import Known
+from .keys import Keys
+from .rpc import etcdrpc
 
 ETCD_OPS_MAX: Final = 128  # --max-txn-ops: the limit for compares and for the ops of each branch
 _INT64_MAX: Final = 2**63 - 1  # no revision is this high, so a larger Version conflicts like any wrong one

@@ -1,4 +1,4 @@
-"""Parses etcd:// urls, without a client and without exposing passwords (`stores.credentials`).
+"""Parses etcd:// urls, without a client and without exposing passwords (`kedge.stores.credentials`).
 
     etcd://host[:2379][,host...][/prefix][?option=value&...]
 
@@ -20,9 +20,9 @@ from urllib.parse import unquote
 
 import attrs
 
-from stores import credentials
-from stores.base import Invalid, InvalidKey
-from stores.checks import check_key, seconds_of
+from .. import credentials
+from ..base import Invalid, InvalidKey
+from ..checks import check_key, seconds_of
 
 PORT: Final = 2379
 _SCHEME: Final = "etcd://"

@@ -21,12 +21,12 @@ from typing import Any, Final
 
 import attrs
 
-from stores.base import Changed, Closed, Depth, Resync, SessionChanged, SessionState
-from stores.checks import below
-from stores.etcd.connection import Connection
-from stores.etcd.keys import Keys
-from stores.etcd.rpc import etcdrpc
-from stores.etcd.stream import EtcdSubscription
+from ..base import Changed, Closed, Depth, Resync, SessionChanged, SessionState
+from ..checks import below
+from .connection import Connection
+from .keys import Keys
+from .rpc import etcdrpc
+from .stream import EtcdSubscription
 
 
 @attrs.define(eq=False)

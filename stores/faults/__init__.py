@@ -1,6 +1,6 @@
 """A store that injects faults into any other store, by plan."""
 
-from stores.faults.plan import (
+from .plan import (
     Call,
     CutOff,
     Delay,
@@ -17,8 +17,8 @@ from stores.faults.plan import (
     Rule,
     at_commit,
 )
-from stores.faults.store import Breakable, FaultStore
-from stores.faults.stream import FaultSubscription
+from .store import Breakable, FaultStore
+from .stream import FaultSubscription
 
 __all__ = [
     "Breakable",

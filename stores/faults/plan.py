@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 import attrs
 
-from stores.base import Invalid, Op
+from ..base import Invalid, Op
 
 
 @attrs.frozen

@@ -18,7 +18,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 import attrs
 
-from stores.base import (
+from ..base import (
     Capabilities,
     Columns,
     Commit,
@@ -36,8 +36,8 @@ from stores.base import (
     TooLarge,
     Unavailable,
 )
-from stores.checks import check_ops
-from stores.faults.plan import (
+from ..checks import check_ops
+from .plan import (
     Call,
     CutOff,
     Delay,
@@ -53,7 +53,7 @@ from stores.faults.plan import (
     Plan,
     Script,
 )
-from stores.faults.stream import FaultSubscription
+from .stream import FaultSubscription
 
 _T = TypeVar("_T")
 
@@ -98,7 +98,7 @@ class _Late:
 
 
 class FaultStore(MetadataStore):
-    """`inner` with the faults of `plan` (see `stores.faults.plan`). Thread-safe if `inner` is.
+    """`inner` with the faults of `plan` (see `kedge.stores.faults.plan`). Thread-safe if `inner` is.
 
     `seed`: for the random source of a plan that is a function; `sleep`: called by Delay, in seconds; `calls_max`: the
     length of the record. Sessions of `another_session` share the plan, the counts and the record.

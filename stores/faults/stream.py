@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections import deque
 
-from stores.base import Changed, Depth, Resync, StoreEvent, Subscription
-from stores.faults.plan import DoubleEvent, DropEvent, Script
+from ..base import Changed, Depth, Resync, StoreEvent, Subscription
+from .plan import DoubleEvent, DropEvent, Script
 
 _SLICE_S = 0.02  # how late a waiting poll may notice a forced Resync
 

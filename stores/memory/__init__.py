@@ -1,12 +1,12 @@
 """The memory store: a server in this process, and its clients.
 
 It is the default store for embedding, and the base of all deterministic tests. It implements the whole contract of
-`stores.base`: sessions that expire, ephemeral keys, two ways of counting versions, hints, and methods that disconnect a
-client. It starts no thread and reads only the clock that it is given.
+`kedge.stores.base`: sessions that expire, ephemeral keys, two ways of counting versions, hints, and methods that
+disconnect a client. It starts no thread and reads only the clock that it is given.
 """
 
-from stores.memory.client import MemoryStore
-from stores.memory.server import MemoryServer
-from stores.memory.subscription import MemorySubscription
+from .client import MemoryStore
+from .server import MemoryServer
+from .subscription import MemorySubscription
 
 __all__ = ["MemoryServer", "MemoryStore", "MemorySubscription"]

@@ -1,4 +1,4 @@
-"""The client of the memory store: the contract of `stores.base`, and methods that disconnect it."""
+"""The client of the memory store: the contract of `kedge.stores.base`, and methods that disconnect it."""
 
 # ruff: noqa: ARG002 - answers are immediate and linearizable, so `timeout_s` and `sync` have no effect
 
@@ -8,11 +8,11 @@ from array import array
 from collections.abc import Sequence
 from typing import Any, Final
 
-from stores.base import Capabilities, Columns, Commit, Depth, Entry, Invalid, MetadataStore, Op, Session, Snapshot
-from stores.checks import check_key, check_prefix
-from stores.memory.server import MemoryServer
-from stores.memory.subscription import MemorySubscription
-from stores.memory.table import NO_ROW, entry
+from ..base import Capabilities, Columns, Commit, Depth, Entry, Invalid, MetadataStore, Op, Session, Snapshot
+from ..checks import check_key, check_prefix
+from .server import MemoryServer
+from .subscription import MemorySubscription
+from .table import NO_ROW, entry
 
 
 class MemoryStore(MetadataStore):
@@ -107,7 +107,7 @@ class MemoryStore(MetadataStore):
         return Snapshot(tuple(entry(key, row) for key, row in rows), cursor, consistent=True)
 
     def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
-        """Apply all ops or none. The outcome is always known; `stores.faults` can make it unknown."""
+        """Apply all ops or none. The outcome is always known; `kedge.stores.faults` can make it unknown."""
         return self.server.commit(self._link, ops)
 
     def subscribe(self, prefix: str, depth: Depth, cursor: int | None = None) -> MemorySubscription:

@@ -11,8 +11,8 @@ Rules
   Ephemeral keys are not written, since their sessions end with the process.
 * `sha256` is computed over the compact JSON (sorted members, ASCII) of the whole object without that member. A file
   that was only reformatted still loads; a torn or edited one does not.
-* The header may have `"consistent"`: whether the keys were read from a store at one instant (`stores.transfer` writes
-  it). A server's own snapshot always is consistent and leaves it out.
+* The header may have `"consistent"`: whether the keys were read from a store at one instant (`kedge.stores.transfer`
+  writes it). A server's own snapshot always is consistent and leaves it out.
 * `revision` is at least every version and `created`, so that what is written after a load is newer.
 * Writing is atomic: a temporary file in the same folder, fsync, rename, fsync of the folder.
 """
@@ -29,10 +29,10 @@ from typing import Any, Final, Literal, cast
 
 import attrs
 
-from stores.base import Corrupt, InvalidKey
-from stores.checks import check_key
-from stores.memory.table import Row
-from stores.reading import parse_json, read_whole
+from ..base import Corrupt, InvalidKey
+from ..checks import check_key
+from ..reading import parse_json, read_whole
+from .table import Row
 
 _FORMAT: Final = "kedge-memory-tree"
 _FORMAT_VERSION: Final = 1

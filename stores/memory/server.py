@@ -21,13 +21,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from stores.base import Capabilities, Closed, Commit, Conflict, Invalid, Op, SessionState, Unavailable
-from stores.checks import check_key, check_ops
-from stores.memory.file import Image, read_image, write_image
-from stores.memory.lock import locked
-from stores.memory.stream import Link, Watches
-from stores.memory.table import Table, Touched
-from stores.tree import TreeEntry, kept
+from ..base import Capabilities, Closed, Commit, Conflict, Invalid, Op, SessionState, Unavailable
+from ..checks import check_key, check_ops
+from ..tree import TreeEntry, kept
+from .file import Image, read_image, write_image
+from .lock import locked
+from .stream import Link, Watches
+from .table import Table, Touched
 
 Versioning = Literal["global", "per_key"]
 

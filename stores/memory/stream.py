@@ -9,13 +9,13 @@ from typing import Protocol
 
 import attrs
 
-from stores.base import Changed, Depth, SessionChanged, SessionState, StoreEvent
-from stores.checks import parent
-from stores.memory.table import Touched
+from ..base import Changed, Depth, SessionChanged, SessionState, StoreEvent
+from ..checks import parent
+from .table import Touched
 
 
 class Stream(Protocol):
-    """The queue of a subscription (`stores.memory.subscription`). Call with the server's lock held."""
+    """The queue of a subscription (`kedge.stores.memory.subscription`). Call with the server's lock held."""
 
     def push(self, event: StoreEvent) -> None: ...
 

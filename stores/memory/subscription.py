@@ -1,7 +1,8 @@
 """The subscription of a client of a memory server.
 
 Rules
-* A stream is a queue of hints (`stores.hints`). An overflow keeps at most as many session events as half its bound.
+* A stream is a queue of hints (`kedge.stores.hints`). An overflow keeps at most as many session events as half its
+  bound.
 * A disconnected client gets no hints. When it reconnects, a Resync stands for those that it missed.
 * `poll` waits on the server's lock.
 """
@@ -12,11 +13,11 @@ import threading
 import time
 from typing import Final
 
-from stores.base import Changed, Closed, Depth, Resync, StoreEvent, Subscription
-from stores.checks import check_prefix
-from stores.hints import Hints
-from stores.memory.server import MemoryServer
-from stores.memory.stream import Link
+from ..base import Changed, Closed, Depth, Resync, StoreEvent, Subscription
+from ..checks import check_prefix
+from ..hints import Hints
+from .server import MemoryServer
+from .stream import Link
 
 
 class MemorySubscription(Subscription):

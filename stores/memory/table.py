@@ -17,8 +17,8 @@ from typing import Final, TypeAlias
 
 import attrs
 
-from stores.base import ABSENT, PRESENT, Check, Commit, Conflict, Delete, Entry, Expect, Invalid, Op, Put, Version
-from stores.checks import below, parent
+from ..base import ABSENT, PRESENT, Check, Commit, Conflict, Delete, Entry, Expect, Invalid, Op, Put, Version
+from ..checks import below, parent
 
 Row: TypeAlias = tuple[bytes, int, int, int, int | None]
 """value, version, generation, created, owner: `Entry` without its key, in its order."""

@@ -1,4 +1,4 @@
-"""Election, fencing, and resolving unknown outcomes: written once, above the contract of `stores.base`.
+"""Election, fencing, and resolving unknown outcomes: written once, above the contract of `kedge.stores.base`.
 
 Rules
 * A leader holds `/controller` (ephemeral) under a controller epoch that only its election wrote. Epochs rise.
@@ -11,12 +11,12 @@ Rules
 * Nothing here waits: retryable errors go to the caller, which has a deadline and a clock.
 """
 
-from stores.recipes.election import SEAT, SEAT_BESIDE_KAFKA, ElectedTerm, Seat, decode_epoch, elect
-from stores.recipes.fence import FENCE_OPS, Attempt, Fence, Outcome, Resolution, is_fence_conflict, resolve
-from stores.recipes.holding import Contested, hold
-from stores.recipes.leftover import reap_own_leftover
-from stores.recipes.sequence import NUMBER_MAX, next_in_sequence, next_number, number_in_sequence, sequence_key, taken
-from stores.recipes.token import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token
+from .election import SEAT, SEAT_BESIDE_KAFKA, ElectedTerm, Seat, decode_epoch, elect
+from .fence import FENCE_OPS, Attempt, Fence, Outcome, Resolution, is_fence_conflict, resolve
+from .holding import Contested, hold
+from .leftover import reap_own_leftover
+from .sequence import NUMBER_MAX, next_in_sequence, next_number, number_in_sequence, sequence_key, taken
+from .token import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token
 
 __all__ = [
     "EPOCH_KEY",

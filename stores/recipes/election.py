@@ -8,7 +8,7 @@ from typing import Final
 import attrs
 import tenacity
 
-from stores.base import (
+from ..base import (
     ABSENT,
     Commit,
     Conflict,
@@ -21,7 +21,7 @@ from stores.base import (
     Version,
     as_read,
 )
-from stores.recipes.token import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token
+from .token import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token
 
 EPOCH_MAX: Final = 2**31 - 2  # Kafka's requests have an int32 for it, and the next epoch must fit too
 _DECIMAL: Final = re.compile(rb"[0-9]{1,19}")

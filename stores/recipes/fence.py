@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from stores.base import (
+from ..base import (
     ABSENT,
     Check,
     Commit,
@@ -20,8 +20,8 @@ from stores.base import (
     Put,
     Version,
 )
-from stores.recipes.election import ElectedTerm
-from stores.recipes.token import EPOCH_KEY, TOKEN_KEY, Token
+from .election import ElectedTerm
+from .token import EPOCH_KEY, TOKEN_KEY, Token
 
 FENCE_OPS: Final = 2
 """How many ops a fence adds before those of a commit."""

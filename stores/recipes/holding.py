@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from stores.base import (
+from ..base import (
     ABSENT,
     Check,
     Conflict,
@@ -29,8 +29,8 @@ from stores.base import (
     StoreError,
     as_read,
 )
-from stores.recipes.election import EPOCH_MAX, decode_epoch
-from stores.recipes.token import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
+from .election import EPOCH_MAX, decode_epoch
+from .token import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
 
 _DEPOSED_MAX: Final = 3  # leaders, each elected in between
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stores.base import (
+from ..base import (
     Conflict,
     Delete,
     Entry,

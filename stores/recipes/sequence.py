@@ -8,8 +8,8 @@ from typing import Final, ParamSpec, TypeVar
 
 import tenacity
 
-from stores.base import ABSENT, Conflict, Corrupt, MetadataStore, OutcomeUnknown, Put
-from stores.checks import below
+from ..base import ABSENT, Conflict, Corrupt, MetadataStore, OutcomeUnknown, Put
+from ..checks import below
 
 P = ParamSpec("P")
 T = TypeVar("T")

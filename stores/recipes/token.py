@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from stores.base import (
+from ..base import (
     Corrupt,
 )
 

@@ -1,6 +1,6 @@
 """The conformance suite for backends of a metadata store, as plain functions that take a harness.
 
-    from stores.suite import CASES, Backend, Hook
+    from kedge.stores.suite import CASES, Backend, Hook
 
     @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
     def test_my_store(case):
@@ -16,9 +16,9 @@ The docstring of each case is the requirement that it tests. A case fails by Ass
 It imports no test runner.
 """
 
-from stores.suite import commits, elections, kv, outcomes, registers, sessions, snapshots, streams, watches
-from stores.suite.backend import CASES, Backend, Case, Hook
-from stores.suite.checker import Operation, unlinearizable
+from . import commits, elections, kv, outcomes, registers, sessions, snapshots, streams, watches
+from .backend import CASES, Backend, Case, Hook
+from .checker import Operation, unlinearizable
 
 GROUPS = ("kv", "commit", "snapshot", "watch", "session", "faults", "election", "linearizability")
 

@@ -20,7 +20,7 @@ from typing import Final, Generic, TypeVar
 import attrs
 import tenacity
 
-from stores.base import (
+from ..base import (
     ABSENT,
     Changed,
     Delete,
@@ -40,7 +40,7 @@ from stores.base import (
     Unavailable,
     Version,
 )
-from stores.checks import op_bytes
+from ..checks import op_bytes
 
 CALL_S: Final = 10.0  # the deadline of an ordinary call
 QUIET_S: Final = 0.05  # how long a stream without events counts as silent

@@ -6,7 +6,7 @@ import contextlib
 import threading
 from collections.abc import Sequence
 
-from stores.base import (
+from ..base import (
     ABSENT,
     PRESENT,
     Check,
@@ -20,8 +20,8 @@ from stores.base import (
     TooLarge,
     Version,
 )
-from stores.checks import OP_BYTES_FIXED, op_bytes
-from stores.suite.backend import CALL_S, Backend, case, delete, fill, found, get, put, raises, values
+from ..checks import OP_BYTES_FIXED, op_bytes
+from .backend import CALL_S, Backend, case, delete, fill, found, get, put, raises, values
 
 
 def conflict_of(store: MetadataStore, ops: Sequence[Op]) -> Conflict:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import threading
 
-from stores.base import ABSENT, PRESENT, Conflict, Depth, MetadataStore, OutcomeUnknown, Put, StoreError, Unavailable
-from stores.recipes import (
+from ..base import ABSENT, PRESENT, Conflict, Depth, MetadataStore, OutcomeUnknown, Put, StoreError, Unavailable
+from ..recipes import (
     EPOCH_KEY,
     LEADER_KEY,
     TOKEN_KEY,
@@ -19,7 +19,7 @@ from stores.recipes import (
     reap_own_leftover,
     resolve,
 )
-from stores.suite.backend import (
+from .backend import (
     CALL_S,
     Backend,
     Hook,

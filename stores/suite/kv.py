@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from stores.base import ABSENT, PRESENT, Check, Conflict, Expect, InvalidKey, MetadataStore, Put, TooLarge, Version
-from stores.recipes import next_in_sequence, sequence_key
-from stores.suite.backend import CALL_S, Backend, case, delete, fill, found, get, put, raises
+from ..base import ABSENT, PRESENT, Check, Conflict, Expect, InvalidKey, MetadataStore, Put, TooLarge, Version
+from ..recipes import next_in_sequence, sequence_key
+from .backend import CALL_S, Backend, case, delete, fill, found, get, put, raises
 
 KEY: Final = "/suite/key"
 

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from stores.base import (
+from ..base import (
     ABSENT,
     PRESENT,
     Check,
@@ -21,8 +21,8 @@ from stores.base import (
     StoreError,
     Unavailable,
 )
-from stores.recipes import Attempt, Fence, Outcome, Resolution, elect, resolve
-from stores.suite.backend import (
+from ..recipes import Attempt, Fence, Outcome, Resolution, elect, resolve
+from .backend import (
     CALL_S,
     Backend,
     Hook,

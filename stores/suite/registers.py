@@ -15,9 +15,9 @@ from contextlib import suppress
 
 import attrs
 
-from stores.base import PRESENT, Conflict, Entry, Expect, MetadataStore, OutcomeUnknown, SessionExpired, Unavailable
-from stores.suite.backend import Backend, Hook, await_contact, case, fill, get, put
-from stores.suite.checker import UNKNOWN_END, Operation, Unanswered, Undecided, unlinearizable
+from ..base import PRESENT, Conflict, Entry, Expect, MetadataStore, OutcomeUnknown, SessionExpired, Unavailable
+from .backend import Backend, Hook, await_contact, case, fill, get, put
+from .checker import UNKNOWN_END, Operation, Unanswered, Undecided, unlinearizable
 
 CLIENTS = 4
 OPERATIONS = 300

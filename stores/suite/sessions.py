@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stores.base import (
+from ..base import (
     ABSENT,
     PRESENT,
     Check,
@@ -15,8 +15,8 @@ from stores.base import (
     SessionState,
     StoreError,
 )
-from stores.recipes import reap_own_leftover
-from stores.suite.backend import (
+from ..recipes import reap_own_leftover
+from .backend import (
     CALL_S,
     Backend,
     Hook,

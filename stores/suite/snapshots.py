@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from stores.base import ABSENT, PRESENT, Delete, Put, StoreError
-from stores.suite.backend import CALL_S, Backend, case, fill, found, put, values
+from ..base import ABSENT, PRESENT, Delete, Put, StoreError
+from .backend import CALL_S, Backend, case, fill, found, put, values
 
 
 @case("snapshot")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from stores.base import (
+from ..base import (
     ABSENT,
     PRESENT,
     Changed,
@@ -14,7 +14,7 @@ from stores.base import (
     Resync,
     StoreError,
 )
-from stores.suite.backend import (
+from .backend import (
     CALL_S,
     Backend,
     Hook,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 
-from stores.base import (
+from ..base import (
     ABSENT,
     PRESENT,
     Changed,
@@ -18,7 +18,7 @@ from stores.base import (
     Resync,
     Subscription,
 )
-from stores.suite.backend import (
+from .backend import (
     CALL_S,
     Backend,
     await_hint,

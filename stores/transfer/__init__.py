@@ -10,10 +10,10 @@ Rules
 * `formats`: file -> Tree; `batches`: ops -> commits that fit; `writing`: commits -> store; `dumping`: store -> image.
 """
 
-from stores.transfer.batches import batches, check_fits
-from stores.transfer.dumping import Dump, dump
-from stores.transfer.formats import Tree, parse
-from stores.transfer.writing import BrokenOff, NotEmpty, Told, load, may_load, write_all
+from .batches import batches, check_fits
+from .dumping import Dump, dump
+from .formats import Tree, parse
+from .writing import BrokenOff, NotEmpty, Told, load, may_load, write_all
 
 __all__ = [
     "BrokenOff",

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from stores.base import Capabilities, Op, Put, TooLarge
-from stores.checks import op_bytes
+from ..base import Capabilities, Op, Put, TooLarge
+from ..checks import op_bytes
 
 OPS_MAX: Final = 500  # per commit: more make it slower to send again, and not faster
 

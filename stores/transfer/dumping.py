@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import attrs
 
-from stores.base import MetadataStore
-from stores.memory.file import Image
-from stores.memory.table import Row
+from ..base import MetadataStore
+from ..memory.file import Image
+from ..memory.table import Row
 
 
 @attrs.frozen
 class Dump:
-    """`image`: for `stores.memory.file`. `ephemerals`: how many ephemeral keys were left out."""
+    """`image`: for `kedge.stores.memory.file`. `ephemerals`: how many ephemeral keys were left out."""
 
     image: Image
     ephemerals: int

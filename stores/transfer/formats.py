@@ -1,7 +1,7 @@
 """The file formats that a tree can be loaded from; the content shows which it is.
 
-* The snapshot of a memory store (`stores.memory.file`): written by `dump`, with a checksum.
-* A recorded tree (`stores.tree`): path -> value, version, ephemeral; read from a ZooKeeper by other tools.
+* The snapshot of a memory store (`kedge.stores.memory.file`): written by `dump`, with a checksum.
+* A recorded tree (`kedge.stores.tree`): path -> value, version, ephemeral; read from a ZooKeeper by other tools.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from stores.base import Corrupt
-from stores.memory.file import image_of
-from stores.reading import TwiceError, parse_json
-from stores.tree import entries_of, kept
+from ..base import Corrupt
+from ..memory.file import image_of
+from ..reading import TwiceError, parse_json
+from ..tree import entries_of, kept
 
 SNAPSHOT: Final = "snapshot"
 RECORDED: Final = "recorded tree"

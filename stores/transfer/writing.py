@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, TypeAlias
 
-from stores.base import (
+from ..base import (
     ABSENT,
     Check,
     Conflict,
@@ -32,7 +32,7 @@ from stores.base import (
     Unavailable,
     Version,
 )
-from stores.transfer.batches import batches, check_fits
+from .batches import batches, check_fits
 
 IN_FLIGHT: Final = 4  # concurrent commits; more make servers hardly faster
 CALL_S: Final = 15.0

@@ -1,7 +1,8 @@
 """The store on ZooKeeper, in Kafka's layout. Needs the extra `zookeeper` (kazoo) when it is used.
 
-`stores.open_store("zookeeper://...")` opens one. `stores.zookeeper.url` describes the url. The rules of the backend are
-in the modules: `link` (session), `bulk` (reads), `plan` and `commit` (writes), `watch` and `stream` (hints).
+`stores.open_store("zookeeper://...")` opens one. `kedge.stores.zookeeper.url` describes the url. The rules of the
+backend are in the modules: `link` (session), `bulk` (reads), `plan` and `commit` (writes), `watch` and `stream`
+(hints).
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ import importlib
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from stores.base import Invalid
-from stores.extras import missing
+from ..base import Invalid
+from ..extras import missing
 
 if TYPE_CHECKING:
-    from stores.zookeeper.store import ZooKeeperStore, open_zookeeper
+    from .store import ZooKeeperStore, open_zookeeper
 
 __all__ = ["ZooKeeperStore", "open_zookeeper"]
 
@@ -24,4 +25,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if find_spec("kazoo") is None:
         raise Invalid(missing("zookeeper", "kazoo"))
-    return getattr(importlib.import_module("stores.zookeeper.store"), name)
+    return getattr(importlib.import_module("kedge.stores.zookeeper.store"), name)

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from kazoo.protocol.states import Callback
 
-from stores.zookeeper.seams import Handler
+from .seams import Handler
 
 
 class _Receiver:

@@ -17,11 +17,11 @@ from typing import Any, Final, TypeVar
 from kazoo.exceptions import ConnectionLoss, NoAuthError, NoNodeError, UnimplementedError
 from kazoo.protocol.serialization import GetChildren, GetData
 
-from stores.base import Columns, Unavailable
-from stores.checks import check_key
-from stores.zookeeper.errors import refused
-from stores.zookeeper.link import Link
-from stores.zookeeper.wire import (
+from ..base import Columns, Unavailable
+from ..checks import check_key
+from .errors import refused
+from .link import Link
+from .wire import (
     GET_CHILDREN,
     GET_DATA,
     Node,

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
-from stores.base import (
+from ..base import (
     ABSENT,
     PRESENT,
     Commit,
@@ -30,13 +30,13 @@ from stores.base import (
     Unavailable,
     Version,
 )
-from stores.checks import parent
-from stores.zookeeper.bulk import Bulk
-from stores.zookeeper.ephemerals import Kinds
-from stores.zookeeper.errors import refused
-from stores.zookeeper.link import Link
-from stores.zookeeper.plan import Plan, Seen, ancestors, creates, in_order, version
-from stores.zookeeper.transaction import FRAME_BYTES_MAX, Multi, Refused, create
+from ..checks import parent
+from .bulk import Bulk
+from .ephemerals import Kinds
+from .errors import refused
+from .link import Link
+from .plan import Plan, Seen, ancestors, creates, in_order, version
+from .transaction import FRAME_BYTES_MAX, Multi, Refused, create
 
 _ROUNDS_MAX: Final = 30
 _LOOK_FIRST: Final = 4  # distinct parents of created keys, from which on they are looked up first

@@ -14,9 +14,9 @@ from typing import Any
 
 from kazoo.protocol.serialization import Exists
 
-from stores.base import ABSENT, Invalid, Op, Put
-from stores.zookeeper.link import Link
-from stores.zookeeper.plan import Seen, ancestors
+from ..base import ABSENT, Invalid, Op, Put
+from .link import Link
+from .plan import Seen, ancestors
 
 
 class Kinds:

@@ -14,7 +14,7 @@ from typing import Final
 from kazoo import exceptions as kazoo_errors
 from kazoo.handlers.threading import KazooTimeoutError
 
-from stores.base import Invalid, OutcomeUnknown, SessionExpired, StoreError, TooLarge, Unauthorized, Unavailable
+from ..base import Invalid, OutcomeUnknown, SessionExpired, StoreError, TooLarge, Unauthorized, Unavailable
 
 
 class Meaning(enum.Enum):

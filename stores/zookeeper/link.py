@@ -23,7 +23,7 @@ from kazoo.exceptions import AuthFailedError
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState, KeeperState
 
-from stores.base import (
+from ..base import (
     Closed,
     Session,
     SessionChanged,
@@ -33,13 +33,13 @@ from stores.base import (
     Unauthorized,
     Unavailable,
 )
-from stores.zookeeper.answers import Answer, Forwarded
-from stores.zookeeper.causes import Causes
-from stores.zookeeper.errors import translate
-from stores.zookeeper.revival import Revival
-from stores.zookeeper.seams import LOG, Handler, acl_of, fit_attempts, fit_connects, fit_logins, make_client, wake
-from stores.zookeeper.silence import Silence
-from stores.zookeeper.url import Address
+from .answers import Answer, Forwarded
+from .causes import Causes
+from .errors import translate
+from .revival import Revival
+from .seams import LOG, Handler, acl_of, fit_attempts, fit_connects, fit_logins, make_client, wake
+from .silence import Silence
+from .url import Address
 
 _CLOSE_S: Final = 1.0  # how long to wait for the server when the session is closed
 

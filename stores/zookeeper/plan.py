@@ -20,9 +20,9 @@ from typing import Final
 
 import attrs
 
-from stores.base import ABSENT, PRESENT, Check, Delete, Expect, Op, Put, Version
-from stores.zookeeper import transaction
-from stores.zookeeper.wire import Node
+from ..base import ABSENT, PRESENT, Check, Delete, Expect, Op, Put, Version
+from . import transaction
+from .wire import Node
 
 _VERSION_MAX: Final = 2**31 - 1
 _ANY: Final = -1

@@ -32,12 +32,12 @@ from kazoo.protocol.serialization import SASL, Connect
 from kazoo.retry import KazooRetry
 from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
 
-from stores.base import Invalid
-from stores.extras import missing
-from stores.reading import require_private
-from stores.zookeeper.causes import Causes, NotZooKeeper, cause_of, not_resolved
-from stores.zookeeper.transaction import encode_acl
-from stores.zookeeper.url import Address, Tls
+from ..base import Invalid
+from ..extras import missing
+from ..reading import require_private
+from .causes import Causes, NotZooKeeper, cause_of, not_resolved
+from .transaction import encode_acl
+from .url import Address, Tls
 
 _ACLS: Final = {
     "open": OPEN_ACL_UNSAFE,
@@ -156,7 +156,7 @@ def _discreet(argument: object) -> object:
     return type(argument).__name__ if path is None else f"{type(argument).__name__}({path})"
 
 
-LOG: Final = logging.getLogger("stores.zookeeper.kazoo")
+LOG: Final = logging.getLogger("kedge.stores.zookeeper.kazoo")
 LOG.addFilter(_NoSecrets())
 LOG.addHandler(logging.NullHandler())  # without a configured handler, Python would print warnings to stderr
 

@@ -13,11 +13,11 @@ from typing import Final
 
 from kazoo.protocol.serialization import Sync
 
-from stores.base import Entry, InvalidKey, Snapshot, Version
-from stores.checks import below, check_key
-from stores.zookeeper.bulk import Bulk
-from stores.zookeeper.link import Link
-from stores.zookeeper.wire import Node
+from ..base import Entry, InvalidKey, Snapshot, Version
+from ..checks import below, check_key
+from .bulk import Bulk
+from .link import Link
+from .wire import Node
 
 OWN_KEY: Final = "/zookeeper"
 

@@ -13,10 +13,10 @@ import socket
 import time
 from typing import Final
 
-from stores.base import StoreError
-from stores.probing import ServerState
-from stores.zookeeper.seams import Handler
-from stores.zookeeper.url import Address
+from ..base import StoreError
+from ..probing import ServerState
+from .seams import Handler
+from .url import Address
 
 _VERSION: Final = re.compile(r"Zookeeper version: ([0-9]+(?:\.[0-9]+)*)")
 _MODE: Final = re.compile(r"Mode: (\w+)")

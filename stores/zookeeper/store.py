@@ -1,4 +1,4 @@
-"""The contract of `stores.base` on ZooKeeper.
+"""The contract of `kedge.stores.base` on ZooKeeper.
 
 Rules
 * One store is one session. Reads use the same connection as commits, so they never lag behind them.
@@ -15,7 +15,7 @@ from typing import Final
 from kazoo.exceptions import NoNodeError
 from kazoo.protocol.serialization import Exists, GetChildren, GetData
 
-from stores.base import (
+from ..base import (
     Capabilities,
     Closed,
     Columns,
@@ -30,15 +30,15 @@ from stores.base import (
     StoreError,
     Unauthorized,
 )
-from stores.checks import below, check_key, check_ops, check_prefix
-from stores.probing import ServerState
-from stores.zookeeper.bulk import Bulk, check_keys, node_of
-from stores.zookeeper.commit import Attempt
-from stores.zookeeper.link import Link
-from stores.zookeeper.snapshot import CatchUp, entry, is_ours, take
-from stores.zookeeper.status import states
-from stores.zookeeper.stream import ZooKeeperSubscription
-from stores.zookeeper.url import Address, parse_url
+from ..checks import below, check_key, check_ops, check_prefix
+from ..probing import ServerState
+from .bulk import Bulk, check_keys, node_of
+from .commit import Attempt
+from .link import Link
+from .snapshot import CatchUp, entry, is_ours, take
+from .status import states
+from .stream import ZooKeeperSubscription
+from .url import Address, parse_url
 
 _VALUE_BYTES_MAX: Final = 950_000
 _COMMIT_BYTES_MAX: Final = 1_000_000
@@ -49,7 +49,7 @@ _CHROOT_FREE: Final = 12  # characters of a chroot that the fixed bytes of an op
 
 
 def open_zookeeper(url: str, *, read_only: bool = False) -> ZooKeeperStore:
-    """A client of the ZooKeeper that `url` names (see `stores.zookeeper.url`), with a session of its own.
+    """A client of the ZooKeeper that `url` names (see `kedge.stores.zookeeper.url`), with a session of its own.
 
     The chroot need not exist: the first commit creates it. With `read_only` it must exist, and commits are refused.
     Raises Invalid for a url that cannot be used, Unavailable if nothing answers in the connect timeout, Unauthorized.
@@ -188,7 +188,7 @@ class ZooKeeperStore(MetadataStore):
         ephemeral keys, after the session time without contact."""
         self.link.close(say_so=False)
 
-    # For people: `stores.probing`
+    # For people: `kedge.stores.probing`
 
     @property
     def bulk_reads(self) -> bool:

@@ -1,7 +1,7 @@
 """The stream of one subscription: hints of several prefixes and the events of the session, in one order.
 
 Rules
-* kazoo's threads put jobs into the inbox; `poll` runs them and returns the events. See `stores.zookeeper.watch`.
+* kazoo's threads put jobs into the inbox; `poll` runs them and returns the events. See `kedge.stores.zookeeper.watch`.
 * After a reconnect all watches are set again, and then each prefix gets a Resync.
 * A watch that cannot be set while connected is tried again a little later, not in a loop.
 """
@@ -14,11 +14,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from stores.base import Closed, Depth, SessionChanged, StoreEvent, Subscription
-from stores.checks import check_prefix
-from stores.hints import Hints, last_sessions
-from stores.zookeeper.link import Link
-from stores.zookeeper.watch import Watch
+from ..base import Closed, Depth, SessionChanged, StoreEvent, Subscription
+from ..checks import check_prefix
+from ..hints import Hints, last_sessions
+from .link import Link
+from .watch import Watch
 
 EVENTS_MAX: Final = 10_000
 _SESSION_EVENTS_MAX: Final = 100  # kept for a reader that does not poll

@@ -6,8 +6,8 @@ Rules
 * An unknown option, a duplicate or an option without a value is an error: a typing mistake must not open a store with
   other rights or another timeout than intended.
 * A password may be in `auth` (percent-encoded) or, hidden from `ps`, in the file that `auth_file` or `credentials`
-  names, or in the environment (`stores.credentials`); then `auth` may have the scheme alone. No repr, message or log
-  contains a password.
+  names, or in the environment (`kedge.stores.credentials`); then `auth` may have the scheme alone. No repr, message or
+  log contains a password.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from urllib.parse import parse_qsl, unquote
 
 import attrs
 
-from stores import credentials
-from stores.base import Invalid, InvalidKey
-from stores.checks import check_key, seconds_of
-from stores.reading import read_whole
+from .. import credentials
+from ..base import Invalid, InvalidKey
+from ..checks import check_key, seconds_of
+from ..reading import read_whole
 
 _SCHEME: Final = "zookeeper://"
 _PORT: Final = 2181

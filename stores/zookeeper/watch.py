@@ -19,10 +19,10 @@ from typing import Any, Final, Protocol
 from kazoo.exceptions import NoAuthError, NoNodeError
 from kazoo.protocol.serialization import Exists, GetChildren
 
-from stores.base import Changed, Depth, InvalidKey, Resync, StoreEvent
-from stores.checks import below, check_key
-from stores.zookeeper.link import Link
-from stores.zookeeper.watching import SetWatches, parted
+from ..base import Changed, Depth, InvalidKey, Resync, StoreEvent
+from ..checks import below, check_key
+from .link import Link
+from .watching import SetWatches, parted
 
 _IN_FLIGHT: Final = 100
 _MANY: Final = 20  # from this number on, nodes are watched by one request rather than one by one

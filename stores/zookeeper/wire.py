@@ -84,7 +84,7 @@ class ReadFailed(Exception):
 def parse_columns(
     reply: tuple[bytes, int], values: list[bytes | None], versions: list[int], generations: list[int]
 ) -> None:
-    """Append the results of a multiRead of data, as in `stores.base.Columns`."""
+    """Append the results of a multiRead of data, as in `kedge.stores.base.Columns`."""
     buffer, offset = reply[0] + _PAD, reply[1]
     kind, done, _, length = _HEAD.unpack_from(buffer, offset)
     offset += 13

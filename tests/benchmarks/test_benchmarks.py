@@ -18,8 +18,8 @@ from benchmarks.conditions import FIXED, Conditions
 from benchmarks.driven import Driven
 from benchmarks.hosts import encoded
 from benchmarks.place import place
-from controller.model.host import PartitionMetadata
 from kedge import WrongMode
+from kedge.controller.model.host import PartitionMetadata
 
 SIZES: dict[str, dict[str, object]] = {
     "alter": {"ROUNDS": 3},

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.cluster import QuietHost, plant
 from benchmarks.content import CONTENTS, REALISTIC_BROKERS, Made, topics_of
 from kedge import Controller
-from stores import MemoryServer, MemoryStore
+from kedge.stores import MemoryServer, MemoryStore
 
 TOPICS, PARTITIONS = 500, 10
 

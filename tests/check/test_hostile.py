@@ -15,10 +15,10 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from controller.check import SEVERITIES, inspect
-from controller.codec.orders import FORMAT_KEY
-from controller.rig import Rig
-from stores.base import Entry
+from kedge.controller.check import SEVERITIES, inspect
+from kedge.controller.codec.orders import FORMAT_KEY
+from kedge.controller.rig import Rig
+from kedge.stores.base import Entry
 from tests.check.trees import entries, good, held
 from tests.codec.strategies import JSON
 

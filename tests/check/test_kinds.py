@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from controller.check import KINDS, SEVERITIES, inspect
-from controller.keys.table import KINDS as KEY_KINDS
-from stores.base import Depth
+from kedge.controller.check import KINDS, SEVERITIES, inspect
+from kedge.controller.keys.table import KINDS as KEY_KINDS
+from kedge.stores.base import Depth
 from tests.check.trees import GONE, MOVING, STATE, T_ID, U_ID, T, entries, good, planted, registration, state, topic
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "check.md"

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from controller.check import Report, check_store
-from stores import ABSENT, MemoryServer, MemoryStore, Put, Snapshot, Unavailable
-from stores.base import Delete
-from stores.recipes import EPOCH_KEY
-from stores.tree import TreeEntry
+from kedge.controller.check import Report, check_store
+from kedge.stores import ABSENT, MemoryServer, MemoryStore, Put, Snapshot, Unavailable
+from kedge.stores.base import Delete
+from kedge.stores.recipes import EPOCH_KEY
+from kedge.stores.tree import TreeEntry
 from tests.check.trees import STATE, T, entries, good, state
 
 

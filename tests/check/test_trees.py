@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from controller.check import inspect
-from controller.codec import keys
-from controller.rig.rig import Rig
+from kedge.controller.check import inspect
+from kedge.controller.codec import keys
+from kedge.controller.rig.rig import Rig
 from tests.check.trees import held, recorded
 from tests.kit.data import DATA
 from tests.verify.explore import break_things, build, heal
@@ -90,7 +90,7 @@ def test_a_rig_refuses_to_end_with_something_left_behind() -> None:
 
 
 def _end_with_an_orphan(rig: Rig) -> None:
-    from stores import ABSENT, MemoryStore, Put  # noqa: PLC0415
+    from kedge.stores import ABSENT, MemoryStore, Put  # noqa: PLC0415
 
     mark = Put("/admin/throttled_rates_removal", b'{"version":1,"brokers":[1],"previous":{}}', ABSENT)
     MemoryStore(rig.server).commit([mark], timeout_s=1)

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from controller.check import Finding, inspect
-from stores.base import Entry, Version
-from stores.memory import MemoryServer
-from stores.memory.table import entry
-from stores.tree import read_tree
+from kedge.controller.check import Finding, inspect
+from kedge.stores.base import Entry, Version
+from kedge.stores.memory import MemoryServer
+from kedge.stores.memory.table import entry
+from kedge.stores.tree import read_tree
 
 SESSION: Final = 9
 GONE: Final = object()

@@ -195,7 +195,7 @@ def test_the_local_engine_loads_neither_spark_nor_arrow(tmp_path: Path) -> None:
     """In a fresh interpreter, with a page: modules that are not needed are not imported."""
     write(tmp_path, written())
     program = (
-        "import sys; from controller.cli.root import kedge\n"
+        "import sys; from kedge.controller.cli.root import kedge\n"
         f"kedge(['audit', {str(tmp_path)!r}, '--report', {str(tmp_path / 'p.html')!r}], standalone_mode=False)\n"
         "print([name for name in ('pyspark', 'pyarrow', 'pandas', 'numpy', 'py4j') if name in sys.modules])"
     )
@@ -208,7 +208,7 @@ def test_without_the_extra_tables_are_refused_and_say_what_is_missing(tmp_path: 
     """In an interpreter that has no Arrow; the audit itself needs none."""
     write(tmp_path, written())
     program = (
-        "import sys; sys.modules['pyarrow'] = None; from controller.cli.root import kedge\n"
+        "import sys; sys.modules['pyarrow'] = None; from kedge.controller.cli.root import kedge\n"
         f"kedge(['audit', {str(tmp_path)!r}, '--out', {str(tmp_path / 'out')!r}])\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
@@ -224,7 +224,7 @@ def test_both_engines_print_the_same_bytes_and_leave_nothing(tmp_path: Path) -> 
     rows = written()
     completed_early(rows)
     write(tmp_path / "journal", rows)
-    command = [sys.executable, "-c", "from controller.cli import main; main()", "audit", "--json", "journal"]
+    command = [sys.executable, "-c", "from kedge.controller.cli import main; main()", "audit", "--json", "journal"]
     local, spark = (
         subprocess.run(
             [*command, "--engine", engine],

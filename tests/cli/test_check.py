@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
-from stores import MemoryServer
-from stores.tree import TreeEntry
+from kedge.controller.cli.root import kedge
+from kedge.stores import MemoryServer
+from kedge.stores.tree import TreeEntry
 from tests.check.trees import STATE, T, entries, good, state
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-PROGRAM = "import controller.cli; controller.cli.main()"
+PROGRAM = "import kedge.controller.cli; kedge.controller.cli.main()"
 
 
 def saved(path: Path, **more: object) -> Path:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from controller.cli.root import kedge
-from controller.cli.tree import ALIASES, ROOT, aliased
+from kedge.controller.cli.root import kedge
+from kedge.controller.cli.tree import ALIASES, ROOT, aliased
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SHELLS = ("bash", "zsh", "fish")
@@ -31,7 +31,7 @@ def on_path(tmp_path: Path) -> dict[str, str]:
     program = tmp_path / "bin" / "kedge"
     program.parent.mkdir()
     program.write_text(
-        f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -c 'from controller.cli import main; main()' \"$@\"\n"
+        f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -c 'from kedge.controller.cli import main; main()' \"$@\"\n"
     )
     program.chmod(0o755)
     return {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "PYTHONPATH": str(CHECKOUT)}
@@ -65,7 +65,7 @@ def test_each_shell_is_answered(shell: str) -> None:
     """By the protocol of its script: words in the environment, offers on stdout."""
     assert f"_KEDGE_COMPLETE={shell}_complete" in script(shell)
     words = {"COMP_WORDS": "kedge leader", "COMP_CWORD": "leader" if shell == "fish" else "1"}
-    program = "from controller.cli.root import kedge; kedge(prog_name='kedge')"
+    program = "from kedge.controller.cli.root import kedge; kedge(prog_name='kedge')"
     environment = {**os.environ, **words, "_KEDGE_COMPLETE": f"{shell}_complete", "PYTHONPATH": str(CHECKOUT)}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     says = aliased("leader-election").says
@@ -80,9 +80,9 @@ def test_each_shell_is_answered(shell: str) -> None:
 @pytest.mark.slow
 def test_commands_are_offered_without_loading_one() -> None:
     program = (
-        "import sys; from controller.cli.root import kedge\n"
+        "import sys; from kedge.controller.cli.root import kedge\n"
         "try:\n    kedge(prog_name='kedge')\nexcept SystemExit:\n    pass\n"
-        "print(sorted(name for name in sys.modules if name.startswith('controller.cli.')))"
+        "print(sorted(name for name in sys.modules if name.startswith('kedge.controller.cli.')))"
     )
     words = {"COMP_WORDS": "kedge ", "COMP_CWORD": "1", "_KEDGE_COMPLETE": "bash_complete", "PYTHONPATH": str(CHECKOUT)}
     done = subprocess.run(
@@ -90,7 +90,7 @@ def test_commands_are_offered_without_loading_one() -> None:
     )
     *offers, loaded = done.stdout.splitlines()
     assert [offer.partition(",")[2] for offer in offers] == [*ROOT, *ALIASES]
-    assert loaded == "['controller.cli.extras', 'controller.cli.root', 'controller.cli.tree']"
+    assert loaded == "['kedge.controller.cli.extras', 'kedge.controller.cli.root', 'kedge.controller.cli.tree']"
 
 
 def test_another_shell_is_exit_code_2() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from controller.cli import root
-from controller.cli.controller.running import as_listeners
-from controller.cli.serve.options import Place
+from kedge.controller.cli import root
+from kedge.controller.cli.controller.running import as_listeners
+from kedge.controller.cli.serve.options import Place
 
 
 def test_client_listeners_have_an_address_each() -> None:

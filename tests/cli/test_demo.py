@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.cli.demo import longest_plain_trace
-from controller.cli.demo.drain import plan_drain, racks_kept, widen
-from controller.cli.demo.retire import Retirement
-from controller.cli.demo.screen import Silent
-from controller.cli.demo.takeover import difference, fields_lost, take_over
-from controller.cli.demo.trees import brokers_of_tree, read_tree_file, recorded_tree
-from controller.cli.root import kedge
-from controller.model.values import Partition
-from stores.base import Corrupt
+from kedge.controller.cli.demo import longest_plain_trace
+from kedge.controller.cli.demo.drain import plan_drain, racks_kept, widen
+from kedge.controller.cli.demo.retire import Retirement
+from kedge.controller.cli.demo.screen import Silent
+from kedge.controller.cli.demo.takeover import difference, fields_lost, take_over
+from kedge.controller.cli.demo.trees import brokers_of_tree, read_tree_file, recorded_tree
+from kedge.controller.cli.root import kedge
+from kedge.controller.model.values import Partition
+from kedge.stores.base import Corrupt
 from tests.kit.data import DATA, LAYOUTS
 
 HEADER = ["broker", "rack", "replicas before", "after", "leaders before", "after"]
@@ -210,7 +210,7 @@ def test_what_a_takeover_still_stumbles_over_is_one_line(monkeypatch: pytest.Mon
     def stumble(*_: object, **__: object) -> None:
         raise Corrupt("a\nb")
 
-    monkeypatch.setattr("controller.cli.demo.takeover.Rig", stumble)
+    monkeypatch.setattr("kedge.controller.cli.demo.takeover.Rig", stumble)
     done = demo("--plain")
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == "kedge: the tree cannot be taken over: a\n"

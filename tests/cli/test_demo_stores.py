@@ -13,14 +13,14 @@ import pytest
 from click.testing import CliRunner, Result
 from kazoo.client import KazooClient
 
-from controller.cli.demo import stage
-from controller.cli.demo.screen import Silent
-from controller.cli.demo.takeover import take_over
-from controller.cli.demo.trees import recorded_tree
-from controller.cli.root import kedge
-from controller.rig import NotInTime
-from controller.rig.served import StoreServer
-from stores import ABSENT, MemoryServer, MemoryStore, Put, Unavailable, open_store
+from kedge.controller.cli.demo import stage
+from kedge.controller.cli.demo.screen import Silent
+from kedge.controller.cli.demo.takeover import take_over
+from kedge.controller.cli.demo.trees import recorded_tree
+from kedge.controller.cli.root import kedge
+from kedge.controller.rig import NotInTime
+from kedge.controller.rig.served import StoreServer
+from kedge.stores import ABSENT, MemoryServer, MemoryStore, Put, Unavailable, open_store
 from tests.cli.store.places import Make, content, filled, is_one_line, on_servers, zookeeper_url
 from tests.kit.data import DATA
 
@@ -103,7 +103,7 @@ def test_terminated_demo_removes_what_it_made(
 ) -> None:
     """And says so in one line."""
     url = filled(make(tmp_path), MINE)
-    program = "import controller.cli; controller.cli.main()"
+    program = "import kedge.controller.cli; kedge.controller.cli.main()"
     command = [sys.executable, "-c", program, "demo", "--plain", "--store", url]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None

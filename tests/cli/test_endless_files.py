@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from stores import MemoryServer
+from kedge.stores import MemoryServer
 from tests.kit.commands import run
 from tests.kit.private import write_private
 
@@ -54,7 +54,7 @@ def command(place: str, file: Path | str, folder: Path) -> list[str]:
 def ended(*arguments: str) -> tuple[int, str, str]:
     """As a process that may not take more memory."""
     done = subprocess.run(
-        [sys.executable, "-c", "from controller.cli import main; main()", *arguments],
+        [sys.executable, "-c", "from kedge.controller.cli import main; main()", *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -131,7 +131,7 @@ def test_a_pipe_is_a_file_like_others(path: str, tmp_path: Path) -> None:
 
 def loaded(path: str, folder: Path) -> tuple[int, str, str]:
     done = subprocess.run(
-        [sys.executable, "-c", "from controller.cli import main; main()", *command("load", path, folder)],
+        [sys.executable, "-c", "from kedge.controller.cli import main; main()", *command("load", path, folder)],
         input='{"/a": {"value": "1", "version": 0}}',
         capture_output=True,
         text=True,

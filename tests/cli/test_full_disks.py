@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from pipeline.generate import generate
-from pipeline.submit.exported import read_export
-from pipeline.submit.kept import progress_file, read_progress
-from pipeline.tables.declared import TABLES
-from pipeline.tables.files import Place
+from kedge.pipeline.generate import generate
+from kedge.pipeline.submit.exported import read_export
+from kedge.pipeline.submit.kept import progress_file, read_progress
+from kedge.pipeline.tables.declared import TABLES
+from kedge.pipeline.tables.files import Place
 from tests.disks import file_size_limit
 from tests.kit.commands import run
 from tests.pipeline_journal.journals import write, written
@@ -111,7 +111,7 @@ def test_a_memory_store_and_a_dump_of_it_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [["--help"], ["completion", "bash"]])
 def test_a_full_disk_behind_stdout_is_one_line(arguments: list[str]) -> None:
     """Python would write the rest again at exit, and complain a second time."""
-    command = [sys.executable, "-c", "from controller.cli import main; main()", *arguments]
+    command = [sys.executable, "-c", "from kedge.controller.cli import main; main()", *arguments]
     with FULL.open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "kedge: stdout: No space left on device\n")

@@ -9,9 +9,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from controller.cli.options import Amount, Command, Option
-from controller.cli.root import kedge
-from controller.cli.tree import ALIASES, ROOT, Group, aliased
+from kedge.controller.cli.options import Amount, Command, Option
+from kedge.controller.cli.root import kedge
+from kedge.controller.cli.tree import ALIASES, ROOT, Group, aliased
 from tests.docs.prose import STUMBLED
 
 COLUMNS = 80

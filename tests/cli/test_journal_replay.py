@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.cli.journal import moves as tables
-from controller.cli.root import kedge
-from controller.model.values import Move, Partition
-from controller.runtime.journal import FolderSink
+from kedge.controller.cli.journal import moves as tables
+from kedge.controller.cli.root import kedge
+from kedge.controller.model.values import Move, Partition
+from kedge.controller.runtime.journal import FolderSink
 from tests.journal.legal import rows as legal_rows
 from tests.journal.told import Row, Told
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
-from controller.model import records as r
-from controller.runtime.journal import FolderSink
+from kedge.controller.cli.root import kedge
+from kedge.controller.model import records as r
+from kedge.controller.runtime.journal import FolderSink
 from tests.journal.told import Told
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-PROGRAM = "import controller.cli; controller.cli.main()"
+PROGRAM = "import kedge.controller.cli; kedge.controller.cli.main()"
 
 
 @pytest.fixture
@@ -236,7 +236,7 @@ def test_version_is_printed() -> None:
 
 def test_importing_the_command_imports_neither_click_nor_rich() -> None:
     """The entry point of a distribution without the extra can say what is missing."""
-    program = "import sys, controller.cli; print(sorted({'click', 'rich'} & set(sys.modules)))"
+    program = "import sys, kedge.controller.cli; print(sorted({'click', 'rich'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], cwd=CHECKOUT, capture_output=True, check=False)
     assert done.stdout == b"[]\n"
 

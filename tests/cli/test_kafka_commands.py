@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.cli.configs.changes import changes, parse_pairs
-from controller.cli.elections import read_partitions
-from controller.cli.kafka.errors import Failed
+from kedge.controller.cli.configs.changes import changes, parse_pairs
+from kedge.controller.cli.elections import read_partitions
+from kedge.controller.cli.kafka.errors import Failed
 from tests.kit.commands import run
 
 NOWHERE = ("--bootstrap-server", "127.0.0.1:1")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.cli.kafka.errors import Failed
-from controller.cli.kafka.options import checked_servers
-from controller.cli.kafka.properties import parse_properties, read_properties, settings
+from kedge.controller.cli.kafka.errors import Failed
+from kedge.controller.cli.kafka.options import checked_servers
+from kedge.controller.cli.kafka.properties import parse_properties, read_properties, settings
 from tests.kit.private import write_private
 from tests.wire.certificates import Authority
 

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from controller.cli.kafka.probing import misfit
-from controller.cli.root import kedge
-from controller.wire import Peers, Tls, Users, allow_all
-from controller.wire.calls import Address
-from stores import MemoryServer, MemoryStore
+from kedge.controller.cli.kafka.probing import misfit
+from kedge.controller.cli.root import kedge
+from kedge.controller.wire import Peers, Tls, Users, allow_all
+from kedge.controller.wire.calls import Address
+from kedge.stores import MemoryServer, MemoryStore
 from tests.kit.private import write_private
 from tests.kit.waiting import until
 from tests.wire.certificates import Authority
@@ -29,7 +29,7 @@ from tests.wire.served import RACKS, Served
 pytestmark = pytest.mark.slow
 
 _SETUP_S = 30.0
-_KEDGE = (sys.executable, "-c", "from controller.cli import main; main()")
+_KEDGE = (sys.executable, "-c", "from kedge.controller.cli import main; main()")
 
 
 def ask(servers: str, folder: Path, *arguments: str, **properties: object) -> subprocess.CompletedProcess[str]:

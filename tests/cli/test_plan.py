@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from controller.codec import broker as broker_codec
-from controller.codec import keys, partition_state, topic
-from controller.model.values import BrokerRegistration, Partition, Topic
-from pipeline.generate import generate
-from pipeline.tables.declared import TABLES
-from pipeline.tables.files import Place
-from stores import ABSENT, Put, open_store
+from kedge.controller.codec import broker as broker_codec
+from kedge.controller.codec import keys, partition_state, topic
+from kedge.controller.model.values import BrokerRegistration, Partition, Topic
+from kedge.pipeline.generate import generate
+from kedge.pipeline.tables.declared import TABLES
+from kedge.pipeline.tables.files import Place
+from kedge.stores import ABSENT, Put, open_store
 from tests.cli.store.places import Make, on_servers
 from tests.kit.commands import plan as run
 from tests.kit.data import DATA
@@ -342,7 +342,7 @@ def test_without_the_extra_the_command_says_which_one_it_needs() -> None:
         "import sys\nsys.modules['numpy'] = sys.modules['pyarrow'] = None\n"
         "import importlib.util as util\nfind = util.find_spec\n"
         "util.find_spec = lambda name, *a: None if name in ('numpy', 'pyarrow') else find(name, *a)\n"
-        "from controller.cli import main\nsys.argv = ['kedge', *sys.argv[1:]]\nmain()\n"
+        "from kedge.controller.cli import main\nsys.argv = ['kedge', *sys.argv[1:]]\nmain()\n"
     )
     for arguments, code in ((["plan", "drain", "t"], 2), (["--help"], 0)):
         done = subprocess.run(

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
-from controller.wire.calls import Address
 from kedge import LogReport, NewTopic, TopicPartition
-from pipeline.collect.gathered import Gathered
-from pipeline.collect.store import from_store
-from pipeline.tables.declared import BROKER, PARTITION, QUARANTINE, REPLICA_LOAD, REPLICA_LOG
-from pipeline.tables.files import Place
-from pipeline.tables.schema import Table
+from kedge.controller.cli.root import kedge
+from kedge.controller.wire.calls import Address
+from kedge.pipeline.collect.gathered import Gathered
+from kedge.pipeline.collect.store import from_store
+from kedge.pipeline.tables.declared import BROKER, PARTITION, QUARANTINE, REPLICA_LOAD, REPLICA_LOG
+from kedge.pipeline.tables.files import Place
+from kedge.pipeline.tables.schema import Table
 from tests.wire.served import DEADLINE_S, RACKS, Served
 
 PLAIN = {"cleanup.policy": "delete", "retention.ms": "60000"}
@@ -119,7 +119,14 @@ def test_a_broker_that_does_not_answer_costs_its_sizes_alone(tmp_path: Path) -> 
     """In a process of its own: kafka-python leaves sockets open that did not connect."""
     config = tmp_path / "config"
     config.write_text("request.timeout.ms=1500\n")
-    command = [sys.executable, "-c", "from controller.cli import main; main()", "plan", "collect", str(tmp_path / "t")]
+    command = [
+        sys.executable,
+        "-c",
+        "from kedge.controller.cli import main; main()",
+        "plan",
+        "collect",
+        str(tmp_path / "t"),
+    ]
     named = ["--cluster", "c", "--snapshot", "1", "--command-config", str(config), "--bootstrap-server"]
     with Served({1: "a", 4: "d"}, elsewhere={4: Address("127.0.0.1", 1)}) as opened:
         opened.controller.admin.create_topics({"t": NewTopic(replica_assignments={0: (1, 4)})}).all().result(DEADLINE_S)

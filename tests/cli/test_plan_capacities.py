@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.tables.declared import BROKER
-from pipeline.tables.files import Place
+from kedge.pipeline.tables.declared import BROKER
+from kedge.pipeline.tables.files import Place
 from tests.kit.commands import plan as run
 
 MIB = 2**20

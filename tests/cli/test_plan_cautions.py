@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from pipeline.generate import generate
-from pipeline.submit.exported import read_export
-from pipeline.tables.arrow import from_rows
-from pipeline.tables.declared import BROKER, PLAN, REPLICA_LOAD, TABLES, WAVE
-from pipeline.tables.files import Place
+from kedge.pipeline.generate import generate
+from kedge.pipeline.submit.exported import read_export
+from kedge.pipeline.tables.arrow import from_rows
+from kedge.pipeline.tables.declared import BROKER, PLAN, REPLICA_LOAD, TABLES, WAVE
+from kedge.pipeline.tables.files import Place
 from tests.kit.commands import plan as run
 
 UNKNOWN = (

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from controller.cli.root import kedge
-from pipeline.generate import generate
-from pipeline.tables.declared import TABLES
-from pipeline.tables.files import Place
+from kedge.controller.cli.root import kedge
+from kedge.pipeline.generate import generate
+from kedge.pipeline.tables.declared import TABLES
+from kedge.pipeline.tables.files import Place
 
 
 @pytest.fixture
@@ -26,10 +26,10 @@ def fleet(tmp_path: Path) -> Path:
 @pytest.mark.slow
 def test_of_one_cluster_no_spark_is_thought_of(fleet: Path) -> None:
     program = (
-        "import sys; from controller.cli.root import kedge\n"
+        "import sys; from kedge.controller.cli.root import kedge\n"
         "try: kedge(['plan', 'check', *sys.argv[1:], '--cluster', 'east', '--engine', 'auto', '--plain'])\n"
         "except SystemExit: pass\n"
-        "assert not [name for name in sys.modules if name.startswith(('pyspark', 'pipeline.spark'))]\n"
+        "assert not [name for name in sys.modules if name.startswith(('pyspark', 'kedge.pipeline.spark'))]\n"
     )
     done = subprocess.run([sys.executable, "-c", program, str(fleet)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

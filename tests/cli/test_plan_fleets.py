@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.generate import generate
-from pipeline.tables.arrow import from_rows
-from pipeline.tables.declared import BROKER, TABLES
-from pipeline.tables.files import Place
+from kedge.pipeline.generate import generate
+from kedge.pipeline.tables.arrow import from_rows
+from kedge.pipeline.tables.declared import BROKER, TABLES
+from kedge.pipeline.tables.files import Place
 from tests.kit.commands import plan as run
 
 

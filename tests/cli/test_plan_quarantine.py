@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from controller.cli.root import kedge
-from controller.codec import keys, topic
-from controller.model.values import Topic
-from stores import ABSENT, Put, open_store
+from kedge.controller.cli.root import kedge
+from kedge.controller.codec import keys, topic
+from kedge.controller.model.values import Topic
+from kedge.stores import ABSENT, Put, open_store
 
 MAP: dict[str, Any] = {
     "version": 1,

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.generate import generate
-from pipeline.tables.arrow import from_rows
-from pipeline.tables.declared import BROKER, PLAN, TABLES
-from pipeline.tables.files import Place
+from kedge.pipeline.generate import generate
+from kedge.pipeline.tables.arrow import from_rows
+from kedge.pipeline.tables.declared import BROKER, PLAN, TABLES
+from kedge.pipeline.tables.files import Place
 from tests.kit.commands import plan as run
 
 DAYS = ("2026-11-19", "2026-11-20", "2026-11-21")

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
-from pipeline.generate import generate
-from pipeline.tables.arrow import from_rows
-from pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOAD, REPLICA_SAMPLE, RUN, TABLES
-from pipeline.tables.files import Place
+from kedge.controller.cli.root import kedge
+from kedge.pipeline.generate import generate
+from kedge.pipeline.tables.arrow import from_rows
+from kedge.pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOAD, REPLICA_SAMPLE, RUN, TABLES
+from kedge.pipeline.tables.files import Place
 from tests.pipeline.pages import Words
 
 POLICY = """
@@ -190,7 +190,7 @@ def test_run_that_ended_anywhere_is_repeated_to_the_same(policy: Path, lost: str
 # Ends its process at the given rename below the folder: each table and each export is renamed to its name in the end.
 DIES = """
 import os, sys
-from controller.cli.root import kedge
+from kedge.controller.cli.root import kedge
 left, policy = int(sys.argv[1]), sys.argv[2]
 def watch(event, arguments):
     global left

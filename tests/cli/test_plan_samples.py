@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
-from pipeline.tables.arrow import from_rows
-from pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOAD, REPLICA_SAMPLE, TABLES
-from pipeline.tables.files import Place
+from kedge.controller.cli.root import kedge
+from kedge.pipeline.tables.arrow import from_rows
+from kedge.pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOAD, REPLICA_SAMPLE, TABLES
+from kedge.pipeline.tables.files import Place
 from tests.pipeline.snapshots import broker, partition, tables
 
 DAYS = 21

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
-from controller.codec.printed import CURRENT, PROPOSED
-from pipeline.tables.declared import BROKER
-from pipeline.tables.files import Place
+from kedge.controller.cli.root import kedge
+from kedge.controller.codec.printed import CURRENT, PROPOSED
+from kedge.pipeline.tables.declared import BROKER
+from kedge.pipeline.tables.files import Place
 from tests.kit.data import DATA, LAYOUTS
 
 ENTRIES = [{"topic": "t", "partition": p, "replicas": [1 + p % 3, 1 + (p + 1) % 3]} for p in range(3)]

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.admin import Admin
-from controller.cli.root import kedge
-from pipeline.stages.export import export
-from pipeline.submit.kept import progress_file
-from pipeline.submit.ways import AdminWay
-from pipeline.tables.arrow import from_rows
-from pipeline.tables.declared import WAVE
-from stores import MetadataStore
+from kedge.controller.admin import Admin
+from kedge.controller.cli.root import kedge
+from kedge.pipeline.stages.export import export
+from kedge.pipeline.submit.kept import progress_file
+from kedge.pipeline.submit.ways import AdminWay
+from kedge.pipeline.tables.arrow import from_rows
+from kedge.pipeline.tables.declared import WAVE
+from kedge.stores import MetadataStore
 from tests.kit.waiting import until
 from tests.pipeline_submit.clusters import Beside, Made, Running, make
 
@@ -63,7 +63,7 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
         assert isinstance(read_only, bool)
         yield Beside(thread)
 
-    monkeypatch.setattr("controller.cli.plan.submit.opened", opened)
+    monkeypatch.setattr("kedge.controller.cli.plan.submit.opened", opened)
     HERE.append(thread)
     thread.start()
     yield made

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from stores import MemoryServer
-from stores.tree import TreeEntry
+from kedge.stores import MemoryServer
+from kedge.stores.tree import TreeEntry
 from tests.check.trees import entries, good
 from tests.kit.commands import run
 from tests.kit.waiting import until

@@ -13,16 +13,16 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.cli.kafka.errors import Failed, dumped
-from controller.cli.kafka.options import parse_brokers
-from controller.cli.kafka.values import Move
-from controller.cli.reassign.plan import document, parse_plan, read_plan, read_topics
-from controller.cli.reassign.progress import Row, table
-from controller.cli.reassign.throttling import Lists, cleared_text, lists
-from controller.cli.reassign.verify import rollback_text
-from controller.cli.root import kedge
-from controller.codec.printed import CURRENT, PROPOSED
-from controller.model.values import TopicPartition
+from kedge.controller.cli.kafka.errors import Failed, dumped
+from kedge.controller.cli.kafka.options import parse_brokers
+from kedge.controller.cli.kafka.values import Move
+from kedge.controller.cli.reassign.plan import document, parse_plan, read_plan, read_topics
+from kedge.controller.cli.reassign.progress import Row, table
+from kedge.controller.cli.reassign.throttling import Lists, cleared_text, lists
+from kedge.controller.cli.reassign.verify import rollback_text
+from kedge.controller.cli.root import kedge
+from kedge.controller.codec.printed import CURRENT, PROPOSED
+from kedge.controller.model.values import TopicPartition
 
 NOWHERE = ("--bootstrap-server", "127.0.0.1:1")
 PLAN = '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}'
@@ -96,7 +96,7 @@ def test_what_zookeeper_cannot_do_is_refused(action: str, plan: Path) -> None:
 def test_zookeeper_needs_nothing_of_kafkas_protocol(plan: Path) -> None:
     """And with brokers it is not loaded before options and files were looked at."""
     program = (
-        "import sys; from controller.cli.root import kedge; import controller.cli.reassign.legacy\n"
+        "import sys; from kedge.controller.cli.root import kedge; import kedge.controller.cli.reassign.legacy\n"
         "kedge(sys.argv[1:], standalone_mode=False)\n"
     )
     words = ["reassign-partitions", *NOWHERE, "--cancel", "--reassignment-json-file", str(plan.with_name("gone"))]

@@ -9,14 +9,14 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from controller.cli.root import kedge
-from controller.cli.tree import ALIASES, ROOT, Group
+from kedge.controller.cli.root import kedge
+from kedge.controller.cli.tree import ALIASES, ROOT, Group
 
 
 def loaded_by(*arguments: str) -> set[str]:
     """Modules of a fresh interpreter that ran `kedge` with these."""
     program = (
-        "import sys; from controller.cli.root import kedge\n"
+        "import sys; from kedge.controller.cli.root import kedge\n"
         f"kedge({list(arguments)!r}, standalone_mode=False)\n"
         "print('loaded:', *sys.modules, sep='\\n')"
     )
@@ -27,12 +27,12 @@ def loaded_by(*arguments: str) -> set[str]:
 @pytest.mark.slow
 def test_list_of_commands_is_printed_without_loading_one() -> None:
     loaded = loaded_by("--help")
-    assert {name for name in loaded if name.startswith(("pipeline", "controller.rig", "stores", "rich"))} == set()
-    assert {name for name in loaded if name.startswith("controller.cli")} == {
-        "controller.cli",
-        "controller.cli.extras",
-        "controller.cli.root",
-        "controller.cli.tree",
+    assert {name for name in loaded if name.startswith(("pipeline", "kedge.controller.rig", "stores", "rich"))} == set()
+    assert {name for name in loaded if name.startswith("kedge.controller.cli")} == {
+        "kedge.controller.cli",
+        "kedge.controller.cli.extras",
+        "kedge.controller.cli.root",
+        "kedge.controller.cli.tree",
     }
 
 
@@ -40,9 +40,9 @@ def test_list_of_commands_is_printed_without_loading_one() -> None:
 def test_a_command_loads_no_other() -> None:
     """The journal is shown without stores, the rig and Arrow."""
     loaded = loaded_by("journal", "show", "--help")
-    rooms = {name.split(".")[2] for name in loaded if name.startswith("controller.cli.")}
+    rooms = {name.split(".")[2] for name in loaded if name.startswith("kedge.controller.cli.")}
     assert rooms <= {"extras", "root", "tree", "journal", "options", "printing"}
-    assert {"pyarrow", "numpy", "controller.rig"} & loaded == set()
+    assert {"pyarrow", "numpy", "kedge.controller.rig"} & loaded == set()
 
 
 @pytest.mark.slow
@@ -50,9 +50,9 @@ def test_a_command_loads_no_other() -> None:
 def test_a_command_that_speaks_to_brokers_loads_nothing_of_the_others(name: str, room: str) -> None:
     """Nor kafka-python, before it connects."""
     loaded = loaded_by(name, "--help")
-    rooms = {module.split(".")[2] for module in loaded if module.startswith("controller.cli.")}
+    rooms = {module.split(".")[2] for module in loaded if module.startswith("kedge.controller.cli.")}
     assert rooms == {"extras", "root", "tree", "kafka", "options", "printing", room}
-    assert {"kafka", "controller.rules", "rich"} & loaded == set()
+    assert {"kafka", "kedge.controller.rules", "rich"} & loaded == set()
 
 
 PATHS = [
@@ -86,7 +86,7 @@ def test_an_alias_is_the_command_itself(alias: str) -> None:
 @pytest.mark.parametrize("package,extra", [("kafka", "wire"), ("pyarrow", "pipeline")])
 def test_a_missing_extra_is_one_line_with_its_installation(package: str, extra: str) -> None:
     name = {"kafka": "serve", "pyarrow": "plan"}[package]
-    program = f"import sys; sys.modules[{package!r}] = None; from controller.cli.root import run; run()"
+    program = f"import sys; sys.modules[{package!r}] = None; from kedge.controller.cli.root import run; run()"
     done = subprocess.run([sys.executable, "-c", program, name, "--help"], capture_output=True, text=True, check=False)
     (line,) = done.stderr.splitlines()
     assert (done.returncode, done.stdout) == (2, "")

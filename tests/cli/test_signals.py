@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from controller.cli.signals import Told, interrupts, told_to_end
+from kedge.controller.cli.signals import Told, interrupts, told_to_end
 
 if TYPE_CHECKING:
     from _typeshed import TraceFunction

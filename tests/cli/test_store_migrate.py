@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
-from controller.cli.store.opening import is_same_place
-from controller.codec import keys
-from stores import ABSENT, Delete, MemoryServer, MemoryStore, Put
-from stores.recipes import EPOCH_KEY
-from stores.tree import TreeEntry
+from kedge.controller.cli.root import kedge
+from kedge.controller.cli.store.opening import is_same_place
+from kedge.controller.codec import keys
+from kedge.stores import ABSENT, Delete, MemoryServer, MemoryStore, Put
+from kedge.stores.recipes import EPOCH_KEY
+from kedge.stores.tree import TreeEntry
 from tests.check.trees import entries, good
 
 

@@ -11,10 +11,10 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.cli.kafka.values import Move, PartitionState, TopicState
-from controller.cli.root import kedge
-from controller.cli.topics.changing import parse_assignment, pattern
-from controller.cli.topics.describing import Row
+from kedge.controller.cli.kafka.values import Move, PartitionState, TopicState
+from kedge.controller.cli.root import kedge
+from kedge.controller.cli.topics.changing import parse_assignment, pattern
+from kedge.controller.cli.topics.describing import Row
 from tests.kit.waiting import until
 from tests.wire.living import Living
 

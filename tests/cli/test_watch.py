@@ -19,7 +19,7 @@ from tests.wire.served import DEADLINE_S, RawClient
 
 pytestmark = pytest.mark.full
 
-KEDGE = (sys.executable, "-c", "from controller.cli.root import kedge; kedge()", "reassign-partitions")
+KEDGE = (sys.executable, "-c", "from kedge.controller.cli.root import kedge; kedge()", "reassign-partitions")
 TABLE = (
     "Topic      Partition  Broker  Status",
     "-------------------------------------",

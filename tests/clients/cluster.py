@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.model.values import Partition
-from controller.model.view import ClusterView
 from kedge import BrokerRegistration, TopicPartition
+from kedge.controller.model.values import Partition
+from kedge.controller.model.view import ClusterView
 from tests.clients.tap import Tap
 from tests.kit.waiting import until
 from tests.wire.served import RACKS, Served

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import attrs
 
-from controller.wire.apis import APIS
-from controller.wire.calls import Api
+from kedge.controller.wire.apis import APIS
+from kedge.controller.wire.calls import Api
 
 # librdkafka ends some of its Metadata requests with three bytes too many.
 _TRAILING: Final = {"MetadataRequest": 3}

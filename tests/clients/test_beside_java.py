@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from controller.cli.root import kedge
+from kedge.controller.cli.root import kedge
 from tests.clients.cluster import Withheld
 from tests.clients.driven import JavaTools
 

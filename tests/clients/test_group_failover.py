@@ -10,9 +10,9 @@ from typing import Any, Final
 import confluent_kafka as ck
 import pytest
 
-from controller.groups.replies import FetchedOffsets
-from controller.groups.requests import FetchOffsets
 from kedge import TopicPartition
+from kedge.controller.groups.replies import FetchedOffsets
+from kedge.controller.groups.requests import FetchOffsets
 from tests.kit.waiting import until
 from tests.wire.living import Living
 

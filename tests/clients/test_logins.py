@@ -9,7 +9,7 @@ import confluent_kafka as ck
 import pytest
 from confluent_kafka import admin
 
-from controller.wire import Tls, Users
+from kedge.controller.wire import Tls, Users
 from tests.clients import driven
 from tests.clients.driven import JavaTools, Rejected
 from tests.wire.certificates import Authority

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import kafka
 import pytest
 
-from controller.model.logs import LogError
 from kedge import DeletePartitions, TopicPartition
+from kedge.controller.model.logs import LogError
 from tests.clients.producing import CLIENTS, producing
 from tests.kit.waiting import until
 from tests.wire.living import Living

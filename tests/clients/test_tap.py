@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.wire.protocol import API_VERSIONS
+from kedge.controller.wire.protocol import API_VERSIONS
 from tests.clients.tap import Tap
 
 pytestmark = [pytest.mark.server, pytest.mark.full]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller.codec import (
+from kedge.controller.codec import (
     broker,
     handed_back,
     legacy,
@@ -16,7 +16,7 @@ from controller.codec import (
     small,
     topic,
 )
-from controller.codec.text import parse
+from kedge.controller.codec.text import parse
 
 READERS: dict[str, Callable[[bytes], object]] = {
     "state": lambda value: partition_state.decode(parse(value), "t", 0, (1, 2), 5),

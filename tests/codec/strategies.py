@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hypothesis.strategies as st
 
-from controller.model.legacy import LegacyEntry, LegacyKey
-from controller.model.values import BrokerRegistration, DeleteIntent, Endpoint, Move, Partition, Topic
+from kedge.controller.model.legacy import LegacyEntry, LegacyKey
+from kedge.controller.model.values import BrokerRegistration, DeleteIntent, Endpoint, Move, Partition, Topic
 
 IDS = st.integers(0, 2**31 - 1)
 REPLICAS = st.lists(IDS, min_size=1, max_size=6, unique=True).map(tuple)

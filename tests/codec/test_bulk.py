@@ -8,10 +8,10 @@ from typing import Final
 import hypothesis.strategies as st
 from hypothesis import example, given
 
-from controller.codec import BadValue, partition_state, small, topic
-from controller.codec.bulk import Bulk, States
-from controller.codec.text import parse
-from controller.model.values import Partition, without_state
+from kedge.controller.codec import BadValue, partition_state, small, topic
+from kedge.controller.codec.bulk import Bulk, States
+from kedge.controller.codec.text import parse
+from kedge.controller.model.values import Partition, without_state
 
 LISTS: Final = st.sampled_from([[1, 2], [2, 1], [1], [True, 2], [1.0, 2], [1, 1], [], [2**31], ["1"], None, "12"])
 

@@ -8,8 +8,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import example, given
 
-from controller.codec import BadValue, small, topic
-from controller.codec.text import parse, parse_many
+from kedge.controller.codec import BadValue, small, topic
+from kedge.controller.codec.text import parse, parse_many
 from tests.codec.samples import GOOD, READERS
 from tests.codec.strategies import JSON
 

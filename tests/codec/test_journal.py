@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from controller.codec import journal
+from kedge.controller.codec import journal
 
 LINE = b'{"epoch":1,"seq":2,"row":0,"ts":5,"event":"Takeover","rows":1}'
 

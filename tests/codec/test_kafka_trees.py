@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from controller.codec import broker, keys, partition_state, small, topic
-from controller.codec.text import parse, parse_many
-from controller.model import events as e
-from controller.model.values import Partition, Replicas
+from kedge.controller.codec import broker, keys, partition_state, small, topic
+from kedge.controller.codec.text import parse, parse_many
+from kedge.controller.model import events as e
+from kedge.controller.model.values import Partition, Replicas
 from tests.kit.data import DATA
 from tests.rules.world import World
 

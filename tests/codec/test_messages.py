@@ -9,9 +9,9 @@ from typing import Any, Final, TypeAlias
 
 import pytest
 
-from controller.codec import BadValue, handed_back, migration, notifications, orders, producer_ids, small
-from controller.codec.text import EPOCH_MAX, INT32_MAX, TIME_MS_MAX
-from controller.model.reductions import Retirement
+from kedge.controller.codec import BadValue, handed_back, migration, notifications, orders, producer_ids, small
+from kedge.controller.codec.text import EPOCH_MAX, INT32_MAX, TIME_MS_MAX
+from kedge.controller.model.reductions import Retirement
 from tests.codec.samples import GOOD, READERS
 
 LONG_MAX: Final = 2**63 - 1

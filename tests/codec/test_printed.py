@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from controller.codec.printed import CURRENT, PROPOSED, printed_assignments
+from kedge.controller.codec.printed import CURRENT, PROPOSED, printed_assignments
 
 ONE, TWO = ({"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [b]}]} for b in (1, 2))
 GENERATED = f"{CURRENT}\n{json.dumps(ONE)}\n\n{PROPOSED}\n{json.dumps(TWO, indent=2)}\n"

@@ -9,10 +9,10 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from controller.codec import BadValue, broker, keys, legacy, partition_state, small, topic
-from controller.codec.text import parse
-from controller.model.legacy import LegacyEntry, LegacyKey
-from controller.model.values import BrokerRegistration, DeleteIntent, Endpoint, Partition, Replicas, Topic
+from kedge.controller.codec import BadValue, broker, keys, legacy, partition_state, small, topic
+from kedge.controller.codec.text import parse
+from kedge.controller.model.legacy import LegacyEntry, LegacyKey
+from kedge.controller.model.values import BrokerRegistration, DeleteIntent, Endpoint, Partition, Replicas, Topic
 from tests.codec.strategies import (
     EPOCHS,
     EXTRA,

@@ -8,8 +8,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from controller.codec import BadValue, throttles
-from controller.model.throttles import Kept, MarkKind, ThrottleMark
+from kedge.controller.codec import BadValue, throttles
+from kedge.controller.model.throttles import Kept, MarkKind, ThrottleMark
 
 VALUES = st.text(max_size=5)
 KEPT = st.builds(Kept, st.none() | VALUES, st.lists(VALUES, max_size=3).map(tuple))

@@ -8,9 +8,9 @@ from typing import Final, cast
 
 import attrs
 
-from stores import FaultStore, MemoryServer, MemoryStore, MetadataStore
-from stores.faults import DeliverLater, Fault, LoseReply, LoseRequest, Rule
-from stores.suite import Backend, Hook
+from kedge.stores import FaultStore, MemoryServer, MemoryStore, MetadataStore
+from kedge.stores.faults import DeliverLater, Fault, LoseReply, LoseRequest, Rule
+from kedge.stores.suite import Backend, Hook
 from tests.conformance.ensembles import EnsembleBackend
 from tests.conformance.etcd_bindings import EtcdBackend
 from tests.conformance.zookeeper import OldZooKeeperBackend, ZooKeeperBackend

@@ -7,9 +7,9 @@ import itertools
 import os
 from typing import Any, Final
 
+from kedge.stores import MetadataStore, open_store
+from kedge.stores.suite import Backend, Hook
 from servers.ensembles import Ensemble
-from stores import MetadataStore, open_store
-from stores.suite import Backend, Hook
 
 SESSION_S: Final = 20
 _numbers = itertools.count()

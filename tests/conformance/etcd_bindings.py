@@ -9,9 +9,9 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
+from kedge.stores import MetadataStore, open_store
+from kedge.stores.suite import Backend, Hook
 from servers import LocalEtcd, Proxy
-from stores import MetadataStore, open_store
-from stores.suite import Backend, Hook
 from tests.stores.etcd.served import fresh_root, server
 
 SESSION_S: Final = 4  # long enough for a machine that is busy with other things for a second

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from stores.suite import CASES, GROUPS, Case
+from kedge.stores.suite import CASES, GROUPS, Case
 from tests.conformance.bindings import BINDINGS, Binding
 
 # (executed, skipped) per backend. A skipped case is one whose hook the harness of that backend lacks: RESTART, PAUSE

@@ -11,11 +11,11 @@ from typing import cast
 
 from kazoo.client import KazooClient
 
+from kedge.stores import MetadataStore, open_store
+from kedge.stores.suite import Backend, Hook
+from kedge.stores.zookeeper import ZooKeeperStore
 from servers import LocalZooKeeper, Proxy, Server
 from servers.fixtures import shared_zookeeper
-from stores import MetadataStore, open_store
-from stores.suite import Backend, Hook
-from stores.zookeeper import ZooKeeperStore
 from tests.conformance.frames import MULTI_READ, UNIMPLEMENTED, FrameProxy
 
 SESSION_S = 4.0

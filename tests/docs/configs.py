@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from controller.model.configs import BROKER_CONFIGS, ENFORCED, TOPIC_CONFIGS, Definition
-from controller.model.refused_configs import REFUSED_CONFIGS
+from kedge.controller.model.configs import BROKER_CONFIGS, ENFORCED, TOPIC_CONFIGS, Definition
+from kedge.controller.model.refused_configs import REFUSED_CONFIGS
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "config-names.md"
 BEGIN: Final = "## Configs of topics\n"

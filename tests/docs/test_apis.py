@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from controller.server import LiveCluster, LiveServer
-from controller.wire.calls import Access, Api
-from controller.wire.data import with_logs
-from controller.wire.data.deletion import with_deletion
-from controller.wire.groups import with_groups
-from controller.wire.messages import VERSIONS, requests
-from controller.wire.remote import with_orders, with_remote_brokers
+from kedge.controller.server import LiveCluster, LiveServer
+from kedge.controller.wire.calls import Access, Api
+from kedge.controller.wire.data import with_logs
+from kedge.controller.wire.data.deletion import with_deletion
+from kedge.controller.wire.groups import with_groups
+from kedge.controller.wire.messages import VERSIONS, requests
+from kedge.controller.wire.remote import with_orders, with_remote_brokers
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 CELLS = 5

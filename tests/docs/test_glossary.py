@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from controller.cli.root import kedge
+from kedge.controller.cli.root import kedge
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 GLOSSARY = CHECKOUT / "docs" / "glossary.md"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from controller.metrics import ALL
+from kedge.controller.metrics import ALL
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from controller.keys.table import KINDS
-from controller.keys.unreadable import ELECTION
+from kedge.controller.keys.table import KINDS
+from kedge.controller.keys.unreadable import ELECTION
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "unreadable-keys.md"
 

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from controller.cli.root import kedge
+from kedge.controller.cli.root import kedge
 from servers import LocalZooKeeper
 from tests.clients import machine
 from tests.clients.driven import JavaTools
@@ -91,7 +91,7 @@ class Plans:
 
     def begun(self, *arguments: str) -> subprocess.Popen[str]:
         """The same, in a process of its own."""
-        command = [sys.executable, "-c", "from controller.cli import main; main()", *self._words(arguments)]
+        command = [sys.executable, "-c", "from kedge.controller.cli import main; main()", *self._words(arguments)]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def _words(self, arguments: tuple[str, ...]) -> list[str]:

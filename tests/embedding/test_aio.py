@@ -14,10 +14,6 @@ from typing import Any, TypeVar
 import attrs
 import pytest
 
-from controller.admin import Admin
-from controller.aio import AsyncAdmin, AsyncController, HostOnLoop
-from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
-from controller.runtime.replies import WouldDeadlock
 from kedge import (
     BrokerRegistration,
     ConfigResource,
@@ -32,7 +28,11 @@ from kedge import (
     TopicAlreadyExists,
     TopicPartition,
 )
-from stores.base import Commit, Op
+from kedge.controller.admin import Admin
+from kedge.controller.aio import AsyncAdmin, AsyncController, HostOnLoop
+from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kedge.controller.runtime.replies import WouldDeadlock
+from kedge.stores.base import Commit, Op
 
 T = TypeVar("T")
 WAIT_S = 10.0

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import pytest
 
-from controller.model.errors import ApiError
 from kedge import (
     Admin,
     AlterConfigOp,
@@ -24,6 +23,7 @@ from kedge import (
     TopicPartition,
     TopicPartitionReplica,
 )
+from kedge.controller.model.errors import ApiError
 from tests.runtime.world import cluster_of_three
 
 T0: Final = TopicPartition("t", 0)

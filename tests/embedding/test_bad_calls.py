@@ -24,7 +24,7 @@ from kedge import (
     Results,
     TopicPartition,
 )
-from stores.recipes import TOKEN_KEY
+from kedge.stores.recipes import TOKEN_KEY
 from tests.runtime.world import Cluster, cluster_of_three
 
 anything = st.one_of(

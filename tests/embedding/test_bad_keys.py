@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.codec import keys
-from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
+from kedge.controller.codec import keys
+from kedge.stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
 from tests.runtime.world import Cluster
 
 T = "/brokers/topics/t"

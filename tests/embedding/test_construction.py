@@ -8,8 +8,6 @@ import attrs
 import pytest
 
 import kedge
-from controller.model import errors
-from controller.model.host import HostResponse, LeaderAndIsrRequest
 from kedge import (
     CallableSink,
     Controller,
@@ -19,7 +17,9 @@ from kedge import (
     RequestTimedOut,
     Settings,
 )
-from stores import MemoryServer, MemoryStore
+from kedge.controller.model import errors
+from kedge.controller.model.host import HostResponse, LeaderAndIsrRequest
+from kedge.stores import MemoryServer, MemoryStore
 from tests.runtime.world import Brokers, cluster_of_three
 
 

@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from kedge import Controller, Hooks
-from stores import MemoryStore
+from kedge.stores import MemoryStore
 from tests.runtime.world import Brokers
 
 

@@ -8,8 +8,6 @@ from typing import Any, Final
 
 import pytest
 
-from controller.model.config_requests import ConfigResourceType
-from controller.model.errors import InvalidReplicaAssignment
 from kedge import (
     ALL,
     Admin,
@@ -22,7 +20,9 @@ from kedge import (
     TopicPartition,
     UnknownTopicOrPartition,
 )
-from stores.reading import TwiceError, parse_json
+from kedge.controller.model.config_requests import ConfigResourceType
+from kedge.controller.model.errors import InvalidReplicaAssignment
+from kedge.stores.reading import TwiceError, parse_json
 from tests.runtime.world import cluster_of_three
 
 MANY: Final = 50_000

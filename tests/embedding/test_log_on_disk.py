@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from controller.rig.host_suite import CASES, Case, Role
-from controller.rig.host_suite.stage import LEADER_EPOCH, PARTITION_EPOCH, SECOND, Stage, deletion, metadata, said
-from controller.rig.host_suite.stage import TP as STAGE_TP
 from examples.log_on_disk.__main__ import TP, Cluster
 from examples.log_on_disk.log import HEADER, Log
 from examples.log_on_disk.replica import Replica
 from examples.log_on_disk.under_test import DiskBrokers
 from kedge import ErrorCode, NewTopic
+from kedge.controller.rig.host_suite import CASES, Case, Role
+from kedge.controller.rig.host_suite.stage import LEADER_EPOCH, PARTITION_EPOCH, SECOND, Stage, deletion, metadata, said
+from kedge.controller.rig.host_suite.stage import TP as STAGE_TP
 from tests.kit.commands import run_example
 
 SECONDS_MAX = 120

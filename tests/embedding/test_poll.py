@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-from controller.model.errors import ErrorCode
-from controller.runtime.journal import Journal, MemorySink
-from controller.runtime.replies import WouldDeadlock
 from kedge import (
     AlterReassignmentsOptions,
     BrokerRegistration,
@@ -23,7 +20,10 @@ from kedge import (
     TopicPartition,
     WrongMode,
 )
-from stores import MemoryStore
+from kedge.controller.model.errors import ErrorCode
+from kedge.controller.runtime.journal import Journal, MemorySink
+from kedge.controller.runtime.replies import WouldDeadlock
+from kedge.stores import MemoryStore
 from tests.runtime.world import Brokers, Cluster, cluster_of_three
 
 T0 = TopicPartition("t", 0)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from controller.model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
-from controller.rig.host_suite import CASES, Ability, Case, Held, HostUnderTest, Role
 from examples.processes.broker import NO_LEADER, OFFLINE, Broker
 from kedge import TopicPartition
+from kedge.controller.model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kedge.controller.rig.host_suite import CASES, Ability, Case, Held, HostUnderTest, Role
 from tests.kit.commands import CHECKOUT, run_example
 
 SECONDS_MAX = 180

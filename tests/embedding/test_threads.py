@@ -10,9 +10,6 @@ from typing import Any
 
 import pytest
 
-from controller.model.host import LeaderAndIsrRequest
-from controller.model.view import ClusterView
-from controller.runtime.replies import WouldDeadlock
 from kedge import (
     AlterReassignmentsOptions,
     BrokerRegistration,
@@ -26,9 +23,12 @@ from kedge import (
     TopicPartition,
     WrongMode,
 )
-from stores import MemoryStore
-from stores.base import Commit, Op
-from stores.memory import MemoryServer
+from kedge.controller.model.host import LeaderAndIsrRequest
+from kedge.controller.model.view import ClusterView
+from kedge.controller.runtime.replies import WouldDeadlock
+from kedge.stores import MemoryStore
+from kedge.stores.base import Commit, Op
+from kedge.stores.memory import MemoryServer
 from tests.kit.waiting import until
 from tests.runtime.world import Brokers
 

@@ -10,9 +10,6 @@ from typing import Any
 import attrs
 import pytest
 
-from controller.model.durations import milliseconds
-from controller.rig import Rig
-from controller.rig.host_suite import IsrDesk
 from kedge import (
     ALL,
     Admin,
@@ -22,6 +19,9 @@ from kedge import (
     ReassignPartitionsOptions,
     RequestTimedOut,
 )
+from kedge.controller.model.durations import milliseconds
+from kedge.controller.rig import Rig
+from kedge.controller.rig.host_suite import IsrDesk
 from tests.runtime.world import cluster_of_three
 
 OPTIONS = (AlterReassignmentsOptions, ReassignPartitionsOptions)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from controller.groups import Append, Coordinator, Output
-from controller.groups.records import Committed, Record
-from controller.groups.replies import GroupError
-from controller.groups.requests import (
+from kedge.controller.groups import Append, Coordinator, Output
+from kedge.controller.groups.records import Committed, Record
+from kedge.controller.groups.replies import GroupError
+from kedge.controller.groups.requests import (
     Commit,
     FetchOffsets,
     GroupRequest,
@@ -19,7 +19,7 @@ from controller.groups.requests import (
     Leaving,
     Sync,
 )
-from controller.model.values import TopicPartition
+from kedge.controller.model.values import TopicPartition
 
 TP: Final = TopicPartition("orders", 0)
 SESSION_MS: Final = 10_000

@@ -18,18 +18,18 @@ from typing import Any, Final
 
 import attrs
 
-from controller.groups import OFFSETS_TOPIC, partition_of
-from controller.groups.records import Committed
-from controller.groups.replies import Answered, FetchedOffsets, GroupError, Joined, OffsetErrors, Synced
-from controller.groups.requests import Commit, FetchOffsets, GroupRequest, Heartbeat, Join, Sync
-from controller.model.values import TopicPartition
-from controller.rig import Rig
-from controller.server.compaction import Compaction
-from controller.server.groups import LiveGroups
-from controller.server.logs import LiveLogs
-from controller.server.shelves import Shelves
-from controller.wire.data.compacting import BatchRecords
-from controller.wire.groups import GroupRecords
+from kedge.controller.groups import OFFSETS_TOPIC, partition_of
+from kedge.controller.groups.records import Committed
+from kedge.controller.groups.replies import Answered, FetchedOffsets, GroupError, Joined, OffsetErrors, Synced
+from kedge.controller.groups.requests import Commit, FetchOffsets, GroupRequest, Heartbeat, Join, Sync
+from kedge.controller.model.values import TopicPartition
+from kedge.controller.rig import Rig
+from kedge.controller.server.compaction import Compaction
+from kedge.controller.server.groups import LiveGroups
+from kedge.controller.server.logs import LiveLogs
+from kedge.controller.server.shelves import Shelves
+from kedge.controller.wire.data.compacting import BatchRecords
+from kedge.controller.wire.groups import GroupRecords
 
 GROUP: Final = "g"
 OFFSETS_PARTITIONS: Final = 2

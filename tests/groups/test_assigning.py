@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from controller.groups.records import GroupRecord
-from controller.groups.replies import GroupError, Joined, State, Synced
-from controller.groups.requests import Heartbeat, Leaving, Sync
+from kedge.controller.groups.records import GroupRecord
+from kedge.controller.groups.replies import GroupError, Joined, State, Synced
+from kedge.controller.groups.requests import Heartbeat, Leaving, Sync
 from tests.groups.driving import REBALANCE_MS, SESSION_MS, Driven
 
 

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import pytest
 
-from controller.groups import held
-from controller.groups.joining import UNUSED_ID_MS
-from controller.groups.records import Committed
-from controller.groups.replies import GroupError, Joined, Synced
-from controller.groups.requests import Commit, Join, Leave, Leaving, Sync
-from controller.model.values import TopicPartition
+from kedge.controller.groups import held
+from kedge.controller.groups.joining import UNUSED_ID_MS
+from kedge.controller.groups.records import Committed
+from kedge.controller.groups.replies import GroupError, Joined, Synced
+from kedge.controller.groups.requests import Commit, Join, Leave, Leaving, Sync
+from kedge.controller.model.values import TopicPartition
 from tests.groups.driving import REBALANCE_MS, TP, Driven
 
 MIB: Final = 1024 * 1024

@@ -5,10 +5,10 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from controller.groups import Coordinator, partition_of
-from controller.groups.partitions import java_hash
-from controller.groups.records import Committed, GroupRecord, StoredGroup, StoredMember
-from controller.groups.replies import (
+from kedge.controller.groups import Coordinator, partition_of
+from kedge.controller.groups.partitions import java_hash
+from kedge.controller.groups.records import Committed, GroupRecord, StoredGroup, StoredMember
+from kedge.controller.groups.replies import (
     Answered,
     Described,
     DescribedMember,
@@ -19,7 +19,7 @@ from controller.groups.replies import (
     State,
     Synced,
 )
-from controller.groups.requests import (
+from kedge.controller.groups.requests import (
     Commit,
     DeleteGroup,
     DeleteOffsets,

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import pytest
 
-from controller.groups.records import Committed, GroupRecord, OffsetRecord, Record, StoredGroup
-from controller.groups.replies import GroupError, State
-from controller.groups.requests import Describe
-from controller.model.values import TopicPartition
+from kedge.controller.groups.records import Committed, GroupRecord, OffsetRecord, Record, StoredGroup
+from kedge.controller.groups.replies import GroupError, State
+from kedge.controller.groups.requests import Describe
+from kedge.controller.model.values import TopicPartition
 from tests.groups.driving import TP, Driven
 
 KEPT_MS: Final = 1_000_000

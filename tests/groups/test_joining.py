@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from controller.groups.joining import NEW_MEMBER_MS
-from controller.groups.replies import GroupError, Joined, JoinedMember, State, Synced
-from controller.groups.requests import Join, Leaving
+from kedge.controller.groups.joining import NEW_MEMBER_MS
+from kedge.controller.groups.replies import GroupError, Joined, JoinedMember, State, Synced
+from kedge.controller.groups.requests import Join, Leaving
 from tests.groups.driving import REBALANCE_MS, SESSION_MS, Driven
 
 

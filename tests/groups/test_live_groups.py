@@ -8,14 +8,23 @@ from typing import Any, Final
 
 import pytest
 
-from controller.groups.records import Committed, Record
-from controller.groups.replies import Answered, FetchedOffsets, GroupError, Joined, Listed, OffsetErrors, State, Synced
-from controller.groups.requests import Commit, FetchOffsets, Heartbeat, Join, Sync
-from controller.model.logs import Batch
-from controller.server import LiveCluster, LiveServer
-from controller.wire.data.compacting import BatchRecords
-from controller.wire.groups import GroupRecords
 from kedge import NewTopic, TopicPartition
+from kedge.controller.groups.records import Committed, Record
+from kedge.controller.groups.replies import (
+    Answered,
+    FetchedOffsets,
+    GroupError,
+    Joined,
+    Listed,
+    OffsetErrors,
+    State,
+    Synced,
+)
+from kedge.controller.groups.requests import Commit, FetchOffsets, Heartbeat, Join, Sync
+from kedge.controller.model.logs import Batch
+from kedge.controller.server import LiveCluster, LiveServer
+from kedge.controller.wire.data.compacting import BatchRecords
+from kedge.controller.wire.groups import GroupRecords
 from tests.kit.waiting import until
 
 TP: Final = TopicPartition("orders", 0)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from controller.groups.records import Committed
-from controller.groups.replies import Answered, FetchedOffsets, GroupError, OffsetErrors, State
-from controller.groups.requests import Commit, DeleteGroup, DeleteOffsets, Describe, FetchOffsets
-from controller.model.values import TopicPartition
+from kedge.controller.groups.records import Committed
+from kedge.controller.groups.replies import Answered, FetchedOffsets, GroupError, OffsetErrors, State
+from kedge.controller.groups.requests import Commit, DeleteGroup, DeleteOffsets, Describe, FetchOffsets
+from kedge.controller.model.values import TopicPartition
 from tests.groups.driving import TP, Driven
 
 OTHER = TopicPartition("payments", 3)

@@ -14,10 +14,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from controller.groups.held import by_offset
-from controller.groups.records import Committed
-from controller.groups.replies import GroupError, Joined, OffsetErrors, Synced
-from controller.groups.requests import (
+from kedge.controller.groups.held import by_offset
+from kedge.controller.groups.records import Committed
+from kedge.controller.groups.replies import GroupError, Joined, OffsetErrors, Synced
+from kedge.controller.groups.requests import (
     Commit,
     Describe,
     GroupRequest,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.wire.groups import GroupRecords
+from kedge.controller.wire.groups import GroupRecords
 from tests.groups.seeds import Seed
 from tests.verify.__main__ import main
 from tests.verify.groups import run_seed

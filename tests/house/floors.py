@@ -19,7 +19,8 @@ from typing import Final
 
 import attrs
 
-TOPS: Final = ("kedge", "controller", "stores", "pipeline")
+FOLDERS: Final = ("kedge", "controller", "stores", "pipeline")
+"""Of the checkout. The last three are packages below `kedge`, which holds links to them."""
 # Ours too, but not a floor: they are never shipped.
 OTHER_TOPS: Final = ("tests", "servers", "scripts", "examples", "benchmarks")
 
@@ -27,7 +28,7 @@ OTHER_TOPS: Final = ("tests", "servers", "scripts", "examples", "benchmarks")
 IMPURE: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("threading", "_thread", "queue", "concurrent", "multiprocessing", "asyncio", "contextvars", "sched", "signal"),
-        "threads live in controller.runtime; a rule that can be interrupted cannot be replayed",
+        "threads live in kedge.controller.runtime; a rule that can be interrupted cannot be replayed",
     ),
     **dict.fromkeys(
         ("time", "datetime", "calendar"),
@@ -63,224 +64,244 @@ class Room:
     """Whether modules of the room may import each other."""
 
 
-_MODEL = ("controller.model",)
-_DECIDING = (*_MODEL, "controller.rules", "controller.state", "controller.machine")
-_RUNTIME = (*_DECIDING, "controller.codec", "stores")
-_HOST = (*_RUNTIME, "controller.keys", "controller.runtime", "controller.admin")
-_AROUND = (*_HOST, "controller.host", "controller.metrics", "controller.quota")
+_MODEL = ("kedge.controller.model",)
+_DECIDING = (*_MODEL, "kedge.controller.rules", "kedge.controller.state", "kedge.controller.machine")
+_RUNTIME = (*_DECIDING, "kedge.controller.codec", "kedge.stores")
+_HOST = (*_RUNTIME, "kedge.controller.keys", "kedge.controller.runtime", "kedge.controller.admin")
+_AROUND = (*_HOST, "kedge.controller.host", "kedge.controller.metrics", "kedge.controller.quota")
 
 ROOMS: Final = (
     Room(
-        "stores",
-        ("stores",),
+        "kedge.stores",
+        ("kedge.stores",),
         "bytes under keys: a store that knew of partitions could serve nobody else, and could not be swapped",
     ),
     Room(
-        "stores.base",
+        "kedge.stores.base",
         (),
         "the contract imports no backend, so that a new backend imports the contract alone",
         third_party=("attrs",),
         beside=False,
     ),
     Room(
-        "stores.checks",
-        ("stores.base",),
+        "kedge.stores.checks",
+        ("kedge.stores.base",),
         "what every backend checks, and whoever names keys; it needs the contract alone",
         third_party=(),
     ),
-    Room("stores.zookeeper", ("stores",), "the one place that knows kazoo", ("attrs", "tenacity", "kazoo")),
+    Room("kedge.stores.zookeeper", ("kedge.stores",), "the one place that knows kazoo", ("attrs", "tenacity", "kazoo")),
     Room(
-        "stores.etcd",
-        ("stores",),
+        "kedge.stores.etcd",
+        ("kedge.stores",),
         "the one place that knows etcd3, grpc and google.protobuf",
         ("attrs", "tenacity", "etcd3", "grpc", "google"),
     ),
     Room(
-        "controller.model",
+        "kedge.controller.model",
         (),
         "values that everybody may import must cost nothing to import and depend on nobody",
         third_party=("attrs",),
         pure=True,
     ),
     Room(
-        "controller.rules",
+        "kedge.controller.rules",
         _MODEL,
         "a decision is a function of state and event; the state is seen through the protocol that model defines",
         third_party=("attrs",),
         pure=True,
     ),
     Room(
-        "controller.audit",
+        "kedge.controller.audit",
         _MODEL,
         "what a legal journal is: it shares no rule with the controller that it holds to account",
         third_party=("attrs",),
         pure=True,
     ),
     Room(
-        "controller.codec",
-        (*_MODEL, "stores.base"),
+        "kedge.controller.codec",
+        (*_MODEL, "kedge.stores.base"),
         "bytes and values, both ways; the pipeline uses it without a controller",
         third_party=("attrs",),
         pure=True,
     ),
     Room(
-        "controller.state",
+        "kedge.controller.state",
         _MODEL,
         "how rows are packed is the state's secret; it neither decides nor encodes",
         third_party=("attrs",),
         pure=True,
     ),
     Room(
-        "controller.machine",
-        (*_MODEL, "controller.rules", "controller.state"),
+        "kedge.controller.machine",
+        (*_MODEL, "kedge.controller.rules", "kedge.controller.state"),
         "one dispatch table from events to decisions; the simulation drives it without a runtime",
         third_party=("attrs",),
         pure=True,
     ),
     Room(
-        "controller.check",
-        (*_MODEL, "controller.rules", "controller.codec", "stores.base", "stores.checks", "stores.recipes"),
+        "kedge.controller.check",
+        (
+            *_MODEL,
+            "kedge.controller.rules",
+            "kedge.controller.codec",
+            "kedge.stores.base",
+            "kedge.stores.checks",
+            "kedge.stores.recipes",
+        ),
         "entries in, findings out: commands, rig and pipeline look at trees that nobody leads, without a runtime",
         third_party=("attrs",),
         pure=True,
     ),
     Room(
-        "controller.migration",
-        (*_MODEL, "controller.codec", "controller.check", "stores.base", "stores.recipes", "stores.transfer.batches"),
+        "kedge.controller.migration",
+        (
+            *_MODEL,
+            "kedge.controller.codec",
+            "kedge.controller.check",
+            "kedge.stores.base",
+            "kedge.stores.recipes",
+            "kedge.stores.transfer.batches",
+        ),
         "a move to another store as values: entries in, changes, stages and plans out; it knows no state and no rule",
         third_party=("attrs",),
         pure=True,
     ),
     Room(
-        "controller.keys",
-        (*_DECIDING, "controller.codec", "stores.base", "stores.checks", "stores.recipes"),
+        "kedge.controller.keys",
+        (*_DECIDING, "kedge.controller.codec", "kedge.stores.base", "kedge.stores.checks", "kedge.stores.recipes"),
         "one file per kind of key: what is read of a store and written to it, without a thread or a clock",
         third_party=("attrs",),
         pure=True,
     ),
     Room(
-        "controller.runtime",
-        (*_RUNTIME, "controller.keys", "controller.migration"),
+        "kedge.controller.runtime",
+        (*_RUNTIME, "kedge.controller.keys", "kedge.controller.migration"),
         "the one place with threads, time and I/O stands on all that is pure",
     ),
-    Room("controller.admin", (*_RUNTIME, "controller.runtime"), "requests go in by the inbox, as everybody's do"),
     Room(
-        "controller.host",
-        (*_HOST, "controller.metrics"),
+        "kedge.controller.admin",
+        (*_RUNTIME, "kedge.controller.runtime"),
+        "requests go in by the inbox, as everybody's do",
+    ),
+    Room(
+        "kedge.controller.host",
+        (*_HOST, "kedge.controller.metrics"),
         "what a host calls; what a host implements stands in model",
     ),
     Room(
-        "controller.aio",
-        (*_HOST, "controller.host"),
+        "kedge.controller.aio",
+        (*_HOST, "kedge.controller.host"),
         "the API once more, awaited: it stands on a whole controller, and no thread of a controller knows of it",
         third_party=(),
     ),
-    Room("controller.metrics", (*_HOST, "controller.quota"), "read from outside: the loop works without them"),
     Room(
-        "controller.metrics.prometheus",
-        (*_MODEL, "controller.metrics", "controller.runtime"),
+        "kedge.controller.metrics", (*_HOST, "kedge.controller.quota"), "read from outside: the loop works without them"
+    ),
+    Room(
+        "kedge.controller.metrics.prometheus",
+        (*_MODEL, "kedge.controller.metrics", "kedge.controller.runtime"),
         "the one place that knows prometheus_client; imported only by who wants it",
         third_party=("prometheus_client",),
     ),
-    Room("controller.quota", _MODEL, "a tool for hosts, useful without a controller"),
+    Room("kedge.controller.quota", _MODEL, "a tool for hosts, useful without a controller"),
     Room(
-        "controller.groups",
+        "kedge.controller.groups",
         _MODEL,
         "coordinators of consumer groups: requests and time in, answers and records out, for whoever has logs",
         third_party=("attrs",),
         pure=True,
     ),
     Room(
-        "controller.simulated",
+        "kedge.controller.simulated",
         _AROUND,
         "brokers in one process, by the public names of a host: nothing of them is a test's, and time is passed in",
     ),
     Room(
-        "controller.rig",
-        (*_AROUND, "controller.check", "controller.simulated"),
+        "kedge.controller.rig",
+        (*_AROUND, "kedge.controller.check", "kedge.controller.simulated"),
         "the test kit: real controllers and simulated brokers in virtual time, held against invariants",
     ),
     Room(
-        "controller.server",
-        (*_AROUND, "controller.groups", "controller.simulated"),
+        "kedge.controller.server",
+        (*_AROUND, "kedge.controller.groups", "kedge.controller.simulated"),
         "what `kedge serve` runs: the same brokers by the wall clock, in threads, without the test kit",
     ),
     Room(
-        "controller.wire",
-        (*_AROUND, "controller.groups"),
+        "kedge.controller.wire",
+        (*_AROUND, "kedge.controller.groups"),
         "a gateway over the admin and host APIs",
         third_party=("attrs", "tenacity", "kafka", "scramp", "pyarrow"),
     ),
     Room(
-        "controller.cli",
+        "kedge.controller.cli",
         (
             *_AROUND,
-            "controller.audit",
-            "controller.check",
-            "controller.groups",
-            "controller.migration",
-            "controller.rig",
-            "controller.server",
-            "controller.simulated",
-            "controller.wire",
-            "pipeline",
-            "controller.cli.kafka",
+            "kedge.controller.audit",
+            "kedge.controller.check",
+            "kedge.controller.groups",
+            "kedge.controller.migration",
+            "kedge.controller.rig",
+            "kedge.controller.server",
+            "kedge.controller.simulated",
+            "kedge.controller.wire",
+            "kedge.pipeline",
+            "kedge.controller.cli.kafka",
         ),
         "commands stand above everything, and are the one place with click and rich",
         third_party=("attrs", "tenacity", "click", "rich"),
     ),
     Room(
-        "controller.cli.kafka",
+        "kedge.controller.cli.kafka",
         (
             *_MODEL,
-            "controller.cli.extras",
-            "controller.cli.options",
-            "controller.cli.printing",
-            "controller.wire.messages",
-            "stores.reading",
+            "kedge.controller.cli.extras",
+            "kedge.controller.cli.options",
+            "kedge.controller.cli.printing",
+            "kedge.controller.wire.messages",
+            "kedge.stores.reading",
         ),
         "the one place of the commands that knows kafka-python: they see values, and errors that are one line",
         third_party=("attrs", "click", "kafka"),
     ),
     Room(
-        "pipeline",
-        (*_MODEL, "controller.audit", "controller.codec", "controller.rules", "pipeline"),
+        "kedge.pipeline",
+        (*_MODEL, "kedge.controller.audit", "kedge.controller.codec", "kedge.controller.rules", "kedge.pipeline"),
         "plans and audits stand on values, their bytes and the rules; a fleet is planned without a controller",
         third_party=("attrs", "numpy", "pyarrow"),
     ),
     Room(
-        "pipeline.kernel",
+        "kedge.pipeline.kernel",
         (),
         "a plan is a function of arrays, for every engine alike: no table, no file, no clock, no chance",
         third_party=("attrs", "numpy"),
         pure=True,
     ),
     Room(
-        "pipeline.journal.plain",
+        "kedge.pipeline.journal.plain",
         (),
         "the one place that knows msgspec, without which journals are read slower and to the same",
         third_party=("msgspec",),
     ),
     Room(
-        "pipeline.collect",
-        (*_MODEL, "controller.codec", "pipeline.tables", "pipeline.errors", "stores"),
+        "kedge.pipeline.collect",
+        (*_MODEL, "kedge.controller.codec", "kedge.pipeline.tables", "kedge.pipeline.errors", "kedge.stores"),
         "the one place of the pipeline that reads a store",
         third_party=("attrs", "pyarrow"),
     ),
     Room(
-        "pipeline.submit",
-        ("pipeline", *_MODEL, "controller.codec", "stores"),
+        "kedge.pipeline.submit",
+        ("kedge.pipeline", *_MODEL, "kedge.controller.codec", "kedge.stores"),
         "plans reach a controller from here: by a protocol that its admin API fulfils, or by a key of its store",
     ),
     Room(
-        "pipeline.spark",
-        ("pipeline", *_MODEL, "controller.codec", "controller.rules"),
+        "kedge.pipeline.spark",
+        ("kedge.pipeline", *_MODEL, "kedge.controller.codec", "kedge.controller.rules"),
         "the one place that knows Spark, and grpc, by which its servers are reached",
         third_party=("attrs", "numpy", "pyspark", "pyarrow", "grpc"),
     ),
     Room(
-        "pipeline.job",
-        ("controller.cli",),
+        "kedge.pipeline.job",
+        ("kedge.controller.cli",),
         "the commands as a program for spark-submit: it stands above them, and nothing imports it",
         third_party=(),
     ),
@@ -292,18 +313,24 @@ ROOMS: Final = (
     ),
     Room(
         "kedge.testing",
-        (*_AROUND, "controller.cli.kafka", "controller.groups", "controller.server", "controller.wire"),
+        (
+            *_AROUND,
+            "kedge.controller.cli.kafka",
+            "kedge.controller.groups",
+            "kedge.controller.server",
+            "kedge.controller.wire",
+        ),
         "what `kedge serve` runs, for tests of clients: nothing below is made for it but the faults of the gateway",
         third_party=(),
     ),
     Room(
         "kedge.__main__",
-        ("controller.cli",),
+        ("kedge.controller.cli",),
         "the command",
         third_party=(),
     ),
     Room(
-        "controller",
+        "kedge.controller",
         (),
         "a name for what is in it: whoever imports a room of it imports that room alone",
         third_party=(),
@@ -325,7 +352,7 @@ class Violation:
 
 
 def violations(tree: Path, rooms: Iterable[Room] = ROOMS) -> list[Violation]:
-    """Every import below `tree` that the table forbids; `tree` is the folder that holds the folders of TOPS."""
+    """Every import below `tree` that the table forbids; `tree` is the folder that holds the folders of FOLDERS."""
     rooms = tuple(rooms)
     files = modules(tree)
     found = []
@@ -355,20 +382,24 @@ def circle(tree: Path) -> list[str]:
 
 
 def modules(tree: Path) -> dict[str, Path]:
-    """Every module below the folders of TOPS: dotted name to file."""
+    """Every module below the folders of FOLDERS: dotted name to file."""
     found = {}
-    for top in TOPS:
-        for file in sorted((tree / top).rglob("*.py")):
+    for folder in FOLDERS:
+        for file in sorted((tree / folder).rglob("*.py")):
             parts = file.relative_to(tree).with_suffix("").parts
-            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            found[name if folder == "kedge" else f"kedge.{name}"] = file
     return found
 
 
 def room_of(module: str, rooms: Iterable[Room]) -> Room | None:
-    """The room with the longest name that is the module or above it. `controller` holds itself alone."""
-    holding = [
-        room for room in rooms if within(module, room.name) and (room.name != "controller" or module == "controller")
-    ]
+    """The room with the longest name that is the module or above it. `kedge.controller` holds itself alone, and a new
+    room in it is none of `kedge`."""
+    holding = [room for room in rooms if within(module, room.name)]
+    if within(module, "kedge.controller") and module != "kedge.controller":
+        holding = [
+            room for room in holding if within(room.name, "kedge.controller") and room.name != "kedge.controller"
+        ]
     return max(holding, key=lambda room: len(room.name), default=None)
 
 
@@ -388,7 +419,7 @@ def imports(module: str, file: Path, known: frozenset[str]) -> Iterator[tuple[in
                 inner = f"{source}.{alias.name}"
                 yield node.lineno, inner if inner in known else source
         elif isinstance(node, ast.Call):
-            yield from _by_name(node)
+            yield from _by_name(node, package)
 
 
 def _absolute(node: ast.ImportFrom, package: str) -> str:
@@ -398,18 +429,18 @@ def _absolute(node: ast.ImportFrom, package: str) -> str:
     return ".".join([*above, node.module] if node.module else above)
 
 
-def _by_name(node: ast.Call) -> Iterator[tuple[int, str]]:
+def _by_name(node: ast.Call, package: str) -> Iterator[tuple[int, str]]:
     called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     if called in {"import_module", "__import__"} and node.args:
         first = node.args[0]
         if isinstance(first, ast.Constant) and isinstance(first.value, str):
-            yield node.lineno, first.value
+            yield node.lineno, f"{package}{first.value}" if first.value.startswith(".") else first.value
 
 
 def _forbidden(name: str, room: Room, rooms: tuple[Room, ...]) -> str:
     """Why a module of `room` may not import `name`, or nothing."""
     top = name.partition(".")[0]
-    if top in TOPS or top in OTHER_TOPS:
+    if top == "kedge" or top in OTHER_TOPS:
         return "" if _ours_allowed(name, room, rooms) else room.why
     if room.pure:
         for impure, reason in IMPURE.items():

@@ -10,29 +10,37 @@ from pathlib import Path
 
 import pytest
 
-from controller.cli.extras import NEEDED
-from controller.model import extras as of_controller
-from stores import extras as of_stores
+from kedge.controller.cli.extras import NEEDED
+from kedge.controller.model import extras as of_controller
+from kedge.stores import extras as of_stores
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 # What is used, the extra that it needs, and the modules of it that are hidden, one at a time.
 IMPORTS = [
-    ("controller.wire", "wire", ("kafka", "scramp")),
+    ("kedge.controller.wire", "wire", ("kafka", "scramp")),
     ("kedge.testing", "wire", ("kafka", "scramp")),
-    ("controller.metrics.prometheus", "metrics", ("prometheus_client",)),
-    ("pipeline.generate", "pipeline", ("numpy", "pyarrow")),
-    ("pipeline.report.plan", "pipeline", ("numpy", "pyarrow")),
-    ("pipeline.stages.plan", "pipeline", ("numpy", "pyarrow")),
-    ("pipeline.tables.files", "pipeline", ("numpy", "pyarrow")),
-    ("pipeline.verbs.local", "pipeline", ("numpy", "pyarrow")),
-    ("pipeline.spark.source", "spark", ("pyarrow", "pyspark")),
+    ("kedge.controller.metrics.prometheus", "metrics", ("prometheus_client",)),
+    ("kedge.pipeline.generate", "pipeline", ("numpy", "pyarrow")),
+    ("kedge.pipeline.report.plan", "pipeline", ("numpy", "pyarrow")),
+    ("kedge.pipeline.stages.plan", "pipeline", ("numpy", "pyarrow")),
+    ("kedge.pipeline.tables.files", "pipeline", ("numpy", "pyarrow")),
+    ("kedge.pipeline.verbs.local", "pipeline", ("numpy", "pyarrow")),
+    ("kedge.pipeline.spark.source", "spark", ("pyarrow", "pyspark")),
 ]
 CALLS = [
-    ("from stores import open_store; open_store('zookeeper://h')", "zookeeper", ("kazoo",)),
-    ("from stores import open_store; open_store('zookeeper://h?auth=sasl:a:b')", "zookeeper", ("kazoo", "puresasl")),
-    ("from stores import open_store; open_store('etcd://h/a')", "etcd", ("etcd3", "google", "google.protobuf", "grpc")),
-    ("from pipeline.spark import session; session().__enter__()", "spark", ("pyspark",)),
+    ("from kedge.stores import open_store; open_store('zookeeper://h')", "zookeeper", ("kazoo",)),
+    (
+        "from kedge.stores import open_store; open_store('zookeeper://h?auth=sasl:a:b')",
+        "zookeeper",
+        ("kazoo", "puresasl"),
+    ),
+    (
+        "from kedge.stores import open_store; open_store('etcd://h/a')",
+        "etcd",
+        ("etcd3", "google", "google.protobuf", "grpc"),
+    ),
+    ("from kedge.pipeline.spark import session; session().__enter__()", "spark", ("pyspark",)),
 ]
 COMMANDS = [
     ("kafka topics --help", "cli", ("click", "rich")),
@@ -106,7 +114,7 @@ def test_a_command_without_its_extra_prints_the_sentence(used: str, extra: str, 
     journal = tmp_path / "kedge-1-0.jsonl"
     journal.touch()
     arguments = used.format(journal=journal, folder=tmp_path).split()
-    done = run(module, "from controller.cli import main; sys.argv[0] = 'kedge'; main()", *arguments)
+    done = run(module, "from kedge.controller.cli import main; sys.argv[0] = 'kedge'; main()", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith("kedge")

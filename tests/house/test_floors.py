@@ -25,14 +25,14 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 
 def test_a_circle_is_found_also_where_it_is_for_types_alone(tmp_path: Path) -> None:
-    plant(tmp_path, "stores.one", "from stores.two import B\n")
-    plant(tmp_path, "stores.two", "if TYPE_CHECKING:\n    from stores.one import A\n")
-    assert set(circle(tmp_path)) == {"stores.one", "stores.two"}
+    plant(tmp_path, "kedge.stores.one", "from kedge.stores.two import B\n")
+    plant(tmp_path, "kedge.stores.two", "if TYPE_CHECKING:\n    from .one import A\n")
+    assert set(circle(tmp_path)) == {"kedge.stores.one", "kedge.stores.two"}
 
 
 def test_the_real_tree_is_found() -> None:
     """A checker that reads an empty folder would pass for ever."""
-    assert {"controller.model.records", "stores.base"} <= set(modules(CHECKOUT))
+    assert {"kedge.controller.model.records", "kedge.stores.base"} <= set(modules(CHECKOUT))
 
 
 def test_every_room_below_the_runtime_is_pure() -> None:
@@ -45,27 +45,27 @@ def test_only_the_command_line_needs_more_than_the_two_dependencies() -> None:
     """Backends and the collector name their client, which comes with their extra; the rest stands on attrs and
     tenacity."""
     more = {room.name for room in ROOMS if set(room.third_party) - {"attrs", "tenacity"}}
-    more = {name for name in more if not within(name, "pipeline")}  # an extra of its own
+    more = {name for name in more if not within(name, "kedge.pipeline")}  # an extra of its own
     assert more == {
-        "controller.cli",
-        "controller.cli.kafka",
-        "controller.metrics.prometheus",
-        "controller.wire",
-        "stores.zookeeper",
-        "stores.etcd",
+        "kedge.controller.cli",
+        "kedge.controller.cli.kafka",
+        "kedge.controller.metrics.prometheus",
+        "kedge.controller.wire",
+        "kedge.stores.zookeeper",
+        "kedge.stores.etcd",
     }
 
 
 def test_model_imports_alone_in_a_fresh_interpreter() -> None:
-    """`import controller.model` pulls in neither the runtime nor a store: no module of ours but model."""
-    program = "import controller.model, json, sys; print(json.dumps(sorted(sys.modules)))"
+    """`import kedge.controller.model` pulls in neither the runtime nor a store: no module of ours but model."""
+    program = "import kedge.controller.model, json, sys; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program], cwd=CHECKOUT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    ours = [name for name in json.loads(done.stdout) if name.partition(".")[0] in {"controller", "stores"}]
-    assert "controller.model" in ours
-    assert [name for name in ours if name != "controller" and not within(name, "controller.model")] == []
+    ours = [name for name in json.loads(done.stdout) if within(name, "kedge")]
+    assert "kedge.controller.model" in ours
+    assert {name for name in ours if not within(name, "kedge.controller.model")} == {"kedge", "kedge.controller"}
 
 
 def plant(tree: Path, module: str, source: str) -> None:
@@ -78,33 +78,33 @@ def plant(tree: Path, module: str, source: str) -> None:
 @pytest.mark.parametrize(
     "module,source,imported",
     [
-        ("stores.memory", "import controller.model", "controller.model"),
-        ("stores.memory", "from pipeline import plan", "pipeline"),
-        ("stores.base", "from stores.memory import MemoryStore", "stores.memory"),
-        ("stores.memory", "import kazoo.client", "kazoo.client"),
-        ("controller.model.values", "import tenacity", "tenacity"),
-        ("controller.model.values", "from controller.rules import isr", "controller.rules"),
-        ("controller.model.values", "def late():\n    import threading", "threading"),
-        ("controller.model.values", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import io", "io"),
-        ("controller.rules.isr", "from ..state import rows", "controller.state"),
-        ("controller.rules.isr", "from time import monotonic", "time"),
-        ("controller.rules.isr", "import importlib\n", "importlib"),
-        ("controller.codec.keys", "from stores import memory", "stores"),
-        ("controller.state.rows", "from controller.codec import keys", "controller.codec"),
-        ("controller.state.rows", "from concurrent.futures import Future", "concurrent.futures"),
-        ("controller.machine", "import controller.runtime.loop", "controller.runtime.loop"),
-        ("controller.machine", "import random", "random"),
-        ("controller.runtime.loop", "from controller.admin import Admin", "controller.admin"),
-        ("controller.runtime.loop", "import click", "click"),
-        ("controller.runtime.loop", "from tests import conftest", "tests"),
-        ("controller.quota", "__import__('controller.runtime')", "controller.runtime"),
-        ("pipeline.tables.files", "from controller.runtime import loop", "controller.runtime"),
-        ("pipeline.kernel.drain", "import pyarrow", "pyarrow"),
-        ("pipeline.kernel.drain", "import random", "random"),
-        ("controller.rules.isr", "import pipeline", "pipeline"),
-        ("controller.new_room.thing", "import enum", "anything"),
-        ("controller.runtime.loop", "from kedge import Controller", "kedge"),
-        ("kedge.names", "import controller.wire", "controller.wire"),
+        ("kedge.stores.memory", "import kedge.controller.model", "kedge.controller.model"),
+        ("kedge.stores.memory", "from kedge.pipeline import plan", "kedge.pipeline"),
+        ("kedge.stores.base", "from kedge.stores.memory import MemoryStore", "kedge.stores.memory"),
+        ("kedge.stores.memory", "import kazoo.client", "kazoo.client"),
+        ("kedge.controller.model.values", "import tenacity", "tenacity"),
+        ("kedge.controller.model.values", "from kedge.controller.rules import isr", "kedge.controller.rules"),
+        ("kedge.controller.model.values", "def late():\n    import threading", "threading"),
+        ("kedge.controller.model.values", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import io", "io"),
+        ("kedge.controller.rules.isr", "from ..state import rows", "kedge.controller.state"),
+        ("kedge.controller.rules.isr", "from time import monotonic", "time"),
+        ("kedge.controller.rules.isr", "import importlib\n", "importlib"),
+        ("kedge.controller.codec.keys", "from kedge.stores import memory", "kedge.stores"),
+        ("kedge.controller.state.rows", "from kedge.controller.codec import keys", "kedge.controller.codec"),
+        ("kedge.controller.state.rows", "from concurrent.futures import Future", "concurrent.futures"),
+        ("kedge.controller.machine", "import kedge.controller.runtime.loop", "kedge.controller.runtime.loop"),
+        ("kedge.controller.machine", "import random", "random"),
+        ("kedge.controller.runtime.loop", "from kedge.controller.admin import Admin", "kedge.controller.admin"),
+        ("kedge.controller.runtime.loop", "import click", "click"),
+        ("kedge.controller.runtime.loop", "from tests import conftest", "tests"),
+        ("kedge.controller.quota", "__import__('kedge.controller.runtime')", "kedge.controller.runtime"),
+        ("kedge.pipeline.tables.files", "from kedge.controller.runtime import loop", "kedge.controller.runtime"),
+        ("kedge.pipeline.kernel.drain", "import pyarrow", "pyarrow"),
+        ("kedge.pipeline.kernel.drain", "import random", "random"),
+        ("kedge.controller.rules.isr", "import kedge.pipeline", "kedge.pipeline"),
+        ("kedge.controller.new_room.thing", "import enum", "anything"),
+        ("kedge.controller.runtime.loop", "from kedge import Controller", "kedge"),
+        ("kedge.names", "import kedge.controller.wire", "kedge.controller.wire"),
     ],
 )
 def test_a_planted_violation_is_found(tmp_path: Path, module: str, source: str, imported: str) -> None:
@@ -115,16 +115,19 @@ def test_a_planted_violation_is_found(tmp_path: Path, module: str, source: str, 
 @pytest.mark.parametrize(
     "module,source",
     [
-        ("stores.memory", "import threading\nfrom stores.base import Put"),
-        ("stores.zookeeper.session", "import kazoo\nfrom stores import recipes"),
-        ("controller.model.values", "import enum\nimport attrs\nfrom controller.model.errors import Refused"),
-        ("controller.rules.isr", "from controller.model import Partition\nfrom . import leaders"),
-        ("controller.codec.keys", "import json\nfrom stores.base import Put"),
+        ("kedge.stores.memory", "import threading\nfrom kedge.stores.base import Put"),
+        ("kedge.stores.zookeeper.session", "import kazoo\nfrom kedge.stores import recipes"),
         (
-            "controller.runtime.loop",
-            "import time\nfrom stores import MemoryStore\nfrom controller.machine import decide",
+            "kedge.controller.model.values",
+            "import enum\nimport attrs\nfrom kedge.controller.model.errors import Refused",
         ),
-        ("controller.cli.topics", "import click\nfrom controller.rig import Rig"),
+        ("kedge.controller.rules.isr", "from kedge.controller.model import Partition\nfrom . import leaders"),
+        ("kedge.controller.codec.keys", "import json\nfrom kedge.stores.base import Put"),
+        (
+            "kedge.controller.runtime.loop",
+            "import time\nfrom kedge.stores import MemoryStore\nfrom kedge.controller.machine import decide",
+        ),
+        ("kedge.controller.cli.topics", "import click\nfrom kedge.controller.rig import Rig"),
     ],
 )
 def test_what_stands_below_may_be_imported(tmp_path: Path, module: str, source: str) -> None:

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
-import controller.aio
 import kedge
+import kedge.controller.aio
 
 PUBLIC = sorted(
     {
         thing
-        for module in (kedge, controller.aio)
+        for module in (kedge, kedge.controller.aio)
         for name in module.__all__
         if inspect.isclass(thing := getattr(module, name))
     },

@@ -30,9 +30,9 @@ def test_a_sample_is_the_same_for_the_same_seed() -> None:
 @pytest.mark.parametrize(
     "name, function",
     [
-        ("controller.rules.isr.x__check_there__mutmut_3", "controller.rules.isr._check_there"),
-        ("stores.recipes.fence.xǁFenceǁ_move__mutmut_12", "stores.recipes.fence.Fence._move"),
-        ("controller.state.rows.xǁTopicRowǁ__init____mutmut_1", "controller.state.rows.TopicRow.__init__"),
+        ("kedge.controller.rules.isr.x__check_there__mutmut_3", "kedge.controller.rules.isr._check_there"),
+        ("kedge.stores.recipes.fence.xǁFenceǁ_move__mutmut_12", "kedge.stores.recipes.fence.Fence._move"),
+        ("kedge.controller.state.rows.xǁTopicRowǁ__init____mutmut_1", "kedge.controller.state.rows.TopicRow.__init__"),
     ],
 )
 def test_a_mutant_names_the_function_as_it_is_in_the_source(name: str, function: str) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 import pytest
 
-from controller.cli.options import Decimal, Whole
-from controller.cli.root import kedge
-from controller.cli.tree import ROOT, Group
+from kedge.controller.cli.options import Decimal, Whole
+from kedge.controller.cli.root import kedge
+from kedge.controller.cli.tree import ROOT, Group
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 READERS = (

@@ -15,10 +15,10 @@ def test_every_file_beside_the_code_is_declared_as_package_data() -> None:
     config.read(CHECKOUT / "setup.cfg")
     declared = {package: globs.split() for package, globs in config["options.package_data"].items()}
     found = [
-        (package, path.relative_to(CHECKOUT / package).as_posix())
+        (package, path.relative_to(CHECKOUT / package.rpartition(".")[2]).as_posix())
         for package in declared
-        for path in (CHECKOUT / package).rglob("*")
+        for path in (CHECKOUT / package.rpartition(".")[2]).rglob("*")
         if path.is_file() and path.suffix not in (".py", ".pyc")
     ]
-    assert ("controller", "cli/kafka_3_9_tree_moving.json") in found
+    assert ("kedge.controller", "cli/kafka_3_9_tree_moving.json") in found
     assert [file for package, file in found if not any(fnmatch(file, glob) for glob in declared[package])] == []

@@ -73,7 +73,7 @@ def test_a_package_of_which_nothing_was_measured_is_below_its_floor(tmp_path: Pa
 def test_coverage_is_measured_where_there_is_a_floor() -> None:
     settings = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
     measured = settings["tool"]["coverage"]["run"]["source_pkgs"]
-    assert sorted(measured) == sorted(room.replace("/", ".") for room in summary.ROOMS)
+    assert sorted(measured) == sorted(f"kedge.{room.replace('/', '.')}" for room in summary.ROOMS)
 
 
 def test_folders_that_are_traced_exist() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from controller.audit import Trace
-from controller.runtime.journal import Decided, Journal, MemorySink
-from controller.state import Batch
+from kedge.controller.audit import Trace
+from kedge.controller.runtime.journal import Decided, Journal, MemorySink
+from kedge.controller.state import Batch
 from tests.rules.world import World
 
 

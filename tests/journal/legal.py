@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from controller.audit import Illegal, Trace
-from controller.model import events as e
-from controller.model.values import Broker, BrokerRegistration, DeleteIntent, Move, Partition
+from kedge.controller.audit import Illegal, Trace
+from kedge.controller.model import events as e
+from kedge.controller.model.values import Broker, BrokerRegistration, DeleteIntent, Move, Partition
 from tests.journal.told import Row, Told
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.codec.journal import ends_commit
-from controller.model import records as r
-from controller.runtime.journal import FolderSink, Fsync, Reading
-from controller.runtime.journal.files import files_in, whole_bytes_of
+from kedge.controller.codec.journal import ends_commit
+from kedge.controller.model import records as r
+from kedge.controller.runtime.journal import FolderSink, Fsync, Reading
+from kedge.controller.runtime.journal.files import files_in, whole_bytes_of
 from tests.disks import file_size_limit
 from tests.journal.told import Row, Told
 

@@ -9,8 +9,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from controller.audit import CHECKED, RULES, Trace
-from controller.runtime.journal import EVENTS
+from kedge.controller.audit import CHECKED, RULES, Trace
+from kedge.controller.runtime.journal import EVENTS
 from tests.journal.legal import drop, find, first_illegal, rows, swap
 from tests.journal.test_rows_besides_moves import ENDED_BY, ILLEGAL_ENDS
 from tests.journal.told import Row

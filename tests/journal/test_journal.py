@@ -10,9 +10,9 @@ from itertools import pairwise
 
 import pytest
 
-from controller.model import records as r
-from controller.runtime.journal import CallableSink, Decided
-from controller.runtime.journal.journal import CONFLICTS_MAX
+from kedge.controller.model import records as r
+from kedge.controller.runtime.journal import CallableSink, Decided
+from kedge.controller.runtime.journal.journal import CONFLICTS_MAX
 from tests.journal.told import Row, Told
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from controller.model import events as e
+from kedge.controller.model import events as e
 from tests.journal.followed import FollowedWorld
 from tests.rules.planting import Planting, read_line
 from tests.rules.script import Script

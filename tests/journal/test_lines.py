@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.model import records as r
-from controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
-from controller.model.reductions import Retirement
-from controller.model.values import Broker, BrokerRegistration, ConfigEntity, DeleteIntent, Move, Partition, Topic
-from controller.runtime.journal import Decided, Journal, MemorySink
-from controller.runtime.journal.lines import NOT_JOURNALLED, TABLE
-from controller.state.reductions import Reduction
+from kedge.controller.model import records as r
+from kedge.controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
+from kedge.controller.model.reductions import Retirement
+from kedge.controller.model.values import Broker, BrokerRegistration, ConfigEntity, DeleteIntent, Move, Partition, Topic
+from kedge.controller.runtime.journal import Decided, Journal, MemorySink
+from kedge.controller.runtime.journal.lines import NOT_JOURNALLED, TABLE
+from kedge.controller.state.reductions import Reduction
 from tests.journal.told import Told
 
 # The list of the journal's page.

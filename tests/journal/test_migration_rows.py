@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller.model import events as e
-from controller.model.values import Move, Partition
+from kedge.controller.model import events as e
+from kedge.controller.model.values import Move, Partition
 from tests.journal.legal import first_illegal
 from tests.journal.told import Row, Told
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.model import records as r
-from controller.runtime.journal import FolderSink, JournalError, Reading
+from kedge.controller.model import records as r
+from kedge.controller.runtime.journal import FolderSink, JournalError, Reading
 from tests.journal.told import Told
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.audit import Trace
+from kedge.controller.audit import Trace
 from tests.journal.legal import first_illegal, put, rows, values
 
 

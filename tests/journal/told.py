@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from controller.model.events import AlterIsr, AlterReassignment, Event
-from controller.model.records import Record
-from controller.model.values import Partition, Replicas
-from controller.runtime.journal import Decided, Journal, MemorySink, Sink
+from kedge.controller.model.events import AlterIsr, AlterReassignment, Event
+from kedge.controller.model.records import Record
+from kedge.controller.model.values import Partition, Replicas
+from kedge.controller.runtime.journal import Decided, Journal, MemorySink, Sink
 from tests.rules.world import World
 
 Row = dict[str, Any]

@@ -14,11 +14,11 @@ from click.testing import CliRunner, Result
 from kafka import KafkaProducer
 from kafka.protocol.metadata import MetadataRequest
 
-from controller.cli.kafka import Endpoint, connected
-from controller.cli.kafka.cluster import Cluster
-from controller.cli.kafka.values import UNKNOWN_TOPIC
-from controller.cli.root import kedge
-from controller.model.values import TopicPartition
+from kedge.controller.cli.kafka import Endpoint, connected
+from kedge.controller.cli.kafka.cluster import Cluster
+from kedge.controller.cli.kafka.values import UNKNOWN_TOPIC
+from kedge.controller.cli.root import kedge
+from kedge.controller.model.values import TopicPartition
 from tests.kafka.java_tools import JavaTools, java_tools
 from tests.kafka_servers import BROKERS, KafkaCluster
 from tests.kit.waiting import until

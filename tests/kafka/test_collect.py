@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from controller.cli.root import kedge
-from pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOG
-from pipeline.tables.files import Place
+from kedge.controller.cli.root import kedge
+from kedge.pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOG
+from kedge.pipeline.tables.files import Place
 from tests.kafka.conftest import Topics, produce
 from tests.kafka_servers import BROKERS, KafkaCluster
 

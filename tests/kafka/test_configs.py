@@ -11,12 +11,12 @@ from typing import Final
 import pytest
 from kafka.protocol.admin.configs import DescribeConfigsRequest, DescribeConfigsResponse
 
-from controller.cli.kafka.cluster import Cluster
-from controller.cli.kafka.errors import Refused
-from controller.cli.kafka.values import Change, Op, Resource, ResourceType, Source
-from controller.model.configs import BROKER_CONFIGS
-from controller.wire.apis.configs import KINDS
-from controller.wire.calls import Address
+from kedge.controller.cli.kafka.cluster import Cluster
+from kedge.controller.cli.kafka.errors import Refused
+from kedge.controller.cli.kafka.values import Change, Op, Resource, ResourceType, Source
+from kedge.controller.model.configs import BROKER_CONFIGS
+from kedge.controller.wire.apis.configs import KINDS
+from kedge.controller.wire.calls import Address
 from tests.kafka.conftest import Kedge, Topics
 from tests.kafka.java_tools import CONFIGS, JavaTools, Ran
 from tests.kafka_servers import KafkaCluster

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
+from kedge.controller.cli.root import kedge
 from tests.kafka.conftest import Kedge, Topics, plan
 from tests.kafka.java_tools import ACLS, JavaTools
 from tests.kafka_servers import USERS, KafkaCluster

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from controller.cli.kafka.cluster import Cluster
-from controller.model.values import TopicPartition
+from kedge.controller.cli.kafka.cluster import Cluster
+from kedge.controller.model.values import TopicPartition
 from tests.kafka.conftest import Kedge, Topics
 from tests.kafka.java_tools import ELECTION, JavaTools, Ran
 from tests.kafka_servers import KafkaCluster

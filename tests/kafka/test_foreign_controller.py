@@ -11,11 +11,11 @@ from uuid import uuid4
 
 import pytest
 
-from controller.codec import keys
 from kedge import BrokerRegistration, Controller, NewTopic, Settings, TopicPartition
+from kedge.controller.codec import keys
+from kedge.stores import MetadataStore, open_store
 from servers import LocalZooKeeper
 from servers.process import free_port
-from stores import MetadataStore, open_store
 from tests.kafka_servers import kafka_node
 from tests.kit.waiting import until
 from tests.runtime.world import Brokers

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from controller.model.values import TopicPartition
+from kedge.controller.model.values import TopicPartition
 from tests.kafka.conftest import Kedge, Topics, produce
 from tests.kafka.java_tools import LOG_DIRS, JavaTools, Ran
 from tests.kafka_servers import KafkaCluster

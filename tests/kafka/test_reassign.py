@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from controller.cli.kafka.cluster import Cluster
-from controller.cli.kafka.errors import Refused
-from controller.cli.kafka.values import Resource, ResourceType, Source
-from controller.model.values import TopicPartition
+from kedge.controller.cli.kafka.cluster import Cluster
+from kedge.controller.cli.kafka.errors import Refused
+from kedge.controller.cli.kafka.values import Resource, ResourceType, Source
+from kedge.controller.model.values import TopicPartition
 from tests.kafka.conftest import Kedge, Topics, plan, produce, replicas, until_moved
 from tests.kafka.java_tools import REASSIGN, JavaTools, Ran
 from tests.kafka_servers import KafkaCluster

@@ -14,9 +14,9 @@ from typing import Final
 import pytest
 from click.testing import Result
 
-from controller.cli.kafka.cluster import Cluster
-from controller.cli.kafka.values import Change, Op, Resource, ResourceType
-from pipeline.submit.kept import progress_file
+from kedge.controller.cli.kafka.cluster import Cluster
+from kedge.controller.cli.kafka.values import Change, Op, Resource, ResourceType
+from kedge.pipeline.submit.kept import progress_file
 from tests.kafka.conftest import Kedge, Topics
 from tests.kafka.java_tools import ACLS, JavaTools
 from tests.kafka.test_connecting import sasl
@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.server, pytest.mark.full]
 
 LAYOUT: Final = ((1, 2), (2, 1), (2, 3))
 RECORDS: Final = 10  # of 10 kB
-COMMAND: Final = (sys.executable, "-c", "from controller.cli.root import kedge; kedge()", "plan", "submit")
+COMMAND: Final = (sys.executable, "-c", "from kedge.controller.cli.root import kedge; kedge()", "plan", "submit")
 RATE: Final = "leader.replication.throttled.rate"
 LIST: Final = "follower.replication.throttled.replicas"
 

@@ -13,11 +13,11 @@ from uuid import uuid4
 import pytest
 from click.testing import Result
 
-from controller.cli.kafka import Endpoint, connected
-from controller.cli.kafka.cluster import Cluster
-from controller.cli.kafka.values import Change, Op, Resource, ResourceType
-from controller.model.values import TopicPartition
-from pipeline.submit.kept import progress_file
+from kedge.controller.cli.kafka import Endpoint, connected
+from kedge.controller.cli.kafka.cluster import Cluster
+from kedge.controller.cli.kafka.values import Change, Op, Resource, ResourceType
+from kedge.controller.model.values import TopicPartition
+from kedge.pipeline.submit.kept import progress_file
 from servers import LocalZooKeeper
 from servers.process import free_ports
 from tests.kafka_jars import OLDEST, VERSION

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.cli.kafka.cluster import Cluster
+from kedge.controller.cli.kafka.cluster import Cluster
 from tests.kafka.conftest import Kedge, Topics, are_known, plan, produce
 from tests.kafka.java_tools import TOPICS, JavaTools, Ran
 from tests.kafka_servers import KafkaCluster

@@ -13,8 +13,8 @@ import confluent_kafka
 import kafka
 from click.testing import CliRunner, Result
 
-from controller.cli import root
-from controller.cli.kafka import Endpoint, connected
+from kedge.controller.cli import root
+from kedge.controller.cli.kafka import Endpoint, connected
 from tests.kafka.conftest import are_known
 from tests.kafka_brokers.cluster import WAIT_S, FollowingCluster, until
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
+from kedge.stores import MetadataStore, open_store
 from servers import LocalZooKeeper
 from servers.process import ServerProcess, free_ports
-from stores import MetadataStore, open_store
 from tests.kafka_servers import SMALL_JVM, kafka_node
 
 WAIT_S: Final = 90.0

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from stores import MetadataStore
+from kedge.stores import MetadataStore
 from tests.kafka_brokers.cluster import FollowingCluster
 
 

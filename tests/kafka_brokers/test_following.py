@@ -16,8 +16,8 @@ from kafka.admin import NewPartitions
 from kafka.admin import NewTopic as KafkaTopic
 from kafka.structs import TopicPartition as Tp
 
+from kedge.stores import MetadataStore
 from servers import LocalZooKeeper
-from stores import MetadataStore
 from tests.kafka.java_tools import java_tools
 from tests.kafka_brokers.clients import admin_of, consume, create_topic, kedge, produce
 from tests.kafka_brokers.cluster import BROKERS, WAIT_S, FollowingCluster, following, until

@@ -14,8 +14,8 @@ import pytest
 from kafka.admin import NewTopic as KafkaTopic
 from kafka.structs import TopicPartition as Tp
 
+from kedge.stores import MetadataStore
 from servers import LocalZooKeeper
-from stores import MetadataStore
 from tests.kafka_brokers.clients import admin_of, consume, create_topic, produce
 from tests.kafka_brokers.cluster import BROKERS, CONTROLLERS, FollowingCluster, following, until
 from tests.kafka_brokers.test_following import has_internal

@@ -11,7 +11,7 @@ import kafka
 import pytest
 from kafka.admin import NewTopic as KafkaTopic
 
-from controller.wire.security.users import salted
+from kedge.controller.wire.security.users import salted
 from servers import LocalZooKeeper
 from tests.kafka_brokers.clients import consume, produce
 from tests.kafka_brokers.cluster import BROKERS, FollowingCluster, following, until

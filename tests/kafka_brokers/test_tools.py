@@ -12,9 +12,9 @@ from kafka.admin import NewTopic as KafkaTopic
 from kafka.protocol.admin import CreateAclsRequest, CreateAclsResponse, DescribeAclsRequest, DescribeAclsResponse
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
-from controller.wire.calls import Address
+from kedge.controller.wire.calls import Address
+from kedge.stores import MetadataStore
 from servers import LocalZooKeeper
-from stores import MetadataStore
 from tests.kafka.java_tools import ACLS, CONFIGS, GROUPS, LOG_DIRS, TOPICS, TRANSACTIONS, JavaTools, java_tools
 from tests.kafka_brokers.clients import consume, create_topic, kedge, produce
 from tests.kafka_brokers.cluster import BROKERS, WAIT_S, FollowingCluster, following, until

@@ -9,7 +9,7 @@ from typing import Final
 
 from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
+from kedge.controller.cli.root import kedge
 
 
 def run(*arguments: object) -> Result:

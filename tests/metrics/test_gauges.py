@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from controller.metrics import Snapshot
-from controller.rig import Rig
-from controller.rig.node import State
+from kedge.controller.metrics import Snapshot
+from kedge.controller.rig import Rig
+from kedge.controller.rig.node import State
 from tests.simulation.clusters import AFTER, ORDERS, orders, settle
 
 KAFKA = "kafka.controller:type=KafkaController,name="

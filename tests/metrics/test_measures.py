@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.metrics import HistogramValue, Snapshot, Value
-from controller.runtime.journal import CallableSink, Journal
-from controller.runtime.measures import MS, Histogram
-from stores import MemoryStore
-from stores.base import Commit, Op, Put
-from stores.faults import FailBefore, FaultStore, Rule
+from kedge.controller.metrics import HistogramValue, Snapshot, Value
+from kedge.controller.runtime.journal import CallableSink, Journal
+from kedge.controller.runtime.measures import MS, Histogram
+from kedge.stores import MemoryStore
+from kedge.stores.base import Commit, Op, Put
+from kedge.stores.faults import FailBefore, FaultStore, Rule
 from tests.metrics.test_gauges import ACTIVE, REASSIGNING
 from tests.runtime.test_conflicts import STATE, meddled
 from tests.runtime.world import Cluster, cluster_of_three, failing

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from controller.metrics import BrokerMeters, Meter, MeterValue, Value
+from kedge.controller.metrics import BrokerMeters, Meter, MeterValue, Value
 
 IN = "kafka.server:type=BrokerTopicMetrics,name=ReassignmentBytesInPerSec,broker-id=3"
 OUT = "kafka.server:type=BrokerTopicMetrics,name=ReassignmentBytesOutPerSec,broker-id=3"

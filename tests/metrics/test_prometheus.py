@@ -9,8 +9,8 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from controller.metrics import ALL, BrokerMeters, HistogramValue, MeterValue, Sample, Snapshot
-from controller.metrics.prometheus import ControllerCollector
+from kedge.controller.metrics import ALL, BrokerMeters, HistogramValue, MeterValue, Sample, Snapshot
+from kedge.controller.metrics.prometheus import ControllerCollector
 from tests.runtime.world import Cluster, cluster_of_three
 
 Exposed = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -115,13 +115,15 @@ def program(*lines: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_nothing_of_it_is_imported_unless_it_is_used() -> None:
-    done = program("import controller.host, controller.metrics, sys", "print('prometheus_client' in sys.modules)")
+    done = program(
+        "import kedge.controller.host, kedge.controller.metrics, sys", "print('prometheus_client' in sys.modules)"
+    )
     assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
 
 
 @pytest.mark.slow
 def test_without_the_extra_one_error_names_it() -> None:
     hidden = "import sys; sys.modules['prometheus_client'] = None; sys.modules['prometheus_client.core'] = None"
-    done = program(hidden, "import controller.metrics", "import controller.metrics.prometheus")
+    done = program(hidden, "import kedge.controller.metrics", "import kedge.controller.metrics.prometheus")
     assert done.returncode == 1
     assert done.stderr.rstrip().splitlines()[-1].endswith("pip install 'kedge[metrics]'")

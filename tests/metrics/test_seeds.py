@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller.host import Controller
-from controller.rig import Rig
-from controller.state.tally import Tally
+from kedge.controller.host import Controller
+from kedge.controller.rig import Rig
+from kedge.controller.state.tally import Tally
 from tests.verify.explore import break_things, build, heal
 
 

@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from controller.metrics import HistogramValue, Snapshot, Value
-from controller.model.host import LeaderAndIsrRequest
 from kedge import BrokerRegistration, Controller, HostResponse, NewTopic, TopicPartition
-from stores import MemoryServer, MemoryStore
+from kedge.controller.metrics import HistogramValue, Snapshot, Value
+from kedge.controller.model.host import LeaderAndIsrRequest
+from kedge.stores import MemoryServer, MemoryStore
 from tests.metrics.test_gauges import OFFLINE, REASSIGNING, UNDER_REPLICATED
 from tests.runtime.world import Brokers, cluster_of_three
 

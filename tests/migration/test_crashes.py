@@ -7,14 +7,14 @@ from random import Random
 
 import pytest
 
-from controller.codec import keys
-from controller.migration import MigrationRefused, Stage
-from controller.model.values import Settings
 from kedge import Controller, NewTopic
-from stores import MemoryStore, Put, StoreError, Unavailable
-from stores.faults import FailBefore, Fault, FaultStore, LoseReply, LoseRequest, at_commit
-from stores.faults.plan import Call
-from stores.recipes import EPOCH_KEY, LEADER_KEY
+from kedge.controller.codec import keys
+from kedge.controller.migration import MigrationRefused, Stage
+from kedge.controller.model.values import Settings
+from kedge.stores import MemoryStore, Put, StoreError, Unavailable
+from kedge.stores.faults import FailBefore, Fault, FaultStore, LoseReply, LoseRequest, at_commit
+from kedge.stores.faults.plan import Call
+from kedge.stores.recipes import EPOCH_KEY, LEADER_KEY
 from tests.migration.world import Death, Moved, cluster_of
 
 ENDS = pytest.mark.parametrize("fault", [FailBefore(), LoseReply()], ids=["before it is sent", "applied, reply lost"])

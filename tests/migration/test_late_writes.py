@@ -7,13 +7,13 @@ import re
 import attrs
 import pytest
 
-from controller.codec import keys
-from controller.migration import MigrationRefused, scan
-from controller.runtime.migration.reading import entries_of
-from controller.runtime.migration.rescan import Rescan
 from kedge import NewPartitions
-from stores import ABSENT, MemoryServer, MemoryStore, Put
-from stores.base import Capabilities
+from kedge.controller.codec import keys
+from kedge.controller.migration import MigrationRefused, scan
+from kedge.controller.runtime.migration.reading import entries_of
+from kedge.controller.runtime.migration.rescan import Rescan
+from kedge.stores import ABSENT, MemoryServer, MemoryStore, Put
+from kedge.stores.base import Capabilities
 from tests.migration.world import LEFT, STATE, Late, Moved
 
 

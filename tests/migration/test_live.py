@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from controller.model.values import TopicPartition
-from controller.rig import Rig
-from controller.runtime.clock import Chance
-from controller.runtime.migration import Migration, TimedOut
-from stores import MemoryStore
+from kedge.controller.model.values import TopicPartition
+from kedge.controller.rig import Rig
+from kedge.controller.runtime.clock import Chance
+from kedge.controller.runtime.migration import Migration, TimedOut
+from kedge.stores import MemoryStore
 from tests.simulation.clusters import AFTER, ORDERS, orders
 
 FOUR = [TopicPartition("more", partition) for partition in range(4)]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from controller.codec import keys
-from controller.codec.migration import NOBODY
-from controller.codec.orders import FORMAT_KEY
-from controller.model.host import LeaderAndIsrRequest
-from controller.model.values import BrokerRegistration
-from stores import MemoryServer, MemoryStore
-from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
-from stores.tree import read_tree
+from kedge.controller.codec import keys
+from kedge.controller.codec.migration import NOBODY
+from kedge.controller.codec.orders import FORMAT_KEY
+from kedge.controller.model.host import LeaderAndIsrRequest
+from kedge.controller.model.values import BrokerRegistration
+from kedge.stores import MemoryServer, MemoryStore
+from kedge.stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
+from kedge.stores.tree import read_tree
 from tests.migration.world import LEFT, STATE, Moved
 
 TREE = Path(__file__).resolve().parents[2] / "examples" / "kafka_3_9_tree_moving.json"

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from controller.codec import keys
-from controller.migration import MigrationRefused
-from controller.model.values import BrokerRegistration
-from controller.runtime.migration import TimedOut
-from stores import ABSENT, Conflict, MemoryServer, MemoryStore, Put
-from stores.base import Commit, Op
-from stores.recipes import EPOCH_KEY
+from kedge.controller.codec import keys
+from kedge.controller.migration import MigrationRefused
+from kedge.controller.model.values import BrokerRegistration
+from kedge.controller.runtime.migration import TimedOut
+from kedge.stores import ABSENT, Conflict, MemoryServer, MemoryStore, Put
+from kedge.stores.base import Commit, Op
+from kedge.stores.recipes import EPOCH_KEY
 from tests.migration.world import STATE, Moved
 
 

@@ -13,14 +13,14 @@ import pytest
 from click.testing import CliRunner
 from kazoo.client import KazooClient
 
-from controller.cli.root import kedge
-from controller.codec import keys
-from controller.model.values import BrokerRegistration
-from controller.runtime.clock import Chance, SystemClock
-from controller.runtime.migration import Migration
 from kedge import Controller, NewTopic, TopicPartition
-from stores import MemoryServer, MemoryStore, open_store
-from stores.base import MetadataStore
+from kedge.controller.cli.root import kedge
+from kedge.controller.codec import keys
+from kedge.controller.model.values import BrokerRegistration
+from kedge.controller.runtime.clock import Chance, SystemClock
+from kedge.controller.runtime.migration import Migration
+from kedge.stores import MemoryServer, MemoryStore, open_store
+from kedge.stores.base import MetadataStore
 from tests.conformance.zookeeper import server as zookeeper
 from tests.runtime.world import Brokers
 from tests.stores.etcd.served import fresh_root

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from controller.codec import keys
-from controller.model.reductions import OFFLINE, READ_ONLY
 from kedge import DeletePartitions, ThrottledReplicas, TopicPartition
+from kedge.controller.codec import keys
+from kedge.controller.model.reductions import OFFLINE, READ_ONLY
 from tests.migration.world import LEFT, Moved
 from tests.runtime.throttled import FOLLOWER_LIST, LEADER_LIST, T, alter_rates, both
 

@@ -10,16 +10,16 @@ from typing import Any
 import attrs
 import pytest
 
-from controller import machine
-from controller.codec import keys
-from controller.codec.orders import FORMAT_KEY
-from controller.migration import MigrationRefused
-from controller.model.events import LeaderEpochsDue
-from controller.runtime.deciding import RuleFailed
-from controller.runtime.migration.handing_over import admissions
-from stores import ABSENT, MemoryServer, MemoryStore, Put
-from stores.base import Capabilities, Check, Commit, Delete, Entry, Op
-from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, elect
+from kedge.controller import machine
+from kedge.controller.codec import keys
+from kedge.controller.codec.orders import FORMAT_KEY
+from kedge.controller.migration import MigrationRefused
+from kedge.controller.model.events import LeaderEpochsDue
+from kedge.controller.runtime.deciding import RuleFailed
+from kedge.controller.runtime.migration.handing_over import admissions
+from kedge.stores import ABSENT, MemoryServer, MemoryStore, Put
+from kedge.stores.base import Capabilities, Check, Commit, Delete, Entry, Op
+from kedge.stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, elect
 from tests.migration.world import Moved
 
 SETTINGS = "/config/topics/t"
@@ -341,7 +341,7 @@ def test_leader_epoch_that_cannot_be_raised_keeps_the_marker_and_sends_nothing(
             raise ZeroDivisionError  # no input is known that does this
         return rules(state, event)
 
-    monkeypatch.setattr("controller.runtime.deciding.step", step)
+    monkeypatch.setattr("kedge.controller.runtime.deciding.step", step)
     with pytest.raises(RuleFailed, match="LeaderEpochsDue"):
         moved.wait(2_000)
     assert keys.MIGRATION in moved.values(moved.to)

@@ -10,8 +10,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from controller.codec import keys
-from controller.codec.migration import (
+from kedge.controller.codec import keys
+from kedge.controller.codec.migration import (
     Marker,
     Stamp,
     decode_holder,
@@ -23,13 +23,13 @@ from controller.codec.migration import (
     encode_origin,
     encode_seals,
 )
-from controller.codec.small import decode_controller
-from controller.codec.text import BadValue
-from controller.migration import Change, MigrationRefused, Stage, differences, foreign, scan, seal_of, stage_of
-from stores import MemoryServer
-from stores.base import ABSENT, Delete, Entry, Put, Version
-from stores.checks import op_bytes
-from stores.transfer import batches
+from kedge.controller.codec.small import decode_controller
+from kedge.controller.codec.text import BadValue
+from kedge.controller.migration import Change, MigrationRefused, Stage, differences, foreign, scan, seal_of, stage_of
+from kedge.stores import MemoryServer
+from kedge.stores.base import ABSENT, Delete, Entry, Put, Version
+from kedge.stores.checks import op_bytes
+from kedge.stores.transfer import batches
 
 CAPABILITIES = MemoryServer(commit_ops_max=4, commit_bytes_max=1_000, value_bytes_max=2_000).capabilities
 FROM = Marker("5f", "from", "copying", "etcd://h/p", 1_700, brokers={1: 17, 30: 0}, controller_epoch=8, seals=2)

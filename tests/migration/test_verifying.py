@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller.codec import keys
-from controller.migration import MigrationRefused, Stage
-from stores import ABSENT, Delete, Put
+from kedge.controller.codec import keys
+from kedge.controller.migration import MigrationRefused, Stage
+from kedge.stores import ABSENT, Delete, Put
 from tests.migration.world import STATE, Moved, cluster_of
 
 

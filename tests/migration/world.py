@@ -8,15 +8,15 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from controller.codec import keys
-from controller.model.values import BrokerRegistration
-from controller.runtime.clock import Chance
-from controller.runtime.migration import Migration
-from stores import MemoryServer, MemoryStore
-from stores.base import ABSENT, Commit, Entry, MetadataStore, Op, Put
-from stores.faults import FailBefore, Fault, FaultStore
-from stores.faults.plan import Call
-from stores.recipes import LEADER_KEY
+from kedge.controller.codec import keys
+from kedge.controller.model.values import BrokerRegistration
+from kedge.controller.runtime.clock import Chance
+from kedge.controller.runtime.migration import Migration
+from kedge.stores import MemoryServer, MemoryStore
+from kedge.stores.base import ABSENT, Commit, Entry, MetadataStore, Op, Put
+from kedge.stores.faults import FailBefore, Fault, FaultStore
+from kedge.stores.faults.plan import Call
+from kedge.stores.recipes import LEADER_KEY
 from tests.runtime.world import Cluster
 
 LEFT = 6  # a broker of FROM that is dead, and named by partitions

@@ -9,9 +9,9 @@ from typing import Final
 
 import pytest
 
-from controller.model.configs import BROKER_CONFIGS, ENFORCED, TOPIC_CONFIGS
-from controller.model.refused_configs import REFUSED_CONFIGS, refusal
-from controller.model.throttle_configs import LISTS, RATES
+from kedge.controller.model.configs import BROKER_CONFIGS, ENFORCED, TOPIC_CONFIGS
+from kedge.controller.model.refused_configs import REFUSED_CONFIGS, refusal
+from kedge.controller.model.throttle_configs import LISTS, RATES
 from tests.model.kafka_configs import KAFKA_CONFIGS
 
 CONTROLLER: Final = Path(__file__).resolve().parents[2] / "controller"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from kafka.errors import for_code
 
-from controller.model.errors import ApiError, ErrorCode
-from controller.runtime.submit import Overloaded
 from kedge import NotController, ReassignmentInProgress
+from kedge.controller.model.errors import ApiError, ErrorCode
+from kedge.controller.runtime.submit import Overloaded
 
 PRIVATE = {ErrorCode.INVALID_THROTTLE}
 

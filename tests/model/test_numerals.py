@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from controller.model import numerals
-from stores.checks import seconds_of
+from kedge.controller.model import numerals
+from kedge.stores.checks import seconds_of
 
 NEAR = st.text("0129_+-.eE \t\n,:kKmMgGiIBbsxnaf\u0663\uff13²", max_size=8)
 """Numbers, and what looks like them: other scripts, signs, blanks, underscores."""

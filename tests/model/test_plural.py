@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.model.plural import counted
+from kedge.controller.model.plural import counted
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
-from controller.model.refused_configs import REFUSED_CONFIGS
-from controller.model.sensitive_configs import PASSWORDS, is_password, is_sensitive, shown
+from kedge.controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
+from kedge.controller.model.refused_configs import REFUSED_CONFIGS
+from kedge.controller.model.sensitive_configs import PASSWORDS, is_password, is_sensitive, shown
 from tests.model.kafka_configs import KAFKA_CONFIGS
 
 

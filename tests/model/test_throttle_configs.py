@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
-from controller.model.throttle_configs import LISTS, RATES, is_rate, parse_rate, parse_throttled_replicas
+from kedge.controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
+from kedge.controller.model.throttle_configs import LISTS, RATES, is_rate, parse_rate, parse_throttled_replicas
 
 SPELLED = st.text(alphabet="01239:,* \t+-\u0663\u00a0", max_size=12)
 NAMES = [name for names in RATES.values() for name in names]

@@ -10,16 +10,16 @@ from typing import Any
 import attrs
 import pytest
 
-from controller.model import errors
-from controller.model.errors import ApiError, ErrorCode, NotController
-from controller.model.requests import (
+from kedge.controller.model import errors
+from kedge.controller.model.errors import ApiError, ErrorCode, NotController
+from kedge.controller.model.requests import (
     AlterReassignmentsOptions,
     NewPartitionReassignment,
     NewPartitions,
     NewTopic,
     as_replicas,
 )
-from controller.model.values import BrokerRegistration, Move, Partition, Topic, TopicPartition
+from kedge.controller.model.values import BrokerRegistration, Move, Partition, Topic, TopicPartition
 
 UNTYPED: Any = "what a caller without a type checker may hand in"
 NONE: Any = None
@@ -29,8 +29,8 @@ NUMBER_FOR_TEXT: Any = {"a": 1}
 
 _WRITTEN_TO = """
 import attrs
-from controller.model import events, host, records, requests, values
-from stores import base
+from kedge.controller.model import events, host, records, requests, values
+from kedge.stores import base
 kinds = {kind for module in (values, records, events, requests, host, base) for kind in vars(module).values()
          if isinstance(kind, type) and attrs.has(kind)}
 assert len(kinds) > 100, len(kinds)

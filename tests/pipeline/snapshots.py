@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from pipeline.tables.arrow import Arrow, from_rows
-from pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOAD, REPLICA_LOG
+from kedge.pipeline.tables.arrow import Arrow, from_rows
+from kedge.pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOAD, REPLICA_LOG
 
 
 def broker(broker_id: int, rack: str | None = None, state: str = "alive", **more: Any) -> tuple[Any, ...]:

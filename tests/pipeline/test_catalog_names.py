@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from controller.cli.root import kedge
-from pipeline.errors import BadInput, NotFound
-from pipeline.policy import read_policy
-from pipeline.tables.arrow import Arrow, empty, from_rows
-from pipeline.tables.declared import BROKER, PARTITION, PLAN, PLAN_MOVE, QUARANTINE, WAVE, WAVE_MOVE
-from pipeline.tables.files import Place, find_place, find_places, find_snapshots
-from pipeline.tables.listed import Listed
-from pipeline.tables.location import Location
-from pipeline.verbs.kept import Given, Kept
+from kedge.controller.cli.root import kedge
+from kedge.pipeline.errors import BadInput, NotFound
+from kedge.pipeline.policy import read_policy
+from kedge.pipeline.tables.arrow import Arrow, empty, from_rows
+from kedge.pipeline.tables.declared import BROKER, PARTITION, PLAN, PLAN_MOVE, QUARANTINE, WAVE, WAVE_MOVE
+from kedge.pipeline.tables.files import Place, find_place, find_places, find_snapshots
+from kedge.pipeline.tables.listed import Listed
+from kedge.pipeline.tables.location import Location
+from kedge.pipeline.verbs.kept import Given, Kept
 
 FILES = frozenset(
     f"{table}/cluster={cluster}/snapshot={snapshot}/{part}.parquet"

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from pipeline.collect.gathered import Gathered
-from pipeline.collect.store import from_tree_file
-from pipeline.errors import BadInput
-from pipeline.generate import generate
-from pipeline.stages.arrays import Limits
-from pipeline.stages.check import check
-from pipeline.stages.load import load
-from pipeline.stages.validate import validate
+from kedge.pipeline.collect.gathered import Gathered
+from kedge.pipeline.collect.store import from_tree_file
+from kedge.pipeline.errors import BadInput
+from kedge.pipeline.generate import generate
+from kedge.pipeline.stages.arrays import Limits
+from kedge.pipeline.stages.check import check
+from kedge.pipeline.stages.load import load
+from kedge.pipeline.stages.validate import validate
 from tests.kit.data import DATA
 from tests.pipeline.snapshots import broker, loads, partition, tables
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.tables.declared import BROKER_LOAD, PARTITION, QUARANTINE, REPLICA_LOAD
-from pipeline.tables.files import Place
+from kedge.pipeline.tables.declared import BROKER_LOAD, PARTITION, QUARANTINE, REPLICA_LOAD
+from kedge.pipeline.tables.files import Place
 from tests.kit.commands import plan as run
 from tests.s3 import s3
 

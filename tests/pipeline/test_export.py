@@ -10,14 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.errors import BadInput
-from pipeline.generate import generate
-from pipeline.stages.export import export, files, verify
-from pipeline.stages.plan import plan
-from pipeline.stages.requests import Drain, ReducePartitions, SetFactor, settings_of
-from pipeline.stages.waves import WaveSettings, waves
-from pipeline.tables.arrow import Arrow
-from pipeline.tables.declared import PLAN, PLAN_REASON, WAVE, WAVE_MOVE, WAVE_THROTTLE
+from kedge.pipeline.errors import BadInput
+from kedge.pipeline.generate import generate
+from kedge.pipeline.stages.export import export, files, verify
+from kedge.pipeline.stages.plan import plan
+from kedge.pipeline.stages.requests import Drain, ReducePartitions, SetFactor, settings_of
+from kedge.pipeline.stages.waves import WaveSettings, waves
+from kedge.pipeline.tables.arrow import Arrow
+from kedge.pipeline.tables.declared import PLAN, PLAN_REASON, WAVE, WAVE_MOVE, WAVE_THROTTLE
 
 GIVEN = generate(brokers=6, topics=4, partitions=6, seed=1)
 

@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.collect.cruise_control import from_capacities
-from pipeline.collect.gathered import Gathered
-from pipeline.collect.kafka_kit import from_broker_metrics, from_partition_meta
-from pipeline.collect.layouts import from_broker_list, from_map
-from pipeline.collect.log_dirs import from_log_dirs
-from pipeline.collect.prometheus import from_prometheus
-from pipeline.collect.store import from_tree_file
-from pipeline.errors import BadInput
-from pipeline.stages.check import check
-from pipeline.stages.load import load
-from pipeline.stages.validate import validate
+from kedge.pipeline.collect.cruise_control import from_capacities
+from kedge.pipeline.collect.gathered import Gathered
+from kedge.pipeline.collect.kafka_kit import from_broker_metrics, from_partition_meta
+from kedge.pipeline.collect.layouts import from_broker_list, from_map
+from kedge.pipeline.collect.log_dirs import from_log_dirs
+from kedge.pipeline.collect.prometheus import from_prometheus
+from kedge.pipeline.collect.store import from_tree_file
+from kedge.pipeline.errors import BadInput
+from kedge.pipeline.stages.check import check
+from kedge.pipeline.stages.load import load
+from kedge.pipeline.stages.validate import validate
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 READERS: dict[str, Callable[[bytes, Gathered], None]] = {

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.kernel.cluster import NOBODY, Bools, Ints, leaders_per_broker
-from pipeline.kernel.leaders import even_leaders
+from kedge.pipeline.kernel.cluster import NOBODY, Bools, Ints, leaders_per_broker
+from kedge.pipeline.kernel.leaders import even_leaders
 from tests.kit.data import DATA
 
 

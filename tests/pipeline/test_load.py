@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from pipeline.stages.load import load
-from pipeline.stages.validate import validate
-from pipeline.tables.arrow import Arrow, from_rows
-from pipeline.tables.declared import BROKER_SAMPLE, REPLICA_LOG, REPLICA_SAMPLE
+from kedge.pipeline.stages.load import load
+from kedge.pipeline.stages.validate import validate
+from kedge.pipeline.tables.arrow import Arrow, from_rows
+from kedge.pipeline.tables.declared import BROKER_SAMPLE, REPLICA_LOG, REPLICA_SAMPLE
 from tests.pipeline.snapshots import broker, clusters, partition, tables
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

@@ -10,12 +10,12 @@ from pathlib import Path
 import pyarrow.fs
 import pytest
 
-from pipeline.errors import BadInput, NotFound
-from pipeline.generate import generate
-from pipeline.tables.arrow import from_rows
-from pipeline.tables.declared import BROKER, PARTITION, TABLES
-from pipeline.tables.files import Place, find_place, find_places, find_snapshots
-from pipeline.tables.location import Location
+from kedge.pipeline.errors import BadInput, NotFound
+from kedge.pipeline.generate import generate
+from kedge.pipeline.tables.arrow import from_rows
+from kedge.pipeline.tables.declared import BROKER, PARTITION, TABLES
+from kedge.pipeline.tables.files import Place, find_place, find_places, find_snapshots
+from kedge.pipeline.tables.location import Location
 from servers import free_port
 from tests.kit.commands import plan as run
 from tests.s3 import s3

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from pipeline.kernel import cluster, moves, outcome
-from pipeline.kernel import waves as kernel_waves
-from pipeline.kernel.seats import Seats
-from pipeline.stages import arrays, plan, waves
+from kedge.pipeline.kernel import cluster, moves, outcome
+from kedge.pipeline.kernel import waves as kernel_waves
+from kedge.pipeline.kernel.seats import Seats
+from kedge.pipeline.stages import arrays, plan, waves
 from tests.pipeline import test_plan, test_waves
 from tests.pipeline.snapshots import clusters
 

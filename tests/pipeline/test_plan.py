@@ -10,13 +10,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pipeline.generate import generate
-from pipeline.stages.apply import apply
-from pipeline.stages.arrays import Limits
-from pipeline.stages.load import load
-from pipeline.stages.plan import plan
-from pipeline.stages.requests import Add, Drain, FixRacks, Leaders, Rebalance, Request, SetFactor
-from pipeline.tables.arrow import Arrow
+from kedge.pipeline.generate import generate
+from kedge.pipeline.stages.apply import apply
+from kedge.pipeline.stages.arrays import Limits
+from kedge.pipeline.stages.load import load
+from kedge.pipeline.stages.plan import plan
+from kedge.pipeline.stages.requests import Add, Drain, FixRacks, Leaders, Rebalance, Request, SetFactor
+from kedge.pipeline.tables.arrow import Arrow
 from tests.pipeline.snapshots import broker, clusters, loads, partition, tables
 
 WHOLE = Limits(1, 1)

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from controller.rules.placement import assign_replicas
-from pipeline.collect.gathered import Gathered
-from pipeline.collect.layouts import from_map
-from pipeline.errors import BadInput
-from pipeline.generate import generate
-from pipeline.stages.load import load
-from pipeline.stages.plan import plan
-from pipeline.stages.requests import Add, Drain, FixRacks, Rebalance, ReducePartitions, Request, SetFactor
-from pipeline.stages.validate import validate
+from kedge.controller.rules.placement import assign_replicas
+from kedge.pipeline.collect.gathered import Gathered
+from kedge.pipeline.collect.layouts import from_map
+from kedge.pipeline.errors import BadInput
+from kedge.pipeline.generate import generate
+from kedge.pipeline.stages.load import load
+from kedge.pipeline.stages.plan import plan
+from kedge.pipeline.stages.requests import Add, Drain, FixRacks, Rebalance, ReducePartitions, Request, SetFactor
+from kedge.pipeline.stages.validate import validate
 from tests.kit.data import DATA, LAYOUTS
 from tests.pipeline.snapshots import broker, loads, partition, tables
 from tests.pipeline.test_plan import Tables, made, rows
@@ -250,9 +250,9 @@ def test_a_larger_cluster_is_emptied_level_in_bytes_and_leaders() -> None:
 @pytest.mark.slow
 def test_a_plan_does_not_depend_on_how_strings_are_hashed(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from pipeline.generate import generate\n"
-        "from pipeline.stages.plan import plan; from pipeline.stages.requests import *\n"
-        "from pipeline.tables.files import Place; from pipeline.tables.declared import TABLES\n"
+        "import sys; from pathlib import Path; from kedge.pipeline.generate import generate\n"
+        "from kedge.pipeline.stages.plan import plan; from kedge.pipeline.stages.requests import *\n"
+        "from kedge.pipeline.tables.files import Place; from kedge.pipeline.tables.declared import TABLES\n"
         "t = generate(brokers=12, topics=9, partitions=7, seed=4, empty_brokers=2)\n"
         "for r in (Drain((1001,)), Rebalance(), SetFactor(2), Leaders(), FixRacks()):\n"
         "    for n, x in plan(t, r, name=type(r).__name__).items():\n"

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.generate import generate
-from pipeline.report.plan import plan_page
-from pipeline.stages.outlook import outlook
-from pipeline.stages.plan import plan
-from pipeline.stages.requests import Add, Drain, Leaders, Rebalance, ReducePartitions, Request, SetFactor
-from pipeline.stages.waves import WaveSettings, waves
-from pipeline.tables.arrow import Arrow, from_rows
-from pipeline.tables.declared import QUARANTINE
+from kedge.pipeline.generate import generate
+from kedge.pipeline.report.plan import plan_page
+from kedge.pipeline.stages.outlook import outlook
+from kedge.pipeline.stages.plan import plan
+from kedge.pipeline.stages.requests import Add, Drain, Leaders, Rebalance, ReducePartitions, Request, SetFactor
+from kedge.pipeline.stages.waves import WaveSettings, waves
+from kedge.pipeline.tables.arrow import Arrow, from_rows
+from kedge.pipeline.tables.declared import QUARANTINE
 from tests.browser import DESKTOP, PHONE, check_readable, measured, printed
 from tests.pipeline.pages import Words, plots_of
 from tests.pipeline.snapshots import broker, loads, partition, tables

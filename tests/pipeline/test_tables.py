@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.errors import BadInput, NotFound
-from pipeline.tables.arrow import arrow_schema, conform, empty, from_rows
-from pipeline.tables.declared import BROKER, PARTITION, PLAN, QUARANTINE, TABLES
-from pipeline.tables.files import GROUP_ROWS, Place, Wanted, find_place, find_places, read_all
-from pipeline.tables.journal import JOURNAL_EVENT
-from pipeline.tables.rejects import Rejects
-from pipeline.tables.schema import Table
+from kedge.pipeline.errors import BadInput, NotFound
+from kedge.pipeline.tables.arrow import arrow_schema, conform, empty, from_rows
+from kedge.pipeline.tables.declared import BROKER, PARTITION, PLAN, QUARANTINE, TABLES
+from kedge.pipeline.tables.files import GROUP_ROWS, Place, Wanted, find_place, find_places, read_all
+from kedge.pipeline.tables.journal import JOURNAL_EVENT
+from kedge.pipeline.tables.rejects import Rejects
+from kedge.pipeline.tables.schema import Table
 from tests.disks import file_size_limit
 
 BROKERS = from_rows(BROKER, [(2, None, "b", "alive", None, None, 1.5), (1, "h", "a", "dead", 10, None, None)])

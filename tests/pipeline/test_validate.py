@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from pipeline.errors import BadInput
-from pipeline.stages.validate import DUPLICATE_REPLICAS, validate
-from pipeline.tables.arrow import Arrow, from_rows
-from pipeline.tables.declared import BROKER_SAMPLE, QUARANTINE, REPLICA_LOG, REPLICA_SAMPLE
+from kedge.pipeline.errors import BadInput
+from kedge.pipeline.stages.validate import DUPLICATE_REPLICAS, validate
+from kedge.pipeline.tables.arrow import Arrow, from_rows
+from kedge.pipeline.tables.declared import BROKER_SAMPLE, QUARANTINE, REPLICA_LOG, REPLICA_SAMPLE
 from tests.pipeline.snapshots import broker, clusters, partition, tables
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

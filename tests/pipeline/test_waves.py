@@ -9,14 +9,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pipeline.errors import BadInput
-from pipeline.stages.apply import apply
-from pipeline.stages.arrays import Limits
-from pipeline.stages.plan import plan
-from pipeline.stages.requests import Drain, Leaders, Rebalance, Request, SetFactor
-from pipeline.stages.waves import WaveSettings, waves
-from pipeline.tables.arrow import Arrow, from_rows
-from pipeline.tables.declared import BROKER_LOAD, PLAN_MOVE
+from kedge.pipeline.errors import BadInput
+from kedge.pipeline.stages.apply import apply
+from kedge.pipeline.stages.arrays import Limits
+from kedge.pipeline.stages.plan import plan
+from kedge.pipeline.stages.requests import Drain, Leaders, Rebalance, Request, SetFactor
+from kedge.pipeline.stages.waves import WaveSettings, waves
+from kedge.pipeline.tables.arrow import Arrow, from_rows
+from kedge.pipeline.tables.declared import BROKER_LOAD, PLAN_MOVE
 from tests.pipeline.snapshots import broker, clusters, loads, partition, tables
 
 Tables = dict[str, Arrow]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.generate import generate
-from pipeline.tables.declared import TABLES
-from pipeline.tables.files import Place
+from kedge.pipeline.generate import generate
+from kedge.pipeline.tables.declared import TABLES
+from kedge.pipeline.tables.files import Place
 from tests.pipeline_journal.journals import write, written
 
 pytestmark = pytest.mark.slow
@@ -24,13 +24,13 @@ PROGRAM = """
 import json, pkgutil, sys
 from importlib import import_module
 sys.modules |= dict.fromkeys(("pyspark", "py4j", "pandas", "grpc", "google"))
-import pipeline
+import kedge.pipeline
 found = pkgutil.walk_packages(pipeline.__path__, "pipeline.")
-names = [one.name for one in found if not one.name.startswith("pipeline.spark.") and one.name != "pipeline.job"]
-for name in (*names, "pipeline.spark.session"):
+names = [one.name for one in found if not one.name.startswith("kedge.pipeline.spark.") and one.name !=
+"kedge.pipeline.job"] for name in (*names, "kedge.pipeline.spark.session"):
     import_module(name)
 from click.testing import CliRunner
-from controller.cli.root import kedge
+from kedge.controller.cli.root import kedge
 done = [CliRunner().invoke(kedge, line) for line in json.loads(sys.argv[1])]
 print(json.dumps([(one.exit_code, one.stderr) for one in done]))
 print(len(names), sorted(name for name in sys.modules if name.startswith("pyspark.")))

@@ -14,12 +14,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from controller.model.throttles import CONFIGS
-from controller.model.values import TopicPartition
-from controller.rig import Rig
-from controller.rig.outside import set_by_hand
-from controller.runtime.journal import FolderSink, Journal, MemorySink
 from kedge import ReassignPartitionsOptions, ThrottledRate
+from kedge.controller.model.throttles import CONFIGS
+from kedge.controller.model.values import TopicPartition
+from kedge.controller.rig import Rig
+from kedge.controller.rig.outside import set_by_hand
+from kedge.controller.runtime.journal import FolderSink, Journal, MemorySink
 from tests.verify.explore import run_seed
 
 Row = dict[str, Any]

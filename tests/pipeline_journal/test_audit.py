@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.audit import KINDS, Audit, audit
-from pipeline.journal.files import NoJournal, journal_files
+from kedge.pipeline.audit import KINDS, Audit, audit
+from kedge.pipeline.journal.files import NoJournal, journal_files
 from tests.pipeline_journal.journals import (
     PLANTED,
     RATE,

@@ -9,13 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
-from pipeline.audit import audit
-from pipeline.journal.arrow import batch_of
-from pipeline.journal.files import NoJournal, cluster_of, journal_files, journals, read_part, whole_part
-from pipeline.tables.arrow import from_rows
-from pipeline.tables.declared import PARTITION, REPLICA_LOG
-from pipeline.tables.files import Place
+from kedge.controller.cli.root import kedge
+from kedge.pipeline.audit import audit
+from kedge.pipeline.journal.arrow import batch_of
+from kedge.pipeline.journal.files import NoJournal, cluster_of, journal_files, journals, read_part, whole_part
+from kedge.pipeline.tables.arrow import from_rows
+from kedge.pipeline.tables.declared import PARTITION, REPLICA_LOG
+from kedge.pipeline.tables.files import Place
 from tests.pipeline_journal.journals import find, leader_outside_isr, write, written
 
 

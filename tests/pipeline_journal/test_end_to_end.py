@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import pytest
 
-from controller.machine import RULES
-from controller.model.events import Decision, ThrottleBackDue
-from controller.model.requests import NewTopic
-from controller.rig.outside import configs, is_marked
-from controller.rules import completion, reassignment
-from controller.rules.throttling import removal
-from controller.runtime.journal import FolderSink
-from pipeline.audit import Audit, audit
-from pipeline.journal.files import journal_files
-from stores import ABSENT, PRESENT, Check, Put
-from stores.recipes import EPOCH_KEY, TOKEN_KEY, Fence, Token
+from kedge.controller.machine import RULES
+from kedge.controller.model.events import Decision, ThrottleBackDue
+from kedge.controller.model.requests import NewTopic
+from kedge.controller.rig.outside import configs, is_marked
+from kedge.controller.rules import completion, reassignment
+from kedge.controller.rules.throttling import removal
+from kedge.controller.runtime.journal import FolderSink
+from kedge.pipeline.audit import Audit, audit
+from kedge.pipeline.journal.files import journal_files
+from kedge.stores import ABSENT, PRESENT, Check, Put
+from kedge.stores.recipes import EPOCH_KEY, TOKEN_KEY, Fence, Token
 from tests.pipeline_submit.clusters import Made, RigTime, make
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ def test_a_chain_that_was_torn_is_found_at_the_first_line_that_knows_better(
 @pytest.mark.server
 @pytest.mark.parametrize("made", [a_zombie_writes, a_file_is_lost], ids=lambda made: made.__name__)
 def test_spark_finds_the_same(made: Callable[[Path], list[Path]], spark: SparkSession, tmp_path: Path) -> None:
-    from pipeline.spark.audit import audit as audit_on_spark  # noqa: PLC0415 - tests without Spark need not import it
+    from kedge.pipeline.spark.audit import audit as audit_on_spark  # noqa: PLC0415 - tests without Spark need not import it
 
     files = made(tmp_path)
     assert json.dumps(audit_on_spark(spark, files)) == json.dumps(audit(files))

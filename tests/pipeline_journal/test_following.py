@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.audit import Quarantined, Violation, audit
-from pipeline.audit.follow import Said, follow, place_of
-from pipeline.audit.kept import topics_in
-from pipeline.journal.files import journal_files, read_parts, whole_part
-from pipeline.journal.lines import Event
+from kedge.pipeline.audit import Quarantined, Violation, audit
+from kedge.pipeline.audit.follow import Said, follow, place_of
+from kedge.pipeline.audit.kept import topics_in
+from kedge.pipeline.journal.files import journal_files, read_parts, whole_part
+from kedge.pipeline.journal.lines import Event
 from tests.pipeline_journal.breaks import BREAKS
 from tests.pipeline_journal.journals import (
     PLANTED,

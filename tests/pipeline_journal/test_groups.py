@@ -16,18 +16,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.audit import Audit, audit
-from pipeline.audit.conclusion import conclude
-from pipeline.audit.fold import judged, marks_of, merged
-from pipeline.audit.local import part_of
-from pipeline.audit.pool import first_round, rounds, second_round
-from pipeline.audit.rest import Rest
-from pipeline.audit.stitched import Stitched
-from pipeline.audit.throttles import EVENTS
-from pipeline.journal.arrow import batch_of, batches, events_of
-from pipeline.journal.files import journal_files, read_part, read_parts, split, whole_part
-from pipeline.journal.lines import Event, read_line
-from pipeline.progress.moves import moves_of
+from kedge.pipeline.audit import Audit, audit
+from kedge.pipeline.audit.conclusion import conclude
+from kedge.pipeline.audit.fold import judged, marks_of, merged
+from kedge.pipeline.audit.local import part_of
+from kedge.pipeline.audit.pool import first_round, rounds, second_round
+from kedge.pipeline.audit.rest import Rest
+from kedge.pipeline.audit.stitched import Stitched
+from kedge.pipeline.audit.throttles import EVENTS
+from kedge.pipeline.journal.arrow import batch_of, batches, events_of
+from kedge.pipeline.journal.files import journal_files, read_part, read_parts, split, whole_part
+from kedge.pipeline.journal.lines import Event, read_line
+from kedge.pipeline.progress.moves import moves_of
 from tests.pipeline_journal.breaks import BREAKS, chain_broken_twice
 from tests.pipeline_journal.journals import (
     PLANTED,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.audit import audit
-from pipeline.journal import lines as reading
-from pipeline.journal.lines import plain_row, read_line
+from kedge.pipeline.audit import audit
+from kedge.pipeline.journal import lines as reading
+from kedge.pipeline.journal.lines import plain_row, read_line
 from tests.pipeline_journal.journals import find, leader_outside_isr, lines_of, throttled, write, written
 
 LINES = [*lines_of(written()), *lines_of(throttled())]
@@ -116,7 +116,7 @@ def test_without_msgspec_the_same_is_said(tmp_path: Path) -> None:
     program = (
         "import sys; sys.modules['msgspec'] = None\n"
         "from pathlib import Path\n"
-        "from pipeline.audit import audit\n"
+        "from kedge.pipeline.audit import audit\n"
         "print(repr(audit([Path(name) for name in sys.argv[1:]])))"
     )
     command = [sys.executable, "-c", program, *map(str, files)]

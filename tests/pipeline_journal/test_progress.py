@@ -8,16 +8,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.journal.files import read_part, whole_part
-from pipeline.journal.lines import Event
-from pipeline.journal.parquet import write_audits, write_progress
-from pipeline.progress import BadSamples, Move, Progress, Samples, progress, read_samples
-from pipeline.progress.conclusions import STUCK_MS, calibrate, causes_of, conclude
-from pipeline.progress.moves import WorldOf
-from pipeline.progress.values import Told, World
-from pipeline.tables.arrow import from_rows
-from pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOAD, REPLICA_LOG
-from pipeline.tables.files import Place
+from kedge.pipeline.journal.files import read_part, whole_part
+from kedge.pipeline.journal.lines import Event
+from kedge.pipeline.journal.parquet import write_audits, write_progress
+from kedge.pipeline.progress import BadSamples, Move, Progress, Samples, progress, read_samples
+from kedge.pipeline.progress.conclusions import STUCK_MS, calibrate, causes_of, conclude
+from kedge.pipeline.progress.moves import WorldOf
+from kedge.pipeline.progress.values import Told, World
+from kedge.pipeline.tables.arrow import from_rows
+from kedge.pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOAD, REPLICA_LOG
+from kedge.pipeline.tables.files import Place
 from tests.pipeline_journal.journals import Row, append, find, throttled, write, written
 
 LED = World((), (), is_led=True, last_ts_ms=10_000_000)
@@ -186,7 +186,7 @@ def test_samples_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
 
 
 def test_tables_are_written_with_their_schemas(tmp_path: Path) -> None:
-    from pipeline.audit import audit  # noqa: PLC0415 - of this test
+    from kedge.pipeline.audit import audit  # noqa: PLC0415 - of this test
 
     files = write(tmp_path / "journal", written())
     write_progress({"kedge": progress(files)}, tmp_path / "out")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.audit import audit
-from pipeline.progress import progress
-from pipeline.report import audit_page
+from kedge.pipeline.audit import audit
+from kedge.pipeline.progress import progress
+from kedge.pipeline.report import audit_page
 from tests.browser import DESKTOP, PHONE, check_readable, measured
 from tests.pipeline.pages import Words, plots_of
 from tests.pipeline_journal.journals import PLANTED, Row, find, leader_outside_isr, throttle_left, write, written

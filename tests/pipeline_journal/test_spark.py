@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.audit import audit
-from pipeline.journal.files import journal_files, journals, read_part, whole_part
-from pipeline.journal.lines import Event
-from pipeline.progress import progress
-from pipeline.report import audit_page
-from pipeline.spark.audit import audit as audit_on_spark
-from pipeline.spark.audit import audits as audits_on_spark
-from pipeline.spark.progress import progress as progress_on_spark
-from pipeline.spark.progress import progresses as progresses_on_spark
-from pipeline.spark.source import FORMAT, KedgeJournal
+from kedge.pipeline.audit import audit
+from kedge.pipeline.journal.files import journal_files, journals, read_part, whole_part
+from kedge.pipeline.journal.lines import Event
+from kedge.pipeline.progress import progress
+from kedge.pipeline.report import audit_page
+from kedge.pipeline.spark.audit import audit as audit_on_spark
+from kedge.pipeline.spark.audit import audits as audits_on_spark
+from kedge.pipeline.spark.progress import progress as progress_on_spark
+from kedge.pipeline.spark.progress import progresses as progresses_on_spark
+from kedge.pipeline.spark.source import FORMAT, KedgeJournal
 from tests.pipeline_journal.journals import (
     Row,
     completed_early,

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from controller.model.throttle_configs import RATES
-from controller.model.values import TopicPartition
-from controller.rig import Rig
-from controller.rig.outside import set_by_hand
-from controller.runtime.journal import FolderSink, Journal
 from kedge import ReassignPartitionsOptions, ThrottledRate
-from pipeline.audit import audit
-from pipeline.journal.files import journal_files
+from kedge.controller.model.throttle_configs import RATES
+from kedge.controller.model.values import TopicPartition
+from kedge.controller.rig import Rig
+from kedge.controller.rig.outside import set_by_hand
+from kedge.controller.runtime.journal import FolderSink, Journal
+from kedge.pipeline.audit import audit
+from kedge.pipeline.journal.files import journal_files
 
 BOTH = RATES["replication"]
 TP = TopicPartition("orders", 0)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
+from kedge.controller.cli.root import kedge
 from tests.pipeline_submit.clusters import Made, RigTime, make
 
 
@@ -93,7 +93,7 @@ def test_real_time_is_shown_where_no_rates_gave_an_expected_one(tmp_path: Path) 
 
 @pytest.mark.slow
 def test_repeated_wave_is_shown_with_its_last_time(tmp_path: Path) -> None:
-    from pipeline.submit import roll_back  # noqa: PLC0415 - of this test
+    from kedge.pipeline.submit import roll_back  # noqa: PLC0415 - of this test
 
     made = make(tmp_path)
     made.submit()
@@ -160,11 +160,11 @@ def test_a_folder_that_is_no_export_is_one_line_and_exit_code_2(
 @pytest.mark.full
 @pytest.mark.server
 def test_spark_says_the_same(tmp_path: Path, spark: object) -> None:
-    from pipeline.journal.files import journal_files  # noqa: PLC0415 - of this test
-    from pipeline.progress import progress  # noqa: PLC0415
-    from pipeline.progress.waves import wave_times  # noqa: PLC0415
-    from pipeline.spark.progress import progress as on_spark  # noqa: PLC0415 - tests without Spark need not import it
-    from pipeline.submit.exported import read_export  # noqa: PLC0415
+    from kedge.pipeline.journal.files import journal_files  # noqa: PLC0415 - of this test
+    from kedge.pipeline.progress import progress  # noqa: PLC0415
+    from kedge.pipeline.progress.waves import wave_times  # noqa: PLC0415
+    from kedge.pipeline.spark.progress import progress as on_spark  # noqa: PLC0415 - tests without Spark need not import it
+    from kedge.pipeline.submit.exported import read_export  # noqa: PLC0415
 
     made = make(tmp_path)
     made.submit()

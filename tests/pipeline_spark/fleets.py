@@ -8,16 +8,16 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from pipeline.collect.gathered import Gathered
-from pipeline.collect.layouts import from_map
-from pipeline.collect.store import from_tree_file
-from pipeline.generate import generate
-from pipeline.stages.load import load
-from pipeline.stages.validate import validate
-from pipeline.tables.arrow import Arrow, from_rows
-from pipeline.tables.declared import BROKER, BROKER_SAMPLE, PARTITION, REPLICA_LOG, REPLICA_SAMPLE, TABLES
-from pipeline.tables.files import Place
-from pipeline.tables.schema import Table
+from kedge.pipeline.collect.gathered import Gathered
+from kedge.pipeline.collect.layouts import from_map
+from kedge.pipeline.collect.store import from_tree_file
+from kedge.pipeline.generate import generate
+from kedge.pipeline.stages.load import load
+from kedge.pipeline.stages.validate import validate
+from kedge.pipeline.tables.arrow import Arrow, from_rows
+from kedge.pipeline.tables.declared import BROKER, BROKER_SAMPLE, PARTITION, REPLICA_LOG, REPLICA_SAMPLE, TABLES
+from kedge.pipeline.tables.files import Place
+from kedge.pipeline.tables.schema import Table
 from tests.kit.data import DATA, LAYOUTS
 
 SNAPSHOT = "1"

@@ -11,8 +11,8 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from controller.cli.root import kedge
-from pipeline.spark import session
+from kedge.controller.cli.root import kedge
+from kedge.pipeline.spark import session
 from tests.pipeline_spark.schemas import rows_of
 
 

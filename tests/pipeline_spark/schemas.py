@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pipeline.tables.arrow import Arrow, conform
-from pipeline.tables.declared import TABLES
-from pipeline.tables.files import Place
+from kedge.pipeline.tables.arrow import Arrow, conform
+from kedge.pipeline.tables.declared import TABLES
+from kedge.pipeline.tables.files import Place
 from tests.pipeline_spark.fleets import SNAPSHOT, Fleet
 
 if TYPE_CHECKING:

@@ -14,23 +14,23 @@ import attrs
 import pytest
 from click.testing import CliRunner
 
-from controller.cli.root import kedge
-from pipeline.policy import Fleet, Policy
-from pipeline.stages.arrays import Limits
-from pipeline.stages.requests import Drain, Leaders
-from pipeline.stages.waves import WaveSettings
-from pipeline.tables.arrow import Arrow
-from pipeline.tables.declared import BROKER
-from pipeline.tables.files import Place
-from pipeline.tables.location import Location
-from pipeline.verbs.check import Check
-from pipeline.verbs.compare import Compare
-from pipeline.verbs.export import Export
-from pipeline.verbs.load import Load
-from pipeline.verbs.plan import Plan
-from pipeline.verbs.run import Run
-from pipeline.verbs.verb import Output, Said, Verb
-from pipeline.verbs.waves import Waves
+from kedge.controller.cli.root import kedge
+from kedge.pipeline.policy import Fleet, Policy
+from kedge.pipeline.stages.arrays import Limits
+from kedge.pipeline.stages.requests import Drain, Leaders
+from kedge.pipeline.stages.waves import WaveSettings
+from kedge.pipeline.tables.arrow import Arrow
+from kedge.pipeline.tables.declared import BROKER
+from kedge.pipeline.tables.files import Place
+from kedge.pipeline.tables.location import Location
+from kedge.pipeline.verbs.check import Check
+from kedge.pipeline.verbs.compare import Compare
+from kedge.pipeline.verbs.export import Export
+from kedge.pipeline.verbs.load import Load
+from kedge.pipeline.verbs.plan import Plan
+from kedge.pipeline.verbs.run import Run
+from kedge.pipeline.verbs.verb import Output, Said, Verb
+from kedge.pipeline.verbs.waves import Waves
 from tests.pipeline_spark import fleets, schemas
 from tests.pipeline_spark.fleets import SNAPSHOT
 from tests.pipeline_spark.test_engines import files, run, told
@@ -66,8 +66,8 @@ class Both:
 
     def same(self, verb: Callable[[Path, Location], Verb]) -> dict[str, Any]:
         """What `verb`, made for a folder and tables, says and exports on both. The same, or the test fails."""
-        from pipeline.spark.catalog import Catalog  # noqa: PLC0415 - needs Spark
-        from pipeline.spark.groups import results  # noqa: PLC0415
+        from kedge.pipeline.spark.catalog import Catalog  # noqa: PLC0415 - needs Spark
+        from kedge.pipeline.spark.groups import results  # noqa: PLC0415
 
         here, there, root = self.folder / "here", self.folder / "there", Location(f"catalog:{self.schema}")
         wanted = run(None, verb(here, Location(str(here / "tables"))), self.places)
@@ -322,8 +322,8 @@ def test_a_plan_that_is_not_written_to_its_end_is_none_and_written_by_the_next_r
 
 def test_each_snapshot_is_worked_on_once(spark: SparkSession, schema: str, tmp_path: Path) -> None:
     """However many tables are written of it."""
-    from pipeline.spark.catalog import Catalog  # noqa: PLC0415 - needs Spark
-    from pipeline.spark.groups import results  # noqa: PLC0415
+    from kedge.pipeline.spark.catalog import Catalog  # noqa: PLC0415 - needs Spark
+    from kedge.pipeline.spark.groups import results  # noqa: PLC0415
 
     @attrs.frozen
     class Counted(Plan):

@@ -13,27 +13,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.collect.landing import Landing
-from pipeline.errors import EngineFailed, PipelineError
-from pipeline.policy import Fleet, Policy
-from pipeline.stages.arrays import Limits
-from pipeline.stages.requests import Add, Drain, Leaders, Request
-from pipeline.stages.waves import WaveSettings
-from pipeline.tables.arrow import Arrow
-from pipeline.tables.declared import PARTITION, PLAN_MOVE, QUARANTINE, REPLICA_LOAD, VIOLATION, WAVE_MOVE
-from pipeline.tables.files import PART, Place
-from pipeline.tables.location import Location
-from pipeline.tables.schema import Table
-from pipeline.verbs.check import Check
-from pipeline.verbs.collect import Collect
-from pipeline.verbs.compare import Compare
-from pipeline.verbs.export import Export
-from pipeline.verbs.load import Load
-from pipeline.verbs.local import results
-from pipeline.verbs.plan import Plan
-from pipeline.verbs.run import Run
-from pipeline.verbs.verb import Output, Said, Verb, unheard
-from pipeline.verbs.waves import Waves
+from kedge.pipeline.collect.landing import Landing
+from kedge.pipeline.errors import EngineFailed, PipelineError
+from kedge.pipeline.policy import Fleet, Policy
+from kedge.pipeline.stages.arrays import Limits
+from kedge.pipeline.stages.requests import Add, Drain, Leaders, Request
+from kedge.pipeline.stages.waves import WaveSettings
+from kedge.pipeline.tables.arrow import Arrow
+from kedge.pipeline.tables.declared import PARTITION, PLAN_MOVE, QUARANTINE, REPLICA_LOAD, VIOLATION, WAVE_MOVE
+from kedge.pipeline.tables.files import PART, Place
+from kedge.pipeline.tables.location import Location
+from kedge.pipeline.tables.schema import Table
+from kedge.pipeline.verbs.check import Check
+from kedge.pipeline.verbs.collect import Collect
+from kedge.pipeline.verbs.compare import Compare
+from kedge.pipeline.verbs.export import Export
+from kedge.pipeline.verbs.load import Load
+from kedge.pipeline.verbs.local import results
+from kedge.pipeline.verbs.plan import Plan
+from kedge.pipeline.verbs.run import Run
+from kedge.pipeline.verbs.verb import Output, Said, Verb, unheard
+from kedge.pipeline.verbs.waves import Waves
 from tests.pipeline_spark import fleets
 from tests.pipeline_spark.fleets import SNAPSHOT
 
@@ -66,7 +66,7 @@ def run(spark: SparkSession | None, verb: Verb, places: list[Place]) -> dict[str
     if spark is None:
         found = list(results(verb, places, unheard, processes=1))
     else:
-        from pipeline.spark.verbs import results as on_spark  # noqa: PLC0415 - needs Spark
+        from kedge.pipeline.spark.verbs import results as on_spark  # noqa: PLC0415 - needs Spark
 
         found = list(on_spark(spark, verb, places))
     return {place.cluster: told(said) for place, said in found}

@@ -20,11 +20,11 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
-from pipeline.audit import audit
-from pipeline.errors import EngineFailed
-from pipeline.journal.files import journal_files
-from pipeline.journal.parquet import write_batch
+from kedge.controller.cli.root import kedge
+from kedge.pipeline.audit import audit
+from kedge.pipeline.errors import EngineFailed
+from kedge.pipeline.journal.files import journal_files
+from kedge.pipeline.journal.parquet import write_batch
 from tests.pipeline_journal.journals import (
     completed_early,
     leader_epoch_back,
@@ -40,7 +40,7 @@ from tests.pipeline_journal.journals import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipeline.spark.follow import Batch
+    from kedge.pipeline.spark.follow import Batch
 
 pytestmark = [pytest.mark.full, pytest.mark.server]
 
@@ -77,7 +77,7 @@ class Killed(Exception):
 def test_a_stream_that_ends_at_random_points_finds_what_one_pass_finds(spark: SparkSession, tmp_path: Path) -> None:
     """Batches of random sizes; five of them end before what they found is written, or after it and before Spark notes
     them. Each is done again. The table holds each violation once."""
-    from pipeline.spark.follow import start, wait  # noqa: PLC0415 - as below: not every Python of a run has PySpark
+    from kedge.pipeline.spark.follow import start, wait  # noqa: PLC0415 - as below: not every Python of a run has PySpark
 
     files = broken(tmp_path / "journal")
     chooser, out = random.Random(7), tmp_path / "out"
@@ -181,7 +181,7 @@ def test_tables_that_cannot_be_written_are_one_line_and_the_batch_is_done_again(
 
 def running(folder: Path) -> subprocess.Popen[str]:
     """The command in a process of its own, with a Spark of its own."""
-    command = [sys.executable, "-c", "from controller.cli import main; main()", "audit", str(folder / "journal")]
+    command = [sys.executable, "-c", "from kedge.controller.cli import main; main()", "audit", str(folder / "journal")]
     following = ["--follow", "--checkpoint", str(folder / "checkpoint"), "--out", str(folder / "out")]
     where = ["--engine", "spark", "--master", "local[1]", "--conf", "spark.sql.shuffle.partitions=1"]
     environment = {**os.environ, "TMPDIR": str(folder)}

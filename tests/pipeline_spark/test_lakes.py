@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from controller.cli.root import kedge
-from pipeline.tables.files import Place
+from kedge.controller.cli.root import kedge
+from kedge.pipeline.tables.files import Place
 from tests.lake_jars import lakes
 from tests.pipeline_spark import schemas
 from tests.pipeline_spark.test_engines import files

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from controller.cli.root import kedge
-from pipeline.spark.starting import need_listener
-from pipeline.tables.declared import BROKER, TABLES
-from pipeline.tables.files import Place, find_places
+from kedge.controller.cli.root import kedge
+from kedge.pipeline.spark.starting import need_listener
+from kedge.pipeline.tables.declared import BROKER, TABLES
+from kedge.pipeline.tables.files import Place, find_places
 from servers import ServerProcess, free_port
 from tests.pipeline_journal.journals import completed_early, written
 from tests.pipeline_journal.journals import write as write_journal
@@ -34,7 +34,7 @@ pytestmark = [
 RUNNER = """
 import json, sys
 from click.testing import CliRunner
-from controller.cli.root import kedge
+from kedge.controller.cli.root import kedge
 done = [CliRunner().invoke(kedge, line) for line in json.loads(sys.argv[1])]
 print(json.dumps([(one.exit_code, one.stdout, one.stderr) for one in done]))
 """
@@ -45,7 +45,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server of Spark Connect, from pyspark's own jars, and its address."""
     import pyspark  # noqa: PLC0415 - tests without Spark need not import it
 
-    from pipeline.spark.embedded import java  # noqa: PLC0415
+    from kedge.pipeline.spark.embedded import java  # noqa: PLC0415
 
     folder, port = tmp_path_factory.mktemp("connect"), free_port()
     settings = {
@@ -219,8 +219,8 @@ from pyspark.sql import SparkSession
 mine = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
 mine.conf.set("spark.sql.shuffle.partitions", "3")
 from click.testing import CliRunner
-from controller.cli.root import kedge
-from pipeline.spark import session
+from kedge.controller.cli.root import kedge
+from kedge.pipeline.spark import session
 with session() as found:
     assert found is mine
 for options in ([], ["--conf", "spark.a=b"]):

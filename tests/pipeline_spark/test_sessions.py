@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from controller.cli.root import kedge
-from pipeline.spark import NoSpark, session
+from kedge.controller.cli.root import kedge
+from kedge.pipeline.spark import NoSpark, session
 from tests.pipeline_journal.journals import write as write_journal
 from tests.pipeline_journal.journals import written
 from tests.pipeline_spark import fleets
@@ -85,7 +85,7 @@ def test_a_master_and_a_server_at_once_are_refused() -> None:
 
 SAY = """
 import json, sys
-from pipeline.spark import session
+from kedge.pipeline.spark import session
 said = []
 for _ in range(2):
     with session(settings={"spark.sql.files.openCostInBytes": "5"}) as spark:

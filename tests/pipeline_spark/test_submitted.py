@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from pyarrow.fs import FileSelector, FileSystem
 
-from controller.cli.root import kedge
+from kedge.controller.cli.root import kedge
 from tests.pipeline_journal.journals import completed_early, written
 from tests.pipeline_journal.journals import write as write_journal
 from tests.pipeline_spark import fleets
@@ -72,7 +72,7 @@ def test_a_session_under_spark_submit_is_set_by_spark_submit_alone(submitter: Su
 
 
 PROGRAM = """
-from pipeline.spark import NoSpark, session
+from kedge.pipeline.spark import NoSpark, session
 with session(settings={"spark.sql.shuffle.partitions": "7"}) as spark:
     context = spark.sparkContext
     print(context.master, context.appName, context.getConf().get("spark.executor.memory"), sep="\\n")

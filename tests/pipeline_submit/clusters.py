@@ -11,20 +11,20 @@ from typing import Any, TypeVar
 
 import attrs
 
-from controller.model.values import TopicPartition
-from controller.rig import NotInTime, Rig
-from controller.runtime.journal import FolderSink, Journal
-from pipeline.collect.gathered import Gathered
-from pipeline.collect.store import from_store
-from pipeline.stages.export import export
-from pipeline.stages.load import load
-from pipeline.stages.plan import plan
-from pipeline.stages.requests import Drain
-from pipeline.stages.validate import validate
-from pipeline.stages.waves import WaveSettings, waves
-from pipeline.submit import Event, Options, Outcome, Time, submit
-from pipeline.tables.arrow import Arrow
-from stores import Commit, MemoryStore, MetadataStore, Op
+from kedge.controller.model.values import TopicPartition
+from kedge.controller.rig import NotInTime, Rig
+from kedge.controller.runtime.journal import FolderSink, Journal
+from kedge.pipeline.collect.gathered import Gathered
+from kedge.pipeline.collect.store import from_store
+from kedge.pipeline.stages.export import export
+from kedge.pipeline.stages.load import load
+from kedge.pipeline.stages.plan import plan
+from kedge.pipeline.stages.requests import Drain
+from kedge.pipeline.stages.validate import validate
+from kedge.pipeline.stages.waves import WaveSettings, waves
+from kedge.pipeline.submit import Event, Options, Outcome, Time, submit
+from kedge.pipeline.tables.arrow import Arrow
+from kedge.stores import Commit, MemoryStore, MetadataStore, Op
 
 T = TypeVar("T")
 DRAINED = 1

@@ -11,10 +11,10 @@ from typing import Any, Final
 from click.testing import Result
 from kafka import KafkaProducer
 
-from controller.cli.kafka.cluster import Cluster
-from controller.cli.kafka.errors import Refused
-from controller.cli.kafka.values import Resource, ResourceType, Source
-from controller.model.values import TopicPartition
+from kedge.controller.cli.kafka.cluster import Cluster
+from kedge.controller.cli.kafka.errors import Refused
+from kedge.controller.cli.kafka.values import Resource, ResourceType, Source
+from kedge.controller.model.values import TopicPartition
 from tests.kit.commands import plan as run
 from tests.wire.served import DEADLINE_S
 

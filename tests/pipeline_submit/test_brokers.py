@@ -14,12 +14,12 @@ from typing import Final
 import pytest
 from click.testing import Result
 
-from controller.cli.kafka import Endpoint, connected
-from controller.cli.kafka.cluster import Cluster
-from controller.cli.kafka.values import Change, Op, Resource, ResourceType
-from controller.wire.apis import APIS, versions
 from kedge import NewTopic
-from pipeline.submit.kept import progress_file
+from kedge.controller.cli.kafka import Endpoint, connected
+from kedge.controller.cli.kafka.cluster import Cluster
+from kedge.controller.cli.kafka.values import Change, Op, Resource, ResourceType
+from kedge.controller.wire.apis import APIS, versions
+from kedge.pipeline.submit.kept import progress_file
 from tests.kit.commands import plan as run
 from tests.kit.waiting import until
 from tests.pipeline_submit.served import (
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.slow
 
 TOPIC: Final = "orders"
 FAST, SLOW = "100MB", "2000"
-COMMAND: Final = (sys.executable, "-c", "from controller.cli.root import kedge; kedge()", "plan", "submit")
+COMMAND: Final = (sys.executable, "-c", "from kedge.controller.cli.root import kedge; kedge()", "plan", "submit")
 OPERATORS: Final = {
     Resource(ResourceType.BROKER, "3"): {"leader.replication.throttled.rate": "777000"},
     Resource(ResourceType.TOPIC, TOPIC): {"follower.replication.throttled.replicas": "0:2"},

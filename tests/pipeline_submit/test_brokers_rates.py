@@ -10,14 +10,14 @@ from typing import Any, Final
 import attrs
 import pytest
 
-from controller.cli.kafka import Endpoint, connected
-from controller.cli.kafka.cluster import Cluster
-from controller.cli.kafka.errors import Refused
-from controller.cli.kafka.values import Change, Op, Resource, ResourceType, Source, TopicState
-from controller.cli.plan import rates
-from controller.cli.plan.brokers import by_brokers
-from pipeline.errors import Stopped
-from pipeline.submit import Event, Options, Outcome, cancel, submit
+from kedge.controller.cli.kafka import Endpoint, connected
+from kedge.controller.cli.kafka.cluster import Cluster
+from kedge.controller.cli.kafka.errors import Refused
+from kedge.controller.cli.kafka.values import Change, Op, Resource, ResourceType, Source, TopicState
+from kedge.controller.cli.plan import rates
+from kedge.controller.cli.plan.brokers import by_brokers
+from kedge.pipeline.errors import Stopped
+from kedge.pipeline.submit import Event, Options, Outcome, cancel, submit
 from tests.kit.waiting import until
 from tests.pipeline_submit.served import KAFKAS_KEYS, LAYOUT, RACKS, exported, fill, replicas, throttles, wanted
 from tests.wire.living import Living

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from controller.rig.outside import is_marked
-from pipeline.audit import audit
-from pipeline.journal.files import journal_files
-from pipeline.submit import roll_back
+from kedge.controller.rig.outside import is_marked
+from kedge.pipeline.audit import audit
+from kedge.pipeline.journal.files import journal_files
+from kedge.pipeline.submit import roll_back
 from tests.pipeline_submit.clusters import Made
 
 Making = Callable[..., Made]
@@ -73,7 +73,7 @@ def dying(step: Steps) -> Iterator[None]:
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pipeline.submit.kept.os.fsync", synced)
+        patch.setattr("kedge.pipeline.submit.kept.os.fsync", synced)
         patch.setattr("pathlib.Path.replace", replaced)
         yield
 

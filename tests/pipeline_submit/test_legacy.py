@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from controller.model.values import TopicPartition
-from controller.rig.outside import is_key_there, submit_by_key
-from pipeline.audit import audit
-from pipeline.errors import BadInput, Refused, Stopped
-from pipeline.journal.files import journal_files
-from pipeline.submit import Options, Time, cancel, roll_back, submit
-from stores import FaultStore, MemoryServer
-from stores.faults import Call, FailBefore, Fault, LoseReply, LoseRequest, Rule
+from kedge.controller.model.values import TopicPartition
+from kedge.controller.rig.outside import is_key_there, submit_by_key
+from kedge.pipeline.audit import audit
+from kedge.pipeline.errors import BadInput, Refused, Stopped
+from kedge.pipeline.journal.files import journal_files
+from kedge.pipeline.submit import Options, Time, cancel, roll_back, submit
+from kedge.stores import FaultStore, MemoryServer
+from kedge.stores.faults import Call, FailBefore, Fault, LoseReply, LoseRequest, Rule
 from tests.pipeline_submit.clusters import Beside, Made, RigTime, Running
 
 Making = Callable[..., Made]
@@ -211,7 +211,7 @@ def test_a_store_that_does_not_answer_for_a_while_is_asked_again(made: Made) -> 
 
 @pytest.mark.slow
 def test_a_plan_of_more_than_a_key_takes_goes_in_parts(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.submit.ways.KEY_BYTES_MAX", 400)
+    monkeypatch.setattr("kedge.pipeline.submit.ways.KEY_BYTES_MAX", 400)
     done = submit(made.folder, made.store, by_key(made))
     assert done.sent == len(wanted(made))
     assert wanted(made).items() <= made.replicas().items()

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from controller.model.throttle_configs import RATES, UNLIMITED
-from controller.model.values import TopicPartition
-from controller.rig.outside import configs, is_marked
-from pipeline.audit import audit
-from pipeline.errors import BadInput, Refused, Stopped
-from pipeline.journal.files import journal_files
-from pipeline.submit import Event, cancel, roll_back, submit
-from pipeline.submit.kept import locked, progress_file
+from kedge.controller.model.throttle_configs import RATES, UNLIMITED
+from kedge.controller.model.values import TopicPartition
+from kedge.controller.rig.outside import configs, is_marked
+from kedge.pipeline.audit import audit
+from kedge.pipeline.errors import BadInput, Refused, Stopped
+from kedge.pipeline.journal.files import journal_files
+from kedge.pipeline.submit import Event, cancel, roll_back, submit
+from kedge.pipeline.submit.kept import locked, progress_file
 from tests.pipeline_submit.clusters import DRAINED, Made, RigTime
 
 Making = Callable[..., Made]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.quota import PACE_MS, SAMPLE_MS, SAMPLES, UNLIMITED, RateWindow, ReplicationQuota
+from kedge.controller.quota import PACE_MS, SAMPLE_MS, SAMPLES, UNLIMITED, RateWindow, ReplicationQuota
 
 
 class Clock:

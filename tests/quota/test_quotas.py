@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.quota import (
+from kedge.controller.quota import (
     FAMILIES,
     SIDES,
     UNLIMITED,

@@ -1,8 +1,8 @@
 """A cluster on a real store: controllers in processes of their own, the rig's brokers in the process of the test.
 
 One thread drives it all, in real time: `step` takes what the processes said, lets brokers copy and ask, and returns
-after 10 ms at the latest, so `until` is the one way to wait. The brokers are those of `controller.rig`, so they drop
-what is old, hold logs, and know what was acknowledged; each has a session of its own with the store.
+after 10 ms at the latest, so `until` is the one way to wait. The brokers are those of `kedge.controller.rig`, so they
+drop what is old, hold logs, and know what was acknowledged; each has a session of its own with the store.
 
 `hold_back`: followers of a partition that moves fetch nothing before `let_go` names it. So a test decides how many of
 its moves can end, on machines of any speed.
@@ -20,26 +20,26 @@ from typing import Any, Final, Self, cast
 
 import attrs
 
-from controller.check import Finding, check_store
-from controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
-from controller.rig.committed import CommittedTree
-from controller.rig.invariants import Invariants
-from controller.rig.node import Node
-from controller.rig.operators import Operators
-from controller.rig.parts import Parts
-from controller.rig.producers import Producers
-from controller.rig.waits import disagreements
-from controller.runtime.clock import SystemClock
-from controller.runtime.registrar import Registrar
-from controller.simulated.broker import Broker
-from controller.simulated.clock import NodeClock, VirtualClock
-from controller.simulated.copying import Copying
-from controller.simulated.duties import Duties
-from controller.simulated.network import Network
-from controller.simulated.replica import Replica
-from controller.simulated.timeline import Timeline
 from kedge import ApiError, BrokerRegistration, HostResponse, NewTopic, NotController, Settings, TopicPartition
-from stores import MetadataStore, open_store
+from kedge.controller.check import Finding, check_store
+from kedge.controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
+from kedge.controller.rig.committed import CommittedTree
+from kedge.controller.rig.invariants import Invariants
+from kedge.controller.rig.node import Node
+from kedge.controller.rig.operators import Operators
+from kedge.controller.rig.parts import Parts
+from kedge.controller.rig.producers import Producers
+from kedge.controller.rig.waits import disagreements
+from kedge.controller.runtime.clock import SystemClock
+from kedge.controller.runtime.registrar import Registrar
+from kedge.controller.simulated.broker import Broker
+from kedge.controller.simulated.clock import NodeClock, VirtualClock
+from kedge.controller.simulated.copying import Copying
+from kedge.controller.simulated.duties import Duties
+from kedge.controller.simulated.network import Network
+from kedge.controller.simulated.replica import Replica
+from kedge.controller.simulated.timeline import Timeline
+from kedge.stores import MetadataStore, open_store
 from tests.real.messages import Call, Request, Return
 from tests.real.remote import RemoteNode, Seat, speaking
 from tests.real.served import Witnessed

@@ -23,11 +23,11 @@ from queue import SimpleQueue
 from random import Random
 from typing import Any
 
-from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from kedge import Controller, HostResponse, Results, Settings
-from stores import MetadataStore, Unavailable, open_store
-from stores.faults import Delay, Fault, FaultStore
-from stores.faults.plan import Call as FaultCall
+from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kedge.stores import MetadataStore, Unavailable, open_store
+from kedge.stores.faults import Delay, Fault, FaultStore
+from kedge.stores.faults.plan import Call as FaultCall
 from tests.real.messages import Answer, Ask, Call, Leads, Notice, Request, Return
 
 LOOK_S = 0.02  # how often it is looked at whether the controller leads

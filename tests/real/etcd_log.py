@@ -1,7 +1,7 @@
 """What an etcd server keeps of its past: every change of every key, as commits in order, by its JSON gateway.
 
 Etcd forgets nothing until it is compacted, so a watch from an old revision gives all writes since, each version
-of each key. Neither gRPC nor anything of `stores.etcd` is used.
+of each key. Neither gRPC nor anything of `kedge.stores.etcd` is used.
 
 Of a cluster that past is one: a member tells only what was committed, under the same revisions as every other, and
 what it holds of its own it never tells. So any member is read that answers, once it has asked the others how far they

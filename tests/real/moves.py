@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controller.model.host import LeaderAndIsrRequest
 from kedge import NewTopic, NotController, TopicPartition
+from kedge.controller.model.host import LeaderAndIsrRequest
 from tests.real.cluster import Cluster
 from tests.real.remote import RemoteNode
 

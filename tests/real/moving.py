@@ -14,19 +14,19 @@ from collections.abc import Container
 from pathlib import Path
 from typing import Final, Self
 
-from controller.codec import keys
-from controller.codec.migration import COMPLETE, decode_holder, decode_marker
-from controller.rig.committed import CommittedTree
-from controller.rig.server import FOREIGN
-from stores import open_store
-from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
+from kedge.controller.codec import keys
+from kedge.controller.codec.migration import COMPLETE, decode_holder, decode_marker
+from kedge.controller.rig.committed import CommittedTree
+from kedge.controller.rig.server import FOREIGN
+from kedge.stores import open_store
+from kedge.stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
 from tests.real.cluster import CALL_S, Cluster, RegisteredDuties
 from tests.real.remote import CHECKOUT, RemoteNode, Seat
 from tests.real.served import Served
 from tests.real.witness import Shadow
 from tests.real.writes import Deleted, Transaction, Written
 
-COMMAND: Final = (sys.executable, "-c", "from controller.cli.root import kedge; kedge()", "store", "migrate")
+COMMAND: Final = (sys.executable, "-c", "from kedge.controller.cli.root import kedge; kedge()", "store", "migrate")
 
 
 class MovedShadow(Shadow):

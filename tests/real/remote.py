@@ -18,8 +18,8 @@ from typing import Any, cast
 
 import attrs
 
-from controller.rig.node import State
 from kedge import AcceptedIsr, TopicPartition
+from kedge.controller.rig.node import State
 from tests.real.messages import Answer, Ask, Call, Leads, Notice, Return
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -76,7 +76,7 @@ class RemoteController:
 
 class RemoteNode:
     """A node, which may be up, down, or stopped, for simulated brokers to ask: it has what they and the rig use of
-    `controller.rig.node.Node`."""
+    `kedge.controller.rig.node.Node`."""
 
     def __init__(self, node_id: int, seat: Seat, log: Path, module: str = "tests.real.controller_process") -> None:
         self.node_id = node_id

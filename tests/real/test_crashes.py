@@ -21,14 +21,14 @@ import attrs
 import pytest
 from kazoo.client import KazooClient
 
-from controller.model.values import Settings
-from controller.rig import Rig
-from controller.rig.served import StoreServer
+from kedge.controller.model.values import Settings
+from kedge.controller.rig import Rig
+from kedge.controller.rig.served import StoreServer
+from kedge.stores import MetadataStore, open_store
+from kedge.stores.base import Capabilities
+from kedge.stores.faults import FaultStore, LoseReply, at_commit
+from kedge.stores.zookeeper import ZooKeeperStore
 from servers import LocalEtcd, LocalZooKeeper
-from stores import MetadataStore, open_store
-from stores.base import Capabilities
-from stores.faults import FaultStore, LoseReply, at_commit
-from stores.zookeeper import ZooKeeperStore
 from tests.simulation import reduction_scenarios, throttle_scenarios
 from tests.simulation.clusters import leading
 from tests.simulation.enumeration import Scenario, crash_at

@@ -15,10 +15,10 @@ import attrs
 import pytest
 import tenacity
 
-from controller.model.errors import FencedLeaderEpoch, InvalidUpdateVersion
 from kedge import NewTopic, NotController, TopicPartition
+from kedge.controller.model.errors import FencedLeaderEpoch, InvalidUpdateVersion
+from kedge.stores import ABSENT, MetadataStore, OutcomeUnknown, Put, Unavailable, open_store
 from servers import LocalServer
-from stores import ABSENT, MetadataStore, OutcomeUnknown, Put, Unavailable, open_store
 from tests.real.cluster import CALL_S, Cluster
 from tests.real.moves import asked_for, finished, slept_through
 from tests.real.served import NAMES

@@ -10,7 +10,7 @@ import pytest
 from kazoo.client import KazooClient
 
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, NewTopic, TopicPartition
-from stores.tree import TreeEntry, read_tree
+from kedge.stores.tree import TreeEntry, read_tree
 from tests.kit.data import DATA
 from tests.real.cluster import Cluster
 from tests.real.kafka import Kafka, Refused, compiled, kafka

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.codec import keys
+from kedge.controller.codec import keys
 from tests.real.cluster import CALL_S
 from tests.real.moves import asked_for, finished
 from tests.real.moving import MovedCluster

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
-from stores import open_store
+from kedge.controller.cli.root import kedge
+from kedge.stores import open_store
 from tests.real.cluster import Cluster
 from tests.real.served import Served, serve
 

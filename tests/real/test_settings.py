@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, Controller, HostResponse
-from stores import ABSENT, MetadataStore, Put, open_store
+from kedge.stores import ABSENT, MetadataStore, Put, open_store
 from tests.real.served import Served
 
 pytestmark = [

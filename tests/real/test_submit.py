@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import pytest
 
-from controller.codec import keys
-from controller.model.values import TopicPartition
+from kedge.controller.codec import keys
+from kedge.controller.model.values import TopicPartition
 from tests.real.cluster import CALL_S, Cluster
 from tests.real.remote import CHECKOUT
 from tests.real.served import Served, serve
@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.full,
 ]
 
-COMMAND: Final = (sys.executable, "-c", "from controller.cli.root import kedge; kedge()", "plan")
+COMMAND: Final = (sys.executable, "-c", "from kedge.controller.cli.root import kedge; kedge()", "plan")
 LAYOUT = [[1, 2], [2, 1], [1, 3], [3, 1], [2, 3], [3, 4]]
 
 

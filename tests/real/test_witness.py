@@ -10,9 +10,9 @@ from pathlib import Path
 import attrs
 import pytest
 
-from controller.rig.invariants import InvariantBroken
-from stores import ABSENT, Conflict, Put, open_store
-from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
+from kedge.controller.rig.invariants import InvariantBroken
+from kedge.stores import ABSENT, Conflict, Put, open_store
+from kedge.stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
 from tests.real.cluster import CALL_S, Cluster
 from tests.real.served import Served, Witnessed
 from tests.real.writes import Checked, Deleted, Transaction, Write, Written

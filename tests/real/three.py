@@ -14,10 +14,10 @@ from typing import Any, Final, TypeAlias
 import attrs
 import pytest
 
+from kedge.stores import OutcomeUnknown, Unavailable, open_store
 from servers import EtcdEnsemble, LocalEtcd, LocalServer, LocalZooKeeper, NoServer, ZooKeeperEnsemble
 from servers.ensembles import Ensemble
 from servers.process import wait_until
-from stores import OutcomeUnknown, Unavailable, open_store
 from tests.real.cluster import CALL_S, Cluster
 from tests.real.connections import connected_to
 from tests.real.etcd_log import EtcdLog

@@ -1,7 +1,7 @@
 """Everything that was ever written to a real server, held against the invariants of the rig.
 
 What the server wrote down (`zookeeper_log`, `etcd_log`) is written again, commit by commit and under the same
-revisions, to a memory server, from which `controller.rig.invariants` reads it as it reads a simulation: the same
+revisions, to a memory server, from which `kedge.controller.rig.invariants` reads it as it reads a simulation: the same
 checks, on a past that no client of ours had a hand in. So epochs that fall, a commit of a deposed controller, a member
 that goes before the targets are in sync, a delete that is not durable are found in whatever version of whatever key.
 
@@ -13,10 +13,10 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from controller.codec import BadValue, keys, small
-from controller.rig.server import FOREIGN, RecordingServer
-from stores import ABSENT, PRESENT, Check, Delete, MemoryStore, Op, Put
-from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
+from kedge.controller.codec import BadValue, keys, small
+from kedge.controller.rig.server import FOREIGN, RecordingServer
+from kedge.stores import ABSENT, PRESENT, Check, Delete, MemoryStore, Op, Put
+from kedge.stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
 from tests.real.writes import Checked, Deleted, Transaction, Write, Written
 
 CALL_S: Final = 10.0

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import attrs
 
-from controller.model.errors import ErrorCode
-from controller.model.host import (
+from kedge.controller.model.errors import ErrorCode
+from kedge.controller.model.host import (
     HostResponse,
     LeaderAndIsrPartition,
     LeaderAndIsrRequest,
@@ -16,10 +16,10 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.values import TopicPartition
-from controller.rig import Broker
-from controller.rig.host_suite import Asked, IsrDesk, SimulatedBrokers
-from controller.simulated.replica import Replica, Role
+from kedge.controller.model.values import TopicPartition
+from kedge.controller.rig import Broker
+from kedge.controller.rig.host_suite import Asked, IsrDesk, SimulatedBrokers
+from kedge.controller.simulated.replica import Replica, Role
 
 
 class IgnoresControllerEpoch(Broker):

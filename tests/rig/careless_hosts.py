@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controller.model.errors import ErrorCode
-from controller.model.host import LeaderAndIsrPartition, StopReplicaPartition
-from controller.model.reductions import OFFLINE, ONLINE
-from controller.rig import Broker
-from controller.rig.host_suite import SimulatedBrokers
-from controller.simulated.replica import FollowerSeen, Replica, Role
+from kedge.controller.model.errors import ErrorCode
+from kedge.controller.model.host import LeaderAndIsrPartition, StopReplicaPartition
+from kedge.controller.model.reductions import OFFLINE, ONLINE
+from kedge.controller.rig import Broker
+from kedge.controller.rig.host_suite import SimulatedBrokers
+from kedge.controller.simulated.replica import FollowerSeen, Replica, Role
 
 
 class Acknowledges(SimulatedBrokers):

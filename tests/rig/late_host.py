@@ -5,15 +5,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 
-from controller.model.host import (
+from kedge.controller.model.host import (
     Host,
     HostResponse,
     LeaderAndIsrRequest,
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.values import TopicPartition
-from controller.rig.host_suite import SimulatedBrokers
+from kedge.controller.model.values import TopicPartition
+from kedge.controller.rig.host_suite import SimulatedBrokers
 
 
 class ObeysLater(SimulatedBrokers):

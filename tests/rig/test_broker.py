@@ -5,8 +5,8 @@ from typing import Any
 import attrs
 import pytest
 
-from controller.model.errors import ErrorCode
-from controller.model.host import (
+from kedge.controller.model.errors import ErrorCode
+from kedge.controller.model.host import (
     LeaderAndIsrPartition,
     LeaderAndIsrRequest,
     LivePeer,
@@ -15,9 +15,9 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.values import BrokerRegistration, TopicPartition
-from controller.rig import Broker, NodeClock, Run, VirtualClock
-from controller.simulated.replica import Role
+from kedge.controller.model.values import BrokerRegistration, TopicPartition
+from kedge.controller.rig import Broker, NodeClock, Run, VirtualClock
+from kedge.controller.simulated.replica import Role
 
 TP = TopicPartition("t", 0)
 SAID = LeaderAndIsrPartition("t", "id", 0, 1, 3, (1, 2), 5, (1, 2), None, True, 0, 0)

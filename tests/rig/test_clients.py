@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller.model.errors import ErrorCode, UnknownTopicOrPartition
-from controller.model.values import TopicPartition
-from controller.rig import Rig
+from kedge.controller.model.errors import ErrorCode, UnknownTopicOrPartition
+from kedge.controller.model.values import TopicPartition
+from kedge.controller.rig import Rig
 
 
 def tp(partition: int) -> TopicPartition:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from controller.model.errors import ErrorCode, InvalidRequest
-from controller.model.reductions import OFFLINE, ONLINE, READ_ONLY
-from controller.model.requests import DeletePartitions, NewPartitions
-from controller.model.values import Settings, TopicPartition
-from controller.rig import Rig
-from controller.rig.clients import PartitionInfo
+from kedge.controller.model.errors import ErrorCode, InvalidRequest
+from kedge.controller.model.reductions import OFFLINE, ONLINE, READ_ONLY
+from kedge.controller.model.requests import DeletePartitions, NewPartitions
+from kedge.controller.model.values import Settings, TopicPartition
+from kedge.controller.rig import Rig
+from kedge.controller.rig.clients import PartitionInfo
 
 RETENTION_MS = 20_000
 INTERVAL_MS = 1_000

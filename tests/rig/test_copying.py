@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller.model.values import TopicPartition
-from controller.rig import Rig
+from kedge.controller.model.values import TopicPartition
+from kedge.controller.rig import Rig
 
 
 def led() -> tuple[Rig, TopicPartition]:

@@ -7,10 +7,10 @@ from typing import Any
 import attrs
 import pytest
 
-from controller.model.values import NO_LEADER, TopicPartition
-from controller.rig import InvariantBroken, Rig
-from controller.rig.committed import Change
-from controller.rig.server import Committed
+from kedge.controller.model.values import NO_LEADER, TopicPartition
+from kedge.controller.rig import InvariantBroken, Rig
+from kedge.controller.rig.committed import Change
+from kedge.controller.rig.server import Committed
 
 TP = TopicPartition("t", 0)
 BY = Committed(1, "controller 101", ())

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from controller.model.values import TopicPartition
-from controller.rig import Life, Rig
-from controller.runtime.log_reports import LogReport
-from controller.simulated.store import ClusterStore
+from kedge.controller.model.values import TopicPartition
+from kedge.controller.rig import Life, Rig
+from kedge.controller.runtime.log_reports import LogReport
+from kedge.controller.simulated.store import ClusterStore
 
 
 def reported(rig: Rig, tp: TopicPartition) -> list[LogReport | None]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller.quota import Family
-from controller.simulated.flows import Flow, Flows
+from kedge.controller.quota import Family
+from kedge.controller.simulated.flows import Flow, Flows
 
 MOVES: Family = "reassignment"
 ALL: Family = "replication"

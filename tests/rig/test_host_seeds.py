@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from controller.rig import Broker
-from controller.rig.__main__ import main
-from controller.rig.host_seeds import RULES, left_out, run_seed
-from controller.rig.host_suite import Ability, Desk, HostUnderTest, SimulatedBrokers, check
 from examples.log_on_disk.under_test import DiskBrokers
+from kedge.controller.rig import Broker
+from kedge.controller.rig.__main__ import main
+from kedge.controller.rig.host_seeds import RULES, left_out, run_seed
+from kedge.controller.rig.host_suite import Ability, Desk, HostUnderTest, SimulatedBrokers, check
 from tests.rig import broken_hosts as broken
 from tests.rig import careless_hosts as careless
 
@@ -169,7 +169,7 @@ def test_the_command_prints_what_broke_and_how_to_repeat_it(capsys: pytest.Captu
     assert main(["explore", "--host", "tests.rig.test_host_seeds:Forgetful", "--seeds", "1", "--steps", "150"]) == 1
     said = capsys.readouterr().out
     assert said.startswith("seed 1 FAILED\nroles: A broker serves a partition only as a LeaderAndIsr")
-    command = re.search(r"^replay: python -m controller.rig (.+)$", said, re.MULTILINE)
+    command = re.search(r"^replay: python -m kedge.controller.rig (.+)$", said, re.MULTILINE)
     assert command is not None
     assert command[1].split() == [
         *("explore", "--host", "tests.rig.test_host_seeds:Forgetful"),
@@ -199,7 +199,7 @@ def test_the_command_names_what_is_left_out(capsys: pytest.CaptureFixture[str]) 
         ("nothing", "expected MODULE:CLASS"),
         ("no_such_module:Host", "No module named 'no_such_module'"),
         ("tests.rig.test_host_seeds:Missing", "has no attribute 'Missing'"),
-        ("controller.rig:Timeline", "missing 1 required positional argument"),
+        ("kedge.controller.rig:Timeline", "missing 1 required positional argument"),
         ("os:getcwd", "make must return a HostUnderTest"),
     ],
 )

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from controller.rig import Broker
-from controller.rig.host_suite import CASES, GROUPS, Ability, Case, HostUnderTest, SimulatedBrokers, check
+from kedge.controller.rig import Broker
+from kedge.controller.rig.host_suite import CASES, GROUPS, Ability, Case, HostUnderTest, SimulatedBrokers, check
 from tests.rig import broken_hosts as broken
 from tests.rig.late_host import ObeysLater
 

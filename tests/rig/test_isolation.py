@@ -13,15 +13,20 @@ from weakref import WeakSet
 import attrs
 import pytest
 
-from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest, PartitionMetadata, UpdateMetadataRequest
-from controller.model.logs import Appended, Batch, Fetched, FetchFrom, LogError
-from controller.model.values import BrokerRegistration
-from controller.rig import Broker, NodeClock, VirtualClock
-from controller.rig.server import write
-from controller.simulated.isolation import Isolated
-from controller.simulated.log import Log, Run
-from controller.simulated.replica import Replica, Role
 from kedge import TopicPartition
+from kedge.controller.model.host import (
+    LeaderAndIsrPartition,
+    LeaderAndIsrRequest,
+    PartitionMetadata,
+    UpdateMetadataRequest,
+)
+from kedge.controller.model.logs import Appended, Batch, Fetched, FetchFrom, LogError
+from kedge.controller.model.values import BrokerRegistration
+from kedge.controller.rig import Broker, NodeClock, VirtualClock
+from kedge.controller.rig.server import write
+from kedge.controller.simulated.isolation import Isolated
+from kedge.controller.simulated.log import Log, Run
+from kedge.controller.simulated.replica import Replica, Role
 from tests.kit.waiting import until
 from tests.wire.living import Living
 from tests.wire.served import DEADLINE_S

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from controller.model.errors import ErrorCode
-from controller.model.host import StopReplicaRequest
-from controller.server import LiveCluster, LiveServer
+from kedge.controller.model.errors import ErrorCode
+from kedge.controller.model.host import StopReplicaRequest
+from kedge.controller.server import LiveCluster, LiveServer
 from tests.kit.waiting import until
 from tests.wire.served import DEADLINE_S
 

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from kafka.record import MemoryRecords
 from kafka.record.memory_records import MemoryRecordsBuilder
 
-from controller.model.logs import NO_PRODUCER, Batch, StoredBatch
-from controller.rig import Log, Rig
-from controller.runtime.turns import finished
-from controller.server.compacting import Progress, Rules, compacted
-from controller.server.compaction import Compaction
-from controller.server.logs import LiveLogs
-from controller.server.shelf import Row, Shelf, shrunk
-from controller.server.shelves import Shelves
-from controller.wire.data.batches import read_batch, written
-from controller.wire.data.compacting import BatchRecords
+from kedge.controller.model.logs import NO_PRODUCER, Batch, StoredBatch
+from kedge.controller.rig import Log, Rig
+from kedge.controller.runtime.turns import finished
+from kedge.controller.server.compacting import Progress, Rules, compacted
+from kedge.controller.server.compaction import Compaction
+from kedge.controller.server.logs import LiveLogs
+from kedge.controller.server.shelf import Row, Shelf, shrunk
+from kedge.controller.server.shelves import Shelves
+from kedge.controller.wire.data.batches import read_batch, written
+from kedge.controller.wire.data.compacting import BatchRecords
 
 CODEC: Final = BatchRecords()
 NOW_MS: Final = 1_000_000

@@ -9,15 +9,15 @@ from contextlib import closing
 import kafka
 import pytest
 
-from controller.runtime.clock import Chance, SystemClock
-from controller.runtime.journal import Journal
-from controller.runtime.migration import Migration
-from controller.server import LiveCluster, LiveServer
-from controller.simulated.store import Client, Connection, StoreClient
-from controller.wire import Gateway, Peers
-from controller.wire.data import with_logs
 from kedge import NewTopic, TopicPartition
-from stores.base import Unavailable
+from kedge.controller.runtime.clock import Chance, SystemClock
+from kedge.controller.runtime.journal import Journal
+from kedge.controller.runtime.migration import Migration
+from kedge.controller.server import LiveCluster, LiveServer
+from kedge.controller.simulated.store import Client, Connection, StoreClient
+from kedge.controller.wire import Gateway, Peers
+from kedge.controller.wire.data import with_logs
+from kedge.stores.base import Unavailable
 from tests.kit.waiting import until
 
 READY_S = 30.0

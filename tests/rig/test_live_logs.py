@@ -9,14 +9,19 @@ from typing import Any, Final
 import attrs
 import pytest
 
-from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest, PartitionMetadata, UpdateMetadataRequest
-from controller.model.logs import Appended, Batch, EpochEnd, Fetched, FetchFrom, LogBounds, LogError
-from controller.model.values import ALL_BROKERS, BrokerRegistration, TopicPartition
-from controller.rig import Broker, NodeClock, VirtualClock
-from controller.server.logs import LiveLogs
-from controller.server.shelves import Shelves
-from controller.simulated.broker import Life
-from controller.simulated.replica import Replica
+from kedge.controller.model.host import (
+    LeaderAndIsrPartition,
+    LeaderAndIsrRequest,
+    PartitionMetadata,
+    UpdateMetadataRequest,
+)
+from kedge.controller.model.logs import Appended, Batch, EpochEnd, Fetched, FetchFrom, LogBounds, LogError
+from kedge.controller.model.values import ALL_BROKERS, BrokerRegistration, TopicPartition
+from kedge.controller.rig import Broker, NodeClock, VirtualClock
+from kedge.controller.server.logs import LiveLogs
+from kedge.controller.server.shelves import Shelves
+from kedge.controller.simulated.broker import Life
+from kedge.controller.simulated.replica import Replica
 
 TP: Final = TopicPartition("t", 0)
 LED: Final = LeaderAndIsrPartition("t", "id", 0, 1, 3, (1, 2, 3), 5, (1, 2, 3), None, True, 0, 0)

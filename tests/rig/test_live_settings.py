@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest
-from controller.server import LiveCluster, LiveServer
-from controller.server.configs import StoredSettings
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, NewTopic, TopicPartition
-from stores import ABSENT, MemoryStore
-from stores.base import Delete, Put, Subscription
-from stores.faults import FaultStore
-from stores.memory import MemoryServer
+from kedge.controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest
+from kedge.controller.server import LiveCluster, LiveServer
+from kedge.controller.server.configs import StoredSettings
+from kedge.stores import ABSENT, MemoryStore
+from kedge.stores.base import Delete, Put, Subscription
+from kedge.stores.faults import FaultStore
+from kedge.stores.memory import MemoryServer
 from tests.kit.waiting import until
 from tests.wire.served import DEADLINE_S
 
@@ -123,7 +123,7 @@ class _Deaf(StoredSettings):
 
 def test_a_rate_that_was_set_before_a_move_holds_from_its_first_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where hints come late, here: never."""
-    monkeypatch.setattr("controller.server.cluster.StoredSettings", _Deaf)
+    monkeypatch.setattr("kedge.controller.server.cluster.StoredSettings", _Deaf)
     with LiveCluster(LiveServer(), {1: None, 2: None, 3: None}) as cluster:
         cluster.until_ready(DEADLINE_S)
         admin = cluster.controller.admin

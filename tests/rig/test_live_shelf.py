@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from controller.model.logs import Batch, LogError
-from controller.rig import Log, Run
-from controller.runtime.turns import finished
-from controller.server.shelf import PRODUCERS_MAX, Shelf
+from kedge.controller.model.logs import Batch, LogError
+from kedge.controller.rig import Log, Run
+from kedge.controller.runtime.turns import finished
+from kedge.controller.server.shelf import PRODUCERS_MAX, Shelf
 
 
 def batch(records: int = 3, size: int = 100, **more: Any) -> Batch:

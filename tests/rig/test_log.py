@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.rig import Log, Run
-from controller.simulated.log import truncation_offset
+from kedge.controller.rig import Log, Run
+from kedge.controller.simulated.log import truncation_offset
 
 
 def _log(*runs: tuple[int, int]) -> Log:

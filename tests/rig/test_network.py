@@ -8,12 +8,12 @@ from functools import partial
 import attrs
 import pytest
 
-from controller.model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
-from controller.model.values import BrokerRegistration
-from controller.rig import Broker, NodeClock, VirtualClock
-from controller.simulated.broker import Life
-from controller.simulated.network import CutOffError, Fate, Network
-from controller.simulated.timeline import Timeline
+from kedge.controller.model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kedge.controller.model.values import BrokerRegistration
+from kedge.controller.rig import Broker, NodeClock, VirtualClock
+from kedge.controller.simulated.broker import Life
+from kedge.controller.simulated.network import CutOffError, Fate, Network
+from kedge.controller.simulated.timeline import Timeline
 from tests.rig.test_broker import ASKED, STOP, TOLD, TP
 
 Request = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from controller.codec import keys
-from controller.model.config_requests import AlterConfigOp, ConfigResource, ConfigResourceType, OpType
-from controller.model.throttle_configs import LISTS, RATES
-from controller.model.throttles import MarkKind
-from controller.rig import Rig
-from controller.rig.operators import MARKS, Operators
-from controller.rig.outside import configs
-from controller.rig.server import FOREIGN, Committed, RecordingServer, write
-from stores.base import ABSENT, Delete, Put, Version
+from kedge.controller.codec import keys
+from kedge.controller.model.config_requests import AlterConfigOp, ConfigResource, ConfigResourceType, OpType
+from kedge.controller.model.throttle_configs import LISTS, RATES
+from kedge.controller.model.throttles import MarkKind
+from kedge.controller.rig import Rig
+from kedge.controller.rig.operators import MARKS, Operators
+from kedge.controller.rig.outside import configs
+from kedge.controller.rig.server import FOREIGN, Committed, RecordingServer, write
+from kedge.stores.base import ABSENT, Delete, Put, Version
 
 RATE, LIST = RATES["replication"][0], LISTS[0]
 OURS, THEIRS = "5000", "770000"

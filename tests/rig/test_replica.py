@@ -4,8 +4,8 @@ from typing import Any
 
 import attrs
 
-from controller.model.host import LeaderAndIsrPartition
-from controller.simulated.replica import IsrAsked, Replica, Role
+from kedge.controller.model.host import LeaderAndIsrPartition
+from kedge.controller.simulated.replica import IsrAsked, Replica, Role
 
 TOLD = LeaderAndIsrPartition(
     topic="t",

@@ -6,10 +6,10 @@ import sys
 import attrs
 import pytest
 
-from controller.codec import keys
-from controller.model.values import TopicPartition
-from controller.rig import CallbackFaults, Life, NotInTime, Rig, VirtualClock
-from stores.tree import read_tree
+from kedge.controller.codec import keys
+from kedge.controller.model.values import TopicPartition
+from kedge.controller.rig import CallbackFaults, Life, NotInTime, Rig, VirtualClock
+from kedge.stores.tree import read_tree
 from tests.kit.data import DATA
 from tests.verify.__main__ import main
 from tests.verify.explore import run_seed

@@ -9,12 +9,12 @@ from typing import cast
 
 import pytest
 
-from controller.rig import Rig
-from controller.rig.served import StoreServer
-from stores import ABSENT, FaultStore, Invalid, MemoryServer, MemoryStore, OutcomeUnknown, Put
-from stores.faults import LoseReply, LoseRequest, Rule
-from stores.recipes import EPOCH_KEY, LEADER_KEY
-from stores.tree import TreeEntry
+from kedge.controller.rig import Rig
+from kedge.controller.rig.served import StoreServer
+from kedge.stores import ABSENT, FaultStore, Invalid, MemoryServer, MemoryStore, OutcomeUnknown, Put
+from kedge.stores.faults import LoseReply, LoseRequest, Rule
+from kedge.stores.recipes import EPOCH_KEY, LEADER_KEY
+from kedge.stores.tree import TreeEntry
 
 SESSION_S = 0.3
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from controller.simulated.store import StoreClient
-from stores import ABSENT, Invalid, MemoryStore, OutcomeUnknown, Put
-from stores.base import Op
-from stores.faults import LoseReply, Rule
-from stores.memory import MemoryServer
+from kedge.controller.simulated.store import StoreClient
+from kedge.stores import ABSENT, Invalid, MemoryStore, OutcomeUnknown, Put
+from kedge.stores.base import Op
+from kedge.stores.faults import LoseReply, Rule
+from kedge.stores.memory import MemoryServer
 
 OPS: Sequence[Op] = (Put("/a", b"1", ABSENT),)
 

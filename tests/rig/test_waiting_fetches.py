@@ -9,10 +9,10 @@ from typing import Any, Final
 import attrs
 import pytest
 
-from controller.model.host import LeaderAndIsrRequest, PartitionMetadata, UpdateMetadataRequest
-from controller.model.logs import Appended, Batch, Fetched, FetchFrom
-from controller.model.values import TopicPartition
-from controller.rig import VirtualClock
+from kedge.controller.model.host import LeaderAndIsrRequest, PartitionMetadata, UpdateMetadataRequest
+from kedge.controller.model.logs import Appended, Batch, Fetched, FetchFrom
+from kedge.controller.model.values import TopicPartition
+from kedge.controller.rig import VirtualClock
 from tests.rig.test_live_logs import LED, TP, Tried
 
 BYTES: Final = 100

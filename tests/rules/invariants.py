@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from controller.model import records as r
-from controller.model.values import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, NO_EPOCH, NO_LEADER, Partition
-from controller.state import ClusterState
+from kedge.controller.model import records as r
+from kedge.controller.model.values import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, NO_EPOCH, NO_LEADER, Partition
+from kedge.controller.state import ClusterState
 from tests.state.snapshot import members_by_hand
 
 ENDS_A_MOVE = (r.TargetCleared,)

@@ -7,10 +7,10 @@ from typing import Any
 
 import attrs
 
-from controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
-from controller.model.reductions import Retirement
-from controller.model.values import HOLDERS_LEFT, DeleteIntent, Move, Partition, Replicas
-from controller.state.reductions import Reduction
+from kedge.controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
+from kedge.controller.model.reductions import Retirement
+from kedge.controller.model.values import HOLDERS_LEFT, DeleteIntent, Move, Partition, Replicas
+from kedge.controller.state.reductions import Reduction
 from tests.rules.world import World
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import attrs
 
-from controller.model import events as e
-from controller.model.config_requests import AlterConfigOp, OpType
-from controller.model.records import KeyVersion, KeyVersions
-from controller.model.reductions import Retirement
-from controller.model.throttle_configs import Family
-from controller.model.throttles import CommitLimits
-from controller.model.values import (
+from kedge.controller.model import events as e
+from kedge.controller.model.config_requests import AlterConfigOp, OpType
+from kedge.controller.model.records import KeyVersion, KeyVersions
+from kedge.controller.model.reductions import Retirement
+from kedge.controller.model.throttle_configs import Family
+from kedge.controller.model.throttles import CommitLimits
+from kedge.controller.model.values import (
     Broker,
     BrokerRegistration,
     ConfigEntity,

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from controller.model import records as r
-from controller.model.errors import ApiError
-from controller.model.legacy import LegacyKey
-from controller.model.reductions import Retirements
-from controller.model.requests import CreatedTopic, ReassignmentAnswer
-from controller.model.throttles import ThrottleMark
-from controller.model.values import ConfigEntity, DeleteIntent, Partition, Topic
-from controller.state import ClusterState
+from kedge.controller.model import records as r
+from kedge.controller.model.errors import ApiError
+from kedge.controller.model.legacy import LegacyKey
+from kedge.controller.model.reductions import Retirements
+from kedge.controller.model.requests import CreatedTopic, ReassignmentAnswer
+from kedge.controller.model.throttles import ThrottleMark
+from kedge.controller.model.values import ConfigEntity, DeleteIntent, Partition, Topic
+from kedge.controller.state import ClusterState
 from tests.rules.world import Ran
 
 _LEFT_OUT = ("before", "configs", "versions", "found", "is_rewritten")

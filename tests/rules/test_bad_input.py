@@ -6,12 +6,12 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from controller.machine import decide
-from controller.model import events as e
-from controller.model.config_requests import AlterConfigOp, OpType
-from controller.model.errors import ApiError, ErrorCode
-from controller.model.values import ConfigEntity, Move, Partition
-from controller.rules.configs import check_topic_configs
+from kedge.controller.machine import decide
+from kedge.controller.model import events as e
+from kedge.controller.model.config_requests import AlterConfigOp, OpType
+from kedge.controller.model.errors import ApiError, ErrorCode
+from kedge.controller.model.values import ConfigEntity, Move, Partition
+from kedge.controller.rules.configs import check_topic_configs
 from tests.rules.world import World
 
 NUMBERS = st.one_of(st.integers(), st.sampled_from([-1, 0, 1, 2, 3, 2**31, 2**63, 10**30]))

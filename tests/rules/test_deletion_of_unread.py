@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from controller.model import events as e
-from controller.model import records as r
-from controller.model.errors import RequestTimedOut, StorageError
-from controller.model.records import UNREAD, KeyVersion, KeyVersions
-from controller.model.values import Partition, Settings
-from controller.rules.takeover import deletion_goes_on
+from kedge.controller.model import events as e
+from kedge.controller.model import records as r
+from kedge.controller.model.errors import RequestTimedOut, StorageError
+from kedge.controller.model.records import UNREAD, KeyVersion, KeyVersions
+from kedge.controller.model.values import Partition, Settings
+from kedge.controller.rules.takeover import deletion_goes_on
 from tests.rules.world import World
 
 WHY = "/brokers/topics/t/partitions/0/state: it may not be read"

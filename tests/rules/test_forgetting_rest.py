@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from controller.model import events as e
-from controller.model import records as r
-from controller.model.reductions import Retirement
-from controller.model.values import HOLDERS_LEFT, Partition
+from kedge.controller.model import events as e
+from kedge.controller.model import records as r
+from kedge.controller.model.reductions import Retirement
+from kedge.controller.model.values import HOLDERS_LEFT, Partition
 from tests.rules.world import World
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from controller.model import events as e
-from controller.model.records import ForeignChange, KeyVersion, KeyVersionFound, TopicCreated
-from controller.model.values import Partition
+from kedge.controller.model import events as e
+from kedge.controller.model.records import ForeignChange, KeyVersion, KeyVersionFound, TopicCreated
+from kedge.controller.model.values import Partition
 from tests.rules.world import World
 
 

@@ -6,21 +6,21 @@ from typing import Any
 
 import pytest
 
-from controller.machine import decide
-from controller.model import events as e
-from controller.model import records as r
-from controller.model.events import Decision
-from controller.model.reductions import Retirement
-from controller.model.values import Broker, BrokerRegistration, DeleteIntent, KafkaMove, Move, Partition
-from controller.rules.brokers import broker_gone, death_done
-from controller.rules.completion import kafka_move_due
-from controller.rules.deletion import partition_deletion_due
-from controller.rules.foreign_writes import kafka_move_found
-from controller.rules.isr import alter_isr
-from controller.rules.reassignment import foreign_target_found
-from controller.rules.reduction.keys import reduction_due
-from controller.rules.reduction.purge import purge_due
-from controller.rules.topics import create_partitions
+from kedge.controller.machine import decide
+from kedge.controller.model import events as e
+from kedge.controller.model import records as r
+from kedge.controller.model.events import Decision
+from kedge.controller.model.reductions import Retirement
+from kedge.controller.model.values import Broker, BrokerRegistration, DeleteIntent, KafkaMove, Move, Partition
+from kedge.controller.rules.brokers import broker_gone, death_done
+from kedge.controller.rules.completion import kafka_move_due
+from kedge.controller.rules.deletion import partition_deletion_due
+from kedge.controller.rules.foreign_writes import kafka_move_found
+from kedge.controller.rules.isr import alter_isr
+from kedge.controller.rules.reassignment import foreign_target_found
+from kedge.controller.rules.reduction.keys import reduction_due
+from kedge.controller.rules.reduction.purge import purge_due
+from kedge.controller.rules.topics import create_partitions
 from tests.rules.world import World
 
 MOVE = Move((4, 5), (1, 2), 500)

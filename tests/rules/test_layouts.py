@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from controller.model import events as e
-from controller.model.errors import ApiError
-from controller.model.values import Partition, Replicas
-from controller.rules.placement import alternate_racks, assign_replicas, replace_broker
+from kedge.controller.model import events as e
+from kedge.controller.model.errors import ApiError
+from kedge.controller.model.values import Partition, Replicas
+from kedge.controller.rules.placement import alternate_racks, assign_replicas, replace_broker
 from tests.kit.data import DATA, LAYOUTS
 from tests.rules.world import World
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from controller.model import events as e
-from controller.model import records as r
-from controller.model.errors import ErrorCode
-from controller.model.requests import ReassignmentAnswer, WaitingOn
-from controller.model.values import Move, Partition, Replicas
-from controller.rules.reassignment import describe_move, expand_cancel
+from kedge.controller.model import events as e
+from kedge.controller.model import records as r
+from kedge.controller.model.errors import ErrorCode
+from kedge.controller.model.requests import ReassignmentAnswer, WaitingOn
+from kedge.controller.model.values import Move, Partition, Replicas
+from kedge.controller.rules.reassignment import describe_move, expand_cancel
 from tests.rules.world import Ran, World
 
 

@@ -9,9 +9,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from controller.model import events as e
-from controller.model.values import Replicas
-from controller.rules.placement import (
+from kedge.controller.model import events as e
+from kedge.controller.model.values import Replicas
+from kedge.controller.rules.placement import (
     alternate_racks,
     assign_replicas,
     continue_rotation,

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import pytest
 
-from controller.model import events as e
-from controller.model import records as r
-from controller.model.errors import InvalidRequest
-from controller.model.values import Partition, Replicas
+from kedge.controller.model import events as e
+from kedge.controller.model import records as r
+from kedge.controller.model.errors import InvalidRequest
+from kedge.controller.model.values import Partition, Replicas
 from tests.rules.world import Ran, World
 
 RECOVERING, RECOVERED = 1, 0

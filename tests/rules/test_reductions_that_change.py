@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from controller.model import events as e
-from controller.model import records as r
-from controller.model.errors import InvalidPartitions, StorageError
-from controller.model.events import Decision
-from controller.model.records import UNREAD
-from controller.model.reductions import OFFLINE, READ_ONLY, Retirement
-from controller.model.values import ALL_BROKERS, HOLDERS_LEFT, Move, Partition
-from controller.rules.reduction.configs import INTERVAL, interval_ms
-from controller.rules.reduction.keys import reduction_key_read, refusal
-from controller.rules.reduction.partitions import retirement_due, retirement_over
-from controller.rules.reduction.purge import purge_due
-from controller.rules.reduction.requests import delete_partitions
+from kedge.controller.model import events as e
+from kedge.controller.model import records as r
+from kedge.controller.model.errors import InvalidPartitions, StorageError
+from kedge.controller.model.events import Decision
+from kedge.controller.model.records import UNREAD
+from kedge.controller.model.reductions import OFFLINE, READ_ONLY, Retirement
+from kedge.controller.model.values import ALL_BROKERS, HOLDERS_LEFT, Move, Partition
+from kedge.controller.rules.reduction.configs import INTERVAL, interval_ms
+from kedge.controller.rules.reduction.keys import reduction_key_read, refusal
+from kedge.controller.rules.reduction.partitions import retirement_due, retirement_over
+from kedge.controller.rules.reduction.purge import purge_due
+from kedge.controller.rules.reduction.requests import delete_partitions
 from tests.rules.world import World
 
 LATER, NOW = Retirement(500, immediate=False), Retirement(500, immediate=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from controller.model import events as e
-from controller.model.values import Broker, BrokerRegistration
-from controller.rules.registrations import came_and_went
+from kedge.controller.model import events as e
+from kedge.controller.model.values import Broker, BrokerRegistration
+from kedge.controller.rules.registrations import came_and_went
 from tests.rules.world import World
 
 

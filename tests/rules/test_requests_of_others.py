@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from controller.model import events as e
-from controller.model import records as r
-from controller.model.legacy import LegacyEntry, LegacyKey
-from controller.model.values import Move, Partition
-from controller.rules.preferred import rebalance_due
-from controller.rules.reassignment import check_replicas, describe_move
+from kedge.controller.model import events as e
+from kedge.controller.model import records as r
+from kedge.controller.model.legacy import LegacyEntry, LegacyKey
+from kedge.controller.model.values import Move, Partition
+from kedge.controller.rules.preferred import rebalance_due
+from kedge.controller.rules.reassignment import check_replicas, describe_move
 from tests.rules.world import World
 
 MOVE = Move((2, 3), (1, 2), 500, 900)

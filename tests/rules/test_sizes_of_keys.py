@@ -5,11 +5,11 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from controller.model import events as e
-from controller.model.config_requests import AlterConfigOp, OpType
-from controller.model.errors import ApiError, InvalidConfig, InvalidPartitions, InvalidReplicaAssignment
-from controller.model.values import TOPICS, ConfigEntity, KeyConfigs, Partition, Replicas
-from controller.rules.configs import check_size
+from kedge.controller.model import events as e
+from kedge.controller.model.config_requests import AlterConfigOp, OpType
+from kedge.controller.model.errors import ApiError, InvalidConfig, InvalidPartitions, InvalidReplicaAssignment
+from kedge.controller.model.values import TOPICS, ConfigEntity, KeyConfigs, Partition, Replicas
+from kedge.controller.rules.configs import check_size
 from tests.rules.world import World
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from controller.model.config_requests import ConfigEntry, ConfigSource, ConfigSynonym
-from controller.model.configs import ConfigKind
-from controller.model.values import TOPICS, Broker, BrokerRegistration, ConfigEntity, Endpoint, Settings
-from controller.rules.configs import describe
-from controller.rules.static_configs import static_entries
+from kedge.controller.model.config_requests import ConfigEntry, ConfigSource, ConfigSynonym
+from kedge.controller.model.configs import ConfigKind
+from kedge.controller.model.values import TOPICS, Broker, BrokerRegistration, ConfigEntity, Endpoint, Settings
+from kedge.controller.rules.configs import describe
+from kedge.controller.rules.static_configs import static_entries
 from tests.rules.world import World
 
 STATIC, DEFAULT = ConfigSource.STATIC_BROKER_CONFIG, ConfigSource.DEFAULT_CONFIG

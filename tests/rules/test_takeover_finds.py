@@ -5,13 +5,13 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from controller.model import events as e
-from controller.model import records as r
-from controller.model.reductions import READ_ONLY, Retirement
-from controller.model.values import Broker, BrokerRegistration, DeleteIntent, KafkaMove, Partition
-from controller.rules.brokers import expand_deaths
-from controller.rules.takeover import reduction_found
-from controller.runtime.jobs import jobs_of
+from kedge.controller.model import events as e
+from kedge.controller.model import records as r
+from kedge.controller.model.reductions import READ_ONLY, Retirement
+from kedge.controller.model.values import Broker, BrokerRegistration, DeleteIntent, KafkaMove, Partition
+from kedge.controller.rules.brokers import expand_deaths
+from kedge.controller.rules.takeover import reduction_found
+from kedge.controller.runtime.jobs import jobs_of
 from tests.rules.world import World
 
 

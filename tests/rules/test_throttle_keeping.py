@@ -10,9 +10,9 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from controller.model.throttle_configs import LISTS, RATES
-from controller.model.throttles import Kept
-from controller.rules.throttling.keeping import elements, given_back, joined, released, trimmed, written
+from kedge.controller.model.throttle_configs import LISTS, RATES
+from kedge.controller.model.throttles import Kept
+from kedge.controller.rules.throttling.keeping import elements, given_back, joined, released, trimmed, written
 
 RATE, LIST = RATES["replication"][0], LISTS[0]
 OURS = st.sampled_from(["1000", "2000", "3000"])

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.codec import legacy, notifications, small, throttles
-from controller.model.errors import ApiError
-from controller.model.events import (
+from kedge.controller.codec import legacy, notifications, small, throttles
+from kedge.controller.model.errors import ApiError
+from kedge.controller.model.events import (
     LATER,
     Event,
     Group,
@@ -17,11 +17,11 @@ from controller.model.events import (
     ThrottleRequestAborted,
     ThrottleStepDue,
 )
-from controller.model.legacy import LegacyEntry
-from controller.model.records import LegacyPlanWritten, ThrottleRequestBegan, ThrottleRequestEnded
-from controller.model.throttles import CONFIGS, CommitLimits, Kept, ThrottleMark, ThrottlePlan
-from controller.model.values import Partition
-from controller.rules.throttling.steps import (
+from kedge.controller.model.legacy import LegacyEntry
+from kedge.controller.model.records import LegacyPlanWritten, ThrottleRequestBegan, ThrottleRequestEnded
+from kedge.controller.model.throttles import CONFIGS, CommitLimits, Kept, ThrottleMark, ThrottlePlan
+from kedge.controller.model.values import Partition
+from kedge.controller.rules.throttling.steps import (
     AT_ONCE_MAX,
     carry_out,
     config_bytes,
@@ -29,7 +29,7 @@ from controller.rules.throttling.steps import (
     plan_bytes,
     request_aborted,
 )
-from controller.state import apply
+from kedge.controller.state import apply
 from tests.rules.world import World
 
 NAMES = st.text("abc._-", min_size=1, max_size=30)

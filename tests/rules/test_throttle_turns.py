@@ -7,24 +7,32 @@ from collections.abc import Mapping
 import attrs
 import pytest
 
-from controller.machine import decide
-from controller.model import events as e
-from controller.model.errors import InvalidRequest, UnknownTopicOrPartition
-from controller.model.legacy import LegacyEntry
-from controller.model.records import (
+from kedge.controller.machine import decide
+from kedge.controller.model import events as e
+from kedge.controller.model.errors import InvalidRequest, UnknownTopicOrPartition
+from kedge.controller.model.legacy import LegacyEntry
+from kedge.controller.model.records import (
     ThrottleMarkChanged,
     ThrottleRemovalBegan,
     ThrottleRequestBegan,
     ThrottleStays,
 )
-from controller.model.throttle_configs import LISTS, RATES
-from controller.model.throttles import CommitLimits, Kept, MarkKind, ThrottleMark, ThrottlePlan, ThrottleStep, Wanted
-from controller.model.values import ConfigEntity, Partition, TopicPartition
-from controller.rules.throttling.marks import absorbed
-from controller.rules.throttling.requests import alter_replicas
-from controller.rules.throttling.steps import carry_out, step_due
-from controller.rules.throttling.turns import must_wait
-from controller.state import apply
+from kedge.controller.model.throttle_configs import LISTS, RATES
+from kedge.controller.model.throttles import (
+    CommitLimits,
+    Kept,
+    MarkKind,
+    ThrottleMark,
+    ThrottlePlan,
+    ThrottleStep,
+    Wanted,
+)
+from kedge.controller.model.values import ConfigEntity, Partition, TopicPartition
+from kedge.controller.rules.throttling.marks import absorbed
+from kedge.controller.rules.throttling.requests import alter_replicas
+from kedge.controller.rules.throttling.steps import carry_out, step_due
+from kedge.controller.rules.throttling.turns import must_wait
+from kedge.controller.state import apply
 from tests.rules.script import Script
 from tests.rules.world import World
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import attrs
 
-from controller.codec import partition_state
-from controller.codec.text import parse
-from controller.machine import decide, step
-from controller.model.events import LATER, BrokerCame, BrokerGone, Decision, Event
-from controller.model.records import Record
-from controller.model.throttles import MarkSlot
-from controller.model.values import (
+from kedge.controller.codec import partition_state
+from kedge.controller.codec.text import parse
+from kedge.controller.machine import decide, step
+from kedge.controller.model.events import LATER, BrokerCame, BrokerGone, Decision, Event
+from kedge.controller.model.records import Record
+from kedge.controller.model.throttles import MarkSlot
+from kedge.controller.model.values import (
     LEADER_DURING_DELETE,
     Broker,
     BrokerRegistration,
@@ -28,9 +28,9 @@ from controller.model.values import (
     Settings,
     Topic,
 )
-from controller.runtime.jobs import jobs_of
-from controller.state import Batch, ClusterState, start_batch, undo_to
-from controller.state.rows import ABSENT, Admitted
+from kedge.controller.runtime.jobs import jobs_of
+from kedge.controller.state import Batch, ClusterState, start_batch, undo_to
+from kedge.controller.state.rows import ABSENT, Admitted
 from tests.rules.invariants import check_records, check_state
 from tests.state.snapshot import snapshot
 

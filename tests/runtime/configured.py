@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from controller.codec import keys
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, OpType
+from kedge.controller.codec import keys
 from tests.runtime.world import Cluster
 
 TOPIC = ConfigResource(ConfigResourceType.TOPIC, "t")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from controller.codec import keys
-from stores import ABSENT, Columns, Entry, MemoryStore, Put, Unauthorized
-from stores.memory import MemoryServer
+from kedge.controller.codec import keys
+from kedge.stores import ABSENT, Columns, Entry, MemoryStore, Put, Unauthorized
+from kedge.stores.memory import MemoryServer
 from tests.runtime.world import Cluster
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from kedge import ErrorCode, HostResponse, TopicPartition
+from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from tests.runtime.world import cluster_of_three, failing
 
 T0 = TopicPartition("t", 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.runtime.batch_size import DECISIONS_FEW, DECISIONS_MANY, BatchSize
+from kedge.controller.runtime.batch_size import DECISIONS_FEW, DECISIONS_MANY, BatchSize
 
 
 class Watch:

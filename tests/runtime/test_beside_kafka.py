@@ -7,9 +7,6 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from controller.codec import handed_back, keys
-from controller.codec.small import encode_controller
-from controller.runtime.hand_back import hand_back
 from kedge import (
     BrokerRegistration,
     Controller,
@@ -23,9 +20,12 @@ from kedge import (
     TopicDeletionDisabled,
     TopicPartition,
 )
-from stores.base import ABSENT, PRESENT, Conflict, Delete, Entry, Invalid, Put, as_read
-from stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY
-from stores.tree import read_tree
+from kedge.controller.codec import handed_back, keys
+from kedge.controller.codec.small import encode_controller
+from kedge.controller.runtime.hand_back import hand_back
+from kedge.stores.base import ABSENT, PRESENT, Conflict, Delete, Entry, Invalid, Put, as_read
+from kedge.stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY
+from kedge.stores.tree import read_tree
 from tests.kit.data import DATA
 from tests.runtime.world import Brokers
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from controller.codec import keys
-from controller.model.values import NEW_BROKER_ID
-from controller.runtime.registrar import Registrar
 from kedge import BrokerRegistration, Controller, Settings
-from stores import MemoryStore
-from stores.base import ABSENT, Corrupt, Put, Unavailable
-from stores.faults import FailBefore, FaultStore, LoseReply, Rule
-from stores.memory import MemoryServer
-from stores.recipes import next_number
+from kedge.controller.codec import keys
+from kedge.controller.model.values import NEW_BROKER_ID
+from kedge.controller.runtime.registrar import Registrar
+from kedge.stores import MemoryStore
+from kedge.stores.base import ABSENT, Corrupt, Put, Unavailable
+from kedge.stores.faults import FailBefore, FaultStore, LoseReply, Rule
+from kedge.stores.memory import MemoryServer
+from kedge.stores.recipes import next_number
 from tests.runtime.world import Brokers, Cluster, HandClock
 
 NEW = BrokerRegistration(NEW_BROKER_ID, host="new", port=9)

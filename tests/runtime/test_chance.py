@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from controller.runtime.clock import Chance
 from kedge import NewTopic
+from kedge.controller.runtime.clock import Chance
 from tests.runtime.world import Cluster
 
 

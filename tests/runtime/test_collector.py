@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from controller.runtime.collector import YOUNG, collector_off, many_stay, tuned
+from kedge.controller.runtime.collector import YOUNG, collector_off, many_stay, tuned
 
 
 def test_it_rests_until_the_last_is_through() -> None:
@@ -49,7 +49,7 @@ _LOADS = """
 import gc
 from benchmarks.cluster import QuietHost, plant
 from kedge import Controller
-from stores import MemoryServer, MemoryStore
+from kedge.stores import MemoryServer, MemoryStore
 
 {before}
 frozen = gc.get_freeze_count()  # Python 3.12 begins with some

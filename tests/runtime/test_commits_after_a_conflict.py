@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from controller.runtime.committer import End
-from stores import MemoryStore
-from stores.base import ABSENT, Put
-from stores.faults import DeliverLater, FailBefore, LoseReply, LoseRequest, Rule
-from stores.recipes import TOKEN_KEY
+from kedge.controller.runtime.committer import End
+from kedge.stores import MemoryStore
+from kedge.stores.base import ABSENT, Put
+from kedge.stores.faults import DeliverLater, FailBefore, LoseReply, LoseRequest, Rule
+from kedge.stores.recipes import TOKEN_KEY
 from tests.runtime.test_committer import KEY, Bench
 
 NEXT = "/next"

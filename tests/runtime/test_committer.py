@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from controller.runtime.clock import Chance
-from controller.runtime.committer import Committer, End
-from stores import MemoryStore
-from stores.base import ABSENT, PRESENT, MetadataStore, Put
-from stores.faults import DeliverLater, ExpireSession, FailBefore, FaultStore, LoseReply, LoseRequest, Rule
-from stores.memory import MemoryServer
-from stores.recipes import EPOCH_KEY, TOKEN_KEY, ElectedTerm, Fence, elect
+from kedge.controller.runtime.clock import Chance
+from kedge.controller.runtime.committer import Committer, End
+from kedge.stores import MemoryStore
+from kedge.stores.base import ABSENT, PRESENT, MetadataStore, Put
+from kedge.stores.faults import DeliverLater, ExpireSession, FailBefore, FaultStore, LoseReply, LoseRequest, Rule
+from kedge.stores.memory import MemoryServer
+from kedge.stores.recipes import EPOCH_KEY, TOKEN_KEY, ElectedTerm, Fence, elect
 from tests.runtime.world import HandClock
 
 KEY = "/a"

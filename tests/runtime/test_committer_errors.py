@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from controller.runtime.clock import Chance
-from controller.runtime.committer import Committer, End, Result
-from stores import MemoryStore
-from stores.base import (
+from kedge.controller.runtime.clock import Chance
+from kedge.controller.runtime.committer import Committer, End, Result
+from kedge.stores import MemoryStore
+from kedge.stores.base import (
     ABSENT,
     Closed,
     Commit,
@@ -26,7 +26,7 @@ from stores.base import (
     Unauthorized,
     Unavailable,
 )
-from stores.recipes import EPOCH_KEY, TOKEN_KEY
+from kedge.stores.recipes import EPOCH_KEY, TOKEN_KEY
 from tests.runtime.test_committer import KEY, Bench, won
 
 

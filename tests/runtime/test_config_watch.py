@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from controller.codec import keys
-from controller.runtime.journal import Journal, MemorySink
 from kedge import Settings
-from stores.faults import DropEvent, FailBefore, Rule
+from kedge.controller.codec import keys
+from kedge.controller.runtime.journal import Journal, MemorySink
+from kedge.stores.faults import DropEvent, FailBefore, Rule
 from tests.runtime.world import Brokers, Cluster, cluster_of_three
 
 CONFIG = "/config/topics/t"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
-from controller.model.refused_configs import refusal
 from kedge import ConfigResource, ConfigSource, ErrorCode, NewTopic
+from kedge.controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
+from kedge.controller.model.refused_configs import refusal
 from tests.model.kafka_configs import KAFKA_CONFIGS, KafkaConfig
 from tests.runtime.configured import ALL, BROKER, KEY, TOPIC, alter, change, code, described
 from tests.runtime.world import cluster_of_three

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from controller.codec import keys
-from controller.codec.notifications import CHANGES_MAX
-from controller.keys.changes import PILE_MAX, PILED_AFTER_MS, PURGE_AFTER_MS
-from controller.model.events import BrokerConfigRead, ConfigKeyRead
-from controller.runtime.jobs import Job
 from kedge import ConfigResource, OpType
-from stores.faults import DeliverLater, DropEvent, FailBefore, LoseReply, LoseRequest, Rule
+from kedge.controller.codec import keys
+from kedge.controller.codec.notifications import CHANGES_MAX
+from kedge.controller.keys.changes import PILE_MAX, PILED_AFTER_MS, PURGE_AFTER_MS
+from kedge.controller.model.events import BrokerConfigRead, ConfigKeyRead
+from kedge.controller.runtime.jobs import Job
+from kedge.stores.faults import DeliverLater, DropEvent, FailBefore, LoseReply, LoseRequest, Rule
 from tests.runtime.configured import BROKER, BROKER_KEY, KEY, RATE, TOPIC, alter, change, changes, described
 from tests.runtime.test_notices import Told, told
 from tests.runtime.world import Cluster, cluster_of_three

@@ -11,13 +11,13 @@ from typing import Any
 import attrs
 import pytest
 
-from controller.model.errors import NotController, RequestTimedOut, TopicAlreadyExists
-from controller.model.events import KeyRead
-from controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
 from kedge import AlterReassignmentsOptions, HostResponse, NewPartitions, NewTopic, Settings, TopicPartition
-from stores import MemoryStore
-from stores.base import Commit, Op, Put
-from stores.faults import Call, DropEvent, FailBefore, Fault, LoseReply, Rule
+from kedge.controller.model.errors import NotController, RequestTimedOut, TopicAlreadyExists
+from kedge.controller.model.events import KeyRead
+from kedge.controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
+from kedge.stores import MemoryStore
+from kedge.stores.base import Commit, Op, Put
+from kedge.stores.faults import Call, DropEvent, FailBefore, Fault, LoseReply, Rule
 from tests.runtime.world import Cluster, Counting, cluster_of_three
 
 STATE = "/brokers/topics/t/partitions/0/state"

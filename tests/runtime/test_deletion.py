@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from controller.codec import keys
-from controller.keys.base import Ground
-from controller.keys.table import KeyKinds
-from controller.machine import step
-from controller.model.errors import ErrorCode, StorageError
-from controller.model.events import DeleteTopic, DeletionAcknowledged, StateKeyDue, TopicGoneDue
-from controller.model.host import StopReplicaRequest
-from controller.model.values import LEADER_DURING_DELETE, Partition
-from controller.runtime.writer import Writer
 from kedge import HostResponse, NewTopic, Settings, TopicPartition
-from stores import MemoryStore
-from stores.base import PRESENT, Delete, Op
+from kedge.controller.codec import keys
+from kedge.controller.keys.base import Ground
+from kedge.controller.keys.table import KeyKinds
+from kedge.controller.machine import step
+from kedge.controller.model.errors import ErrorCode, StorageError
+from kedge.controller.model.events import DeleteTopic, DeletionAcknowledged, StateKeyDue, TopicGoneDue
+from kedge.controller.model.host import StopReplicaRequest
+from kedge.controller.model.values import LEADER_DURING_DELETE, Partition
+from kedge.controller.runtime.writer import Writer
+from kedge.stores import MemoryStore
+from kedge.stores.base import PRESENT, Delete, Op
 from tests.rules.world import World
 from tests.runtime.test_conflicts import meddled
 from tests.runtime.world import Cluster, cluster_of_three, failing

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from controller.check import inspect
-from controller.codec import keys
-from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
-from controller.model.values import HOLDERS_LEFT, LEADER_DURING_DELETE
 from kedge import HostResponse, NewTopic, Settings
-from stores.base import Put
-from stores.faults import DropEvent, Rule
+from kedge.controller.check import inspect
+from kedge.controller.codec import keys
+from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kedge.controller.model.values import HOLDERS_LEFT, LEADER_DURING_DELETE
+from kedge.stores.base import Put
+from kedge.stores.faults import DropEvent, Rule
 from tests.runtime.test_deletion import ASKED, CONFIG, STATE, TOPIC, delete, left, refusing
 from tests.runtime.test_dispatcher import with_hand
 from tests.runtime.world import Cluster, cluster_of_three

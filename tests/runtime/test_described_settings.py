@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKind
 from kedge import ConfigResource, ConfigResourceType, ConfigSource, ErrorCode, OpType, Settings
+from kedge.controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKind
 from tests.runtime.configured import (
     ALL,
     BROKER,

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from kedge import HostResponse, NewTopic, TopicPartition
+from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from tests.runtime.world import Brokers, Cluster, cluster_of_three, failing
 
 T0 = TopicPartition("t", 0)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from controller.codec.orders import FORMAT_KEY
-from stores import MemoryStore
-from stores.faults import Call, DeliverLater, FaultStore, LoseReply, LoseRequest, Rule
-from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
+from kedge.controller.codec.orders import FORMAT_KEY
+from kedge.stores import MemoryStore
+from kedge.stores.faults import Call, DeliverLater, FaultStore, LoseReply, LoseRequest, Rule
+from kedge.stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
 from tests.runtime.world import Cluster, actives, cluster_of_three
 
 

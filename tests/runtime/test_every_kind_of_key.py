@@ -7,17 +7,17 @@ from typing import Any, Final, cast
 
 import pytest
 
-from controller.codec import keys, migration, orders
-from controller.codec.small import intent_bytes_max
-from controller.keys.base import NAME_CHARACTERS_MAX
-from controller.keys.table import KINDS
-from controller.runtime.writer import Writer
-from controller.state import Batch, DirtyKey
 from kedge import DeletePartitions, ReassignPartitionsOptions, Settings, ThrottledRate, TopicPartition
-from stores import MemoryStore
-from stores.base import Commit, Delete, Op
-from stores.checks import op_bytes
-from stores.faults import DropEvent, Rule
+from kedge.controller.codec import keys, migration, orders
+from kedge.controller.codec.small import intent_bytes_max
+from kedge.controller.keys.base import NAME_CHARACTERS_MAX
+from kedge.controller.keys.table import KINDS
+from kedge.controller.runtime.writer import Writer
+from kedge.controller.state import Batch, DirtyKey
+from kedge.stores import MemoryStore
+from kedge.stores.base import Commit, Delete, Op
+from kedge.stores.checks import op_bytes
+from kedge.stores.faults import DropEvent, Rule
 from tests.runtime.configured import ALL, alter, change
 from tests.runtime.world import Cluster, Counting
 

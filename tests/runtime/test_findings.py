@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller.codec import keys
-from controller.keys.findings import Findings
+from kedge.controller.codec import keys
+from kedge.controller.keys.findings import Findings
 from tests.runtime.world import Cluster, cluster_of_three
 
 

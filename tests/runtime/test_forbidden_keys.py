@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller.codec import keys
-from stores.recipes import EPOCH_KEY
+from kedge.controller.codec import keys
+from kedge.stores.recipes import EPOCH_KEY
 from tests.runtime.guarded import Guarded, GuardedCluster
 from tests.runtime.world import actives
 

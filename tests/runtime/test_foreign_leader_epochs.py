@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.codec import keys
+from kedge.controller.codec import keys
 from tests.runtime.world import Cluster, cluster_of_three
 
 STATE = keys.state("t", 0)

@@ -6,11 +6,11 @@ from itertools import count
 
 import pytest
 
-from controller.codec import keys
-from controller.codec.migration import Marker, encode_marker
 from kedge import Settings
-from stores.faults import FailBefore, Fault, LoseReply
-from stores.recipes import LEADER_KEY
+from kedge.controller.codec import keys
+from kedge.controller.codec.migration import Marker, encode_marker
+from kedge.stores.faults import FailBefore, Fault, LoseReply
+from kedge.stores.recipes import LEADER_KEY
 from tests.migration.world import Death
 from tests.runtime.world import Cluster
 

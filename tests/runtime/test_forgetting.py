@@ -8,16 +8,16 @@ from typing import Any
 import attrs
 import pytest
 
-from controller.codec import broker as broker_codec
-from controller.codec import keys
-from controller.model.errors import InvalidRequest
-from controller.model.host import StopReplicaRequest
-from controller.model.values import BrokerRegistration
-from controller.runtime.journal import Journal, MemorySink
 from kedge import HostResponse, LogReport, Settings
-from stores import MemoryStore
-from stores.base import ABSENT, Put
-from stores.faults import DropEvent, Rule
+from kedge.controller.codec import broker as broker_codec
+from kedge.controller.codec import keys
+from kedge.controller.model.errors import InvalidRequest
+from kedge.controller.model.host import StopReplicaRequest
+from kedge.controller.model.values import BrokerRegistration
+from kedge.controller.runtime.journal import Journal, MemorySink
+from kedge.stores import MemoryStore
+from kedge.stores.base import ABSENT, Put
+from kedge.stores.faults import DropEvent, Rule
 from tests.runtime.test_conflicts import meddled
 from tests.runtime.test_deletion import ASKED, TOPIC, delete, left
 from tests.runtime.world import Cluster, cluster_of_three, failing

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from controller.model.events import DeathDone, Group, ReplicaDied
-from controller.runtime.batching import Batching
-from controller.runtime.jobs import Job, Parts, jobs_of
+from kedge.controller.model.events import DeathDone, Group, ReplicaDied
+from kedge.controller.runtime.batching import Batching
+from kedge.controller.runtime.jobs import Job, Parts, jobs_of
 from tests.runtime.world import Cluster
 from tests.verify.explore import run_seed
 

@@ -5,8 +5,8 @@ Kafka's tools read the replicas from there. One write is enough for all that gre
 
 from __future__ import annotations
 
-from controller.codec import keys
 from kedge import Settings
+from kedge.controller.codec import keys
 from tests.runtime.world import Cluster, cluster_of_three
 
 TOPIC = keys.topic("t")

@@ -6,12 +6,12 @@ import threading
 
 import pytest
 
-from controller.model.events import DeletionKeyRead, PartitionDue
-from controller.runtime.inbox import Inbox, Item, WorkQueue
-from controller.runtime.jobs import Job
-from controller.runtime.replies import Outstanding, Reply, WouldDeadlock
-from controller.runtime.submit import Overloaded
 from kedge import NewTopic, NotController, Settings, TopicPartition
+from kedge.controller.model.events import DeletionKeyRead, PartitionDue
+from kedge.controller.runtime.inbox import Inbox, Item, WorkQueue
+from kedge.controller.runtime.jobs import Job
+from kedge.controller.runtime.replies import Outstanding, Reply, WouldDeadlock
+from kedge.controller.runtime.submit import Overloaded
 from tests.kit.waiting import until
 from tests.runtime.world import Cluster, cluster_of_three
 

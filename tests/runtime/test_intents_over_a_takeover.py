@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from controller.codec import keys
-from controller.model.host import StopReplicaRequest
 from kedge import HostResponse, TopicPartition
-from stores.recipes import TOKEN_KEY
+from kedge.controller.codec import keys
+from kedge.controller.model.host import StopReplicaRequest
+from kedge.stores.recipes import TOKEN_KEY
 from tests.runtime.world import Cluster, cluster_of_three, failing
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller.codec import keys
-from controller.model.errors import StaleBrokerEpoch
 from kedge import TopicPartition
+from kedge.controller.codec import keys
+from kedge.controller.model.errors import StaleBrokerEpoch
 from tests.runtime.world import cluster_of_three
 
 T0 = TopicPartition("t", 0)

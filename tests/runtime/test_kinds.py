@@ -7,15 +7,15 @@ import pkgutil
 
 import pytest
 
-import controller.keys
-from controller.codec import keys
-from controller.keys.base import Ground, KeyKind
-from controller.keys.notifications import NotificationKeys
-from controller.keys.table import KINDS, KeyKinds
-from controller.model.events import NotificationDone, StateKeyRead
-from controller.model.values import Partition, Settings, Topic
-from controller.state import ClusterState, DirtyKey
-from stores import ABSENT, FaultStore, MemoryStore, Put
+import kedge.controller.keys
+from kedge.controller.codec import keys
+from kedge.controller.keys.base import Ground, KeyKind
+from kedge.controller.keys.notifications import NotificationKeys
+from kedge.controller.keys.table import KINDS, KeyKinds
+from kedge.controller.model.events import NotificationDone, StateKeyRead
+from kedge.controller.model.values import Partition, Settings, Topic
+from kedge.controller.state import ClusterState, DirtyKey
+from kedge.stores import ABSENT, FaultStore, MemoryStore, Put
 
 MANY = range(100)
 MARKS: dict[str, list[DirtyKey]] = {
@@ -74,11 +74,13 @@ def test_partitions_of_many_notifications_are_read_together() -> None:
 @pytest.mark.checklist(273)
 def test_every_kind_of_key_is_in_the_table() -> None:
     """One that is missing would be neither loaded nor watched."""
-    for module in pkgutil.iter_modules(controller.keys.__path__):
-        importlib.import_module(f"controller.keys.{module.name}")
+    for module in pkgutil.iter_modules(kedge.controller.keys.__path__):
+        importlib.import_module(f"kedge.controller.keys.{module.name}")
     found, waiting = set[type[KeyKind]](), [KeyKind]
     while waiting:
         below = waiting.pop().__subclasses__()
-        found.update(kind for kind in below if "dirty" in vars(kind) and kind.__module__.startswith("controller.keys"))
+        found.update(
+            kind for kind in below if "dirty" in vars(kind) and kind.__module__.startswith("kedge.controller.keys")
+        )
         waiting += below
     assert found == set(KINDS)

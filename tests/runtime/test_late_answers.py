@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controller.codec import keys
-from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest
+from kedge.controller.codec import keys
+from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest
 from tests.runtime.test_dispatcher import HandExecutor, settle, with_hand
 from tests.runtime.world import Cluster
 

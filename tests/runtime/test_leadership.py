@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from controller.codec.keys import REASSIGN_PARTITIONS
 from kedge import Controller, NewTopic, NotController, TopicPartition
-from stores import MemoryStore, MetadataStore
-from stores.base import Conflict, Entry, SessionChanged, SessionState
-from stores.faults import CutOff, DeliverLater, DropEvent, FaultStore, Rule
-from stores.recipes import EPOCH_KEY, LEADER_KEY
+from kedge.controller.codec.keys import REASSIGN_PARTITIONS
+from kedge.stores import MemoryStore, MetadataStore
+from kedge.stores.base import Conflict, Entry, SessionChanged, SessionState
+from kedge.stores.faults import CutOff, DeliverLater, DropEvent, FaultStore, Rule
+from kedge.stores.recipes import EPOCH_KEY, LEADER_KEY
 from tests.runtime.world import Cluster, actives, cluster_of_three
 
 

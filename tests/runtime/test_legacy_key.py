@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from controller.admin import ALL
 from kedge import Settings, TopicPartition
-from stores.faults import DropEvent, FailBefore, LoseReply, Rule
+from kedge.controller.admin import ALL
+from kedge.stores.faults import DropEvent, FailBefore, LoseReply, Rule
 from tests.runtime.plans import KEY, Told, plan
 
 

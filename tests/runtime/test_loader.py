@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest
 from kedge import Settings
-from stores.tree import read_tree
+from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest
+from kedge.stores.tree import read_tree
 from tests.kit.data import DATA
 from tests.runtime.trees import STATE, TOPIC, planted, state, works
 from tests.runtime.world import Cluster

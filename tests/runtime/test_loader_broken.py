@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from controller.model.errors import ApiError, ErrorCode
-from controller.model.host import LeaderAndIsrRequest
+from kedge.controller.model.errors import ApiError, ErrorCode
+from kedge.controller.model.host import LeaderAndIsrRequest
 from tests.runtime.trees import STATE, TOPIC, planted, state, works
 from tests.runtime.world import Cluster, cluster_of_three
 

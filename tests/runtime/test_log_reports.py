@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 import pytest
 
-from controller.runtime.log_reports import REPORTS_MAX, LogReports
 from kedge import LogReport
+from kedge.controller.runtime.log_reports import REPORTS_MAX, LogReports
 from tests.runtime.world import cluster_of_three
 
 GOOD = LogReport("t", 0, 1, 0, 0, 10, 8, 100)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from controller.runtime.executors import ThreadExecutor
+from kedge.controller.runtime.executors import ThreadExecutor
 from tests.kit.waiting import until
 from tests.runtime.world import Cluster, cluster_of_three
 

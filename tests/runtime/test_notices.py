@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from controller.quota import ReplicationQuotas
-from controller.runtime.notices import Notices
 from kedge import Controller, HostNotices
-from stores import MemoryStore
-from stores.memory import MemoryServer
+from kedge.controller.quota import ReplicationQuotas
+from kedge.controller.runtime.notices import Notices
+from kedge.stores import MemoryStore
+from kedge.stores.memory import MemoryServer
 from tests.runtime.world import Brokers, Cluster
 
 CONFIG = "/config/topics/t"

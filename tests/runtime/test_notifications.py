@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from controller.codec import keys
-from controller.model.errors import ErrorCode
-from controller.model.host import LeaderAndIsrRequest
-from controller.runtime.journal import Journal, MemorySink
 from kedge import HostResponse, Settings, TopicPartition
-from stores.base import ABSENT, Put
-from stores.faults import FailBefore, ForceResync, Rule
-from stores.recipes import TOKEN_KEY
+from kedge.controller.codec import keys
+from kedge.controller.model.errors import ErrorCode
+from kedge.controller.model.host import LeaderAndIsrRequest
+from kedge.controller.runtime.journal import Journal, MemorySink
+from kedge.stores.base import ABSENT, Put
+from kedge.stores.faults import FailBefore, ForceResync, Rule
+from kedge.stores.recipes import TOKEN_KEY
 from tests.runtime.world import Cluster, cluster_of_three
 
 PREFERRED = keys.PREFERRED_ELECTION

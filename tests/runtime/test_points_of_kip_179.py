@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from controller.codec import keys
 from kedge import (
     ConfigResource,
     ConfigResourceType,
@@ -18,6 +17,7 @@ from kedge import (
     ThrottledReplicas,
     UnknownMemberId,
 )
+from kedge.controller.codec import keys
 from tests.runtime.test_throttle_requests import replicas
 from tests.runtime.throttled import (
     FOLLOWER_LIST,

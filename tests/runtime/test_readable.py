@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from controller.codec import keys
-from controller.model.records import UNREAD
-from controller.runtime.deposed import Deposed
-from controller.runtime.readable import FORBIDDEN, FORBIDDEN_MAX, LOOKS_MAX, ReadableStore
-from stores import ABSENT, Put
-from stores.recipes import EPOCH_KEY
+from kedge.controller.codec import keys
+from kedge.controller.model.records import UNREAD
+from kedge.controller.runtime.deposed import Deposed
+from kedge.controller.runtime.readable import FORBIDDEN, FORBIDDEN_MAX, LOOKS_MAX, ReadableStore
+from kedge.stores import ABSENT, Put
+from kedge.stores.recipes import EPOCH_KEY
 from tests.runtime.guarded import Guarded
 
 KEYS = [keys.topic(str(number)) for number in range(100)]

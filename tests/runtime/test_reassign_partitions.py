@@ -7,10 +7,6 @@ from typing import Any
 
 import pytest
 
-from controller.admin import Admin
-from controller.codec import keys
-from controller.model.errors import ApiError, ClusterAuthorizationFailed, ErrorCode, PolicyViolation
-from controller.model.throttle_configs import UNLIMITED
 from kedge import (
     AlterReassignmentsOptions,
     Hooks,
@@ -28,7 +24,11 @@ from kedge import (
     TopicPartition,
     UnknownMemberId,
 )
-from stores.base import Put
+from kedge.controller.admin import Admin
+from kedge.controller.codec import keys
+from kedge.controller.model.errors import ApiError, ClusterAuthorizationFailed, ErrorCode, PolicyViolation
+from kedge.controller.model.throttle_configs import UNLIMITED
+from kedge.stores.base import Put
 from tests.runtime.throttled import (
     FOLLOWER_LIST,
     LEADER_LIST,

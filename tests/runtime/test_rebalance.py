@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from controller.state import ClusterState
 from kedge import ElectionType, Settings, TopicPartition
+from kedge.controller.state import ClusterState
 from tests.runtime.world import Cluster
 
 

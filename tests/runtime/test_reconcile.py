@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
 from kedge import Settings
-from stores.base import Put
-from stores.faults import DoubleEvent, DropEvent, FailBefore, Rule
+from kedge.controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
+from kedge.stores.base import Put
+from kedge.stores.faults import DoubleEvent, DropEvent, FailBefore, Rule
 from tests.runtime.world import Cluster, cluster_of_three
 
 

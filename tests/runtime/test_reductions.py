@@ -10,20 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.codec import keys
-from controller.model.errors import (
-    ApiError,
-    ClusterAuthorizationFailed,
-    InvalidPartitions,
-    InvalidReplicaAssignment,
-    InvalidRequest,
-    ReassignmentInProgress,
-    RequestTimedOut,
-    TopicDeletionDisabled,
-    UnknownTopicOrPartition,
-)
-from controller.model.host import StopReplicaRequest
-from controller.runtime.journal import Journal, MemorySink
 from kedge import (
     DeletePartitions,
     ElectionType,
@@ -36,6 +22,20 @@ from kedge import (
     Settings,
     TopicPartition,
 )
+from kedge.controller.codec import keys
+from kedge.controller.model.errors import (
+    ApiError,
+    ClusterAuthorizationFailed,
+    InvalidPartitions,
+    InvalidReplicaAssignment,
+    InvalidRequest,
+    ReassignmentInProgress,
+    RequestTimedOut,
+    TopicDeletionDisabled,
+    UnknownTopicOrPartition,
+)
+from kedge.controller.model.host import StopReplicaRequest
+from kedge.controller.runtime.journal import Journal, MemorySink
 from tests.runtime.world import Brokers, Cluster, cluster_of_three, failing
 
 KEY = "/admin/delete_topic_partitions/t"

@@ -9,9 +9,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from controller.codec import keys
-from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, ErrorCode, Hooks, NewTopic, OpType
+from kedge.controller.codec import keys
+from kedge.controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
 from tests.runtime.configured import ALL, BROKER, BROKER_KEY, KEY, LIST, RATE, TOPIC, alter, change, code, described
 from tests.runtime.world import cluster_of_three
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from controller.model.errors import DuplicateBrokerRegistration, StaleBrokerEpoch
-from controller.model.values import Replicas
-from controller.runtime.registrar import Registrar
 from kedge import BrokerRegistration, Endpoint, NewTopic, Settings
-from stores import MemoryStore
-from stores.base import Closed, Unavailable
-from stores.faults import FailBefore, FaultStore, LoseReply, Rule
-from stores.memory import MemoryServer
+from kedge.controller.model.errors import DuplicateBrokerRegistration, StaleBrokerEpoch
+from kedge.controller.model.values import Replicas
+from kedge.controller.runtime.registrar import Registrar
+from kedge.stores import MemoryStore
+from kedge.stores.base import Closed, Unavailable
+from kedge.stores.faults import FailBefore, FaultStore, LoseReply, Rule
+from kedge.stores.memory import MemoryServer
 from tests.runtime.world import Cluster, HandClock
 
 NINE = BrokerRegistration(9, host="nine", port=9)

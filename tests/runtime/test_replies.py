@@ -9,7 +9,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 
 import pytest
 
-from controller.runtime.replies import Outstanding, Reply
+from kedge.controller.runtime.replies import Outstanding, Reply
 
 
 def _elsewhere(*, waits: bool) -> bool:

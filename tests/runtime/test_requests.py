@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.model.host import LeaderAndIsrPartition
-from controller.model.reductions import OFFLINE
-from controller.model.values import LEADER_DURING_DELETE, NO_LEADER, Broker, DeleteIntent, Move, Partition
-from controller.runtime.requests import Builder
+from kedge.controller.model.host import LeaderAndIsrPartition
+from kedge.controller.model.reductions import OFFLINE
+from kedge.controller.model.values import LEADER_DURING_DELETE, NO_LEADER, Broker, DeleteIntent, Move, Partition
+from kedge.controller.runtime.requests import Builder
 from tests.rules.world import World
 
 BROKERS = range(1, 6)  # of which 5 is not live

@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 import pytest
 
-from controller.codec import keys
-from controller.model.host import LeaderAndIsrRequest
-from stores.base import Resync
-from stores.faults import DropEvent, FaultStore, Rule
-from stores.recipes import LEADER_KEY
+from kedge.controller.codec import keys
+from kedge.controller.model.host import LeaderAndIsrRequest
+from kedge.stores.base import Resync
+from kedge.stores.faults import DropEvent, FaultStore, Rule
+from kedge.stores.recipes import LEADER_KEY
 from tests.runtime.world import Cluster, actives, cluster_of_three
 
 Change = Callable[[Cluster], object]

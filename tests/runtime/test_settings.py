@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from controller.codec import keys
-from controller.runtime.journal import Journal, MemorySink
 from kedge import ConfigResource, ConfigResourceType, ConfigSource, ErrorCode, OpType
-from stores import MemoryStore
+from kedge.controller.codec import keys
+from kedge.controller.runtime.journal import Journal, MemorySink
+from kedge.stores import MemoryStore
 from tests.runtime.configured import (
     ALL,
     BROKER,

@@ -7,8 +7,6 @@ from itertools import pairwise
 
 import pytest
 
-from controller.model.errors import IneligibleReplica
-from controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
 from kedge import (
     BrokerRegistration,
     NotController,
@@ -17,7 +15,9 @@ from kedge import (
     StaleBrokerEpoch,
     TopicPartition,
 )
-from stores.faults import LoseReply, Rule
+from kedge.controller.model.errors import IneligibleReplica
+from kedge.controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
+from kedge.stores.faults import LoseReply, Rule
 from tests.runtime.world import Cluster, cluster_of_three
 
 T = TopicPartition("t", 0)

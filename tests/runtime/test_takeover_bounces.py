@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from controller.codec import keys
-from controller.model.host import LeaderAndIsrRequest
 from kedge import Settings
-from stores import Commit, MemoryStore, Op
+from kedge.controller.codec import keys
+from kedge.controller.model.host import LeaderAndIsrRequest
+from kedge.stores import Commit, MemoryStore, Op
 from tests.runtime.world import Cluster, Counting
 
 BROKERS = (1, 2, 3)

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from controller.codec import keys
-from controller.model.throttle_configs import RATES
 from kedge import (
     InvalidThrottle,
     ReassignPartitionsOptions,
@@ -18,6 +16,8 @@ from kedge import (
     UnknownMemberId,
     UnknownTopicOrPartition,
 )
+from kedge.controller.codec import keys
+from kedge.controller.model.throttle_configs import RATES
 from tests.runtime.throttled import (
     FOLLOWER_LIST,
     FOLLOWER_RATE,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller.codec import keys
-from controller.runtime.journal import Journal, MemorySink
 from kedge import Settings, ThrottledRate
+from kedge.controller.codec import keys
+from kedge.controller.runtime.journal import Journal, MemorySink
 from tests.runtime.throttled import (
     LEADER_LIST,
     LEADER_RATE,

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from controller.codec import keys
-from controller.model.errors import ApiError, StorageError
 from kedge import (
     AlterConfigOp,
     ConfigResource,
@@ -18,6 +16,8 @@ from kedge import (
     ThrottledReplicas,
     TopicPartition,
 )
+from kedge.controller.codec import keys
+from kedge.controller.model.errors import ApiError, StorageError
 from tests.runtime.test_conflicts import Meddling, meddled
 from tests.runtime.throttled import (
     FOLLOWER_LIST,

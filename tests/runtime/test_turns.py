@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from controller.runtime.turns import Turns, Work, finished, into
+from kedge.controller.runtime.turns import Turns, Work, finished, into
 
 
 def piece(name: str, slices: int, done: list[str]) -> Work[str]:

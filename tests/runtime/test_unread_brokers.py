@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from controller.codec import broker as broker_codec
-from controller.codec import keys
-from controller.model.values import BrokerRegistration
 from kedge import InvalidRequest
+from kedge.controller.codec import broker as broker_codec
+from kedge.controller.codec import keys
+from kedge.controller.model.values import BrokerRegistration
 from tests.runtime.guarded import GuardedCluster, broken
 
 KEY = keys.broker(3)

@@ -3,8 +3,8 @@ all brokers" of `docs/unreadable-keys.md`)."""
 
 from __future__ import annotations
 
-from controller.codec import keys
 from kedge import Settings
+from kedge.controller.codec import keys
 from tests.runtime.guarded import GuardedCluster, broken
 
 UNCLEAN = "unclean.leader.election.enable"

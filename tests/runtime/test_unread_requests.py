@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from controller.codec import keys
-from controller.model.host import StopReplicaRequest
-from controller.runtime.journal import Journal, MemorySink
 from kedge import StorageError
+from kedge.controller.codec import keys
+from kedge.controller.model.host import StopReplicaRequest
+from kedge.controller.runtime.journal import Journal, MemorySink
 from tests.runtime.guarded import GuardedCluster
 
 TOPIC, STATE, CONFIG = keys.topic("t"), keys.state("t", 0), keys.topic_config("t")

@@ -8,15 +8,15 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from controller.keys.base import Ground
-from controller.keys.states import StateKeys
-from controller.keys.table import KeyKinds
-from controller.model.records import UNREAD, IsrChanged
-from controller.model.values import LEADER_DURING_DELETE, NO_LEADER, Partition, Settings, Topic
-from controller.runtime.writer import FIXED_BYTES, Writer
-from controller.state import ClusterState, DirtyKey, apply
-from stores import MemoryStore
-from stores.base import Version
+from kedge.controller.keys.base import Ground
+from kedge.controller.keys.states import StateKeys
+from kedge.controller.keys.table import KeyKinds
+from kedge.controller.model.records import UNREAD, IsrChanged
+from kedge.controller.model.values import LEADER_DURING_DELETE, NO_LEADER, Partition, Settings, Topic
+from kedge.controller.runtime.writer import FIXED_BYTES, Writer
+from kedge.controller.state import ClusterState, DirtyKey, apply
+from kedge.stores import MemoryStore
+from kedge.stores.base import Version
 from tests.codec.strategies import PARTITIONS
 
 DIRTY_KEY: DirtyKey = ("state", 0)

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import pytest
 
-from controller.admin import Admin
-from controller.codec import keys
-from controller.model.throttle_configs import LISTS, RATES
 from kedge import Hooks, ReassignPartitionsOptions, ThrottledRate, TopicPartition
+from kedge.controller.admin import Admin
+from kedge.controller.codec import keys
+from kedge.controller.model.throttle_configs import LISTS, RATES
 from tests.runtime.world import Cluster
 
 T: Final = TopicPartition("t", 0)

@@ -9,16 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from controller.codec import broker as broker_codec
-from controller.codec import keys
-from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
-from controller.model.values import BrokerRegistration, Partition
-from controller.runtime.journal import Journal
 from kedge import Controller, HostResponse, NewTopic, TopicPartition
-from stores import MemoryStore
-from stores.base import ABSENT, Commit, Delete, MetadataStore, Op, Put, StoreError
-from stores.faults import FaultStore
-from stores.memory import MemoryServer
+from kedge.controller.codec import broker as broker_codec
+from kedge.controller.codec import keys
+from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kedge.controller.model.values import BrokerRegistration, Partition
+from kedge.controller.runtime.journal import Journal
+from kedge.stores import MemoryStore
+from kedge.stores.base import ABSENT, Commit, Delete, MetadataStore, Op, Put, StoreError
+from kedge.stores.faults import FaultStore
+from kedge.stores.memory import MemoryServer
 
 V = TypeVar("V")
 Request = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest

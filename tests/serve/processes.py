@@ -19,15 +19,15 @@ import attrs
 import pytest
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
-from controller.wire.calls import Address
-from controller.wire.messages import LeaderAndIsrRequest, LeaderAndIsrResponse
+from kedge.controller.wire.calls import Address
+from kedge.controller.wire.messages import LeaderAndIsrRequest, LeaderAndIsrResponse
 from tests.wire.served import RawClient
 
 DEADLINE_S = 60.0
 CHECKOUT = Path(__file__).resolve().parents[2]
 NOTHING, ANYTHING = "(?!)", ".*"
 NOT_REACHED = r"callbacks of broker \d+ failed and will be repeated: NotDelivered: .*"
-_KEDGE = (sys.executable, "-c", "from controller.cli import main; main()", "serve")
+_KEDGE = (sys.executable, "-c", "from kedge.controller.cli import main; main()", "serve")
 
 
 def begun(*arguments: str) -> subprocess.Popen[str]:

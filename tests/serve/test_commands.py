@@ -15,10 +15,10 @@ import pytest
 from click.testing import CliRunner, Result
 from kafka import KafkaProducer
 
-from controller.cli.kafka import Endpoint, connected
-from controller.cli.kafka.errors import Refused
-from controller.cli.kafka.values import Resource, ResourceType, Source
-from controller.cli.root import kedge
+from kedge.controller.cli.kafka import Endpoint, connected
+from kedge.controller.cli.kafka.errors import Refused
+from kedge.controller.cli.kafka.values import Resource, ResourceType, Source
+from kedge.controller.cli.root import kedge
 from tests.kit.waiting import until
 from tests.serve.processes import begun
 from tests.wire.living import Living
@@ -29,7 +29,7 @@ FILE = "--reassignment-json-file"
 DEADLINE_S = 20.0
 RECORDS = 100  # of 10 kB
 COPY_RATE = "300000"
-PROGRAM = "from controller.cli import main; main()"
+PROGRAM = "from kedge.controller.cli import main; main()"
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,13 @@ from collections.abc import Callable
 
 import pytest
 
-from controller.cli.serve import Contact
+from kedge.controller.cli.serve import Contact
 from servers import LocalEtcd, LocalZooKeeper
 from servers.server import Server
 from tests.kit.waiting import until
 from tests.serve.processes import DEADLINE_S, begun
 
-KEDGE = (sys.executable, "-c", "from controller.cli import main; main()")
+KEDGE = (sys.executable, "-c", "from kedge.controller.cli import main; main()")
 
 
 @pytest.mark.parametrize(

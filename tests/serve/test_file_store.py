@@ -12,7 +12,7 @@ import kafka
 import pytest
 from kafka.admin import NewTopic
 
-from stores import MemoryServer
+from kedge.stores import MemoryServer
 from tests.kit.commands import run
 from tests.kit.waiting import until
 from tests.serve.processes import DEADLINE_S, begun, running

@@ -11,7 +11,7 @@ import pytest
 
 from tests.serve.processes import serving
 
-KEDGE: Final = (sys.executable, "-c", "from controller.cli import main; main()")
+KEDGE: Final = (sys.executable, "-c", "from kedge.controller.cli import main; main()")
 
 
 def has_ipv6() -> bool:

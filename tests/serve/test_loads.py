@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from controller.cli.serve import loads
 from kedge import TopicPartition
+from kedge.controller.cli.serve import loads
 from tests.runtime.world import Cluster
 
 

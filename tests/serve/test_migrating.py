@@ -15,12 +15,12 @@ from click.testing import CliRunner
 from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 from kafka.errors import KafkaConnectionError
 
-from controller.cli.root import kedge
-from controller.codec import keys
-from controller.runtime.clock import Chance, SystemClock
-from controller.runtime.migration import Migration
-from stores import ABSENT, Put, open_store
-from stores.base import Delete
+from kedge.controller.cli.root import kedge
+from kedge.controller.codec import keys
+from kedge.controller.runtime.clock import Chance, SystemClock
+from kedge.controller.runtime.migration import Migration
+from kedge.stores import ABSENT, Put, open_store
+from kedge.stores.base import Delete
 from tests.cli.store.places import etcd_url, zookeeper_url
 from tests.kit.waiting import until
 from tests.serve.processes import ANYTHING, DEADLINE_S, Running, running

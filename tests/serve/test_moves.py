@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 from kafka import KafkaProducer
 
-from controller.cli.root import kedge
 from kedge import ConfigResource, ConfigResourceType, ConfigSource, ThrottledRate, TopicPartition
+from kedge.controller.cli.root import kedge
 from tests.kit.waiting import until
 from tests.wire.living import Living
 from tests.wire.served import DEADLINE_S

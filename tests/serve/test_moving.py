@@ -9,14 +9,14 @@ from typing import Any, Final
 import attrs
 import pytest
 
-from controller.cli.serve import moving, sharing
-from controller.cli.serve.moving import Moving
-from controller.cli.serve.options import Options
-from controller.server import LiveCluster, LiveServer
-from controller.wire import Gateway, Peers
-from stores import MemoryStore
-from stores.base import MetadataStore, Unavailable
-from stores.memory import MemoryServer
+from kedge.controller.cli.serve import moving, sharing
+from kedge.controller.cli.serve.moving import Moving
+from kedge.controller.cli.serve.options import Options
+from kedge.controller.server import LiveCluster, LiveServer
+from kedge.controller.wire import Gateway, Peers
+from kedge.stores import MemoryStore
+from kedge.stores.base import MetadataStore, Unavailable
+from kedge.stores.memory import MemoryServer
 from tests.kit.waiting import DEADLINE_S, until
 from tests.wire.served import brokers_at
 

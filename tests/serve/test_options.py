@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
-from controller.cli.serve.options import Place, as_brokers, as_place, as_topics
-from controller.wire.security.users import salted
+from kedge.controller.cli.root import kedge
+from kedge.controller.cli.serve.options import Place, as_brokers, as_place, as_topics
+from kedge.controller.wire.security.users import salted
 from tests.kit.private import write_private
 from tests.wire.certificates import Authority
 

@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
-from controller.cli.serve.options import Place
-from controller.cli.serve.pages import THREADS_MAX, Pages
+from kedge.controller.cli.serve.options import Place
+from kedge.controller.cli.serve.pages import THREADS_MAX, Pages
 from tests.kit.waiting import until
 from tests.serve.processes import DEADLINE_S
 

@@ -16,8 +16,8 @@ import kafka
 import pytest
 from kafka.admin import NewTopic
 
-from controller.wire.security.users import salted
-from stores import MemoryServer
+from kedge.controller.wire.security.users import salted
+from kedge.stores import MemoryServer
 from tests.cli.store.places import Make, on_servers
 from tests.kit.private import write_private
 from tests.kit.waiting import until

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.server.rates import HISTORY_MS, STALLED_MS, WINDOW_MS, Copy, History, Rates, slowest_s, together
+from kedge.controller.server.rates import HISTORY_MS, STALLED_MS, WINDOW_MS, Copy, History, Rates, slowest_s, together
 
 SIZE = 1_000_000
 

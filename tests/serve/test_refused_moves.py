@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
-from controller.model.values import BrokerRegistration
-from controller.wire import Gateway
 from kedge import Controller, Hooks, NewTopic, TopicPartition
-from stores import MemoryStore
+from kedge.controller.cli.root import kedge
+from kedge.controller.model.values import BrokerRegistration
+from kedge.controller.wire import Gateway
+from kedge.stores import MemoryStore
 from tests.kit.waiting import until
 from tests.runtime.world import Brokers
 from tests.wire.served import DEADLINE_S

@@ -21,14 +21,14 @@ from kafka.protocol.admin.configs import (
     IncrementalAlterConfigsResponse,
 )
 
-from controller.cli.serve.status import Recent, Status
-from controller.metrics.prometheus import exposition
-from controller.runtime.journal import FolderSink, Journal
-from controller.server import LiveCluster, LiveServer
-from controller.wire import Gateway
-from controller.wire.records import with_records
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, NewTopic
-from stores import ABSENT, MemoryStore, Put
+from kedge.controller.cli.serve.status import Recent, Status
+from kedge.controller.metrics.prometheus import exposition
+from kedge.controller.runtime.journal import FolderSink, Journal
+from kedge.controller.server import LiveCluster, LiveServer
+from kedge.controller.wire import Gateway
+from kedge.controller.wire.records import with_records
+from kedge.stores import ABSENT, MemoryStore, Put
 from tests.kit.commands import run
 from tests.kit.waiting import until
 from tests.wire.requests_made import frame

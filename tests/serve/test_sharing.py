@@ -12,7 +12,7 @@ import kafka
 import pytest
 from kafka.admin import NewTopic
 
-from controller.wire.security.users import salted
+from kedge.controller.wire.security.users import salted
 from servers import free_ports
 from tests.browser import dom
 from tests.cli.store.places import etcd_url

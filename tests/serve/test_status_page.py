@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from controller.cli.serve.options import Place
-from controller.cli.serve.pages import Pages
-from controller.cli.serve.status import Recent, Status
-from controller.model.logs import Batch
-from controller.runtime.journal import Journal
-from controller.server import LiveCluster, LiveServer
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, DeletePartitions, NewTopic, TopicPartition
+from kedge.controller.cli.serve.options import Place
+from kedge.controller.cli.serve.pages import Pages
+from kedge.controller.cli.serve.status import Recent, Status
+from kedge.controller.model.logs import Batch
+from kedge.controller.runtime.journal import Journal
+from kedge.controller.server import LiveCluster, LiveServer
 from tests.browser import MEASURE, complaints, dom, found_at
 from tests.kit.waiting import until
 from tests.serve.processes import serving

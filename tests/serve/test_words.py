@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from controller.cli.serve.words import COUNTS, EVENTS, count_in_words, event_in_words
-from controller.runtime import journal
-from controller.wire.errors import Refused
-from controller.wire.peers import relay
+from kedge.controller.cli.serve.words import COUNTS, EVENTS, count_in_words, event_in_words
+from kedge.controller.runtime import journal
+from kedge.controller.wire.errors import Refused
+from kedge.controller.wire.peers import relay
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Final
 
-from controller.host import Controller
-from controller.model.requests import ReassignmentAnswer
-from controller.model.values import TopicPartition
-from controller.rig import Log, Node, Rig
-from controller.runtime.journal import Journal, MemorySink
-from stores.faults import Call
+from kedge.controller.host import Controller
+from kedge.controller.model.requests import ReassignmentAnswer
+from kedge.controller.model.values import TopicPartition
+from kedge.controller.rig import Log, Node, Rig
+from kedge.controller.runtime.journal import Journal, MemorySink
+from kedge.stores.faults import Call
 
 ORDERS: Final = TopicPartition("orders", 0)
 BEFORE: Final = (1, 2, 3)

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from controller.model.values import Settings
-from controller.rig import Node, Rig
-from stores.faults import DeliverLater, FailBefore, Fault, LoseReply, LoseRequest, at_commit
+from kedge.controller.model.values import Settings
+from kedge.controller.rig import Node, Rig
+from kedge.stores.faults import DeliverLater, FailBefore, Fault, LoseReply, LoseRequest, at_commit
 from tests.simulation.clusters import leading
 
 Scenario: TypeAlias = Callable[[Rig], None]

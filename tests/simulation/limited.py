@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.rig import Flow, Rig
+from kedge.controller.rig import Flow, Rig
 from tests.simulation.clusters import BEFORE, ORDERS, orders
 
 LEADER = "leader.reassignment.throttled.rate"

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import attrs
 
-from controller.codec import keys
-from controller.model.reductions import READ_ONLY
-from controller.model.requests import DeletePartitions
-from controller.model.values import Settings, TopicPartition
-from controller.rig import Rig
+from kedge.controller.codec import keys
+from kedge.controller.model.reductions import READ_ONLY
+from kedge.controller.model.requests import DeletePartitions
+from kedge.controller.model.values import Settings, TopicPartition
+from kedge.controller.rig import Rig
 from tests.simulation.clusters import AFTER, BEFORE, leading, running, settle
 from tests.simulation.enumeration import SESSION_MS, Scenario, until_so
 

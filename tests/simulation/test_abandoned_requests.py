@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller.model.values import Settings
-from controller.rig import Rig
-from controller.rig.outside import configs, is_marked, set_by_hand
+from kedge.controller.model.values import Settings
+from kedge.controller.rig import Rig
+from kedge.controller.rig.outside import configs, is_marked, set_by_hand
 from tests.simulation.clusters import AFTER, BEFORE, ORDERS, leading, orders, running, settle
 from tests.simulation.enumeration import CRASHES, SESSION_MS, crash_at
 from tests.simulation.throttle_scenarios import LEADER_LIST, LEADER_RATE, OPTIONS

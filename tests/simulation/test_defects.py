@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from controller.keys.base import KeyKind
-from controller.keys.table import KINDS
-from controller.machine import RULES
-from controller.rig.node import Node
-from controller.runtime.deciding import RuleFailed
-from controller.state.tables import TABLE
-from controller.state.tables.partitions import late_topic_key, state_key
+from kedge.controller.keys.base import KeyKind
+from kedge.controller.keys.table import KINDS
+from kedge.controller.machine import RULES
+from kedge.controller.rig.node import Node
+from kedge.controller.runtime.deciding import RuleFailed
+from kedge.controller.state.tables import TABLE
+from kedge.controller.state.tables.partitions import late_topic_key, state_key
 from tests.simulation.clusters import ORDERS, leading, orders, settle
 from tests.verify.explore import break_things, build, heal
 

@@ -6,21 +6,21 @@ import json
 
 import pytest
 
-from controller.codec import keys
-from controller.model.errors import (
+from kedge.controller.codec import keys
+from kedge.controller.model.errors import (
     InvalidRequest,
     InvalidTopic,
     TopicAlreadyExists,
     TopicDeletionDisabled,
     UnknownTopicOrPartition,
 )
-from controller.model.host import StopReplicaRequest, UpdateMetadataRequest
-from controller.model.requests import ElectionType, NewPartitions, NewTopic
-from controller.model.values import LEADER_DURING_DELETE, Settings, TopicPartition
-from controller.rig import Rig
-from controller.rig.server import write
-from stores.base import ABSENT, Delete, Put
-from stores.memory import MemoryStore
+from kedge.controller.model.host import StopReplicaRequest, UpdateMetadataRequest
+from kedge.controller.model.requests import ElectionType, NewPartitions, NewTopic
+from kedge.controller.model.values import LEADER_DURING_DELETE, Settings, TopicPartition
+from kedge.controller.rig import Rig
+from kedge.controller.rig.server import write
+from kedge.stores.base import ABSENT, Delete, Put
+from kedge.stores.memory import MemoryStore
 from tests.simulation.clusters import AFTER, BEFORE, ORDERS, Told, asked, by_another, leading, orders, running, settle
 from tests.simulation.enumeration import CRASHES, LOSSES, Scenario, crashed, lost, named, until_so
 

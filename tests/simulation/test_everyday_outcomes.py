@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller.model.requests import NewPartitions, NewTopic
-from controller.model.values import Settings, TopicPartition
-from controller.rig import Rig
+from kedge.controller.model.requests import NewPartitions, NewTopic
+from kedge.controller.model.values import Settings, TopicPartition
+from kedge.controller.rig import Rig
 from tests.simulation.clusters import BEFORE, ORDERS, leading, orders, running, settle
 from tests.simulation.enumeration import CRASHES, LOSSES, Scenario, crashed, lost, named, until_so
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from controller.rig.invariants import InvariantBroken
-from controller.runtime.committer import Committer, End, Result
+from kedge.controller.rig.invariants import InvariantBroken
+from kedge.controller.runtime.committer import Committer, End, Result
 from tests.simulation import test_mutants as mutants
 from tests.verify.__main__ import main
 from tests.verify.exhaustion import FAULTS, REQUESTS, Limits, Outcome, Search, SmallWorld, build, do, replay

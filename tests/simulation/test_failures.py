@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from controller.admin import ALL
-from controller.host import Controller
-from controller.model.errors import ApiError, InvalidReplicaAssignment, NotController
-from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest
-from controller.model.requests import ElectionType, NewTopic
-from controller.model.values import TopicPartition
-from controller.rig import InvariantBroken, NotInTime, Rig
-from stores.base import ABSENT, Put
-from stores.memory import MemoryStore
+from kedge.controller.admin import ALL
+from kedge.controller.host import Controller
+from kedge.controller.model.errors import ApiError, InvalidReplicaAssignment, NotController
+from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest
+from kedge.controller.model.requests import ElectionType, NewTopic
+from kedge.controller.model.values import TopicPartition
+from kedge.controller.rig import InvariantBroken, NotInTime, Rig
+from kedge.stores.base import ABSENT, Put
+from kedge.stores.memory import MemoryStore
 from tests.simulation.clusters import AFTER, BEFORE, ORDERS, asked, calls_of, leading, orders, running, settle
 
 

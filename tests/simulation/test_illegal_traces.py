@@ -8,9 +8,9 @@ from contextlib import suppress
 
 import pytest
 
-from controller.audit import Trace
-from controller.rig import NotInTime, Rig
-from controller.runtime.journal import Journal, MemorySink
+from kedge.controller.audit import Trace
+from kedge.controller.rig import NotInTime, Rig
+from kedge.controller.runtime.journal import Journal, MemorySink
 from tests.simulation import test_mutants as mutants
 from tests.simulation.clusters import orders
 

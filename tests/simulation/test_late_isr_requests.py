@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller.codec import keys
-from controller.model.errors import StaleBrokerEpoch
-from controller.rig.server import write
+from kedge.controller.codec import keys
+from kedge.controller.model.errors import StaleBrokerEpoch
+from kedge.controller.rig.server import write
 from tests.simulation.clusters import ORDERS, leading, orders, running, settle
 
 

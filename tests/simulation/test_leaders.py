@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from controller.codec import keys
-from controller.model.requests import ElectionType
-from controller.model.values import Settings, TopicPartition
-from controller.rig import Life, Rig
-from stores.base import ABSENT, Put, Version
-from stores.memory import MemoryStore
+from kedge.controller.codec import keys
+from kedge.controller.model.requests import ElectionType
+from kedge.controller.model.values import Settings, TopicPartition
+from kedge.controller.rig import Life, Rig
+from kedge.stores.base import ABSENT, Put, Version
+from kedge.stores.memory import MemoryStore
 from tests.simulation.clusters import ORDERS, Told, leading, orders, running, settle
 from tests.simulation.enumeration import CRASHES, LOSSES, Scenario, crashed, lost, named
 

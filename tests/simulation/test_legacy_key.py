@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller.model.values import TopicPartition
-from controller.rig import Rig
-from controller.rig.outside import is_key_there, submit_by_key
+from kedge.controller.model.values import TopicPartition
+from kedge.controller.rig import Rig
+from kedge.controller.rig.outside import is_key_there, submit_by_key
 from tests.simulation.clusters import AFTER, BEFORE, ORDERS, Told, leading, orders, settle
 
 

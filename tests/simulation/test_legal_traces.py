@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from controller.audit import Trace
-from controller.runtime.journal import FolderSink, Journal, Reading
+from kedge.controller.audit import Trace
+from kedge.controller.runtime.journal import FolderSink, Journal, Reading
 from tests.verify.explore import run_seed
 
 FAST = range(1, 9)

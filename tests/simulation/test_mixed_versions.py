@@ -8,12 +8,12 @@ from typing import Any
 import attrs
 import pytest
 
-from controller.codec import keys
-from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest
-from controller.model.values import Replicas
-from controller.rig import Rig
-from stores.base import PRESENT, Put
-from stores.memory import MemoryStore
+from kedge.controller.codec import keys
+from kedge.controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest
+from kedge.controller.model.values import Replicas
+from kedge.controller.rig import Rig
+from kedge.stores.base import PRESENT, Put
+from kedge.stores.memory import MemoryStore
 from tests.simulation.clusters import AFTER, BEFORE, ORDERS, leading, log_of, orders, settle
 
 STATE = keys.state("orders", 0)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from controller.admin import ALL
-from controller.model.errors import NoReassignmentInProgress
-from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
-from controller.model.requests import AlterReassignmentsOptions, ElectionType
-from controller.model.values import TopicPartition
-from controller.rig import Rig
-from controller.simulated.log import Run
+from kedge.controller.admin import ALL
+from kedge.controller.model.errors import NoReassignmentInProgress
+from kedge.controller.model.host import (
+    LeaderAndIsrPartition,
+    LeaderAndIsrRequest,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
+from kedge.controller.model.requests import AlterReassignmentsOptions, ElectionType
+from kedge.controller.model.values import TopicPartition
+from kedge.controller.rig import Rig
+from kedge.controller.simulated.log import Run
 from tests.simulation.clusters import AFTER, BEFORE, ORDERS, Told, asked, leading, log_of, orders, running, settle
 
 

@@ -8,25 +8,25 @@ from typing import Any
 import attrs
 import pytest
 
-from controller.codec import legacy as codec
-from controller.keys.configs import TopicConfigKeys
-from controller.keys.intents import NewIntentKeys
-from controller.machine import RULES
-from controller.model import records as r
-from controller.model.events import AlterIsr, Decision, NotificationDone, ReductionKeyDue
-from controller.model.requests import NewPartitions
-from controller.model.values import Settings, TopicPartition
-from controller.rig import InvariantBroken, NotInTime, Rig
-from controller.rig.outside import submit_by_key
-from controller.rules import completion, deletion, isr, leader_election, legacy, reassignment, takeover
-from controller.rules.reduction import clock, partitions, purge
-from controller.runtime import requests
-from controller.runtime.batching import Batching
-from controller.runtime.dispatcher import Dispatcher
-from controller.runtime.term import Term
-from stores.base import ABSENT, PRESENT, Check, Put
-from stores.memory import MemoryStore
-from stores.recipes import EPOCH_KEY, TOKEN_KEY, Fence, Token
+from kedge.controller.codec import legacy as codec
+from kedge.controller.keys.configs import TopicConfigKeys
+from kedge.controller.keys.intents import NewIntentKeys
+from kedge.controller.machine import RULES
+from kedge.controller.model import records as r
+from kedge.controller.model.events import AlterIsr, Decision, NotificationDone, ReductionKeyDue
+from kedge.controller.model.requests import NewPartitions
+from kedge.controller.model.values import Settings, TopicPartition
+from kedge.controller.rig import InvariantBroken, NotInTime, Rig
+from kedge.controller.rig.outside import submit_by_key
+from kedge.controller.rules import completion, deletion, isr, leader_election, legacy, reassignment, takeover
+from kedge.controller.rules.reduction import clock, partitions, purge
+from kedge.controller.runtime import requests
+from kedge.controller.runtime.batching import Batching
+from kedge.controller.runtime.dispatcher import Dispatcher
+from kedge.controller.runtime.term import Term
+from kedge.stores.base import ABSENT, PRESENT, Check, Put
+from kedge.stores.memory import MemoryStore
+from kedge.stores.recipes import EPOCH_KEY, TOKEN_KEY, Fence, Token
 from tests.simulation.clusters import AFTER, ORDERS, asked, leading, orders, settle
 from tests.verify.explore import run_seed
 
@@ -276,7 +276,7 @@ def restarts_the_time(patch: Patch) -> None:
             taken = attrs.evolve(taken, entries=entries)
         return taken, events
 
-    patch.setattr("controller.keys.reductions.reduction_found", found)
+    patch.setattr("kedge.controller.keys.reductions.reduction_found", found)
 
 
 def restarts_ids(patch: Patch) -> None:

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from controller.model.values import TopicPartition
-from controller.quota import Bound, ReplicationQuota, ReplicationQuotas, Rotation
-from controller.rig import NotInTime, Rig
-from controller.runtime import requests
-from controller.simulated.broker import Broker
-from controller.simulated.fetching import Meeting
-from controller.simulated.network import Network
-from controller.simulated.throttling import _Step
+from kedge.controller.model.values import TopicPartition
+from kedge.controller.quota import Bound, ReplicationQuota, ReplicationQuotas, Rotation
+from kedge.controller.rig import NotInTime, Rig
+from kedge.controller.runtime import requests
+from kedge.controller.simulated.broker import Broker
+from kedge.controller.simulated.fetching import Meeting
+from kedge.controller.simulated.network import Network
+from kedge.controller.simulated.throttling import _Step
 from tests.simulation.clusters import AFTER, BEFORE, ORDERS, orders
 
 Patch = pytest.MonkeyPatch

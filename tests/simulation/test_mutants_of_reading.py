@@ -9,25 +9,25 @@ from typing import Any
 import attrs
 import pytest
 
-from controller.codec import keys, partition_state
-from controller.codec import topic as topic_codec
-from controller.keys.brokers import RegistrationKeys
-from controller.keys.topic_load import TopicLoad
-from controller.machine import RULES
-from controller.model.events import BrokerCame, BrokerGone, Decision, Event, PartitionDue
-from controller.model.records import BadKey, BrokerRegistered
-from controller.rig import InvariantBroken, NotInTime
-from controller.rig.server import write
-from controller.rules import foreign_writes, leader_election
-from controller.runtime.committer import Committer, End, Result
-from controller.runtime.reconcile import Reconcile
-from controller.runtime.requests import Builder
-from controller.state import ClusterState
-from controller.state.tables import TABLE
-from controller.state.tables.kinds import no_keys, nothing
-from stores.base import Changed, Put, Resync
-from stores.faults import LoseReply, at_commit
-from stores.memory import MemoryStore
+from kedge.controller.codec import keys, partition_state
+from kedge.controller.codec import topic as topic_codec
+from kedge.controller.keys.brokers import RegistrationKeys
+from kedge.controller.keys.topic_load import TopicLoad
+from kedge.controller.machine import RULES
+from kedge.controller.model.events import BrokerCame, BrokerGone, Decision, Event, PartitionDue
+from kedge.controller.model.records import BadKey, BrokerRegistered
+from kedge.controller.rig import InvariantBroken, NotInTime
+from kedge.controller.rig.server import write
+from kedge.controller.rules import foreign_writes, leader_election
+from kedge.controller.runtime.committer import Committer, End, Result
+from kedge.controller.runtime.reconcile import Reconcile
+from kedge.controller.runtime.requests import Builder
+from kedge.controller.state import ClusterState
+from kedge.controller.state.tables import TABLE
+from kedge.controller.state.tables.kinds import no_keys, nothing
+from kedge.stores.base import Changed, Put, Resync
+from kedge.stores.faults import LoseReply, at_commit
+from kedge.stores.memory import MemoryStore
 from tests.simulation.clusters import AFTER, ORDERS, leading, orders, settle
 
 Patch = pytest.MonkeyPatch

@@ -8,14 +8,14 @@ from typing import Any
 import attrs
 import pytest
 
-from controller.codec import keys
-from controller.keys.throttles import ThrottleKeys
-from controller.model.throttle_configs import RATES
-from controller.model.throttles import ReassignPartitionsOptions, ThrottledReplicas
-from controller.model.values import Settings
-from controller.rig import InvariantBroken, NotInTime, Rig
-from controller.rig.outside import is_marked, set_by_hand
-from controller.rules.throttling import keeping, marks, prepared, removal, steps
+from kedge.controller.codec import keys
+from kedge.controller.keys.throttles import ThrottleKeys
+from kedge.controller.model.throttle_configs import RATES
+from kedge.controller.model.throttles import ReassignPartitionsOptions, ThrottledReplicas
+from kedge.controller.model.values import Settings
+from kedge.controller.rig import InvariantBroken, NotInTime, Rig
+from kedge.controller.rig.outside import is_marked, set_by_hand
+from kedge.controller.rules.throttling import keeping, marks, prepared, removal, steps
 from tests.simulation.clusters import AFTER, ORDERS, leading, orders, running, settle
 from tests.simulation.enumeration import crash_at, until_so
 from tests.simulation.throttle_scenarios import ask_for_a_rate

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from controller.model.values import TopicPartition
-from controller.rig import NotInTime, Rig
-from stores.base import ABSENT, Put
-from stores.memory import MemoryStore
+from kedge.controller.model.values import TopicPartition
+from kedge.controller.rig import NotInTime, Rig
+from kedge.stores.base import ABSENT, Put
+from kedge.stores.memory import MemoryStore
 from tests.simulation.clusters import AFTER, BEFORE, ORDERS, log_of, orders, settle
 from tests.simulation.limited import (
     FOLLOWER,

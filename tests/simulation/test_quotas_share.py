@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from controller.metrics import MeterValue
-from controller.rig import Rig
+from kedge.controller.metrics import MeterValue
+from kedge.controller.rig import Rig
 from tests.simulation.clusters import AFTER, ORDERS, log_of, orders, settle
 from tests.simulation.limited import FOLLOWER, LEADER, OLD_FOLLOWER, OLD_LEADER, RATE, is_held_to, limit, name_replicas
 

@@ -8,15 +8,15 @@ from typing import Any, Final
 import attrs
 import pytest
 
-from controller.codec import keys
-from controller.model.errors import ErrorCode, InvalidPartitions, NotController, UnknownTopicOrPartition
-from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
-from controller.model.reductions import OFFLINE, READ_ONLY
-from controller.model.requests import DeletePartitions, ElectionType, NewPartitions
-from controller.model.values import LEADER_DURING_DELETE, Settings, TopicPartition
-from controller.rig import Rig
-from stores.base import ABSENT, Put, Version
-from stores.memory import MemoryStore
+from kedge.controller.codec import keys
+from kedge.controller.model.errors import ErrorCode, InvalidPartitions, NotController, UnknownTopicOrPartition
+from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kedge.controller.model.reductions import OFFLINE, READ_ONLY
+from kedge.controller.model.requests import DeletePartitions, ElectionType, NewPartitions
+from kedge.controller.model.values import LEADER_DURING_DELETE, Settings, TopicPartition
+from kedge.controller.rig import Rig
+from kedge.stores.base import ABSENT, Put, Version
+from kedge.stores.memory import MemoryStore
 from tests.simulation import reduction_scenarios
 from tests.simulation.clusters import AFTER, BEFORE, Told, by_another, leading, running, settle
 from tests.simulation.enumeration import BATCHES, CRASHES, LOSSES, Scenario, crashed, lost, named

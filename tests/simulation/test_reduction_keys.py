@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from controller.codec import keys
-from controller.model.errors import InvalidRequest
-from controller.model.values import TopicPartition
+from kedge.controller.codec import keys
+from kedge.controller.model.errors import InvalidRequest
+from kedge.controller.model.values import TopicPartition
 from tests.simulation.clusters import settle
 from tests.simulation.test_reduction import orders
 

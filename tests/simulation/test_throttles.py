@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from controller.codec import keys
-from controller.model.throttles import ThrottledReplicas
-from controller.model.values import Settings, TopicPartition
-from controller.rig import Rig
-from controller.rig.outside import configs
+from kedge.controller.codec import keys
+from kedge.controller.model.throttles import ThrottledReplicas
+from kedge.controller.model.values import Settings, TopicPartition
+from kedge.controller.rig import Rig
+from kedge.controller.rig.outside import configs
 from tests.simulation.clusters import AFTER, BEFORE, ORDERS, leading, log_of, orders, running, settle
 from tests.simulation.enumeration import CRASHES, LOSSES, Scenario, crashed, lost, named
 from tests.simulation.throttle_scenarios import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller.model.values import Settings, TopicPartition
-from controller.rig import Rig
-from controller.rig.outside import submit_by_key
+from kedge.controller.model.values import Settings, TopicPartition
+from kedge.controller.rig import Rig
+from kedge.controller.rig.outside import submit_by_key
 from tests.simulation.clusters import AFTER, BEFORE, ORDERS, asked, leading, orders, settle
 from tests.simulation.enumeration import CRASHES, LOSSES, Scenario, crashed, lost, named, until_so
 

@@ -10,15 +10,15 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from controller.admin import Admin
-from controller.codec import keys
-from controller.model.config_requests import AlterConfigOp, ConfigResource, ConfigResourceType, OpType
-from controller.model.requests import NewTopic
-from controller.model.throttle_configs import LISTS, RATES
-from controller.model.throttles import ReassignPartitionsOptions, ThrottledRate, ThrottledReplicas
-from controller.model.values import Settings, TopicPartition
-from controller.rig import Rig
-from controller.rig.outside import configs, is_marked, set_by_hand
+from kedge.controller.admin import Admin
+from kedge.controller.codec import keys
+from kedge.controller.model.config_requests import AlterConfigOp, ConfigResource, ConfigResourceType, OpType
+from kedge.controller.model.requests import NewTopic
+from kedge.controller.model.throttle_configs import LISTS, RATES
+from kedge.controller.model.throttles import ReassignPartitionsOptions, ThrottledRate, ThrottledReplicas
+from kedge.controller.model.values import Settings, TopicPartition
+from kedge.controller.rig import Rig
+from kedge.controller.rig.outside import configs, is_marked, set_by_hand
 from tests.simulation.clusters import AFTER, BEFORE, ORDERS, leading, orders, running, settle
 from tests.simulation.enumeration import SESSION_MS, Scenario, until_so
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import attrs
 
-from controller.model.values import Partition, UnreadConfigs
-from controller.state import ClusterState
-from controller.state.intents import Intents
+from kedge.controller.model.values import Partition, UnreadConfigs
+from kedge.controller.state import ClusterState
+from kedge.controller.state.intents import Intents
 
 
 def snapshot(state: ClusterState) -> dict[str, object]:

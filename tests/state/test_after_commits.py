@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from controller.model import records as r
-from controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
-from controller.model.reductions import Retirement
-from controller.model.throttles import NO_MARK, Kept, ThrottleMark
-from controller.model.values import Broker, BrokerRegistration, ConfigEntity, DeleteIntent, Partition
-from controller.state import apply, undo_to
-from controller.state.intents import Intents
-from controller.state.reductions import Reduction
-from controller.state.rows import ABSENT, Admitted, Deletion
+from kedge.controller.model import records as r
+from kedge.controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
+from kedge.controller.model.reductions import Retirement
+from kedge.controller.model.throttles import NO_MARK, Kept, ThrottleMark
+from kedge.controller.model.values import Broker, BrokerRegistration, ConfigEntity, DeleteIntent, Partition
+from kedge.controller.state import apply, undo_to
+from kedge.controller.state.intents import Intents
+from kedge.controller.state.reductions import Reduction
+from kedge.controller.state.rows import ABSENT, Admitted, Deletion
 from tests.rules.world import World
 
 ENTRIES = {1: Retirement(900, immediate=False)}

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from controller.model.values import Move, Partition
-from controller.state import columns
-from controller.state.columns import WIDTH, PartitionColumns, Rows, says_more
+from kedge.controller.model.values import Move, Partition
+from kedge.controller.state import columns
+from kedge.controller.state.columns import WIDTH, PartitionColumns, Rows, says_more
 
 TOPIC: Final = "t"
 BROKERS: Final = st.lists(st.sampled_from([0, 1, 2, 3, 4, 5, 6, 2**31 - 1]), max_size=WIDTH + 2, unique=True).map(tuple)

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from controller.model import events as e
-from controller.model import records as r
-from controller.model.errors import ApiError
-from controller.model.values import Broker, BrokerRegistration, Partition, Replicas
+from kedge.controller.model import events as e
+from kedge.controller.model import records as r
+from kedge.controller.model.errors import ApiError
+from kedge.controller.model.values import Broker, BrokerRegistration, Partition, Replicas
 from tests.rules.world import Ran, World
 
 BROKERS = (1, 2, 3, 4, 5, 6)

@@ -7,15 +7,15 @@ from types import ModuleType
 
 import pytest
 
-from controller import machine
-from controller.model import events, records
-from controller.model.records import KeyVersion, KeyVersions
-from controller.model.values import DeleteIntent, Partition, Settings, Topic
-from controller.runtime.telling import TOLD
-from controller.state import ClusterState, apply, start_batch, undo_to
-from controller.state.columns import PartitionColumns
-from controller.state.intents import Intents
-from controller.state.tables import TABLE
+from kedge.controller import machine
+from kedge.controller.model import events, records
+from kedge.controller.model.records import KeyVersion, KeyVersions
+from kedge.controller.model.values import DeleteIntent, Partition, Settings, Topic
+from kedge.controller.runtime.telling import TOLD
+from kedge.controller.state import ClusterState, apply, start_batch, undo_to
+from kedge.controller.state.columns import PartitionColumns
+from kedge.controller.state.intents import Intents
+from kedge.controller.state.tables import TABLE
 from tests.rules.world import World
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.machine import step
-from controller.model import events as e
-from controller.model.records import (
+from kedge.controller.machine import step
+from kedge.controller.model import events as e
+from kedge.controller.model.records import (
     IsrChanged,
     KeyVersion,
     KeyVersions,
@@ -19,10 +19,18 @@ from controller.model.records import (
     Record,
     ReplicaDeleted,
 )
-from controller.model.values import LEADER_DURING_DELETE, NO_EPOCH, NO_LEADER, DeleteIntent, Move, Partition, Topic
-from controller.state import ClusterState, apply, apply_all, start_batch, undo_to
-from controller.state.columns import PartitionColumns, Rows
-from controller.state.tally import Tally
+from kedge.controller.model.values import (
+    LEADER_DURING_DELETE,
+    NO_EPOCH,
+    NO_LEADER,
+    DeleteIntent,
+    Move,
+    Partition,
+    Topic,
+)
+from kedge.controller.state import ClusterState, apply, apply_all, start_batch, undo_to
+from kedge.controller.state.columns import PartitionColumns, Rows
+from kedge.controller.state.tally import Tally
 from tests.rules.world import World
 from tests.state.snapshot import snapshot
 from tests.state.test_undo import events, forget_all, planted

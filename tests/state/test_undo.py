@@ -6,16 +6,16 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import assume, example, given
 
-from controller.machine import step
-from controller.model import events as e
-from controller.model import records as r
-from controller.model.config_requests import AlterConfigOp
-from controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
-from controller.model.reductions import Retirement
-from controller.model.throttles import CommitLimits
-from controller.model.values import Broker, BrokerRegistration, ConfigEntity, Partition, Replicas
-from controller.state import ClusterState, apply, start_batch, undo_to
-from controller.state.rows import ABSENT
+from kedge.controller.machine import step
+from kedge.controller.model import events as e
+from kedge.controller.model import records as r
+from kedge.controller.model.config_requests import AlterConfigOp
+from kedge.controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
+from kedge.controller.model.reductions import Retirement
+from kedge.controller.model.throttles import CommitLimits
+from kedge.controller.model.values import Broker, BrokerRegistration, ConfigEntity, Partition, Replicas
+from kedge.controller.state import ClusterState, apply, start_batch, undo_to
+from kedge.controller.state.rows import ABSENT
 from tests.rules.world import World
 from tests.state.snapshot import members_by_hand, snapshot
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from controller.model import events as e
-from controller.model.errors import InvalidTopic
-from controller.model.values import Partition
-from controller.state import start_batch
-from controller.state.rows import Deletion
+from kedge.controller.model import events as e
+from kedge.controller.model.errors import InvalidTopic
+from kedge.controller.model.values import Partition
+from kedge.controller.state import start_batch
+from kedge.controller.state.rows import Deletion
 from tests.rules.world import World
 from tests.state.snapshot import snapshot
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
-from controller.model import records as r
-from controller.model.records import KeyVersion, KeyVersions
-from controller.model.throttles import ThrottleMark
-from controller.model.values import Move, Partition, Topic
-from controller.state import apply, undo_to
-from controller.state.columns import PartitionColumns, Rows
-from controller.state.rows import Deletion
-from controller.state.tally import Tally
+from kedge.controller.model import records as r
+from kedge.controller.model.records import KeyVersion, KeyVersions
+from kedge.controller.model.throttles import ThrottleMark
+from kedge.controller.model.values import Move, Partition, Topic
+from kedge.controller.state import apply, undo_to
+from kedge.controller.state.columns import PartitionColumns, Rows
+from kedge.controller.state.rows import Deletion
+from kedge.controller.state.tally import Tally
 from tests.rules.world import World
 
 MANY = 1_200  # more than an index keeps stale

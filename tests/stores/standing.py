@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from stores import ABSENT, Entry, FaultStore, MemoryServer, MemoryStore, MetadataStore, Put, Version
-from stores.faults import Plan
-from stores.recipes import ElectedTerm, elect
+from kedge.stores import ABSENT, Entry, FaultStore, MemoryServer, MemoryStore, MetadataStore, Put, Version
+from kedge.stores.faults import Plan
+from kedge.stores.recipes import ElectedTerm, elect
 
 
 def faulty(plan: Plan = ()) -> tuple[FaultStore, MemoryStore]:

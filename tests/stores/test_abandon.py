@@ -9,9 +9,9 @@ from contextlib import closing
 
 import pytest
 
-from stores import ABSENT, Closed, Put, open_store
-from stores.etcd.store import EtcdStore
-from stores.zookeeper import ZooKeeperStore
+from kedge.stores import ABSENT, Closed, Put, open_store
+from kedge.stores.etcd.store import EtcdStore
+from kedge.stores.zookeeper import ZooKeeperStore
 from tests.conformance.zookeeper import server as zookeeper
 from tests.stores.etcd.served import fresh_root
 from tests.stores.etcd.served import server as etcd

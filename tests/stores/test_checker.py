@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stores import (
+from kedge.stores import (
     ABSENT,
     PRESENT,
     Changed,
@@ -23,10 +23,10 @@ from stores import (
     Op,
     Resync,
 )
-from stores.suite import Backend, Hook, Operation, unlinearizable
-from stores.suite.backend import events_until, eventually, hints, raises
-from stores.suite.checker import UNKNOWN_END, Undecided
-from stores.suite.registers import four_clients_on_registers
+from kedge.stores.suite import Backend, Hook, Operation, unlinearizable
+from kedge.stores.suite.backend import events_until, eventually, hints, raises
+from kedge.stores.suite.checker import UNKNOWN_END, Undecided
+from kedge.stores.suite.registers import four_clients_on_registers
 
 Kind = Literal["read", "write", "cas", "miss"]
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-import stores
-from stores import (
+import kedge.stores
+from kedge.stores import (
     ABSENT,
     PRESENT,
     Check,
@@ -22,13 +22,13 @@ from stores import (
     Version,
     open_store,
 )
-from stores.checks import OP_BYTES_FIXED, below, check_key, check_ops, check_prefix, op_bytes, parent
+from kedge.stores.checks import OP_BYTES_FIXED, below, check_key, check_ops, check_prefix, op_bytes, parent
 
 
 def test_public_names_are_all_there() -> None:
     """Every name in __all__ can be imported, and the names are sorted."""
-    assert all(hasattr(stores, name) for name in stores.__all__)
-    assert len(set(stores.__all__)) == len(stores.__all__)
+    assert all(hasattr(kedge.stores, name) for name in kedge.stores.__all__)
+    assert len(set(kedge.stores.__all__)) == len(kedge.stores.__all__)
 
 
 @pytest.mark.parametrize("key", ["/a", "/a/b-c_d.e", "/config/brokers/<default>", "/..a", "/a../b", "/.a/.b"])

@@ -11,13 +11,13 @@ from typing import Final
 import pytest
 from click.testing import CliRunner
 
-from controller.cli.root import kedge
-from stores import ABSENT, PRESENT, Invalid, Put, Unauthorized, open_store
-from stores.credentials import PASSWORD, USERNAME, Credentials, found
-from stores.etcd.url import EtcdUrl
-from stores.etcd.url import parse_url as etcd
-from stores.zookeeper.url import Address, Auth
-from stores.zookeeper.url import parse_url as zookeeper
+from kedge.controller.cli.root import kedge
+from kedge.stores import ABSENT, PRESENT, Invalid, Put, Unauthorized, open_store
+from kedge.stores.credentials import PASSWORD, USERNAME, Credentials, found
+from kedge.stores.etcd.url import EtcdUrl
+from kedge.stores.etcd.url import parse_url as etcd
+from kedge.stores.zookeeper.url import Address, Auth
+from kedge.stores.zookeeper.url import parse_url as zookeeper
 
 SECRET: Final = "hun:ter 2&%"  # noqa: S105 - not one
 KINDS: Final = ("etcd", "zookeeper")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stores import ABSENT, PRESENT, Conflict, Corrupt, Delete, MemoryStore, OutcomeUnknown, Unavailable
-from stores.faults import Call, DeliverLater, FailBefore, Fault, LoseReply, LoseRequest, Rule, at_commit
-from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, ElectedTerm, Fence, Token, decode_epoch
+from kedge.stores import ABSENT, PRESENT, Conflict, Corrupt, Delete, MemoryStore, OutcomeUnknown, Unavailable
+from kedge.stores.faults import Call, DeliverLater, FailBefore, Fault, LoseReply, LoseRequest, Rule, at_commit
+from kedge.stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, ElectedTerm, Fence, Token, decode_epoch
 from tests.stores.standing import faulty, found, put, stand, won
 
 

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from stores import (
+from kedge.stores import (
     ABSENT,
     PRESENT,
     Changed,
@@ -30,7 +30,7 @@ from stores import (
     TooLarge,
     Unavailable,
 )
-from stores.faults import (
+from kedge.stores.faults import (
     Call,
     CutOff,
     Delay,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from stores import (
+from kedge.stores import (
     ABSENT,
     PRESENT,
     Check,
@@ -22,8 +22,8 @@ from stores import (
     Put,
     Unavailable,
 )
-from stores.faults import DeliverLater, FailBefore, Fault, LoseReply, LoseRequest, Rule, at_commit
-from stores.recipes import EPOCH_KEY, TOKEN_KEY, Fence, Outcome, Resolution, Token, is_fence_conflict, resolve
+from kedge.stores.faults import DeliverLater, FailBefore, Fault, LoseReply, LoseRequest, Rule, at_commit
+from kedge.stores.recipes import EPOCH_KEY, TOKEN_KEY, Fence, Outcome, Resolution, Token, is_fence_conflict, resolve
 from tests.stores.standing import faulty, found, put, won
 
 

@@ -7,9 +7,20 @@ from typing import ClassVar
 
 import pytest
 
-from stores import ABSENT, Check, Conflict, Corrupt, Invalid, MemoryServer, MemoryStore, MetadataStore, Put, Version
-from stores.base import Commit, Entry, Op
-from stores.recipes import EPOCH_KEY, LEADER_KEY, Contested, Fence, elect, hold
+from kedge.stores import (
+    ABSENT,
+    Check,
+    Conflict,
+    Corrupt,
+    Invalid,
+    MemoryServer,
+    MemoryStore,
+    MetadataStore,
+    Put,
+    Version,
+)
+from kedge.stores.base import Commit, Entry, Op
+from kedge.stores.recipes import EPOCH_KEY, LEADER_KEY, Contested, Fence, elect, hold
 
 
 def _held(store: MetadataStore, *, marker: Version | None = None, nonce: bytes = b"held") -> int:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stores import ABSENT, PRESENT, Corrupt, Invalid, MemoryServer, MemoryStore, Put, open_store
-from stores.memory.file import parse_image, write_image
+from kedge.stores import ABSENT, PRESENT, Corrupt, Invalid, MemoryServer, MemoryStore, Put, open_store
+from kedge.stores.memory.file import parse_image, write_image
 
 EVERY = bytes(range(256))
 
@@ -210,7 +210,7 @@ def test_a_missing_file_is_not_corrupt(tmp_path: Path) -> None:
 
 def sealed(document: dict[str, Any]) -> bytes:
     """The document with a checksum that fits, whatever is in it."""
-    from stores.memory.file import _digest  # noqa: PLC0415 - a forger's tool, used here only
+    from kedge.stores.memory.file import _digest  # noqa: PLC0415 - a forger's tool, used here only
 
     document = {name: member for name, member in document.items() if name != "sha256"}
     return json.dumps({**document, "sha256": _digest(document)}).encode()

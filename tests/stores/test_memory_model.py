@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stores import (
+from kedge.stores import (
     ABSENT,
     PRESENT,
     Check,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stores import (
+from kedge.stores import (
     ABSENT,
     Changed,
     Closed,

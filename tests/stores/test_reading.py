@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stores.reading import MIB, TwiceError, parse_json, read_whole
+from kedge.stores.reading import MIB, TwiceError, parse_json, read_whole
 
 
 @contextmanager

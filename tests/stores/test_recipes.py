@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stores import ABSENT, PRESENT, Conflict, Delete, FaultStore, MemoryServer, MemoryStore, Put
-from stores.faults import Call, Fault
-from stores.recipes import next_in_sequence, reap_own_leftover, sequence_key
+from kedge.stores import ABSENT, PRESENT, Conflict, Delete, FaultStore, MemoryServer, MemoryStore, Put
+from kedge.stores.faults import Call, Fault
+from kedge.stores.recipes import next_in_sequence, reap_own_leftover, sequence_key
 from tests.stores.standing import put
 
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from stores import MemoryStore
-from stores.base import ABSENT, Check, Commit, Conflict, Corrupt, Entry, Invalid, Op, OutcomeUnknown, Put
-from stores.faults import FaultStore, LoseReply, LoseRequest, Rule
-from stores.recipes import (
+from kedge.stores import MemoryStore
+from kedge.stores.base import ABSENT, Check, Commit, Conflict, Corrupt, Entry, Invalid, Op, OutcomeUnknown, Put
+from kedge.stores.faults import FaultStore, LoseReply, LoseRequest, Rule
+from kedge.stores.recipes import (
     EPOCH_KEY,
     LEADER_KEY,
     TOKEN_KEY,
@@ -30,9 +30,9 @@ from stores.recipes import (
     resolve,
     taken,
 )
-from stores.recipes.election import EPOCH_MAX, SEAT_BESIDE_KAFKA
-from stores.recipes.sequence import NUMBER_MAX, sequence_key
-from stores.recipes.token import HELD_KEY
+from kedge.stores.recipes.election import EPOCH_MAX, SEAT_BESIDE_KAFKA
+from kedge.stores.recipes.sequence import NUMBER_MAX, sequence_key
+from kedge.stores.recipes.token import HELD_KEY
 
 WAIT_S = 0.25
 KEY = "/ids"

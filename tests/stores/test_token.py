@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stores import Corrupt
-from stores.recipes import TOKEN_KEY, Token
+from kedge.stores import Corrupt
+from kedge.stores.recipes import TOKEN_KEY, Token
 
 
 def test_a_token_is_compact_json() -> None:

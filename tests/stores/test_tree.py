@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stores import ABSENT, Changed, Conflict, Corrupt, Depth, InvalidKey, MemoryServer, MemoryStore, Put
-from stores.tree import TreeEntry, kept, parse_tree, read_tree
+from kedge.stores import ABSENT, Changed, Conflict, Corrupt, Depth, InvalidKey, MemoryServer, MemoryStore, Put
+from kedge.stores.tree import TreeEntry, kept, parse_tree, read_tree
 from tests.kit.data import DATA
 
 

@@ -17,7 +17,7 @@ from typing import Final
 import attrs
 import pytest
 
-from stores import open_store, probing
+from kedge.stores import open_store, probing
 
 _CHECKOUT: Final = Path(__file__).parents[2]
 _PACKAGES: Final = Path(attrs.__file__).parents[1]  # those that are needed here are of Python alone, so they fit any
@@ -25,11 +25,11 @@ _NEWEST: Final = 20
 
 _READ: Final = """
 import json, sys
-from controller.cli.kafka.options import checked_servers
-from controller.cli.serve.options import as_place
-from stores import open_store, public_url
-from stores.etcd.url import parse_url as etcd
-from stores.zookeeper.url import parse_url as zookeeper
+from kedge.controller.cli.kafka.options import checked_servers
+from kedge.controller.cli.serve.options import as_place
+from kedge.stores import open_store, public_url
+from kedge.stores.etcd.url import parse_url as etcd
+from kedge.stores.zookeeper.url import parse_url as zookeeper
 
 hosts = "one:1,two,[::1]:3,[2001:db8::7]"
 store = open_store("memory:")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from controller.wire.security.users import salted
 from kedge import ConfigResource, ConfigResourceType, TopicAlreadyExists
+from kedge.controller.wire.security.users import salted
 from kedge.testing import Cluster, Server
 from tests.kit.private import write_private
 from tests.kit.waiting import until

@@ -17,7 +17,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from controller.rig.command import OneLine, at_least, seeds
+from kedge.controller.rig.command import OneLine, at_least, seeds
 from tests.verify import groups, interrupt, linearize
 from tests.verify.exhaustion import command as exhaust
 from tests.verify.explore import STEPS, Run, run_seed

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import attrs
 
-from controller.model.values import Settings
-from controller.rig.outside import is_key_there, is_marked
-from controller.rig.rig import Rig
+from kedge.controller.model.values import Settings
+from kedge.controller.rig.outside import is_key_there, is_marked
+from kedge.controller.rig.rig import Rig
 from tests.verify.bounds import drawn
 from tests.verify.kafka import KafkaBroker
 from tests.verify.memory import check_memory

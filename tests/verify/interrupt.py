@@ -23,7 +23,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any, Final, Literal
 
-from stores import ABSENT, Put, open_store
+from kedge.stores import ABSENT, Put, open_store
 from tests.verify.linearize import ON
 
 WITHIN_S: Final = 0.2
@@ -31,7 +31,7 @@ END_S: Final = 20.0
 CALL_S: Final = 10.0
 _RAISED: Final = 3
 _IGNORED: Final = 4
-_PRELOADED: Final = ["stores.etcd.store", "stores.zookeeper.store", __name__]
+_PRELOADED: Final = ["kedge.stores.etcd.store", "kedge.stores.zookeeper.store", __name__]
 
 
 def add_to(commands: Any) -> None:

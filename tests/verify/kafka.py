@@ -10,11 +10,11 @@ from __future__ import annotations
 import random
 from typing import Final
 
-from controller.codec.small import encode_controller
-from controller.rig.rig import Rig
-from controller.rig.server import write
-from stores.base import ABSENT, Conflict, MetadataStore, Put
-from stores.recipes import EPOCH_KEY, LEADER_KEY
+from kedge.controller.codec.small import encode_controller
+from kedge.controller.rig.rig import Rig
+from kedge.controller.rig.server import write
+from kedge.stores.base import ABSENT, Conflict, MetadataStore, Put
+from kedge.stores.recipes import EPOCH_KEY, LEADER_KEY
 
 BROKER: Final = 1
 _CALL_S: Final = 1.0

@@ -2,9 +2,9 @@
 
 In: a store's kind and a time. Out: a line of JSON per place, with how many histories were explained and what broke.
 
-The cases are those of `stores.suite` (group `linearizability`): four clients, 1,200 operations on five registers, while
-answers get lost, clients are cut off, and servers are paused, killed and cut off. Places: one server; three nodes whose
-leader is killed; three nodes whose leader is cut off from all others. Each round has registers and
+The cases are those of `kedge.stores.suite` (group `linearizability`): four clients, 1,200 operations on five registers,
+while answers get lost, clients are cut off, and servers are paused, killed and cut off. Places: one server; three nodes
+whose leader is killed; three nodes whose leader is cut off from all others. Each round has registers and
 connections of its own; which operations meet is left to the threads. A history that no order explains ends the run.
 """
 
@@ -19,9 +19,9 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from typing import Any, Final
 
+from kedge.stores.suite import CASES, Backend
+from kedge.stores.suite.checker import Unanswered, Undecided
 from servers import EtcdEnsemble, LocalEtcd, LocalZooKeeper, NoServer, ZooKeeperEnsemble
-from stores.suite import CASES, Backend
-from stores.suite.checker import Unanswered, Undecided
 from tests.conformance.ensembles import EnsembleBackend
 from tests.conformance.etcd_bindings import EtcdBackend
 from tests.conformance.zookeeper import ZooKeeperBackend

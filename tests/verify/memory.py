@@ -7,9 +7,9 @@ another program, and are read again in a later step.
 
 from __future__ import annotations
 
-from controller.codec import keys, partition_state
-from controller.codec.text import parse
-from controller.rig.rig import Rig
+from kedge.controller.codec import keys, partition_state
+from kedge.controller.codec.text import parse
+from kedge.controller.rig.rig import Rig
 
 
 def check_memory(rig: Rig) -> None:

@@ -9,10 +9,10 @@ import random
 from collections.abc import Callable
 from typing import Final
 
-from controller.model.config_requests import AlterConfigOp, ConfigResource, ConfigResourceType, OpType
-from controller.model.throttle_configs import LISTS, RATES, Family
-from controller.model.throttles import MarkKind, ReassignPartitionsOptions, ThrottledRate, ThrottledReplicas
-from controller.rig.outside import THEIR_ELEMENTS, THEIR_RATES, set_by_hand
+from kedge.controller.model.config_requests import AlterConfigOp, ConfigResource, ConfigResourceType, OpType
+from kedge.controller.model.throttle_configs import LISTS, RATES, Family
+from kedge.controller.model.throttles import MarkKind, ReassignPartitionsOptions, ThrottledRate, ThrottledReplicas
+from kedge.controller.rig.outside import THEIR_ELEMENTS, THEIR_RATES, set_by_hand
 from tests.verify.world import World
 
 Deed = Callable[[World, random.Random], str]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from controller.codec import keys
-from controller.rig.server import write
-from controller.rig.trouble import (
+from kedge.controller.codec import keys
+from kedge.controller.rig.server import write
+from kedge.controller.rig.trouble import (
     bad_network,
     cut_from_broker,
     cut_from_store,
@@ -22,8 +22,8 @@ from controller.rig.trouble import (
     shaky_store,
     slow_broker,
 )
-from controller.rules.leader_election import UNCLEAN
-from controller.simulated.broker import Life
+from kedge.controller.rules.leader_election import UNCLEAN
+from kedge.controller.simulated.broker import Life
 from tests.verify.workload import Deed
 from tests.verify.world import World
 

@@ -10,16 +10,22 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from controller.admin import ALL
-from controller.codec import keys
-from controller.model.requests import AlterReassignmentsOptions, DeletePartitions, ElectionType, NewPartitions, NewTopic
-from controller.model.values import Partition, TopicPartition
-from controller.rig import outside
-from controller.rules.leader_election import UNCLEAN
-from controller.rules.reduction.configs import RETENTION
-from controller.simulated.broker import Life
-from stores.base import ABSENT, Put, Version
-from stores.memory import MemoryStore
+from kedge.controller.admin import ALL
+from kedge.controller.codec import keys
+from kedge.controller.model.requests import (
+    AlterReassignmentsOptions,
+    DeletePartitions,
+    ElectionType,
+    NewPartitions,
+    NewTopic,
+)
+from kedge.controller.model.values import Partition, TopicPartition
+from kedge.controller.rig import outside
+from kedge.controller.rules.leader_election import UNCLEAN
+from kedge.controller.rules.reduction.configs import RETENTION
+from kedge.controller.simulated.broker import Life
+from kedge.stores.base import ABSENT, Put, Version
+from kedge.stores.memory import MemoryStore
 from tests.verify.world import World
 
 Deed = Callable[[World], str]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from controller.model.values import Partition
-from controller.rig.chances import Chances
-from controller.rig.rig import Rig
+from kedge.controller.model.values import Partition
+from kedge.controller.rig.chances import Chances
+from kedge.controller.rig.rig import Rig
 
 
 class World(Chances):

@@ -8,11 +8,11 @@ from typing import Any, Final
 from kafka.protocol import admin
 from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
-from controller.codec import keys
-from controller.model.view import ClusterView
-from controller.wire import messages
-from controller.wire.apis import reassignments
 from kedge import TopicPartition
+from kedge.controller.codec import keys
+from kedge.controller.model.view import ClusterView
+from kedge.controller.wire import messages
+from kedge.controller.wire.apis import reassignments
 from tests.kit.waiting import until
 from tests.wire.served import DEADLINE_S, RawClient, Served
 

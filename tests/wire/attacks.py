@@ -35,9 +35,9 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
-from controller.wire import messages as m
-from controller.wire.calls import Address
-from controller.wire.protocol import build
+from kedge.controller.wire import messages as m
+from kedge.controller.wire.calls import Address
+from kedge.controller.wire.protocol import build
 from tests.wire import attack_frames as frames
 from tests.wire.asking import new_topic
 

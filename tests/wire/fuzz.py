@@ -30,10 +30,10 @@ from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.producer import ProduceRequest
 
-from controller.host import Controller
-from controller.wire import Gateway
-from controller.wire.errors import Refused
-from controller.wire.protocol import build
+from kedge.controller.host import Controller
+from kedge.controller.wire import Gateway
+from kedge.controller.wire.errors import Refused
+from kedge.controller.wire.protocol import build
 from tests.kit.waiting import until
 from tests.wire.attack_frames import heavy
 from tests.wire.fuzzed import KEPT, Target, targets

@@ -17,14 +17,14 @@ from typing import Any, Final
 
 import attrs
 
-from controller.model.host import HostResponse
-from controller.wire import Gateway, Peers, Tls
-from controller.wire.apis import APIS
-from controller.wire.calls import Api
-from controller.wire.remote import with_orders
-from controller.wire.security.gateways import login_at
 from kedge import Controller, NewTopic
-from stores import MemoryStore
+from kedge.controller.model.host import HostResponse
+from kedge.controller.wire import Gateway, Peers, Tls
+from kedge.controller.wire.apis import APIS
+from kedge.controller.wire.calls import Api
+from kedge.controller.wire.remote import with_orders
+from kedge.controller.wire.security.gateways import login_at
+from kedge.stores import MemoryStore
 from tests.wire.certificates import Authority
 from tests.wire.living import Living
 from tests.wire.served import RawClient, Served

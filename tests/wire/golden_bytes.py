@@ -21,7 +21,7 @@ from typing import Any, Final
 import attrs
 from kafka.protocol.schemas import BaseField
 
-from controller.wire import messages
+from kedge.controller.wire import messages
 from servers.java import find_java
 from tests.kafka_jars import VERSION, kafka_classpath
 

@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from controller.groups.records import Committed, GroupRecord, OffsetRecord, Record, StoredGroup, StoredMember
 from kedge import TopicPartition
+from kedge.controller.groups.records import Committed, GroupRecord, OffsetRecord, Record, StoredGroup, StoredMember
 from tests.kafka_jars import VERSION
 from tests.wire.golden_bytes import FOLDER, kafka
 

@@ -8,12 +8,12 @@ from typing import Any, Final, Self
 
 from kafka.record.memory_records import MemoryRecordsBuilder
 
-from controller.server import LiveCluster, LiveServer
-from controller.wire import Gateway, Limits, allow_all
-from controller.wire.apis import APIS
-from controller.wire.records import with_records
-from controller.wire.security.acls import Authorizer
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, NewTopic, OpType, TopicPartition
+from kedge.controller.server import LiveCluster, LiveServer
+from kedge.controller.wire import Gateway, Limits, allow_all
+from kedge.controller.wire.apis import APIS
+from kedge.controller.wire.records import with_records
+from kedge.controller.wire.security.acls import Authorizer
 from tests.kit.waiting import until
 from tests.wire.served import DEADLINE_S, RACKS
 

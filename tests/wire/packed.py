@@ -10,8 +10,8 @@ from typing import Final
 import pyarrow as pa
 from kafka.record.util import calc_crc32c
 
-from controller.model.logs import Batch, StoredBatch
-from controller.wire.data.batches import read_batch
+from kedge.controller.model.logs import Batch, StoredBatch
+from kedge.controller.wire.data.batches import read_batch
 from tests.wire.living import records
 
 GZIP: Final = 1

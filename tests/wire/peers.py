@@ -21,11 +21,11 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
-from controller.wire import Users
-from controller.wire.calls import Address
-from controller.wire.protocol import SIZE, build
-from controller.wire.remote.link import messages
-from controller.wire.security.sasl import MECHANISMS, Login, LoginFailed
+from kedge.controller.wire import Users
+from kedge.controller.wire.calls import Address
+from kedge.controller.wire.protocol import SIZE, build
+from kedge.controller.wire.remote.link import messages
+from kedge.controller.wire.security.sasl import MECHANISMS, Login, LoginFailed
 
 _LOGINS: Final = {17: (0, 1), 36: (0, 2)}
 _SASL: Final = {

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, Final, Self
 from uuid import UUID
 
-from controller.model.view import ClusterView
-from controller.wire import Gateway
-from controller.wire.reading import as_uuid
-from controller.wire.remote import BROKERS_MAX, RemoteHost, with_remote_brokers
 from kedge import Controller
-from stores import MemoryServer, MemoryStore
+from kedge.controller.model.view import ClusterView
+from kedge.controller.wire import Gateway
+from kedge.controller.wire.reading import as_uuid
+from kedge.controller.wire.remote import BROKERS_MAX, RemoteHost, with_remote_brokers
+from kedge.stores import MemoryServer, MemoryStore
 from tests.kit.waiting import until
 
 CLUSTER: Final = "kedge-under-test"

@@ -7,8 +7,8 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from controller.wire.calls import Api
-from controller.wire.protocol import build
+from kedge.controller.wire.calls import Api
+from kedge.controller.wire.protocol import build
 
 TEXTS = ("", "orders", "bills", "ü" * 5, "x" * 200)
 BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint16": 17, "uint32": 33}

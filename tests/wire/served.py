@@ -10,12 +10,12 @@ from typing import Any, Self
 
 from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
-from controller.admin import Authorizer
-from controller.wire import Gateway
-from controller.wire.protocol import SIZE, build
 from kedge import BrokerRegistration, Controller, Hooks, Settings
-from stores import MemoryStore
-from stores.memory import MemoryServer
+from kedge.controller.admin import Authorizer
+from kedge.controller.wire import Gateway
+from kedge.controller.wire.protocol import SIZE, build
+from kedge.stores import MemoryStore
+from kedge.stores.memory import MemoryServer
 from tests.kit.waiting import until
 from tests.runtime.world import Brokers
 

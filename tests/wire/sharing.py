@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Final, Self
 
-from controller.host import Controller
-from controller.model.values import Endpoint
-from controller.server import LiveCluster, LiveServer
-from controller.simulated.broker import Broker
-from controller.wire import Gateway, Peers
-from controller.wire.data import with_logs
-from controller.wire.groups import with_groups
-from controller.wire.remote import Credentials, RemoteHost, with_orders, with_remote_brokers
-from controller.wire.security.client import logging_in
-from controller.wire.security.gateways import login_at
 from kedge import NewTopic, TopicPartition
-from stores import MemoryStore
-from stores.memory import MemoryServer
+from kedge.controller.host import Controller
+from kedge.controller.model.values import Endpoint
+from kedge.controller.server import LiveCluster, LiveServer
+from kedge.controller.simulated.broker import Broker
+from kedge.controller.wire import Gateway, Peers
+from kedge.controller.wire.data import with_logs
+from kedge.controller.wire.groups import with_groups
+from kedge.controller.wire.remote import Credentials, RemoteHost, with_orders, with_remote_brokers
+from kedge.controller.wire.security.client import logging_in
+from kedge.controller.wire.security.gateways import login_at
+from kedge.stores import MemoryStore
+from kedge.stores.memory import MemoryServer
 from tests.kit.waiting import until
 from tests.wire.served import DEADLINE_S, RACKS, RawClient
 

@@ -22,18 +22,18 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
-from controller.wire import Acls, Users, allow_all
-from controller.wire.apis import versions
-from controller.wire.calls import OPEN, Api, Call
-from controller.wire.data import with_logs
-from controller.wire.data.logs import Logs
-from controller.wire.protocol import API_VERSIONS, Answer, Request
-from controller.wire.reading import as_uuid
-from controller.wire.remote import with_remote_brokers
-from controller.wire.security import files
-from controller.wire.security.acls import OPERATIONS
-from controller.wire.security.files import BrokenFile
 from kedge import NewTopic
+from kedge.controller.wire import Acls, Users, allow_all
+from kedge.controller.wire.apis import versions
+from kedge.controller.wire.calls import OPEN, Api, Call
+from kedge.controller.wire.data import with_logs
+from kedge.controller.wire.data.logs import Logs
+from kedge.controller.wire.protocol import API_VERSIONS, Answer, Request
+from kedge.controller.wire.reading import as_uuid
+from kedge.controller.wire.remote import with_remote_brokers
+from kedge.controller.wire.security import files
+from kedge.controller.wire.security.acls import OPERATIONS
+from kedge.controller.wire.security.files import BrokenFile
 from tests.wire.requests_made import frame
 from tests.wire.served import RawClient, Served
 

@@ -11,13 +11,13 @@ import pytest
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
-from controller.wire import Limits, Peers, Users, admission, allow_all
-from controller.wire.admission import Admission, Client
-from controller.wire.security.gateways import login_at
-from controller.wire.security.sasl import Login
-from controller.wire.security.users import GATEWAY
-from controller.wire.session import Session
-from stores import MemoryStore
+from kedge.controller.wire import Limits, Peers, Users, admission, allow_all
+from kedge.controller.wire.admission import Admission, Client
+from kedge.controller.wire.security.gateways import login_at
+from kedge.controller.wire.security.sasl import Login
+from kedge.controller.wire.security.users import GATEWAY
+from kedge.controller.wire.session import Session
+from kedge.stores import MemoryStore
 from tests.kit.waiting import until
 from tests.wire.served import RACKS, RawClient, Served
 from tests.wire.sharing import SECRET, log_in

@@ -22,13 +22,13 @@ from kafka.protocol.admin import (
     DescribeAclsResponse,
 )
 
-from controller.model.values import BrokerRegistration, Endpoint
-from controller.wire.kafka import with_kafka_brokers
-from controller.wire.kafka.any_broker import AnyBroker
-from controller.wire.protocol import Answer, Request
-from controller.wire.remote import RemoteHost
-from controller.wire.security.users import Credential
-from stores.base import ABSENT, Put
+from kedge.controller.model.values import BrokerRegistration, Endpoint
+from kedge.controller.wire.kafka import with_kafka_brokers
+from kedge.controller.wire.kafka.any_broker import AnyBroker
+from kedge.controller.wire.protocol import Answer, Request
+from kedge.controller.wire.remote import RemoteHost
+from kedge.controller.wire.security.users import Credential
+from kedge.stores.base import ABSENT, Put
 from tests.kit.waiting import until
 from tests.wire.served import RawClient, Served
 

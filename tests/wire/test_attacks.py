@@ -13,9 +13,9 @@ from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.producer import ProduceRequest
 from kafka.record import MemoryRecords
 
-from controller.model.logs import Batch
-from controller.wire.bounds import elements
-from controller.wire.data.batches import read_batch
+from kedge.controller.model.logs import Batch
+from kedge.controller.wire.bounds import elements
+from kedge.controller.wire.data.batches import read_batch
 from tests.wire import attack_frames as frames
 from tests.wire.attacks import ATTACKS, Aim, attack
 from tests.wire.living import TIME_MS, Living

@@ -11,10 +11,10 @@ from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 from kafka.record import MemoryRecords
 from kafka.record.util import calc_crc32c
 
-from controller.model.logs import Batch, LogError
-from controller.runtime.turns import finished
-from controller.wire.data.batches import checked, is_brief, read_batch
-from controller.wire.data.checksums import checksum
+from kedge.controller.model.logs import Batch, LogError
+from kedge.controller.runtime.turns import finished
+from kedge.controller.wire.data.batches import checked, is_brief, read_batch
+from kedge.controller.wire.data.checksums import checksum
 from tests.wire.living import TIME_MS, Living, records
 from tests.wire.packed import GZIP, LZ4, SNAPPY, ZSTD, compressed, packed, with_crc, with_records
 from tests.wire.served import RawClient

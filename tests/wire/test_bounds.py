@@ -14,10 +14,10 @@ from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersions
 from kafka.protocol.metadata.metadata import MetadataRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest
 
-from controller.wire import Limits
-from controller.wire.apis import APIS
-from controller.wire.bounds import elements
-from controller.wire.errors import Garbage, Refused, TooLarge
+from kedge.controller.wire import Limits
+from kedge.controller.wire.apis import APIS
+from kedge.controller.wire.bounds import elements
+from kedge.controller.wire.errors import Garbage, Refused, TooLarge
 from tests.wire.requests_made import every_version, frame, made
 from tests.wire.served import RawClient, Served
 

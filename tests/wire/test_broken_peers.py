@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import pytest
 
-from controller.wire.calls import Address
+from kedge.controller.wire.calls import Address
 from tests.kit.waiting import until
 from tests.wire.served import DEADLINE_S, RawClient
 from tests.wire.test_forwarding import METADATA, Pair, alter, retention

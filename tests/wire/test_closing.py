@@ -8,7 +8,7 @@ import threading
 import pytest
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
-from controller.wire import Gateway
+from kedge.controller.wire import Gateway
 from tests.wire.served import DEADLINE_S, RawClient, Served
 
 

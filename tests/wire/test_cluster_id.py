@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from controller.wire.cluster_id import cluster_id, gateways_secret
-from stores import MemoryStore
+from kedge.controller.wire.cluster_id import cluster_id, gateways_secret
+from kedge.stores import MemoryStore
 
 
 def test_an_id_is_written_once() -> None:

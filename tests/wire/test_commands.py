@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
 from kedge import LogReport, NewTopic, TopicPartition
+from kedge.controller.cli.root import kedge
 from tests.kit.waiting import until
 from tests.wire.asking import contents, in_sync
 from tests.wire.served import Served

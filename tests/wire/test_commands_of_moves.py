@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
 from kedge import NewTopic, TopicPartition
+from kedge.controller.cli.root import kedge
 from tests.wire.served import Served
 
 pytestmark = pytest.mark.slow

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 import pytest
 from click.testing import CliRunner
 
-from controller.cli.root import kedge
+from kedge.controller.cli.root import kedge
 from tests.wire.living import Living
 
 pytestmark = pytest.mark.slow
 
 RACKS = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
-KEDGE = (sys.executable, "-c", "from controller.cli import main; main()")
+KEDGE = (sys.executable, "-c", "from kedge.controller.cli import main; main()")
 
 
 @pytest.fixture(scope="module")

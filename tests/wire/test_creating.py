@@ -8,8 +8,8 @@ import kafka
 import pytest
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
-from controller.wire.apis import APIS
-from controller.wire.data.creating import with_creation
+from kedge.controller.wire.apis import APIS
+from kedge.controller.wire.data.creating import with_creation
 from tests.wire.living import Living
 from tests.wire.served import RawClient, Served
 

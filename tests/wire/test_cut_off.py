@@ -9,8 +9,8 @@ import pytest
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
 from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
-from controller.wire import Peers
-from stores import MemoryServer, MemoryStore
+from kedge.controller.wire import Peers
+from kedge.stores import MemoryServer, MemoryStore
 from tests.kit.waiting import until
 from tests.wire.asking import ask, new_topic
 from tests.wire.served import RawClient, Served

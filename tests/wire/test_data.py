@@ -22,9 +22,9 @@ from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, Met
 from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse, ProduceRequest, ProduceResponse
 from kafka.record import MemoryRecords
 
-from controller.model.logs import Batch
-from controller.wire.protocol import build
 from kedge import DeletePartitions, TopicPartition
+from kedge.controller.model.logs import Batch
+from kedge.controller.wire.protocol import build
 from tests.kit.waiting import until
 from tests.wire.living import TIME_MS, Living, records
 from tests.wire.served import DEADLINE_S, RawClient

@@ -12,9 +12,9 @@ import pytest
 from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
-from controller.runtime.turns import finished
-from controller.wire.data.times import Found, first_since, newest
-from controller.wire.data.unpacking import Unread, unpacked
+from kedge.controller.runtime.turns import finished
+from kedge.controller.wire.data.times import Found, first_since, newest
+from kedge.controller.wire.data.unpacking import Unread, unpacked
 from tests.wire.living import TIME_MS, Living, records
 from tests.wire.packed import EPOCH, GZIP, LZ4, SNAPPY, ZSTD, bomb, compressed, packed, stored
 from tests.wire.served import RawClient

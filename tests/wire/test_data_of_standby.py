@@ -8,11 +8,11 @@ from contextlib import ExitStack, closing
 import kafka
 import pytest
 
-from controller.server import LiveCluster, LiveServer
-from controller.wire import Gateway, Peers
-from controller.wire.apis import APIS
-from controller.wire.data import with_logs
-from stores import MemoryStore
+from kedge.controller.server import LiveCluster, LiveServer
+from kedge.controller.wire import Gateway, Peers
+from kedge.controller.wire.apis import APIS
+from kedge.controller.wire.data import with_logs
+from kedge.stores import MemoryStore
 from tests.kit.waiting import until
 from tests.wire.served import DEADLINE_S, RACKS
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
 
-from controller.codec.small import decode_gateway, encode_gateway
-from controller.model.values import Endpoint
-from controller.wire import Gateway, Peers
-from controller.wire.peers.directory import AlreadyRunning
 from kedge import BrokerRegistration, Controller
+from kedge.controller.codec.small import decode_gateway, encode_gateway
+from kedge.controller.model.values import Endpoint
+from kedge.controller.wire import Gateway, Peers
+from kedge.controller.wire.peers.directory import AlreadyRunning
+from kedge.stores import ABSENT, MemoryStore, Put
 from servers import free_port
-from stores import ABSENT, MemoryStore, Put
 from tests.kit.waiting import until
 from tests.runtime.world import Brokers
 from tests.wire.served import RawClient

@@ -12,12 +12,12 @@ from kafka.protocol.consumer import OffsetFetchRequest, OffsetFetchResponse
 from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
-from controller.wire import Gateway
-from controller.wire.calls import Api
-from controller.wire.faults import MESSAGE, Faults
-from controller.wire.groups import Groups
-from controller.wire.protocol import SIZE
-from controller.wire.records import KeptLogs, with_records
+from kedge.controller.wire import Gateway
+from kedge.controller.wire.calls import Api
+from kedge.controller.wire.faults import MESSAGE, Faults
+from kedge.controller.wire.groups import Groups
+from kedge.controller.wire.protocol import SIZE
+from kedge.controller.wire.records import KeptLogs, with_records
 from tests.wire.living import Living, records
 from tests.wire.requests_made import frame
 from tests.wire.served import RawClient

@@ -26,14 +26,14 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
-from controller.codec import keys
-from controller.wire import Acls, Gateway, Limits, Peers, Tls, Users
-from controller.wire.messages.private import RelayRequest, RelayResponse
-from controller.wire.protocol import build
 from kedge import BrokerRegistration, Controller, NewTopic
-from stores import MemoryStore
-from stores.faults import FailBefore, FaultStore, LoseReply, Rule
-from stores.memory import MemoryServer
+from kedge.controller.codec import keys
+from kedge.controller.wire import Acls, Gateway, Limits, Peers, Tls, Users
+from kedge.controller.wire.messages.private import RelayRequest, RelayResponse
+from kedge.controller.wire.protocol import build
+from kedge.stores import MemoryStore
+from kedge.stores.faults import FailBefore, FaultStore, LoseReply, Rule
+from kedge.stores.memory import MemoryServer
 from tests.kit.waiting import until
 from tests.runtime.world import Brokers
 from tests.wire.asking import ask

@@ -6,8 +6,8 @@ import threading
 import pytest
 from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
-from controller.wire import Limits
 from kedge import NewTopic
+from kedge.controller.wire import Limits
 from tests.kit.waiting import until
 from tests.wire.fuzz import Fuzz, check, memory_mib
 from tests.wire.fuzzed import plain

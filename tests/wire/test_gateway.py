@@ -12,8 +12,8 @@ from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersions
 from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
-from controller.wire import Gateway, Limits
 from kedge import NewTopic, WrongMode
+from kedge.controller.wire import Gateway, Limits
 from tests.kit.waiting import until
 from tests.wire.served import RACKS, RawClient, Served
 

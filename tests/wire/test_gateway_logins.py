@@ -12,21 +12,21 @@ from uuid import uuid4
 
 import pytest
 
-from controller.model.values import Endpoint
-from controller.wire import Acls, Gateway, Peers, Users
-from controller.wire.messages import (
+from kedge import BrokerRegistration
+from kedge.controller.model.values import Endpoint
+from kedge.controller.wire import Acls, Gateway, Peers, Users
+from kedge.controller.wire.messages import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
-from controller.wire.remote import Credentials, RemoteHost, with_remote_brokers
-from controller.wire.remote.link import NotDelivered
-from controller.wire.security.client import NotLetIn
-from controller.wire.security.gateways import login_at
-from controller.wire.security.reachable import NotAllowed, connected, networks
-from kedge import BrokerRegistration
-from stores import MemoryStore
+from kedge.controller.wire.remote import Credentials, RemoteHost, with_remote_brokers
+from kedge.controller.wire.remote.link import NotDelivered
+from kedge.controller.wire.security.client import NotLetIn
+from kedge.controller.wire.security.gateways import login_at
+from kedge.controller.wire.security.reachable import NotAllowed, connected, networks
+from kedge.stores import MemoryStore
 from tests.wire.served import RawClient, Served
 from tests.wire.sharing import SECRET, Shared, log_in
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from kafka.protocol.consumer.group import HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, JoinGroupResponse
 
-from controller.groups.requests import GroupSettings
+from kedge.controller.groups.requests import GroupSettings
 from tests.kit.waiting import until
 from tests.wire.living import Living
 from tests.wire.served import RawClient

@@ -7,13 +7,13 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 from kafka.record import MemoryRecords
 from kafka.record.memory_records import MemoryRecordsBuilder
 
-from controller.groups.records import Committed, GroupRecord, OffsetRecord, StoredGroup
-from controller.model.logs import Batch, StoredBatch
-from controller.wire import groups
-from controller.wire.groups import GroupRecords
-from controller.wire.messages.groups import GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
-from controller.wire.protocol import build
 from kedge import TopicPartition
+from kedge.controller.groups.records import Committed, GroupRecord, OffsetRecord, StoredGroup
+from kedge.controller.model.logs import Batch, StoredBatch
+from kedge.controller.wire import groups
+from kedge.controller.wire.groups import GroupRecords
+from kedge.controller.wire.messages.groups import GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
+from kedge.controller.wire.protocol import build
 from tests.wire.golden_records import FILE, RECORDS, golden, text
 
 CODEC = GroupRecords()

@@ -34,10 +34,10 @@ from kafka.protocol.consumer.group import (
 from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
-from controller.groups import partition_of
-from controller.model.values import TOPICS
-from controller.wire.calls import Address
 from kedge import TopicPartition
+from kedge.controller.groups import partition_of
+from kedge.controller.model.values import TOPICS
+from kedge.controller.wire.calls import Address
 from tests.kit.waiting import until
 from tests.wire.living import Living, records
 from tests.wire.served import RawClient

@@ -8,14 +8,14 @@ from typing import Final
 
 import pytest
 
-from controller.codec import keys
-from controller.codec.small import decode_gateway, encode_gateway
-from controller.wire import Gateway, Peers
-from controller.wire.peers.directory import AlreadyRunning
 from kedge import Controller
-from stores import MemoryStore
-from stores.base import ABSENT, MetadataStore, Put
-from stores.memory import MemoryServer
+from kedge.controller.codec import keys
+from kedge.controller.codec.small import decode_gateway, encode_gateway
+from kedge.controller.wire import Gateway, Peers
+from kedge.controller.wire.peers.directory import AlreadyRunning
+from kedge.stores import MemoryStore
+from kedge.stores.base import ABSENT, MetadataStore, Put
+from kedge.stores.memory import MemoryServer
 from tests.kit.waiting import until
 from tests.runtime.world import Brokers
 from tests.wire.served import DEADLINE_S, Served, brokers_at

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from controller.wire import allow_all
-from controller.wire.calls import Call
-from controller.wire.messages import AlterPartitionRequest
-from controller.wire.protocol import build
-from controller.wire.remote.in_sync import IsrChanges
+from kedge.controller.wire import allow_all
+from kedge.controller.wire.calls import Call
+from kedge.controller.wire.messages import AlterPartitionRequest
+from kedge.controller.wire.protocol import build
+from kedge.controller.wire.remote.in_sync import IsrChanges
 from tests.runtime.world import Cluster, cluster_of_three
 
 TOPICS = ("t", "u", "v")

@@ -22,26 +22,26 @@ from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse
 
-from controller.cli.kafka.connecting import connected
-from controller.cli.kafka.options import Endpoint as Servers
-from controller.codec import keys
-from controller.codec.producer_ids import ProducerIdBlock, decode, encode, next_block
-from controller.codec.text import BadValue
-from controller.groups.partitions import partition_of
-from controller.model.errors import ErrorCode
-from controller.model.host import (
+from kedge import NewTopic
+from kedge.controller.cli.kafka.connecting import connected
+from kedge.controller.cli.kafka.options import Endpoint as Servers
+from kedge.controller.codec import keys
+from kedge.controller.codec.producer_ids import ProducerIdBlock, decode, encode, next_block
+from kedge.controller.codec.text import BadValue
+from kedge.controller.groups.partitions import partition_of
+from kedge.controller.model.errors import ErrorCode
+from kedge.controller.model.host import (
     HostResponse,
     LeaderAndIsrRequest,
     LivePeer,
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.values import Endpoint, TopicPartition
-from controller.wire.calls import Address
-from controller.wire.kafka import InternalTopics, KafkaHost, with_kafka_brokers
-from controller.wire.messages import AllocateProducerIdsRequest, AllocateProducerIdsResponse, MetadataResponse
-from kedge import NewTopic
-from stores.base import ABSENT, Corrupt, Put
+from kedge.controller.model.values import Endpoint, TopicPartition
+from kedge.controller.wire.calls import Address
+from kedge.controller.wire.kafka import InternalTopics, KafkaHost, with_kafka_brokers
+from kedge.controller.wire.messages import AllocateProducerIdsRequest, AllocateProducerIdsResponse, MetadataResponse
+from kedge.stores.base import ABSENT, Corrupt, Put
 from tests.kit.waiting import until
 from tests.wire.served import RACKS, RawClient, Served
 

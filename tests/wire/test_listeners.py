@@ -9,9 +9,9 @@ from contextlib import ExitStack, closing
 import pytest
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
-from controller.wire import listeners
-from controller.wire.calls import Address
-from controller.wire.listeners import Listeners, callable_host, is_every_address
+from kedge.controller.wire import listeners
+from kedge.controller.wire.calls import Address
+from kedge.controller.wire.listeners import Listeners, callable_host, is_every_address
 from tests.wire.served import DEADLINE_S, RACKS, RawClient, Served
 
 

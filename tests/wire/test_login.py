@@ -23,13 +23,13 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
-from controller.wire import Limits, Users, allow_all
-from controller.wire.apis import APIS
-from controller.wire.security import files
-from controller.wire.security.client import Credentials
-from controller.wire.security.files import BrokenFile
-from controller.wire.security.sasl import Login, LoginFailed
-from controller.wire.security.users import Credential, salted
+from kedge.controller.wire import Limits, Users, allow_all
+from kedge.controller.wire.apis import APIS
+from kedge.controller.wire.security import files
+from kedge.controller.wire.security.client import Credentials
+from kedge.controller.wire.security.files import BrokenFile
+from kedge.controller.wire.security.sasl import Login, LoginFailed
+from kedge.controller.wire.security.users import Credential, salted
 from tests.kit.private import write_private
 from tests.kit.waiting import until
 from tests.wire.requests_made import frame

@@ -20,13 +20,13 @@ from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.producer import ProduceRequest
 from kafka.record.memory_records import MemoryRecordsBuilder
 
-from controller.model.host import HostResponse, UpdateMetadataRequest
-from controller.wire import Limits, Users
-from controller.wire import messages as m
-from controller.wire.data import fetch as fetching
-from controller.wire.protocol import build
-from controller.wire.remote import orders, with_orders
-from controller.wire.security.sasl import PLAIN, Login
+from kedge.controller.model.host import HostResponse, UpdateMetadataRequest
+from kedge.controller.wire import Limits, Users
+from kedge.controller.wire import messages as m
+from kedge.controller.wire.data import fetch as fetching
+from kedge.controller.wire.protocol import build
+from kedge.controller.wire.remote import orders, with_orders
+from kedge.controller.wire.security.sasl import PLAIN, Login
 from tests.wire.living import TIME_MS, Living, records
 from tests.wire.packed import GZIP, packed
 from tests.wire.served import DEADLINE_S, RawClient

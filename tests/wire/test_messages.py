@@ -15,8 +15,8 @@ from kafka.protocol import metadata as kafka_metadata
 from kafka.protocol.api_header import ResponseClassRegistry
 from kafka.protocol.schemas import BaseField
 
-from controller.wire import messages
-from controller.wire.protocol import build
+from kedge.controller.wire import messages
+from kedge.controller.wire.protocol import build
 
 CLASSES: Final = sorted(
     {*messages.requests().values(), *messages.RESPONSES.values()}, key=lambda cls: str(cls.__name__)

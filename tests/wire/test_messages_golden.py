@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.wire import messages
+from kedge.controller.wire import messages
 from tests.wire.golden_bytes import CASES, FOLDER, NOT_IN_KAFKA_3, Kafka, ask_kafka, built, golden, message, private
 
 KAFKAS = {name: [row for row in golden() if row[0] == name] for name in CASES}

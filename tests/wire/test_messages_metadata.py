@@ -6,8 +6,8 @@ import pytest
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.metadata import MetadataResponse as KafkaMetadataResponse
 
-from controller.wire import messages
 from kedge import DeletePartitions, NewTopic
+from kedge.controller.wire import messages
 from tests.wire.served import RawClient, Served
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import attrs
 import pytest
 
-from controller.model.host import LivePeer, PartitionMetadata, Shared, UpdateMetadataRequest
-from controller.model.values import Endpoint
-from controller.wire.protocol import Header, write_before, write_request
-from controller.wire.remote import orders
-from controller.wire.remote.bodies import DIFFERS, InCommon
-from controller.wire.remote.link import messages
 from kedge import NewTopic
+from kedge.controller.model.host import LivePeer, PartitionMetadata, Shared, UpdateMetadataRequest
+from kedge.controller.model.values import Endpoint
+from kedge.controller.wire.protocol import Header, write_before, write_request
+from kedge.controller.wire.remote import orders
+from kedge.controller.wire.remote.bodies import DIFFERS, InCommon
+from kedge.controller.wire.remote.link import messages
 from tests.kit.waiting import until
 from tests.wire.peers import Peer
 from tests.wire.test_remote_host import LATEST, asked, controlled, register

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
-from controller.model.throttle_configs import LISTS, RATES
 from kedge import TopicPartition
+from kedge.controller.model.throttle_configs import LISTS, RATES
 from tests.kit.waiting import until
 from tests.wire.asking import ask, contents, in_sync, led, new_topic, partitions_of
 from tests.wire.served import DEADLINE_S, RawClient, Served

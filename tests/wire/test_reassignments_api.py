@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from controller.wire import Gateway
 from kedge import Controller, TopicPartition
-from stores import MemoryStore
+from kedge.controller.wire import Gateway
+from kedge.stores import MemoryStore
 from tests.kit.waiting import until
 from tests.runtime.world import Brokers
 from tests.wire.asking import ask, contents, in_sync, led, new_topic, partitions_of

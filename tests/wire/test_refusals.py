@@ -19,15 +19,15 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
-from controller.wire import Limits, Peers, Users, allow_all
-from controller.wire.protocol import build
-from controller.wire.security import refusals
-from controller.wire.security.client import Credentials, NotLetIn, logging_in
-from controller.wire.security.files import BrokenFile
-from controller.wire.security.gateways import users_at
-from controller.wire.security.refusals import Refusals, origin
-from controller.wire.security.users import Credential, salted
-from stores import MemoryStore
+from kedge.controller.wire import Limits, Peers, Users, allow_all
+from kedge.controller.wire.protocol import build
+from kedge.controller.wire.security import refusals
+from kedge.controller.wire.security.client import Credentials, NotLetIn, logging_in
+from kedge.controller.wire.security.files import BrokenFile
+from kedge.controller.wire.security.gateways import users_at
+from kedge.controller.wire.security.refusals import Refusals, origin
+from kedge.controller.wire.security.users import Credential, salted
+from kedge.stores import MemoryStore
 from tests.kit.private import write_private
 from tests.kit.waiting import until
 from tests.wire.served import RACKS, RawClient, Served

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
-from controller.model.values import Endpoint
-from controller.wire import Tls, Users
-from controller.wire import messages as m
-from controller.wire.protocol import SIZE
-from controller.wire.remote import Credentials, RemoteHost
-from controller.wire.remote.link import Link, NotDelivered, messages
 from kedge import BrokerRegistration, Controller, NewTopic
-from stores import MemoryServer, MemoryStore
+from kedge.controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
+from kedge.controller.model.values import Endpoint
+from kedge.controller.wire import Tls, Users
+from kedge.controller.wire import messages as m
+from kedge.controller.wire.protocol import SIZE
+from kedge.controller.wire.remote import Credentials, RemoteHost
+from kedge.controller.wire.remote.link import Link, NotDelivered, messages
+from kedge.stores import MemoryServer, MemoryStore
 from tests.kit.waiting import until
 from tests.wire.certificates import Authority
 from tests.wire.peers import Peer

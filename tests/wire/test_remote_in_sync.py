@@ -8,9 +8,9 @@ from typing import Any
 import attrs
 import pytest
 
-from controller.wire import messages as m
-from controller.wire.reading import as_uuid
 from kedge import NewTopic
+from kedge.controller.wire import messages as m
+from kedge.controller.wire.reading import as_uuid
 from tests.kit.waiting import until
 from tests.wire.peers import Peer
 from tests.wire.remote import Remote

@@ -9,8 +9,9 @@ from typing import Any
 import attrs
 import pytest
 
-from controller.model.errors import ErrorCode
-from controller.model.host import (
+from examples.remote.broker import Broker
+from kedge.controller.model.errors import ErrorCode
+from kedge.controller.model.host import (
     LeaderAndIsrPartition,
     LeaderAndIsrRequest,
     LivePeer,
@@ -19,12 +20,11 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.values import Endpoint, TopicPartition
-from controller.wire import messages as m
-from controller.wire.protocol import build
-from controller.wire.reading import as_uuid
-from controller.wire.remote import orders
-from examples.remote.broker import Broker
+from kedge.controller.model.values import Endpoint, TopicPartition
+from kedge.controller.wire import messages as m
+from kedge.controller.wire.protocol import build
+from kedge.controller.wire.reading import as_uuid
+from kedge.controller.wire.remote import orders
 
 ID = "AAECAwQFBgcICQoLDA0ODw"
 MOVING = LeaderAndIsrPartition("foo", ID, 2, 4, 9, (4, 5), 11, (4, 5), (6, 5), True, -1, 1)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.model.host import (
+from kedge.controller.model.host import (
     LeaderAndIsrPartition,
     LeaderAndIsrRequest,
     LivePeer,
@@ -18,10 +18,10 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.values import Endpoint
-from controller.wire import messages as m
-from controller.wire.protocol import build
-from controller.wire.remote import orders, received
+from kedge.controller.model.values import Endpoint
+from kedge.controller.wire import messages as m
+from kedge.controller.wire.protocol import build
+from kedge.controller.wire.remote import orders, received
 
 ID = "AAECAwQFBgcICQoLDA0ODw"
 ids = st.integers(0, 2**31 - 1)

@@ -12,11 +12,11 @@ import pytest
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
 from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
-from controller.wire import messages as m
-from controller.wire.calls import Address
-from controller.wire.protocol import build
-from controller.wire.remote import with_remote_brokers
 from kedge import BrokerRegistration, Hooks, NewTopic, TopicPartition
+from kedge.controller.wire import messages as m
+from kedge.controller.wire.calls import Address
+from kedge.controller.wire.protocol import build
+from kedge.controller.wire.remote import with_remote_brokers
 from tests.kit.waiting import until
 from tests.wire.peers import Peer
 from tests.wire.remote import CLUSTER, Remote

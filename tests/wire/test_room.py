@@ -11,10 +11,10 @@ import pytest
 from kafka.protocol.consumer import FetchRequest, FetchResponse
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 
-from controller.model.logs import Batch
-from controller.wire import Limits, connection
-from controller.wire.data import batches
-from controller.wire.protocol import build
+from kedge.controller.model.logs import Batch
+from kedge.controller.wire import Limits, connection
+from kedge.controller.wire.data import batches
+from kedge.controller.wire.protocol import build
 from tests.kit.waiting import until
 from tests.wire.living import Living, records
 from tests.wire.served import DEADLINE_S, RawClient

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
-from controller.wire import Limits
-from controller.wire.answers import Budget, Growing
+from kedge.controller.wire import Limits
+from kedge.controller.wire.answers import Budget, Growing
 from tests.wire.served import RawClient, Served
 
 KIB = 1024

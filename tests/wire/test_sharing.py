@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
-from controller.wire.answers import Answer, Budget, Room, Shared
 from kedge import NewTopic
+from kedge.controller.wire.answers import Answer, Budget, Room, Shared
 from tests.kit.waiting import until
 from tests.wire.served import RawClient, Served
 

@@ -12,17 +12,17 @@ import kafka
 import pytest
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
-from controller.model.errors import FencedLeaderEpoch, NotController, StaleBrokerEpoch, UnknownTopicOrPartition
-from controller.model.host import StopReplicaPartition, StopReplicaRequest
-from controller.model.logs import Batch
-from controller.model.view import ClusterView
-from controller.runtime.log_reports import LogReport
-from controller.simulated.replica import Replica
-from controller.wire import Peers, Tls, Users
-from controller.wire import messages as m
-from controller.wire.remote import RemoteHost
-from controller.wire.remote.link import NotDelivered
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, Controller, OpType, TopicPartition
+from kedge.controller.model.errors import FencedLeaderEpoch, NotController, StaleBrokerEpoch, UnknownTopicOrPartition
+from kedge.controller.model.host import StopReplicaPartition, StopReplicaRequest
+from kedge.controller.model.logs import Batch
+from kedge.controller.model.view import ClusterView
+from kedge.controller.runtime.log_reports import LogReport
+from kedge.controller.simulated.replica import Replica
+from kedge.controller.wire import Peers, Tls, Users
+from kedge.controller.wire import messages as m
+from kedge.controller.wire.remote import RemoteHost
+from kedge.controller.wire.remote.link import NotDelivered
 from tests.kit.waiting import until
 from tests.wire.certificates import Authority
 from tests.wire.served import DEADLINE_S, RawClient

@@ -12,13 +12,13 @@ from typing import Any, Self
 
 import pytest
 
-from controller.wire import Limits, Peers
-from controller.wire.calls import Address
-from controller.wire.peers.directory import Directory
-from controller.wire.protocol import build
 from kedge import BrokerRegistration, Controller, NewTopic
-from stores import MemoryStore
-from stores.memory import MemoryServer
+from kedge.controller.wire import Limits, Peers
+from kedge.controller.wire.calls import Address
+from kedge.controller.wire.peers.directory import Directory
+from kedge.controller.wire.protocol import build
+from kedge.stores import MemoryStore
+from kedge.stores.memory import MemoryServer
 from tests.kit.waiting import until
 from tests.runtime.world import Brokers
 from tests.wire.served import DEADLINE_S, RACKS, RawClient

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from kafka.protocol.consumer import FetchRequest, FetchResponse
 
-from controller.wire import slices
-from controller.wire.security.files import LOOK_S, Reread
-from controller.wire.slices import CLIENT, sliced
+from kedge.controller.wire import slices
+from kedge.controller.wire.security.files import LOOK_S, Reread
+from kedge.controller.wire.slices import CLIENT, sliced
 from tests.wire.living import Living
 from tests.wire.served import RawClient
 
@@ -22,7 +22,7 @@ from tests.wire.served import RawClient
 def test_others_have_their_turn_while_a_long_list_is_worked_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each look at the clock takes a third of a slice here."""
     clock = count()
-    monkeypatch.setattr("controller.wire.slices.time.monotonic", lambda: next(clock) * slices.SLICE_S / 3)
+    monkeypatch.setattr("kedge.controller.wire.slices.time.monotonic", lambda: next(clock) * slices.SLICE_S / 3)
     had = 0
 
     async def other() -> None:

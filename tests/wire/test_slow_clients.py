@@ -11,7 +11,7 @@ import pytest
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
-from controller.wire import Limits, Users, allow_all
+from kedge.controller.wire import Limits, Users, allow_all
 from tests.kit.waiting import until
 from tests.wire.served import DEADLINE_S, RawClient, Served
 

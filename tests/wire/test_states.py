@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.model.host import (
+from kedge.controller.model.host import (
     LeaderAndIsrPartition,
     LeaderAndIsrRequest,
     LivePeer,
     PartitionMetadata,
     UpdateMetadataRequest,
 )
-from controller.wire.protocol import Header, write_before, write_request
-from controller.wire.remote import orders
-from controller.wire.remote.bodies import DIFFERS, InCommon, leader_and_isr
-from controller.wire.remote.link import messages
+from kedge.controller.wire.protocol import Header, write_before, write_request
+from kedge.controller.wire.remote import orders
+from kedge.controller.wire.remote.bodies import DIFFERS, InCommon, leader_and_isr
+from kedge.controller.wire.remote.link import messages
 
 LEADER_AND_ISR: Final = messages(4)
 UPDATE_METADATA: Final = messages(6)

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from controller.cli.kafka import Endpoint, connected
-from controller.cli.root import kedge
-from controller.wire.apis import APIS, versions
 from kedge import ConfigResource, ConfigResourceType, NewTopic
+from kedge.controller.cli.kafka import Endpoint, connected
+from kedge.controller.cli.root import kedge
+from kedge.controller.wire.apis import APIS, versions
 from tests.wire.served import DEADLINE_S, Served
 
 pytestmark = pytest.mark.slow
@@ -22,7 +22,7 @@ _WATCHED = """
 import json, sys
 ports = set()
 sys.addaudithook(lambda event, said: ports.add(said[1][1]) if event == "socket.connect" else None)
-from controller.cli.root import kedge
+from kedge.controller.cli.root import kedge
 try:
     kedge(sys.argv[1:])
 finally:

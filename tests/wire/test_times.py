@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller.runtime.turns import finished
-from controller.wire.data.times import Found, first_since, newest
+from kedge.controller.runtime.turns import finished
+from kedge.controller.wire.data.times import Found, first_since, newest
 from tests.wire.living import TIME_MS, records
 from tests.wire.packed import EPOCH, GZIP, LZ4, SNAPPY, ZSTD, packed, packed_by_java, stored
 

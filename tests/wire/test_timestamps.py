@@ -8,12 +8,12 @@ import pytest
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.memory_records import MemoryRecordsBuilder
 
-from controller.model.logs import Appended, Batch, LogError
-from controller.runtime.turns import finished
-from controller.server.timestamps import timed
-from controller.wire.data.batches import checked, entries, read_batch, stamped
-from controller.wire.data.compacting import BatchRecords
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType
+from kedge.controller.model.logs import Appended, Batch, LogError
+from kedge.controller.runtime.turns import finished
+from kedge.controller.server.timestamps import timed
+from kedge.controller.wire.data.batches import checked, entries, read_batch, stamped
+from kedge.controller.wire.data.compacting import BatchRecords
 from tests.kit.waiting import until
 from tests.wire.living import TIME_MS, Living, records
 from tests.wire.packed import packed, with_crc

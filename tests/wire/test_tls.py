@@ -13,10 +13,10 @@ import kafka
 import pytest
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
-from controller.wire import Gateway, Limits, Tls, Users, allow_all
-from controller.wire.security.tls import principal
 from kedge import Controller
-from stores import MemoryStore
+from kedge.controller.wire import Gateway, Limits, Tls, Users, allow_all
+from kedge.controller.wire.security.tls import principal
+from kedge.stores import MemoryStore
 from tests.kit.waiting import until
 from tests.runtime.world import Brokers
 from tests.wire.certificates import Authority, Signed

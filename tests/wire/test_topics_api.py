@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
-from controller.model.errors import ErrorCode
+from kedge.controller.model.errors import ErrorCode
 from tests.kit.waiting import until
 from tests.wire.asking import ask, contents, led, new_topic, partitions_of
 from tests.wire.served import DEADLINE_S, RACKS, RawClient, Served

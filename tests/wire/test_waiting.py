@@ -12,10 +12,10 @@ from kafka.protocol.consumer import FetchRequest, FetchResponse
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
-from controller.wire import Limits
-from controller.wire.apis import answering
-from controller.wire.data import produce
-from controller.wire.protocol import build
+from kedge.controller.wire import Limits
+from kedge.controller.wire.apis import answering
+from kedge.controller.wire.data import produce
+from kedge.controller.wire.protocol import build
 from tests.kit.waiting import until
 from tests.wire.asking import ask, new_topic
 from tests.wire.living import Living, records

@@ -17,10 +17,10 @@ from kafka.protocol.admin.configs import (
     ListConfigResourcesResponse,
 )
 
-from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
-from controller.model.throttle_configs import RATES
-from controller.wire.apis.config_words import invalid_value
 from kedge import NewTopic
+from kedge.controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
+from kedge.controller.model.throttle_configs import RATES
+from kedge.controller.wire.apis.config_words import invalid_value
 from tests.kit.waiting import until
 from tests.wire.served import RawClient, Served
 

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from controller.cli.configs.changes import (
+from ...model.sensitive_configs import shown
+from ..kafka import Endpoint, action, connected, ending, endpoint_options
+from ..kafka.errors import Failed, Refused, dumped
+from ..kafka.values import Change, Op, Resource, Setting
+from ..options import command, group, json_option, option, quiet_option
+from ..printing import clean, confirm
+from .changes import (
     DEFAULT,
     LOGGERS,
     TYPES,
@@ -24,15 +30,9 @@ from controller.cli.configs.changes import (
     own_source,
     resources,
 )
-from controller.cli.kafka import Endpoint, action, connected, ending, endpoint_options
-from controller.cli.kafka.errors import Failed, Refused, dumped
-from controller.cli.kafka.values import Change, Op, Resource, Setting
-from controller.cli.options import command, group, json_option, option, quiet_option
-from controller.cli.printing import clean, confirm
-from controller.model.sensitive_configs import shown
 
 if TYPE_CHECKING:
-    from controller.cli.kafka.cluster import Cluster
+    from ..kafka.cluster import Cluster
 
 
 __all__ = ["configs"]

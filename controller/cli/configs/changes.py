@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import click
 
-from controller.cli.kafka.errors import Failed
-from controller.cli.kafka.properties import read_properties
-from controller.cli.kafka.values import Resource, ResourceType, Source
-from controller.model import numerals
+from ...model import numerals
+from ..kafka.errors import Failed
+from ..kafka.properties import read_properties
+from ..kafka.values import Resource, ResourceType, Source
 
 if TYPE_CHECKING:
-    from controller.cli.kafka.cluster import Cluster
+    from ..kafka.cluster import Cluster
 
 TOPICS: Final = "topics"
 BROKERS: Final = "brokers"

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from controller.cli.options import CONNECTION, command, group, json_option, option, quiet_option
-from controller.cli.printing import clean, confirm, fail, one_line, say
-from controller.cli.serve.options import CannotServe, access, as_host, as_place, as_tls
-from controller.cli.signals import Told, told_to_end
-from stores import public_url
+from ....stores import public_url
+from ..options import CONNECTION, command, group, json_option, option, quiet_option
+from ..printing import clean, confirm, fail, one_line, say
+from ..serve.options import CannotServe, access, as_host, as_place, as_tls
+from ..signals import Told, told_to_end
 
 if TYPE_CHECKING:
-    from controller.cli.controller.running import Options, Running
+    from .running import Options, Running
 
 LOOK_S: Final = 1.0
 LOOKS_MIN: Final = 5
@@ -80,7 +80,7 @@ def controller(**given: Any) -> None:
     Exit code: 0 ended by a signal, or handed back; 2 the options cannot be used, the address or ZooKeeper is not
     available, the store is that of something else, or there is nothing to hand back.
     """
-    from controller.cli.controller import running  # noqa: PLC0415 - only now it is known that its packages are there
+    from . import running  # noqa: PLC0415 - only now it is known that its packages are there
 
     try:
         if given["url"].partition(":")[0] != "zookeeper":
@@ -114,8 +114,8 @@ def _options(
     **same: Any,
 ) -> Options:
     """Raises ValueError. `same`: options that are taken as they are."""
-    from controller.cli.controller.running import Options, as_listeners  # noqa: PLC0415 - as above
-    from controller.wire.kafka import InternalTopics  # noqa: PLC0415 - as above
+    from ...wire.kafka import InternalTopics  # noqa: PLC0415 - as above
+    from .running import Options, as_listeners  # noqa: PLC0415 - as above
 
     return Options(
         listen=as_place("--listen", listen),

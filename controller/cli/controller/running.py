@@ -11,27 +11,27 @@ from typing import Any, ClassVar, Final
 
 import attrs
 
-from controller.cli.kafka.errors import Failed
-from controller.cli.kafka.properties import read_properties, settings
-from controller.cli.printing import confirm, one_line, say, without_place
-from controller.cli.serve import sharing
-from controller.cli.serve.options import CannotServe, Listening, Place, as_place
-from controller.cli.serve.pages import Pages
-from controller.cli.serve.running import alone, in_the_store, listening
-from controller.cli.store.meant import holds_cluster, require_cluster
-from controller.host import Controller
-from controller.model.values import Settings
-from controller.runtime.collector import short_turns, tuned
-from controller.runtime.hand_back import hand_back as give_back
-from controller.runtime.journal import FolderSink, Journal
-from controller.wire import Gateway, Peers
-from controller.wire.calls import Address, Api
-from controller.wire.cluster_id import cluster_id
-from controller.wire.kafka import InternalTopics, KafkaHost, with_kafka_brokers
-from controller.wire.remote import RemoteHost
-from controller.wire.security.client import Credentials
-from stores import open_store, public_url
-from stores.base import MetadataStore, StoreError
+from ....stores import open_store, public_url
+from ....stores.base import MetadataStore, StoreError
+from ...host import Controller
+from ...model.values import Settings
+from ...runtime.collector import short_turns, tuned
+from ...runtime.hand_back import hand_back as give_back
+from ...runtime.journal import FolderSink, Journal
+from ...wire import Gateway, Peers
+from ...wire.calls import Address, Api
+from ...wire.cluster_id import cluster_id
+from ...wire.kafka import InternalTopics, KafkaHost, with_kafka_brokers
+from ...wire.remote import RemoteHost
+from ...wire.security.client import Credentials
+from ..kafka.errors import Failed
+from ..kafka.properties import read_properties, settings
+from ..printing import confirm, one_line, say, without_place
+from ..serve import sharing
+from ..serve.options import CannotServe, Listening, Place, as_place
+from ..serve.pages import Pages
+from ..serve.running import alone, in_the_store, listening
+from ..store.meant import holds_cluster, require_cluster
 
 _CALL_S: Final = 15.0
 
@@ -211,7 +211,7 @@ def _metrics(options: Options, controller: Controller, gateway: Gateway, stack: 
     if options.metrics is None:
         return None
     try:
-        from controller.metrics.prometheus import exposition  # noqa: PLC0415 - without --metrics it is not needed
+        from ...metrics.prometheus import exposition  # noqa: PLC0415 - without --metrics it is not needed
     except ImportError as error:
         raise CannotServe(f"--metrics: {one_line(error)}") from error
 

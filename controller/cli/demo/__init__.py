@@ -13,16 +13,16 @@ from typing import Any, Final
 
 import click
 
-from controller.cli.demo.reduce import ReducedTopic
-from controller.cli.demo.retire import Retirement
-from controller.cli.demo.screen import Plain, Rich, Screen, Silent
-from controller.cli.demo.stage import ROOT, Ended, Interrupted, Stage, ended_by_sigterm, staged
-from controller.cli.demo.stage import clean as remove_what_is_left
-from controller.cli.demo.takeover import take_over
-from controller.cli.demo.throttle import ThrottledMove
-from controller.cli.demo.trees import JUMBO, BadInput, check_tree, read_layout, read_tree_file, recorded_tree
-from controller.cli.options import OUTPUT, command, json_option, option, quiet_option
-from controller.cli.printing import confirm, ids, is_quiet, say
+from ..options import OUTPUT, command, json_option, option, quiet_option
+from ..printing import confirm, ids, is_quiet, say
+from .reduce import ReducedTopic
+from .retire import Retirement
+from .screen import Plain, Rich, Screen, Silent
+from .stage import ROOT, Ended, Interrupted, Stage, ended_by_sigterm, staged
+from .stage import clean as remove_what_is_left
+from .takeover import take_over
+from .throttle import ThrottledMove
+from .trees import JUMBO, BadInput, check_tree, read_layout, read_tree_file, recorded_tree
 
 SEED_MAX: Final = 2**63 - 1
 _INTERRUPTED: Final = 130  # as shells say it: 128 and the number of the signal

@@ -12,12 +12,12 @@ from typing import Any, Final, Protocol
 
 import attrs
 
-from controller.cli.demo.screen import Screen
-from controller.cli.demo.takeover import controller_of
-from controller.cli.printing import ids
-from controller.model.values import Partition, Replicas, TopicPartition
-from controller.rig import Rig
-from controller.rules.placement import replace_broker
+from ...model.values import Partition, Replicas, TopicPartition
+from ...rig import Rig
+from ...rules.placement import replace_broker
+from ..printing import ids
+from .screen import Screen
+from .takeover import controller_of
 
 Racks = Mapping[int, str | None]
 

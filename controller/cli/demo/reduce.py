@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import attrs
 
-from controller.cli.demo.screen import Screen
-from controller.model.plural import counted
-from controller.model.requests import DeletePartitions, NewPartitions
-from controller.model.values import Settings, TopicPartition
-from controller.rig import Rig
-from controller.rig.clients import Group, Producer
-from controller.rig.server import RecordingServer
+from ...model.plural import counted
+from ...model.requests import DeletePartitions, NewPartitions
+from ...model.values import Settings, TopicPartition
+from ...rig import Rig
+from ...rig.clients import Group, Producer
+from ...rig.server import RecordingServer
+from .screen import Screen
 
 TOPIC: Final = "clicks"
 BEFORE, AFTER, AGAIN = 12, 8, 9

@@ -8,16 +8,16 @@ from typing import Any, Final
 
 import attrs
 
-from controller.cli.demo.drain import Mishaps, plan_drain, racks_kept, spread, widen
-from controller.cli.demo.screen import Bar, Screen
-from controller.cli.demo.takeover import controller_of
-from controller.cli.printing import ids
-from controller.model.plural import counted
-from controller.model.requests import NewTopic
-from controller.model.values import Partition, Replicas, TopicPartition
-from controller.rig import Rig
-from controller.rig.server import RecordingServer
-from controller.runtime.journal import Journal, MemorySink
+from ...model.plural import counted
+from ...model.requests import NewTopic
+from ...model.values import Partition, Replicas, TopicPartition
+from ...rig import Rig
+from ...rig.server import RecordingServer
+from ...runtime.journal import Journal, MemorySink
+from ..printing import ids
+from .drain import Mishaps, plan_drain, racks_kept, spread, widen
+from .screen import Bar, Screen
+from .takeover import controller_of
 
 TOPICS: Final = {"web.requests": 18, "search.events": 12, "metrics": 9}
 REPLICATION_FACTOR_MAX: Final = 3

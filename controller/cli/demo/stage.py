@@ -18,18 +18,18 @@ from typing import Final, NoReturn
 
 import attrs
 
-from controller.cli.demo.takeover import IN_MEMORY
-from controller.cli.demo.trees import BadInput, one_line
-from controller.cli.printing import without_place
-from controller.model.errors import ControllerError
-from controller.model.plural import counted
-from controller.rig import InvariantBroken, NotInTime
-from controller.rig.served import StoreServer
-from controller.rig.server import RecordingServer
-from stores import open_store, public_url
-from stores.base import ABSENT, PRESENT, Conflict, Delete, InvalidKey, MetadataStore, Put, StoreError
-from stores.checks import check_key
-from stores.transfer import BrokenOff, write_all
+from ....stores import open_store, public_url
+from ....stores.base import ABSENT, PRESENT, Conflict, Delete, InvalidKey, MetadataStore, Put, StoreError
+from ....stores.checks import check_key
+from ....stores.transfer import BrokenOff, write_all
+from ...model.errors import ControllerError
+from ...model.plural import counted
+from ...rig import InvariantBroken, NotInTime
+from ...rig.served import StoreServer
+from ...rig.server import RecordingServer
+from ..printing import without_place
+from .takeover import IN_MEMORY
+from .trees import BadInput, one_line
 
 ROOT: Final = "kedge-demo"
 SESSION_S: Final = 4

@@ -6,19 +6,19 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from controller.cli.demo.screen import Screen
-from controller.cli.demo.trees import BadInput, brokers_of_tree, one_line
-from controller.cli.printing import ids
-from controller.codec import keys
-from controller.host import Controller
-from controller.model.errors import ControllerError
-from controller.model.plural import counted
-from controller.rig import InvariantBroken, Node, NotInTime, Rig
-from controller.rig.server import RecordingServer
-from stores.base import OutcomeUnknown, SessionExpired, StoreError, Unavailable
-from stores.recipes import EPOCH_KEY, decode_epoch
-from stores.transfer import BrokenOff
-from stores.tree import TreeEntry, kept
+from ....stores.base import OutcomeUnknown, SessionExpired, StoreError, Unavailable
+from ....stores.recipes import EPOCH_KEY, decode_epoch
+from ....stores.transfer import BrokenOff
+from ....stores.tree import TreeEntry, kept
+from ...codec import keys
+from ...host import Controller
+from ...model.errors import ControllerError
+from ...model.plural import counted
+from ...rig import InvariantBroken, Node, NotInTime, Rig
+from ...rig.server import RecordingServer
+from ..printing import ids
+from .screen import Screen
+from .trees import BadInput, brokers_of_tree, one_line
 
 COPY_BYTES_S: Final = 400_000
 DEADLINE_MS: Final = 120_000

@@ -7,14 +7,14 @@ from typing import Any, Final
 
 import attrs
 
-from controller.cli.demo.screen import Screen
-from controller.model.config_requests import AlterConfigOp, ConfigResource, ConfigResourceType
-from controller.model.throttle_configs import RATES
-from controller.model.throttles import ReassignPartitionsOptions, ThrottledRate
-from controller.model.values import Replicas, TopicPartition
-from controller.rig import Rig
-from controller.rig.outside import configs
-from controller.rig.server import RecordingServer
+from ...model.config_requests import AlterConfigOp, ConfigResource, ConfigResourceType
+from ...model.throttle_configs import RATES
+from ...model.throttles import ReassignPartitionsOptions, ThrottledRate
+from ...model.values import Replicas, TopicPartition
+from ...rig import Rig
+from ...rig.outside import configs
+from ...rig.server import RecordingServer
+from .screen import Screen
 
 TOPIC: Final = "payments"
 PARTITIONS: Final = 4

@@ -11,18 +11,18 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from controller.codec import broker as broker_codec
-from controller.codec import keys, partition_state, small
-from controller.codec import topic as topic_codec
-from controller.codec.names import broker_in, is_topic, number_in
-from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
-from controller.codec.text import BadValue, parse
-from controller.codec.topic import TopicKey
-from controller.model import numerals
-from stores.base import Corrupt
-from stores.reading import TwiceError, parse_json, read_whole
-from stores.recipes import EPOCH_KEY, TOKEN_KEY, Token, decode_epoch
-from stores.tree import TreeEntry, parse_tree
+from ....stores.base import Corrupt
+from ....stores.reading import TwiceError, parse_json, read_whole
+from ....stores.recipes import EPOCH_KEY, TOKEN_KEY, Token, decode_epoch
+from ....stores.tree import TreeEntry, parse_tree
+from ...codec import broker as broker_codec
+from ...codec import keys, partition_state, small
+from ...codec import topic as topic_codec
+from ...codec.names import broker_in, is_topic, number_in
+from ...codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
+from ...codec.text import BadValue, parse
+from ...codec.topic import TopicKey
+from ...model import numerals
 
 PARTITIONS_MAX: Final = 5_000
 _TEXT_MAX: Final = 300
@@ -75,7 +75,7 @@ def read_layout(path: Path) -> dict[int, str | None]:
 
 def recorded_tree() -> tuple[TreeEntry, ...]:
     """What real Kafka 3.9.1 brokers left in ZooKeeper while four moves were running."""
-    return parse_tree(files("controller.cli").joinpath(_RECORDED).read_bytes(), _RECORDED)
+    return parse_tree(files("kedge.controller.cli").joinpath(_RECORDED).read_bytes(), _RECORDED)
 
 
 def read_tree_file(path: Path) -> tuple[TreeEntry, ...]:

@@ -14,7 +14,15 @@ from typing import Any, Final
 
 import click
 
-from controller.cli.engines import (
+from ....pipeline.audit import KINDS, Audit, Violation
+from ....pipeline.audit import audit as audit_here
+from ....pipeline.journal.files import NoJournal
+from ....pipeline.progress import Progress
+from ....pipeline.progress import progress as progress_here
+from ....pipeline.report import audit_page
+from ....pipeline.written import written_as
+from ...model.plural import counted
+from ..engines import (
     Engine,
     export_option,
     journals_in,
@@ -25,21 +33,13 @@ from controller.cli.engines import (
     settled,
     spark,
 )
-from controller.cli.extras import need
-from controller.cli.journal.follow import Wanted
-from controller.cli.journal.follow import follow as run_follow
-from controller.cli.journal.progress import read_plans, with_waves
-from controller.cli.options import command, group, json_option, option, quiet_option
-from controller.cli.printing import compact, fail, need_file, need_folder, of_system, one_line, print_by_cluster, say
-from controller.cli.store.opening import bar
-from controller.model.plural import counted
-from pipeline.audit import KINDS, Audit, Violation
-from pipeline.audit import audit as audit_here
-from pipeline.journal.files import NoJournal
-from pipeline.progress import Progress
-from pipeline.progress import progress as progress_here
-from pipeline.report import audit_page
-from pipeline.written import written_as
+from ..extras import need
+from ..options import command, group, json_option, option, quiet_option
+from ..printing import compact, fail, need_file, need_folder, of_system, one_line, print_by_cluster, say
+from ..store.opening import bar
+from .follow import Wanted
+from .follow import follow as run_follow
+from .progress import read_plans, with_waves
 
 SAID_MAX: Final = 50
 """Gaps and lines in quarantine that are printed one by one; of more their number is printed."""
@@ -123,8 +123,8 @@ def _run(
             found = {one: audit_here(files, told, processes=_processors()) for one, files in journals.items()}
             return found, progress_here(first, told=told) if wants_moves else None
     with spark(engine) as session:
-        from pipeline.spark.audit import audits as audits_there  # noqa: PLC0415 - Spark is there, as it is running
-        from pipeline.spark.progress import progress as progress_there  # noqa: PLC0415
+        from ....pipeline.spark.audit import audits as audits_there  # noqa: PLC0415 - Spark is there, as it is running
+        from ....pipeline.spark.progress import progress as progress_there  # noqa: PLC0415
 
         return audits_there(session, journals), progress_there(session, first) if wants_moves else None
 
@@ -141,7 +141,7 @@ def _write(found: Mapping[str, Audit], moves: Progress | None, report: Path | No
         with written_as(report):
             report.write_text(page, encoding="utf-8")
     if out is not None:
-        from pipeline.journal.parquet import write_audits  # noqa: PLC0415 - Arrow is needed only for tables
+        from ....pipeline.journal.parquet import write_audits  # noqa: PLC0415 - Arrow is needed only for tables
 
         write_audits(found, out)
 

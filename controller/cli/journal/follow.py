@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 
-from controller.cli.engines import Engine, spark
-from controller.cli.extras import need
-from controller.cli.printing import clean, compact, fail, is_of_stdout, need_folder, of_system, one_line, say
-from controller.cli.signals import handled
-from controller.model.plural import counted
-from pipeline.audit import Quarantined, Violation
+from ....pipeline.audit import Quarantined, Violation
+from ...model.plural import counted
+from ..engines import Engine, spark
+from ..extras import need
+from ..printing import clean, compact, fail, is_of_stdout, need_folder, of_system, one_line, say
+from ..signals import handled
 
 if TYPE_CHECKING:
-    from pipeline.spark.follow import Batch
+    from ....pipeline.spark.follow import Batch
 
 
 class Wanted(NamedTuple):
@@ -57,9 +57,9 @@ def follow(wanted: Wanted, engine: Engine) -> NoReturn:
 
 def _claimed(checkpoint: str) -> str:
     need("spark")
-    from pipeline.errors import BadInput  # noqa: PLC0415 - Arrow is needed only here
-    from pipeline.spark.checkpoint import claimed  # noqa: PLC0415
-    from pipeline.tables.location import Location  # noqa: PLC0415
+    from ....pipeline.errors import BadInput  # noqa: PLC0415 - Arrow is needed only here
+    from ....pipeline.spark.checkpoint import claimed  # noqa: PLC0415
+    from ....pipeline.tables.location import Location  # noqa: PLC0415
 
     folder = Location(checkpoint)
     if folder.is_local:
@@ -73,9 +73,9 @@ def _claimed(checkpoint: str) -> str:
 
 
 def _run(session: Any, wanted: Wanted, found: _Found) -> None:
-    from pipeline.errors import EngineFailed  # noqa: PLC0415 - Spark is there, as it is running
-    from pipeline.spark.follow import start, wait  # noqa: PLC0415
-    from pipeline.tables.location import Location  # noqa: PLC0415
+    from ....pipeline.errors import EngineFailed  # noqa: PLC0415 - Spark is there, as it is running
+    from ....pipeline.spark.follow import start, wait  # noqa: PLC0415
+    from ....pipeline.tables.location import Location  # noqa: PLC0415
 
     paths = [str(path.absolute()) for path in wanted.paths]
     checkpoint = Location(wanted.checkpoint).absolute().text
@@ -110,7 +110,7 @@ class _Found:
 
     def _write(self, number: int, batch: Batch) -> None:
         if self._wanted.out is not None:
-            from pipeline.journal.parquet import write_batch  # noqa: PLC0415 - as above
+            from ....pipeline.journal.parquet import write_batch  # noqa: PLC0415 - as above
 
             said = {cluster: said for cluster, (_, said) in batch.items()}
             write_batch(said, self._wanted.out, f"{self._identity}-{number:09}")

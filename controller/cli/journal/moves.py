@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import attrs
 
-from controller.cli.printing import clean, compact
-from controller.model.plural import counted
+from ...model.plural import counted
+from ..printing import clean, compact
 
 Row = Mapping[str, Any]
 Key = tuple[str, int]

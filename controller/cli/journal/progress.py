@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import click
 
-from controller.cli.engines import (
+from ....pipeline.amounts import duration
+from ....pipeline.cautions import known_amount
+from ....pipeline.journal.files import NoJournal
+from ....pipeline.progress import BadSamples, Move, Progress, Samples, read_samples
+from ....pipeline.progress import progress as progress_here
+from ....pipeline.progress.conclusions import STUCK_MS
+from ....pipeline.progress.values import WaveTime
+from ....pipeline.progress.waves import summary_of, wave_times
+from ...model.plural import counted
+from ..engines import (
     Engine,
     export_option,
     journals_in,
@@ -20,22 +29,13 @@ from controller.cli.engines import (
     settled,
     spark,
 )
-from controller.cli.extras import need
-from controller.cli.options import command, json_option, option, quiet_option
-from controller.cli.printing import compact, fail, need_folder, of_system, one_line, print_by_cluster, say, utc
-from controller.cli.store.opening import bar
-from controller.model.plural import counted
-from pipeline.amounts import duration
-from pipeline.cautions import known_amount
-from pipeline.journal.files import NoJournal
-from pipeline.progress import BadSamples, Move, Progress, Samples, read_samples
-from pipeline.progress import progress as progress_here
-from pipeline.progress.conclusions import STUCK_MS
-from pipeline.progress.values import WaveTime
-from pipeline.progress.waves import summary_of, wave_times
+from ..extras import need
+from ..options import command, json_option, option, quiet_option
+from ..printing import compact, fail, need_folder, of_system, one_line, print_by_cluster, say, utc
+from ..store.opening import bar
 
 if TYPE_CHECKING:
-    from pipeline.submit.exported import Exported
+    from ....pipeline.submit.exported import Exported
 
 
 Journals: TypeAlias = Mapping[str, Sequence[Path]]
@@ -98,7 +98,7 @@ def progress(
         run = _run(files, chosen, given, asked)
         found = {name: with_waves(one, plans) for name, one in run.items()}
         if out is not None:
-            from pipeline.journal.parquet import write_progress  # noqa: PLC0415 - as for the audit
+            from ....pipeline.journal.parquet import write_progress  # noqa: PLC0415 - as for the audit
 
             write_progress(found, out)
     except OSError as error:
@@ -126,7 +126,7 @@ def _run(
         with bar("progress") as told:
             return {one: progress_here(files, samples.get(one), told=told, **asked) for one, files in journals.items()}
     with spark(engine) as session:
-        from pipeline.spark.progress import progresses  # noqa: PLC0415 - Spark is running
+        from ....pipeline.spark.progress import progresses  # noqa: PLC0415 - Spark is running
 
         return progresses(session, journals, samples, **asked)
 
@@ -205,8 +205,8 @@ def read_plans(exports: Sequence[Path]) -> list[Exported]:
     if not exports:
         return []
     need("pipeline")
-    from pipeline.errors import BadInput  # noqa: PLC0415 - Arrow is needed only with a plan
-    from pipeline.submit.exported import read_export  # noqa: PLC0415
+    from ....pipeline.errors import BadInput  # noqa: PLC0415 - Arrow is needed only with a plan
+    from ....pipeline.submit.exported import read_export  # noqa: PLC0415
 
     try:
         return [read_export(folder) for folder in exports]

@@ -15,12 +15,12 @@ from typing import Any, Final
 import attrs
 import click
 
-from controller.audit import RULES, Illegal, Trace
-from controller.cli.journal.moves import Move, Moves
-from controller.cli.options import command, json_option, option
-from controller.cli.printing import compact, fail, say
-from controller.model.plural import counted
-from controller.runtime.journal import JournalError, JournalProblem, Reading
+from ...audit import RULES, Illegal, Trace
+from ...model.plural import counted
+from ...runtime.journal import JournalError, JournalProblem, Reading
+from ..options import command, json_option, option
+from ..printing import compact, fail, say
+from .moves import Move, Moves
 
 _ROWS_ARE_GONE: Final = ("missing start", "missing file")
 EPOCHS_SAID_MAX: Final = 20

@@ -18,10 +18,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from controller.audit import CHECKED
-from controller.cli.options import OUTPUT, command, json_option, option
-from controller.cli.printing import clean, compact, fail, print_unfolded, say, shortened, utc
-from controller.runtime.journal import EVENTS, JournalError, Reading
+from ...audit import CHECKED
+from ...runtime.journal import EVENTS, JournalError, Reading
+from ..options import OUTPUT, command, json_option, option
+from ..printing import clean, compact, fail, print_unfolded, say, shortened, utc
 
 Row: TypeAlias = dict[str, Any]
 

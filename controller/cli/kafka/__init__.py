@@ -11,9 +11,9 @@ A command declares `endpoint_options`, and runs inside `ending()` and `connected
 
 from __future__ import annotations
 
-from controller.cli.kafka.connecting import connected
-from controller.cli.kafka.errors import Failed, Refused, ending
-from controller.cli.kafka.options import Endpoint, action, endpoint_options
+from .connecting import connected
+from .errors import Failed, Refused, ending
+from .options import Endpoint, action, endpoint_options
 
 __all__ = [
     "Endpoint",

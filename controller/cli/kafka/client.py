@@ -18,9 +18,9 @@ from kafka.net.compat import KafkaNetClient
 from kafka.protocol.admin import DescribeClusterRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from controller.cli.kafka.errors import UNSUPPORTED, Failed, NotConnected, Refused
-from controller.cli.printing import one_line
-from controller.wire.messages import KEDGE
+from ...wire.messages import KEDGE
+from ..printing import one_line
+from .errors import UNSUPPORTED, Failed, NotConnected, Refused
 
 NOT_CONTROLLER: Final = 41
 _CLUSTER_AUTHORIZATION_FAILED: Final = 31

@@ -22,13 +22,13 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.metadata import MetadataRequest
 
-from controller.cli.kafka.client import Client, refused
-from controller.cli.kafka.errors import UNSUPPORTED, Failed, Refused
-from controller.cli.kafka.replicas import Elections, LogDirs, Private
-from controller.cli.kafka.topics import Configs, Offsets, Topics, by_topic
-from controller.cli.kafka.values import DEFAULT_TIMEOUT_MS, UNKNOWN_TOPIC, Broker, Move, PartitionState, TopicState
-from controller.model.values import TopicPartition
-from controller.wire.messages import NO_LOG_DIR
+from ...model.values import TopicPartition
+from ...wire.messages import NO_LOG_DIR
+from .client import Client, refused
+from .errors import UNSUPPORTED, Failed, Refused
+from .replicas import Elections, LogDirs, Private
+from .topics import Configs, Offsets, Topics, by_topic
+from .values import DEFAULT_TIMEOUT_MS, UNKNOWN_TOPIC, Broker, Move, PartitionState, TopicState
 
 STATUS_TAG: Final = "_20000"
 """The tagged field of a partition in Metadata in which Kedge tells its status (KIP-694)."""

@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from controller.cli.extras import need
-from controller.cli.kafka.errors import NotConnected
-from controller.cli.kafka.options import Endpoint
-from controller.cli.kafka.probing import await_server, misfit
-from controller.cli.kafka.properties import read_properties, settings
+from ..extras import need
+from .errors import NotConnected
+from .options import Endpoint
+from .probing import await_server, misfit
+from .properties import read_properties, settings
 
 if TYPE_CHECKING:  # at run time kafka-python is loaded only by who connects
-    from controller.cli.kafka.client import Client
-    from controller.cli.kafka.cluster import Cluster
+    from .client import Client
+    from .cluster import Cluster
 
 _FIRST_TRY_MS: Final = 1_500
 _ANSWER_S: Final = 2.0
@@ -34,7 +34,7 @@ def connected(endpoint: Endpoint) -> Iterator[Cluster]:
     need("wire")
     with _listening() as heard:
         client = _connect(endpoint.servers, given, heard)
-        from controller.cli.kafka.cluster import Cluster  # noqa: PLC0415 - as above
+        from .cluster import Cluster  # noqa: PLC0415 - as above
 
         try:
             yield Cluster(client)
@@ -50,7 +50,7 @@ def _connect(servers: str, given: dict[str, Any], heard: _Heard) -> Client:
     """kafka-python alone retries until its timeout, also after a wrong password, and does not say why."""
     from kafka.errors import KafkaError  # noqa: PLC0415 - as above
 
-    from controller.cli.kafka.client import Client  # noqa: PLC0415 - as above
+    from .client import Client  # noqa: PLC0415 - as above
 
     deadline, try_ms = time.monotonic() + given["bootstrap_timeout_ms"] / 1000, _FIRST_TRY_MS
     await_server(servers.split(","), given.get("ssl_context"), deadline)
@@ -90,7 +90,7 @@ def _has_closed(given: dict[str, Any], heard: _Heard) -> bool:
 
 def _shortcoming(servers: str, given: dict[str, Any]) -> str | None:
     """What the first server that lets us in says is wrong with its cluster (`shortcoming`)."""
-    from controller.cli.kafka.client import shortcoming  # noqa: PLC0415 - as above
+    from .client import shortcoming  # noqa: PLC0415 - as above
 
     found = (shortcoming(server, given, _ANSWER_S) for server in servers.split(","))
     return next((said for said in found if said is not None), None)

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from controller.cli.printing import clean, is_of_stdout, one_line
-from controller.model.values import TopicPartition
+from ...model.values import TopicPartition
+from ..printing import clean, is_of_stdout, one_line
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2

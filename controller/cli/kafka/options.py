@@ -16,11 +16,11 @@ from typing import Any, Final
 import attrs
 import click
 
-from controller.cli.kafka.errors import Failed
-from controller.cli.options import CONNECTION, T, group, option
-from controller.cli.printing import ids, one_line
-from controller.model import numerals
-from controller.model.values import TopicPartition
+from ...model import numerals
+from ...model.values import TopicPartition
+from ..options import CONNECTION, T, group, option
+from ..printing import ids, one_line
+from .errors import Failed
 
 PROPERTIES: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _ADDRESS: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:,/\[\]]+):([0-9]{1,5})")
@@ -84,7 +84,7 @@ VERSION: Final = 1
 
 def read_bytes(path: Path) -> bytes:
     """The content of a file that exists and is not empty."""
-    from stores.reading import read_whole  # noqa: PLC0415 - stores are loaded where a file is read
+    from ....stores.reading import read_whole  # noqa: PLC0415 - stores are loaded where a file is read
 
     try:
         data = read_whole(path)
@@ -97,7 +97,7 @@ def read_bytes(path: Path) -> bytes:
 
 def parse_object(data: str | bytes, source: object = "the text") -> dict[str, Any]:
     """The object in a text, of version 1 or without one. Raises Failed; of a duplicate name with `source`."""
-    from stores.reading import TwiceError, parse_json  # noqa: PLC0415 - as above
+    from ....stores.reading import TwiceError, parse_json  # noqa: PLC0415 - as above
 
     try:
         found = parse_json(data)

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Final
 
-from controller.cli.kafka.errors import NotConnected
-from controller.model import numerals
+from ...model import numerals
+from .errors import NotConnected
 
 _PAUSE_S: Final = 0.1
 _ANSWER_S: Final = 2.0

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from controller.cli.kafka.errors import Failed
-from controller.cli.printing import one_line
-from controller.model import numerals
-from controller.model.sensitive_configs import is_password
+from ...model import numerals
+from ...model.sensitive_configs import is_password
+from ..printing import one_line
+from .errors import Failed
 
 _SPLIT: Final = re.compile(r"((?:\\.|[^\\=:\s])*)\s*[=:]?\s*(.*)", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
@@ -25,7 +25,7 @@ _NAMED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 def read_properties(path: Path) -> dict[str, str]:
     """The properties in the file; of a key that is there twice, the last value. Raises Failed, also for passwords in a
     file that other users may read or change."""
-    from stores.reading import read_whole, require_private  # noqa: PLC0415 - stores are loaded where a file is read
+    from ....stores.reading import read_whole, require_private  # noqa: PLC0415 - stores are loaded where a file is read
 
     try:
         data = read_whole(path, mib_max=1)
@@ -171,7 +171,7 @@ def _trust(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
 
 
 def _identify(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
-    from stores.reading import require_private  # noqa: PLC0415 - as above
+    from ....stores.reading import require_private  # noqa: PLC0415 - as above
 
     location, password = properties.get("ssl.keystore.location"), properties.get("ssl.key.password", "")
     chain, key = properties.get("ssl.keystore.certificate.chain"), properties.get("ssl.keystore.key")

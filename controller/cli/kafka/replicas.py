@@ -7,16 +7,16 @@ from typing import Any, Final, TypeAlias
 
 from kafka.protocol.admin import AlterReplicaLogDirsRequest, DescribeLogDirsRequest, ElectLeadersRequest
 
-from controller.cli.kafka.client import Client, refused
-from controller.cli.kafka.errors import Refused
-from controller.cli.kafka.topics import by_topic
-from controller.cli.kafka.values import Description, ElectionType, LogDir
-from controller.model.values import Replicas, TopicPartition
-from controller.wire.messages.private import (
+from ...model.values import Replicas, TopicPartition
+from ...wire.messages.private import (
     AlterInterbrokerThrottledRatesRequest,
     AlterInterbrokerThrottledReplicasRequest,
     DeletePartitionsRequest,
 )
+from .client import Client, refused
+from .errors import Refused
+from .topics import by_topic
+from .values import Description, ElectionType, LogDir
 
 Rates: TypeAlias = Mapping[int, tuple[int, int]]
 """By broker, bytes a second out of it and into it."""

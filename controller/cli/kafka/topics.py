@@ -17,10 +17,10 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.consumer import ListOffsetsRequest
 
-from controller.cli.kafka.client import Client, refused
-from controller.cli.kafka.errors import UNSUPPORTED, Refused
-from controller.cli.kafka.values import Change, Op, Resource, ResourceType, Setting, Source, Synonym
-from controller.model.values import TopicPartition
+from ...model.values import TopicPartition
+from .client import Client, refused
+from .errors import UNSUPPORTED, Refused
+from .values import Change, Op, Resource, ResourceType, Setting, Source, Synonym
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:

@@ -7,8 +7,8 @@ from typing import Final
 
 import attrs
 
-from controller.model import numerals
-from controller.model.values import TopicPartition
+from ...model import numerals
+from ...model.values import TopicPartition
 
 # API keys that Kedge's gateway adds to Kafka's.
 RATES: Final = 20001

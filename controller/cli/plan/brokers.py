@@ -19,23 +19,23 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from controller.cli.kafka.errors import Failed
-from controller.cli.kafka.errors import Refused as RefusedByServer
-from controller.cli.kafka.values import Description, PartitionState, Resource, ResourceType, Setting, TopicState
-from controller.cli.kafka.values import Move as Running
-from controller.cli.plan.rates import AGAIN, Rates, rates_for
-from controller.model import numerals
-from controller.model.values import TopicPartition
-from pipeline.collect.gathered import Gathered
-from pipeline.errors import Refused
-from pipeline.submit import Sent, Unsure, Way
-from pipeline.submit.cluster import NOT_THERE, Look, Name, Seen
-from pipeline.submit.exported import Move, Wave
-from pipeline.submit.kept import Progress
-from pipeline.tables.declared import ALIVE
+from ....pipeline.collect.gathered import Gathered
+from ....pipeline.errors import Refused
+from ....pipeline.submit import Sent, Unsure, Way
+from ....pipeline.submit.cluster import NOT_THERE, Look, Name, Seen
+from ....pipeline.submit.exported import Move, Wave
+from ....pipeline.submit.kept import Progress
+from ....pipeline.tables.declared import ALIVE
+from ...model import numerals
+from ...model.values import TopicPartition
+from ..kafka.errors import Failed
+from ..kafka.errors import Refused as RefusedByServer
+from ..kafka.values import Description, PartitionState, Resource, ResourceType, Setting, TopicState
+from ..kafka.values import Move as Running
+from .rates import AGAIN, Rates, rates_for
 
 if TYPE_CHECKING:
-    from controller.cli.kafka.cluster import Cluster
+    from ..kafka.cluster import Cluster
 
 
 _RETENTION: Final = "retention.ms"

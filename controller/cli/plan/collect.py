@@ -10,25 +10,25 @@ from typing import Any, Final
 
 import click
 
-from controller.cli.engines import Engine, spark
-from controller.cli.options import CONNECTION, command, group, option
-from controller.cli.plan.options import Common, alone, failing, formatted, output_options
-from controller.cli.plan.running import finish, of_catalog, say_json, told_of
-from controller.cli.printing import fail, print_pairs, say, without_place
-from controller.cli.store.opening import bar
-from controller.model import numerals
-from pipeline.collect.gathered import Gathered
-from pipeline.collect.landing import Landing
-from pipeline.collect.sources import KINDS, Of, Source, read
-from pipeline.errors import BadInput
-from pipeline.tables.declared import PARTITION
-from pipeline.tables.files import Place, check_name
-from pipeline.tables.location import Location
-from pipeline.verbs.collect import Collect
-from pipeline.verbs.kept import Given, Kept
-from pipeline.verbs.load import Load
-from pipeline.verbs.verb import Said, unheard
-from stores.reading import read_whole
+from ....pipeline.collect.gathered import Gathered
+from ....pipeline.collect.landing import Landing
+from ....pipeline.collect.sources import KINDS, Of, Source, read
+from ....pipeline.errors import BadInput
+from ....pipeline.tables.declared import PARTITION
+from ....pipeline.tables.files import Place, check_name
+from ....pipeline.tables.location import Location
+from ....pipeline.verbs.collect import Collect
+from ....pipeline.verbs.kept import Given, Kept
+from ....pipeline.verbs.load import Load
+from ....pipeline.verbs.verb import Said, unheard
+from ....stores.reading import read_whole
+from ...model import numerals
+from ..engines import Engine, spark
+from ..options import CONNECTION, command, group, option
+from ..printing import fail, print_pairs, say, without_place
+from ..store.opening import bar
+from .options import Common, alone, failing, formatted, output_options
+from .running import finish, of_catalog, say_json, told_of
 
 _FILE: Final = click.Path(exists=True, dir_okay=False, allow_dash=False)
 
@@ -107,8 +107,8 @@ def _in_catalog(verb: Load, place: Place, gathered: Gathered, engine: Engine) ->
     kept = Kept.over(Given(place.root, place.cluster, place.snapshot))
     said = verb.run(kept, gathered.tables(), unheard)
     with spark(engine) as session:
-        from pipeline.spark.catalog import Catalog  # noqa: PLC0415 - Spark is there, as it is running
-        from pipeline.spark.groups import keep  # noqa: PLC0415
+        from ....pipeline.spark.catalog import Catalog  # noqa: PLC0415 - Spark is there, as it is running
+        from ....pipeline.spark.groups import keep  # noqa: PLC0415
 
         keep(Catalog(session, place.root), kept)
     return said
@@ -141,9 +141,9 @@ def _of_brokers(named: Sequence[str]) -> Iterator[Source]:
 
 
 def _read_store(url: str, into: Gathered) -> bool:
-    from controller.cli.store.opening import READ_ALL_S, opened  # noqa: PLC0415 - as above
-    from pipeline.collect.store import from_store  # noqa: PLC0415
-    from stores import StoreError, public_url  # noqa: PLC0415
+    from ....pipeline.collect.store import from_store  # noqa: PLC0415
+    from ....stores import StoreError, public_url  # noqa: PLC0415
+    from ..store.opening import READ_ALL_S, opened  # noqa: PLC0415 - as above
 
     with opened(url) as store:
         try:
@@ -153,8 +153,8 @@ def _read_store(url: str, into: Gathered) -> bool:
 
 
 def _read_cluster(servers: str, config_file: str | None, into: Gathered) -> None:
-    from controller.cli.kafka import Endpoint, Failed, connected  # noqa: PLC0415 - as above
-    from controller.cli.kafka.options import checked_servers  # noqa: PLC0415
+    from ..kafka import Endpoint, Failed, connected  # noqa: PLC0415 - as above
+    from ..kafka.options import checked_servers  # noqa: PLC0415
 
     try:
         endpoint = Endpoint(checked_servers(servers), None if config_file is None else Path(config_file))
@@ -162,7 +162,7 @@ def _read_cluster(servers: str, config_file: str | None, into: Gathered) -> None
         raise BadInput(f"--bootstrap-server: {error}") from None
     try:
         with connected(endpoint) as cluster:
-            from controller.cli.plan.brokers import from_cluster  # noqa: PLC0415 - kafka-python is there
+            from .brokers import from_cluster  # noqa: PLC0415 - kafka-python is there
 
             from_cluster(cluster, endpoint.servers, into)
     except Failed as error:

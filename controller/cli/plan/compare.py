@@ -9,19 +9,19 @@ from typing import Any, Final
 
 import attrs
 
-from controller.cli.engines import Engine
-from controller.cli.options import command, json_option, option, quiet_option
-from controller.cli.plan.options import CHOOSE, Common, alone, cluster_option, failing, formatted, since, until
-from controller.cli.plan.running import places, say_json, told_of
-from controller.cli.printing import print_pairs, print_rows
-from controller.model.plural import counted
-from pipeline.amounts import duration
-from pipeline.cautions import known_amount, ratio_words
-from pipeline.errors import BadInput, NotFound
-from pipeline.stages.compare import differing, total_of
-from pipeline.tables.files import Place, check_name
-from pipeline.tables.location import Location
-from pipeline.verbs.compare import Compare
+from ....pipeline.amounts import duration
+from ....pipeline.cautions import known_amount, ratio_words
+from ....pipeline.errors import BadInput, NotFound
+from ....pipeline.stages.compare import differing, total_of
+from ....pipeline.tables.files import Place, check_name
+from ....pipeline.tables.location import Location
+from ....pipeline.verbs.compare import Compare
+from ...model.plural import counted
+from ..engines import Engine
+from ..options import command, json_option, option, quiet_option
+from ..printing import print_pairs, print_rows
+from .options import CHOOSE, Common, alone, cluster_option, failing, formatted, since, until
+from .running import places, say_json, told_of
 
 _COLUMNS: Final = (
     "snapshot",

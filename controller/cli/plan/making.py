@@ -11,14 +11,9 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from controller.cli.options import OUTPUT, Amount, Command, command, option
-from controller.cli.plan.options import Brokers, Common, NewBrokers, failing, replayed
-from controller.cli.plan.running import finish, told_of
-from controller.cli.printing import file_problem, folder_problem
-from controller.model.numerals import items
-from pipeline.errors import BadInput
-from pipeline.stages.arrays import Limits
-from pipeline.stages.requests import (
+from ....pipeline.errors import BadInput
+from ....pipeline.stages.arrays import Limits
+from ....pipeline.stages.requests import (
     KINDS,
     TOLERANCE,
     Add,
@@ -30,9 +25,14 @@ from pipeline.stages.requests import (
     Request,
     SetFactor,
 )
-from pipeline.tables.files import check_name
-from pipeline.verbs.plan import Plan
-from pipeline.verbs.verb import Output
+from ....pipeline.tables.files import check_name
+from ....pipeline.verbs.plan import Plan
+from ....pipeline.verbs.verb import Output
+from ...model.numerals import items
+from ..options import OUTPUT, Amount, Command, command, option
+from ..printing import file_problem, folder_problem
+from .options import Brokers, Common, NewBrokers, failing, replayed
+from .running import finish, told_of
 
 _T = TypeVar("_T", bound=Callable[..., Any])
 _LIMITS: Final = Limits()

@@ -9,13 +9,13 @@ from typing import Any, Final
 import attrs
 import click
 
-from controller.cli.engines import Engine, engine_options, renamed
-from controller.cli.options import ENGINE, OUTPUT, T, json_option, option, plain_option, quiet_option
-from controller.cli.printing import fail, of_system, one_line
-from controller.cli.store.opening import uncollected
-from controller.model import numerals
-from pipeline.errors import PipelineError
-from pipeline.tables.location import FORMATS, PARQUET, Location
+from ....pipeline.errors import PipelineError
+from ....pipeline.tables.location import FORMATS, PARQUET, Location
+from ...model import numerals
+from ..engines import Engine, engine_options, renamed
+from ..options import ENGINE, OUTPUT, T, json_option, option, plain_option, quiet_option
+from ..printing import fail, of_system, one_line
+from ..store.opening import uncollected
 
 
 class Brokers(click.ParamType[tuple[int, ...]]):

@@ -14,9 +14,17 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import attrs
 
-from controller.cli.kafka.errors import Refused
-from controller.cli.kafka.values import UNKNOWN_TOPIC, Change, Op, Resource, ResourceType, Source
-from controller.cli.reassign.throttling import (
+from ....pipeline.errors import Refused as NotGivenBack
+from ....pipeline.submit import OTHERS_MOVE
+from ....pipeline.submit.exported import Wave
+from ....pipeline.submit.kept import Mark, Progress, Setting
+from ....pipeline.submit.way import rates_of
+from ...model import numerals
+from ...model.throttle_configs import ALL_REPLICAS, LIST_SEPARATOR, UNLIMITED, list_elements
+from ...model.values import TopicPartition
+from ..kafka.errors import Refused
+from ..kafka.values import UNKNOWN_TOPIC, Change, Op, Resource, ResourceType, Source
+from ..reassign.throttling import (
     FOLLOWER_REPLICAS,
     LEADER_REPLICAS,
     RATE_KEYS,
@@ -25,17 +33,9 @@ from controller.cli.reassign.throttling import (
     lists,
     removes_by_itself,
 )
-from controller.model import numerals
-from controller.model.throttle_configs import ALL_REPLICAS, LIST_SEPARATOR, UNLIMITED, list_elements
-from controller.model.values import TopicPartition
-from pipeline.errors import Refused as NotGivenBack
-from pipeline.submit import OTHERS_MOVE
-from pipeline.submit.exported import Wave
-from pipeline.submit.kept import Mark, Progress, Setting
-from pipeline.submit.way import rates_of
 
 if TYPE_CHECKING:
-    from controller.cli.kafka.cluster import Cluster
+    from ..kafka.cluster import Cluster
 
 AGAIN: Final = frozenset({6, 7, 8, 13, 41, 60, 89})
 """Kafka's numbers of what may be answered otherwise a moment later: timeouts, no controller, too many changes."""
@@ -48,7 +48,7 @@ _OWN: Final = {Source.DYNAMIC_BROKER_CONFIG, Source.DYNAMIC_TOPIC_CONFIG}
 
 
 class Rates(Protocol):
-    """How a server takes them. Methods raise Failed and Refused, of `controller.cli.kafka`."""
+    """How a server takes them. Methods raise Failed and Refused, of `kedge.controller.cli.kafka`."""
 
     @property
     def stay_set(self) -> bool:

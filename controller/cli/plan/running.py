@@ -14,17 +14,17 @@ from typing import Any, NoReturn
 import attrs
 import click
 
-from controller.cli.engines import AUTO, Engine, spark, why_spark
-from controller.cli.plan.options import Common
-from controller.cli.printing import compact, note, one_line, print_pairs
-from controller.cli.store.opening import bar
-from pipeline.errors import BadInput, NotFound, NothingAsked, PipelineError
-from pipeline.tables.declared import PARTITION
-from pipeline.tables.files import PART, Place, check_name, find_place, find_places, find_snapshots
-from pipeline.tables.location import Location
-from pipeline.tables.schema import Table
-from pipeline.verbs.local import results
-from pipeline.verbs.verb import Said, Told, Verb
+from ....pipeline.errors import BadInput, NotFound, NothingAsked, PipelineError
+from ....pipeline.tables.declared import PARTITION
+from ....pipeline.tables.files import PART, Place, check_name, find_place, find_places, find_snapshots
+from ....pipeline.tables.location import Location
+from ....pipeline.tables.schema import Table
+from ....pipeline.verbs.local import results
+from ....pipeline.verbs.verb import Said, Told, Verb
+from ..engines import AUTO, Engine, spark, why_spark
+from ..printing import compact, note, one_line, print_pairs
+from ..store.opening import bar
+from .options import Common
 
 
 def chosen(engine: Engine, tables: Location, of: Sequence[Place]) -> Engine:
@@ -61,7 +61,7 @@ def _why_spark(engine: Engine, tables: Location, of: Sequence[Place]) -> str | N
 
 
 def _missing() -> str | None:
-    from pipeline.spark.there import missing  # noqa: PLC0415 - looked for where it may be needed
+    from ....pipeline.spark.there import missing  # noqa: PLC0415 - looked for where it may be needed
 
     return missing()
 
@@ -154,7 +154,7 @@ def _over(common: Common, verb: Verb, of: Sequence[Place]) -> _Results:
             yield from results(verb, of, told)
             return
         with spark(engine) as session:
-            from pipeline.spark.verbs import results as on_spark  # noqa: PLC0415 - Spark is there, as it is running
+            from ....pipeline.spark.verbs import results as on_spark  # noqa: PLC0415 - Spark is there, as it is running
 
             with _watched(session, common, told):
                 found = list(on_spark(session, verb, of))
@@ -164,8 +164,8 @@ def _over(common: Common, verb: Verb, of: Sequence[Place]) -> _Results:
 def _in_catalog(common: Common, verb: Verb, place_of: tuple[Table, str], at: _At, check: _Check) -> _Results:
     engine = of_catalog(common.engine, common.tables)
     with bar(verb.title, shown=not common.plain) as told, spark(engine) as session:
-        from pipeline.spark.catalog import Catalog  # noqa: PLC0415 - as above
-        from pipeline.spark.groups import results as in_groups  # noqa: PLC0415
+        from ....pipeline.spark.catalog import Catalog  # noqa: PLC0415 - as above
+        from ....pipeline.spark.groups import results as in_groups  # noqa: PLC0415
 
         with _watched(session, common, told):
             catalog = Catalog(session, common.tables)
@@ -180,7 +180,7 @@ def _checked(of: list[Place], check: _Check) -> list[Place]:
 
 
 def _watched(session: Any, common: Common, told: Told) -> AbstractContextManager[None]:
-    from pipeline.spark.watching import watched  # noqa: PLC0415 - as above
+    from ....pipeline.spark.watching import watched  # noqa: PLC0415 - as above
 
     return watched(session, told if not common.plain and sys.stderr.isatty() else None)
 

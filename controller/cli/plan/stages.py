@@ -9,27 +9,27 @@ from typing import Any, Final
 
 import click
 
-from controller.cli.engines import Engine
-from controller.cli.options import Amount, Whole, command, option
-from controller.cli.plan.options import Common, alone, engined, failing, output_options, replayed
-from controller.cli.plan.running import finish, told_of
-from controller.cli.printing import folder_problem
-from pipeline.amounts import amount
-from pipeline.errors import BadInput
-from pipeline.policy import Fleet, read_policy
-from pipeline.policy_places import at
-from pipeline.report.fleet import fleet_page
-from pipeline.stages.arrays import Limits
-from pipeline.stages.load import WINDOW_S
-from pipeline.stages.validate import AGE_MAX_S
-from pipeline.stages.waves import WaveSettings
-from pipeline.tables.declared import PLAN
-from pipeline.tables.files import Place, check_name
-from pipeline.verbs.check import Check
-from pipeline.verbs.load import Load
-from pipeline.verbs.run import Run
-from pipeline.verbs.waves import Waves
-from pipeline.written import written_as
+from ....pipeline.amounts import amount
+from ....pipeline.errors import BadInput
+from ....pipeline.policy import Fleet, read_policy
+from ....pipeline.policy_places import at
+from ....pipeline.report.fleet import fleet_page
+from ....pipeline.stages.arrays import Limits
+from ....pipeline.stages.load import WINDOW_S
+from ....pipeline.stages.validate import AGE_MAX_S
+from ....pipeline.stages.waves import WaveSettings
+from ....pipeline.tables.declared import PLAN
+from ....pipeline.tables.files import Place, check_name
+from ....pipeline.verbs.check import Check
+from ....pipeline.verbs.load import Load
+from ....pipeline.verbs.run import Run
+from ....pipeline.verbs.waves import Waves
+from ....pipeline.written import written_as
+from ..engines import Engine
+from ..options import Amount, Whole, command, option
+from ..printing import folder_problem
+from .options import Common, alone, engined, failing, output_options, replayed
+from .running import finish, told_of
 
 
 @command("load", example="kedge plan load tables --samples-age 3600")
@@ -132,7 +132,7 @@ def export(common: Common, *, folder: str, name: str) -> None:
 
     Exit code: 0 written; 1 written with findings, which are printed; 2 the input cannot be used.
     """
-    from pipeline.verbs.export import Export  # noqa: PLC0415 - commands that draw no page need not load it
+    from ....pipeline.verbs.export import Export  # noqa: PLC0415 - commands that draw no page need not load it
 
     with failing():
         check_name(name, "--name")

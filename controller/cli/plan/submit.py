@@ -17,30 +17,30 @@ from typing import Any, Final
 import attrs
 import click
 
-from controller.cli.kafka import Endpoint, Failed, connected
-from controller.cli.kafka.options import endpoint_or
-from controller.cli.options import CONNECTION, Duration, command, group, json_option, option, plain_option, quiet_option
-from controller.cli.plan.options import dry_run_option
-from controller.cli.plan.running import say_json
-from controller.cli.printing import clean, confirm, fail, note, of_system, one_line, without_place
-from controller.cli.printing import say as complain
-from controller.cli.signals import Interrupts, interrupts
-from controller.cli.store.meant import require_cluster
-from controller.cli.store.opening import ToldTitle, opened, titled_bar
-from controller.model.plural import counted
-from pipeline.amounts import amount, duration
-from pipeline.cautions import size_words
-from pipeline.errors import BadInput, PipelineError, Refused, Stopped
-from pipeline.submit import Event, Options, Outcome, Reach, cancel, roll_back
-from pipeline.submit import submit as hand_over
-from pipeline.submit.exported import read_export
-from pipeline.submit.way import Time
-from stores import StoreError, public_url
+from ....pipeline.amounts import amount, duration
+from ....pipeline.cautions import size_words
+from ....pipeline.errors import BadInput, PipelineError, Refused, Stopped
+from ....pipeline.submit import Event, Options, Outcome, Reach, cancel, roll_back
+from ....pipeline.submit import submit as hand_over
+from ....pipeline.submit.exported import read_export
+from ....pipeline.submit.way import Time
+from ....stores import StoreError, public_url
+from ...model.plural import counted
+from ..kafka import Endpoint, Failed, connected
+from ..kafka.options import endpoint_or
+from ..options import CONNECTION, Duration, command, group, json_option, option, plain_option, quiet_option
+from ..printing import clean, confirm, fail, note, of_system, one_line, without_place
+from ..printing import say as complain
+from ..signals import Interrupts, interrupts
+from ..store.meant import require_cluster
+from ..store.opening import ToldTitle, opened, titled_bar
+from .options import dry_run_option
+from .running import say_json
 
 _GOES_ON: Final = "what runs continues in the cluster; the same command continues, --rollback undoes"
 _IN_MEMORY: Final = (
     "expected a store that other processes see; the controller of a memory store reads its file only when it starts: "
-    "call pipeline.submit.submit in the process of that controller"
+    "call kedge.pipeline.submit.submit in the process of that controller"
 )
 
 
@@ -183,7 +183,7 @@ def _reached(asked: dict[str, Any]) -> Iterator[Reach]:
         return
     try:
         with connected(Endpoint(asked["bootstrap_server"], asked["command_config"])) as cluster:
-            from controller.cli.plan.brokers import by_brokers  # noqa: PLC0415 - kafka-python is there
+            from .brokers import by_brokers  # noqa: PLC0415 - kafka-python is there
 
             yield by_brokers(cluster)
     except Failed as error:

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from controller.cli.kafka import Endpoint, action, connected, ending
-from controller.cli.kafka.options import checked_servers, endpoint_options, parse_brokers
-from controller.cli.options import CONNECTION, OUTPUT, Whole, command, group, json_option, option, quiet_option
-from controller.cli.reassign.execute import cancel, execute
-from controller.cli.reassign.plan import Wanted, generate, read_plan, read_topics
-from controller.cli.reassign.progress import list_moves, show_progress
-from controller.cli.reassign.verify import Asked, verify
+from ..kafka import Endpoint, action, connected, ending
+from ..kafka.options import checked_servers, endpoint_options, parse_brokers
+from ..options import CONNECTION, OUTPUT, Whole, command, group, json_option, option, quiet_option
+from .execute import cancel, execute
+from .plan import Wanted, generate, read_plan, read_topics
+from .progress import list_moves, show_progress
+from .verify import Asked, verify
 
 if TYPE_CHECKING:
-    from controller.cli.kafka.cluster import Cluster
+    from ..kafka.cluster import Cluster
 
 
 __all__ = ["reassign_partitions"]
@@ -125,7 +125,7 @@ def reassign_partitions(**given: Any) -> None:
     with ending(as_json=given["as_json"]):
         asked = _asked(chosen, given)
         if given["zookeeper"] is not None:
-            from controller.cli.reassign import legacy  # noqa: PLC0415 - kazoo is loaded by who needs it
+            from . import legacy  # noqa: PLC0415 - kazoo is loaded by who needs it
 
             with legacy.opened(given["zookeeper"]) as tree:
                 legacy.ACTIONS[chosen](tree, asked)

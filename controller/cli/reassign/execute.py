@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from controller.cli.kafka.errors import Failed, Refused, dumped, named, refused_json
-from controller.cli.kafka.values import DEFAULT_TIMEOUT_MS
-from controller.cli.printing import confirming
-from controller.cli.reassign import throttling
-from controller.cli.reassign.plan import Plan, current_replicas, document
-from controller.cli.reassign.throttling import LOW_RATE, Lists, lists
-from controller.cli.reassign.verify import LOW_WARNING, VERIFY_WARNING, Asked, Dirs, rollback_text
-from controller.model.values import TopicPartition
+from ...model.values import TopicPartition
+from ..kafka.errors import Failed, Refused, dumped, named, refused_json
+from ..kafka.values import DEFAULT_TIMEOUT_MS
+from ..printing import confirming
+from . import throttling
+from .plan import Plan, current_replicas, document
+from .throttling import LOW_RATE, Lists, lists
+from .verify import LOW_WARNING, VERIFY_WARNING, Asked, Dirs, rollback_text
 
 if TYPE_CHECKING:
-    from controller.cli.kafka.cluster import Cluster
+    from ..kafka.cluster import Cluster
 
 
 DIRS_MS: Final = 10_000

@@ -11,11 +11,21 @@ from typing import Final
 
 import click
 
-from controller.cli.kafka.errors import Failed, dumped, named
-from controller.cli.kafka.values import Broker, PartitionState, TopicState
-from controller.cli.printing import confirming, without_place
-from controller.cli.reassign.plan import Plan, current_replicas, document, generate, replicas_of
-from controller.cli.reassign.throttling import (
+from ....stores import ABSENT, Conflict, Invalid, MetadataStore, Put, StoreError, open_store
+from ...codec import broker as broker_codec
+from ...codec import keys, legacy
+from ...codec import topic as topic_codec
+from ...codec.text import BadValue
+from ...model import numerals
+from ...model.legacy import LegacyEntry
+from ...model.values import TopicPartition
+from ...runtime import config_keys
+from ..kafka.errors import Failed, dumped, named
+from ..kafka.values import Broker, PartitionState, TopicState
+from ..printing import confirming, without_place
+from ..store.meant import require_cluster
+from .plan import Plan, current_replicas, document, generate, replicas_of
+from .throttling import (
     FOLLOWER_REPLICAS,
     LEADER_REPLICAS,
     LOW_RATE,
@@ -26,17 +36,7 @@ from controller.cli.reassign.throttling import (
     lists,
     removal_warning,
 )
-from controller.cli.reassign.verify import LOW_WARNING, VERIFY_WARNING, Asked, described, rollback_text, states, text
-from controller.cli.store.meant import require_cluster
-from controller.codec import broker as broker_codec
-from controller.codec import keys, legacy
-from controller.codec import topic as topic_codec
-from controller.codec.text import BadValue
-from controller.model import numerals
-from controller.model.legacy import LegacyEntry
-from controller.model.values import TopicPartition
-from controller.runtime import config_keys
-from stores import ABSENT, Conflict, Invalid, MetadataStore, Put, StoreError, open_store
+from .verify import LOW_WARNING, VERIFY_WARNING, Asked, described, rollback_text, states, text
 
 _CALL_S: Final = 30.0
 

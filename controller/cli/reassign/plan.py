@@ -16,8 +16,12 @@ from typing import Any, Final, Protocol
 import attrs
 import click
 
-from controller.cli.kafka.errors import Failed, dumped
-from controller.cli.kafka.options import (
+from ....pipeline.cautions import of_spread
+from ...codec.printed import CURRENT, PROPOSED, printed_assignments
+from ...model.values import Replicas, TopicPartition
+from ...rules.placement import assign_replicas
+from ..kafka.errors import Failed, dumped
+from ..kafka.options import (
     VERSION,
     integer,
     items,
@@ -29,16 +33,12 @@ from controller.cli.kafka.options import (
     shown,
     string,
 )
-from controller.cli.kafka.values import Broker, TopicState
-from controller.cli.printing import ids, note, say
-from controller.codec.printed import CURRENT, PROPOSED, printed_assignments
-from controller.model.values import Replicas, TopicPartition
-from controller.rules.placement import assign_replicas
-from pipeline.cautions import of_spread
+from ..kafka.values import Broker, TopicState
+from ..printing import ids, note, say
 
 
 class View(Protocol):
-    """`controller.cli.kafka.cluster.Cluster`, or the store of a controller."""
+    """`kedge.controller.cli.kafka.cluster.Cluster`, or the store of a controller."""
 
     def brokers(self) -> dict[int, Broker]:
         """Those that live, by id."""

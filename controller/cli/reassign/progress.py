@@ -12,16 +12,16 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
-from controller.cli.kafka.errors import Failed, dumped
-from controller.cli.kafka.values import Description, Move
-from controller.cli.printing import clean, ids, is_quiet
-from controller.cli.reassign.plan import Plan, document, replicas_of
-from controller.cli.reassign.verify import COMPLETED, IN_PROGRESS, Asked, states
-from controller.model.plural import counted
-from controller.model.values import TopicPartition
+from ...model.plural import counted
+from ...model.values import TopicPartition
+from ..kafka.errors import Failed, dumped
+from ..kafka.values import Description, Move
+from ..printing import clean, ids, is_quiet
+from .plan import Plan, document, replicas_of
+from .verify import COMPLETED, IN_PROGRESS, Asked, states
 
 if TYPE_CHECKING:
-    from controller.cli.kafka.cluster import Cluster
+    from ..kafka.cluster import Cluster
 
 IN_SYNC: Final = "In sync"
 _ROOM_FOR_A_BAR: Final = 72  # columns of a terminal

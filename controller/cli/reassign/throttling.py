@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import click
 
-from controller.cli.kafka.errors import Failed
-from controller.cli.kafka.values import RATES, Change, Move, Op, Resource, ResourceType
-from controller.model.values import TopicPartition
+from ...model.values import TopicPartition
+from ..kafka.errors import Failed
+from ..kafka.values import RATES, Change, Move, Op, Resource, ResourceType
 
 if TYPE_CHECKING:
-    from controller.cli.kafka.cluster import Cluster
+    from ..kafka.cluster import Cluster
 
 TAKEN_BACK: Final = "Throttles of reassignments are removed; those that operators set themselves are kept."
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import click
 
-from controller.cli.kafka.errors import dumped
-from controller.cli.kafka.values import Description
-from controller.cli.printing import confirming, ids
-from controller.cli.reassign import throttling
-from controller.cli.reassign.plan import Plan, Wanted, document, replicas_of
-from controller.codec.printed import CURRENT
-from controller.model.values import TopicPartition
+from ...codec.printed import CURRENT
+from ...model.values import TopicPartition
+from ..kafka.errors import dumped
+from ..kafka.values import Description
+from ..printing import confirming, ids
+from . import throttling
+from .plan import Plan, Wanted, document, replicas_of
 
 if TYPE_CHECKING:
-    from controller.cli.kafka.cluster import Cluster
+    from ..kafka.cluster import Cluster
 
 Dirs = Mapping[tuple[TopicPartition, int], str]
 VERIFY_WARNING: Final = (

@@ -26,9 +26,12 @@ from typing import Any, Final
 
 import click
 
-from controller.cli.options import CONNECTION, Amount, command, group, json_option, option, quiet_option
-from controller.cli.printing import clean, confirm, fail, one_line, say, without_place
-from controller.cli.serve.options import (
+from ....stores import public_url
+from ...server import RETENTION_BYTES
+from ..options import CONNECTION, Amount, command, group, json_option, option, quiet_option
+from ..printing import clean, confirm, fail, one_line, say, without_place
+from ..signals import SIGNALS, Told, told_to_end
+from .options import (
     PARTITIONS_MAX,
     CannotServe,
     Options,
@@ -41,9 +44,6 @@ from controller.cli.serve.options import (
     as_topics,
     demand_two,
 )
-from controller.cli.signals import SIGNALS, Told, told_to_end
-from controller.server import RETENTION_BYTES
-from stores import public_url
 
 _LISTEN: Final = "127.0.0.1:9092"
 _STATUS: Final = "127.0.0.1:8480"
@@ -119,7 +119,7 @@ def serve(**given: Any) -> None:
 
     Exit code: 0 ended by a signal; 2 the options cannot be used, or an address or the store is not available.
     """
-    from controller.cli.serve import running  # noqa: PLC0415 - what it needs is known to be there only now
+    from . import running  # noqa: PLC0415 - what it needs is known to be there only now
 
     try:
         options = options_of(**given)

@@ -2,7 +2,7 @@
 
 Rules
 * A partition is under-replicated, or has no leader, by the rules of the metrics of these names
-  (`controller.state.tally`).
+  (`kedge.controller.state.tally`).
 * Lists are bounded. Topics with such partitions come first, and in a topic these partitions.
 """
 
@@ -14,10 +14,10 @@ from typing import Any, Final
 
 import attrs
 
-from controller.model.throttle_configs import LISTS, RATES
-from controller.model.values import LEADER_DURING_DELETE, NO_LEADER, Partition, TopicPartition
-from controller.model.view import ClusterView
-from controller.runtime.log_reports import LogReport
+from ...model.throttle_configs import LISTS, RATES
+from ...model.values import LEADER_DURING_DELETE, NO_LEADER, Partition, TopicPartition
+from ...model.view import ClusterView
+from ...runtime.log_reports import LogReport
 
 TOPICS_MAX: Final = 50
 """Topics with throttles, or being deleted, that are named."""

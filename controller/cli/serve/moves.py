@@ -15,12 +15,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias, TypeVar
 
-from controller.host import Controller
-from controller.model.requests import PartitionReassignment, WaitingOn
-from controller.model.values import TopicPartition
-from controller.server import LiveCluster
-from controller.server.logs import LogEnd
-from controller.server.rates import HISTORY_MS, Copy, History, Rates, slowest_s, together
+from ...host import Controller
+from ...model.requests import PartitionReassignment, WaitingOn
+from ...model.values import TopicPartition
+from ...server import LiveCluster
+from ...server.logs import LogEnd
+from ...server.rates import HISTORY_MS, Copy, History, Rates, slowest_s, together
 
 MOVES_MAX: Final = 200
 _QUERY_S: Final = 10.0

@@ -21,18 +21,18 @@ from typing import Final
 
 import attrs
 
-from controller.cli.printing import one_line, say, without_place
-from controller.cli.serve import sharing
-from controller.cli.serve.options import CannotServe, Options
-from controller.migration import MigrationRefused, Stage
-from controller.model.errors import ControllerError
-from controller.runtime.clock import Chance, SystemClock
-from controller.runtime.migration import Migration, TimedOut
-from controller.runtime.migration.reading import registered, sides_of
-from controller.server import LiveCluster, LiveServer
-from controller.wire import Gateway, Peers
-from stores import open_store, public_url
-from stores.base import MetadataStore, StoreError
+from ....stores import open_store, public_url
+from ....stores.base import MetadataStore, StoreError
+from ...migration import MigrationRefused, Stage
+from ...model.errors import ControllerError
+from ...runtime.clock import Chance, SystemClock
+from ...runtime.migration import Migration, TimedOut
+from ...runtime.migration.reading import registered, sides_of
+from ...server import LiveCluster, LiveServer
+from ...wire import Gateway, Peers
+from ..printing import one_line, say, without_place
+from . import sharing
+from .options import CannotServe, Options
 
 BROKERS_S: Final = 600.0
 _AGAIN_S: Final = 5.0

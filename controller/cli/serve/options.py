@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Final, TypeAlias, TypeVar
 import attrs
 import click
 
-from controller.cli.options import group, option
-from controller.model import numerals
-from controller.model.requests import NewTopic
+from ...model import numerals
+from ...model.requests import NewTopic
+from ..options import group, option
 
 T = TypeVar("T", bound=Callable[..., Any])
 Tls: TypeAlias = tuple[Path, Path, Path | None]
@@ -114,7 +114,7 @@ def as_tls(certificate: Path | None, key: Path | None, clients_ca: Path | None) 
 
 def as_host(option: str, text: str) -> str:
     """A name or an address that clients can connect to, also in brackets, without a port."""
-    from controller.wire.listeners import callable_host  # noqa: PLC0415 - whether there is a codec was asked before
+    from ...wire.listeners import callable_host  # noqa: PLC0415 - whether there is a codec was asked before
 
     try:
         return callable_host(text[1:-1] if text.startswith("[") and text.endswith("]") else text)
@@ -160,7 +160,7 @@ def as_topics(texts: Sequence[str], brokers: int) -> Mapping[str, NewTopic]:
 
 def demand_two(url: str, migrate_to: str) -> None:
     """Both are stores that other processes see, and not the same one."""
-    from controller.cli.store.opening import is_same_place  # noqa: PLC0415 - needed only here
+    from ..store.opening import is_same_place  # noqa: PLC0415 - needed only here
 
     for name, given in (("--store", url), ("--migrate-to", migrate_to)):
         if given.partition(":")[0] == "memory":

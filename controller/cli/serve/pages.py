@@ -17,8 +17,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Self, TypeAlias
 from urllib.parse import urlsplit
 
-from controller.cli.printing import one_line
-from controller.cli.serve.options import Place
+from ..printing import one_line
+from .options import Place
 
 Page: TypeAlias = Callable[[], tuple[str, bytes]]
 """Returns content type and body. An exception is answered with 503 and one line."""

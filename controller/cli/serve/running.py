@@ -11,26 +11,26 @@ from typing import Any, Final
 
 import attrs
 
-from controller.cli.printing import is_quiet, one_line, say, without_place
-from controller.cli.serve import sharing
-from controller.cli.serve.moving import Moving, place
-from controller.cli.serve.options import CannotServe, Listening, Options, Place
-from controller.cli.serve.pages import Page, Pages
-from controller.cli.serve.starting import create, journals
-from controller.cli.serve.status import Recent, Status
-from controller.codec import BadValue
-from controller.groups.requests import GroupSettings
-from controller.model.errors import ControllerError, DuplicateBrokerRegistration
-from controller.runtime.collector import short_turns, tuned
-from controller.server import LiveCluster, LiveServer
-from controller.wire import Gateway, Peers
-from controller.wire.calls import Address
-from controller.wire.cluster_id import cluster_id
-from controller.wire.peers.directory import AlreadyRunning
-from controller.wire.records import with_records
-from controller.wire.remote import RemoteHost, with_orders, with_remote_brokers
-from stores import open_store, public_url
-from stores.base import StoreError
+from ....stores import open_store, public_url
+from ....stores.base import StoreError
+from ...codec import BadValue
+from ...groups.requests import GroupSettings
+from ...model.errors import ControllerError, DuplicateBrokerRegistration
+from ...runtime.collector import short_turns, tuned
+from ...server import LiveCluster, LiveServer
+from ...wire import Gateway, Peers
+from ...wire.calls import Address
+from ...wire.cluster_id import cluster_id
+from ...wire.peers.directory import AlreadyRunning
+from ...wire.records import with_records
+from ...wire.remote import RemoteHost, with_orders, with_remote_brokers
+from ..printing import is_quiet, one_line, say, without_place
+from . import sharing
+from .moving import Moving, place
+from .options import CannotServe, Listening, Options, Place
+from .pages import Page, Pages
+from .starting import create, journals
+from .status import Recent, Status
 
 READY_S: Final = 60.0
 
@@ -235,7 +235,7 @@ def listening(option: str, place: Place) -> Iterator[None]:
 
 def _metrics(cluster: LiveCluster, gateway: Gateway) -> dict[str, Page]:
     try:
-        from controller.metrics.prometheus import exposition  # noqa: PLC0415 - needed only with metrics
+        from ...metrics.prometheus import exposition  # noqa: PLC0415 - needed only with metrics
     except ImportError as error:
         raise CannotServe(f"--metrics: {one_line(error)}") from error
 

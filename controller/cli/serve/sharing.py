@@ -16,23 +16,23 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from controller.cli.printing import one_line, without_place
-from controller.cli.serve.options import CannotServe, Listening, Options
-from controller.cli.serve.starting import require_there
-from controller.cli.store.meant import require_kind, require_room
-from controller.codec import BadValue, broker, keys
-from controller.model.values import Endpoint
-from controller.wire import Peers
-from controller.wire.calls import Address
-from controller.wire.cluster_id import gateways_secret
-from controller.wire.listeners import is_every_address, is_loopback
-from controller.wire.peers.directory import AlreadyRunning, Directory, listens
-from controller.wire.security.acls import Acls, Authorizer, allow_all
-from controller.wire.security.tls import Tls
-from controller.wire.security.users import GATEWAY, Users
-from stores import open_store
-from stores.base import Entry, MetadataStore, StoreError
-from stores.reading import read_whole
+from ....stores import open_store
+from ....stores.base import Entry, MetadataStore, StoreError
+from ....stores.reading import read_whole
+from ...codec import BadValue, broker, keys
+from ...model.values import Endpoint
+from ...wire import Peers
+from ...wire.calls import Address
+from ...wire.cluster_id import gateways_secret
+from ...wire.listeners import is_every_address, is_loopback
+from ...wire.peers.directory import AlreadyRunning, Directory, listens
+from ...wire.security.acls import Acls, Authorizer, allow_all
+from ...wire.security.tls import Tls
+from ...wire.security.users import GATEWAY, Users
+from ..printing import one_line, without_place
+from ..store.meant import require_kind, require_room
+from .options import CannotServe, Listening, Options
+from .starting import require_there
 
 LISTENER: Final = "KEDGE"
 """The listener of simulated brokers, by which every gateway tells clients where they are."""

@@ -8,18 +8,18 @@ from typing import Any, Final
 
 import attrs
 
-from controller.cli.printing import one_line
-from controller.cli.serve.options import CannotServe, Options
-from controller.codec import BadValue, keys
-from controller.codec.migration import FROM, MOVED, decode_marker
-from controller.host import Controller
-from controller.model.errors import ApiError, ErrorCode, NotController, TopicAlreadyExists
-from controller.model.requests import NewTopic
-from controller.runtime.journal import FolderSink, Journal, Sink
-from controller.runtime.journal.files import files_in
-from controller.wire.errors import Refused
-from controller.wire.peers.asking import Asking
-from stores.base import MetadataStore
+from ....stores.base import MetadataStore
+from ...codec import BadValue, keys
+from ...codec.migration import FROM, MOVED, decode_marker
+from ...host import Controller
+from ...model.errors import ApiError, ErrorCode, NotController, TopicAlreadyExists
+from ...model.requests import NewTopic
+from ...runtime.journal import FolderSink, Journal, Sink
+from ...runtime.journal.files import files_in
+from ...wire.errors import Refused
+from ...wire.peers.asking import Asking
+from ..printing import one_line
+from .options import CannotServe, Options
 
 _READ_S: Final = 15.0
 

@@ -22,16 +22,16 @@ from functools import partial
 from importlib.resources import files
 from typing import Any, Final, Self
 
-from controller.cli.serve.loads import COUNTED, TOPICS_MAX, loads
-from controller.cli.serve.moves import Moves, first
-from controller.cli.serve.pages import Page
-from controller.cli.serve.words import count_in_words, event_in_words
-from controller.host import Controller, Description
-from controller.model.errors import ControllerError, NotController
-from controller.runtime.journal import CallableSink
-from controller.server import LiveCluster
-from controller.simulated.replica import Role
-from controller.wire.measured import events
+from ...host import Controller, Description
+from ...model.errors import ControllerError, NotController
+from ...runtime.journal import CallableSink
+from ...server import LiveCluster
+from ...simulated.replica import Role
+from ...wire.measured import events
+from .loads import COUNTED, TOPICS_MAX, loads
+from .moves import Moves, first
+from .pages import Page
+from .words import count_in_words, event_in_words
 
 log = logging.getLogger(__name__)
 

@@ -13,16 +13,16 @@ from typing import Any, Final, TypeVar
 import attrs
 import click
 
-from controller.cli.options import OUTPUT, command, json_option, option
-from controller.cli.printing import compact, one_line, print_pairs
-from controller.cli.store.opening import one_store, opened
-from controller.codec import BadValue, keys, migration
-from controller.codec import broker as broker_codec
-from controller.codec.names import broker_in
-from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
-from controller.codec.small import decode_controller, is_of_kraft
-from stores import Corrupt, Entry, MetadataStore, StoreError, probing, public_url
-from stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token, decode_epoch
+from ....stores import Corrupt, Entry, MetadataStore, StoreError, probing, public_url
+from ....stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token, decode_epoch
+from ...codec import BadValue, keys, migration
+from ...codec import broker as broker_codec
+from ...codec.names import broker_in
+from ...codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
+from ...codec.small import decode_controller, is_of_kraft
+from ..options import OUTPUT, command, json_option, option
+from ..printing import compact, one_line, print_pairs
+from .opening import one_store, opened
 
 CHECK_S: Final = 20.0  # for all questions
 _EACH_S: Final = 5.0

@@ -18,14 +18,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from controller.check import SEVERITIES, Finding, Report, Severity, check_store
-from controller.cli.options import command, json_option, option
-from controller.cli.printing import clean, compact, fail, print_unfolded, shortened, without_place
-from controller.cli.store.opening import one_store, uncollected
-from controller.model.plural import counted
-from stores import StoreError, open_store, public_url
-from stores.base import InvalidKey
-from stores.checks import below, check_prefix
+from ....stores import StoreError, open_store, public_url
+from ....stores.base import InvalidKey
+from ....stores.checks import below, check_prefix
+from ...check import SEVERITIES, Finding, Report, Severity, check_store
+from ...model.plural import counted
+from ..options import command, json_option, option
+from ..printing import clean, compact, fail, print_unfolded, shortened, without_place
+from .opening import one_store, uncollected
 
 TIMEOUT_S: Final = 60.0  # of a read; there are two at most
 TABLE_ROWS: Final = 500  # the widths of a table are known only when all of its rows are

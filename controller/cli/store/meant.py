@@ -18,11 +18,11 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from controller.codec import keys
-from controller.codec.migration import decode_holder
-from controller.codec.small import decode_controller
-from stores.base import Corrupt, Invalid, MetadataStore
-from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token, decode_epoch
+from ....stores.base import Corrupt, Invalid, MetadataStore
+from ....stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token, decode_epoch
+from ...codec import keys
+from ...codec.migration import decode_holder
+from ...codec.small import decode_controller
 
 _CALL_S: Final = 15.0
 _CLAIM_S: Final = 3.0  # what a controller may take from its election to its first commit

@@ -14,17 +14,17 @@ from typing import Final
 
 import click
 
-from controller.cli.options import command, option, plain_option, quiet_option
-from controller.cli.printing import clean, confirm, fail, note, of_system, say
-from controller.cli.store.meant import require_kind
-from controller.cli.store.opening import MEMORY, Told, bar, file_of, is_same_place
-from controller.migration import NO_BROKERS, MigrationRefused, Plan, Stage
-from controller.model.plural import counted
-from controller.runtime.clock import Chance, SystemClock
-from controller.runtime.collector import tuned
-from controller.runtime.migration import Migration, TimedOut, Verification
-from stores import MemoryStore, StoreError, open_store, public_url
-from stores.base import Invalid, MetadataStore
+from ....stores import MemoryStore, StoreError, open_store, public_url
+from ....stores.base import Invalid, MetadataStore
+from ...migration import NO_BROKERS, MigrationRefused, Plan, Stage
+from ...model.plural import counted
+from ...runtime.clock import Chance, SystemClock
+from ...runtime.collector import tuned
+from ...runtime.migration import Migration, TimedOut, Verification
+from ..options import command, option, plain_option, quiet_option
+from ..printing import clean, confirm, fail, note, of_system, say
+from .meant import require_kind
+from .opening import MEMORY, Told, bar, file_of, is_same_place
 
 NOTHING_BEGUN: Final = "nothing to abort: no migration from FROM to TO has started"
 _FOREIGN: Final = "others wrote to FROM after its fence, and those changes were not copied"

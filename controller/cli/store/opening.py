@@ -16,10 +16,10 @@ from urllib.parse import unquote
 
 import click
 
-from controller.cli.printing import fail, is_quiet, of_system, one_line, without_place
-from controller.model import numerals
-from stores import MetadataStore, StoreError, open_store, public_url, transfer
-from stores.reading import read_stream, read_whole
+from ....stores import MetadataStore, StoreError, open_store, public_url, transfer
+from ....stores.reading import read_stream, read_whole
+from ...model import numerals
+from ..printing import fail, is_quiet, of_system, one_line, without_place
 
 CALL_S = 15.0  # of a call that reads or writes little
 READ_ALL_S = 120.0  # of one that reads everything

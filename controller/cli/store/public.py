@@ -1,8 +1,8 @@
 """What is never copied out of a store into a file, because people send such files to each other.
 
 * The secret of gateways; each store makes its own.
-* Sensitive configs (`controller.model.sensitive_configs`), such as the SCRAM credentials of users. The other configs
-  of their keys stay. A key that cannot be read may hold anything, so it is left out as a whole.
+* Sensitive configs (`kedge.controller.model.sensitive_configs`), such as the SCRAM credentials of users. The other
+  configs of their keys stay. A key that cannot be read may hold anything, so it is left out as a whole.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from controller.codec import BadValue, keys, small
-from controller.model.sensitive_configs import is_sensitive
-from controller.model.values import configs_after
+from ...codec import BadValue, keys, small
+from ...model.sensitive_configs import is_sensitive
+from ...model.values import configs_after
 
 _CONFIGS: Final = re.compile("/config/(topics|brokers|users|clients|ips)/.+")
 

@@ -18,14 +18,14 @@ from typing import Any, Final, NoReturn
 import attrs
 import click
 
-from controller.cli.options import command, json_option, option, plain_option, quiet_option
-from controller.cli.printing import clean, compact, fail, is_quiet, say, without_place
-from controller.cli.store.opening import CALL_S, bar, dumped, is_url, opened, read_file, uncollected
-from controller.cli.store.public import public
-from controller.model.plural import counted
-from stores import MetadataStore, StoreError, public_url, transfer
-from stores.memory.file import Image, encode_image, write_image
-from stores.memory.lock import locked
+from ....stores import MetadataStore, StoreError, public_url, transfer
+from ....stores.memory.file import Image, encode_image, write_image
+from ....stores.memory.lock import locked
+from ...model.plural import counted
+from ..options import command, json_option, option, plain_option, quiet_option
+from ..printing import clean, compact, fail, is_quiet, say, without_place
+from .opening import CALL_S, bar, dumped, is_url, opened, read_file, uncollected
+from .public import public
 
 _NAMED_MAX: Final = 5  # sensitive configs
 _SIGNS: Final = {"gone": "-", "new": "+", "other": "~"}

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import click
 
-from controller.cli.kafka import Endpoint, action, connected, ending, endpoint_options
-from controller.cli.options import Whole, command, group, json_option, option, quiet_option
-from controller.cli.topics.changing import Asked, alter, create, delete, parse_assignment, pattern
-from controller.cli.topics.describing import describe, list_topics
+from ..kafka import Endpoint, action, connected, ending, endpoint_options
+from ..options import Whole, command, group, json_option, option, quiet_option
+from .changing import Asked, alter, create, delete, parse_assignment, pattern
+from .describing import describe, list_topics
 
 if TYPE_CHECKING:
-    from controller.cli.kafka.cluster import Cluster
+    from ..kafka.cluster import Cluster
 
 
 __all__ = ["topics"]

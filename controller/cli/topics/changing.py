@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import click
 
-from controller.cli.kafka.errors import Failed, Refused, dumped
-from controller.cli.kafka.values import DELETE_PARTITIONS, TopicState
-from controller.cli.printing import confirm, ids
-from controller.codec.names import is_topic
-from controller.model import numerals
-from controller.model.plural import counted
-from controller.model.values import TopicPartition
-from controller.rules.placement import assign_replicas, continue_rotation
+from ...codec.names import is_topic
+from ...model import numerals
+from ...model.plural import counted
+from ...model.values import TopicPartition
+from ...rules.placement import assign_replicas, continue_rotation
+from ..kafka.errors import Failed, Refused, dumped
+from ..kafka.values import DELETE_PARTITIONS, TopicState
+from ..printing import confirm, ids
 
 if TYPE_CHECKING:
-    from controller.cli.kafka.cluster import Cluster
+    from ..kafka.cluster import Cluster
 
 
 @attrs.frozen

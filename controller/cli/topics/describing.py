@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import click
 
-from controller.cli.kafka.errors import Refused, dumped
-from controller.cli.kafka.values import Move, PartitionState, Resource, ResourceType, Setting, Source, TopicState
-from controller.cli.printing import ids
-from controller.cli.topics.changing import Asked, chosen, failure
-from controller.model import numerals
-from controller.model.values import TopicPartition
+from ...model import numerals
+from ...model.values import TopicPartition
+from ..kafka.errors import Refused, dumped
+from ..kafka.values import Move, PartitionState, Resource, ResourceType, Setting, Source, TopicState
+from ..printing import ids
+from .changing import Asked, chosen, failure
 
 if TYPE_CHECKING:
-    from controller.cli.kafka.cluster import Cluster
+    from ..kafka.cluster import Cluster
 
 STATUSES: Final = {0: "online", -1: "readOnly", 1: "offline"}
 _MIN_ISR: Final = "min.insync.replicas"

@@ -4,8 +4,8 @@ time, ids and random numbers and puts them into the event, so rules are pure fun
 An event is about one partition, topic or broker. An event about many *expands* into such events.
 """
 
-from controller.model.events.base import LATER, Decision, Event, Group, KeyRead, refuse
-from controller.model.events.brokers import (
+from .base import LATER, Decision, Event, Group, KeyRead, refuse
+from .brokers import (
     BrokerCame,
     BrokerGone,
     BrokerKnown,
@@ -20,7 +20,7 @@ from controller.model.events.brokers import (
     ShutdownAsked,
     ShutdownDecided,
 )
-from controller.model.events.due import (
+from .due import (
     ChangesDue,
     LeaderEpochsDue,
     MigrationDone,
@@ -36,7 +36,7 @@ from controller.model.events.due import (
     TopicKeyDue,
     TopicLogsDue,
 )
-from controller.model.events.reads import (
+from .reads import (
     BrokerConfigRead,
     ConfigKeyRead,
     DeletionKeyRead,
@@ -57,7 +57,7 @@ from controller.model.events.reads import (
     TopicIdMissing,
     TopicKeyRead,
 )
-from controller.model.events.reductions import (
+from .reductions import (
     DeletePartitions,
     PurgeDue,
     ReductionDue,
@@ -67,7 +67,7 @@ from controller.model.events.reductions import (
     RetirementOver,
     RetirementsDue,
 )
-from controller.model.events.requests import (
+from .requests import (
     AlterConfigs,
     AlterIsr,
     AlterReassignment,
@@ -79,7 +79,7 @@ from controller.model.events.requests import (
     ForgetIntent,
     ForgettingDone,
 )
-from controller.model.events.throttles import (
+from .throttles import (
     AlterThrottledRates,
     AlterThrottledReplicas,
     NamedTarget,

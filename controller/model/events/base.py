@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 from typing import ClassVar, Final
 
-from controller.model.errors import ApiError
-from controller.model.frozen import frozen
-from controller.model.records import Record
+from ..errors import ApiError
+from ..frozen import frozen
+from ..records import Record
 
 
 @frozen

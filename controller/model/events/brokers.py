@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from controller.model.events.base import Event
-from controller.model.frozen import frozen
-from controller.model.values import Broker, DeleteIntent
+from ..frozen import frozen
+from ..values import Broker, DeleteIntent
+from .base import Event
 
 
 @frozen

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from controller.model.events.base import Event
-from controller.model.frozen import frozen
+from ..frozen import frozen
+from .base import Event
 
 
 @frozen

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controller.model.events.base import Event, KeyRead
-from controller.model.frozen import frozen
-from controller.model.legacy import LegacyKey
-from controller.model.records import KeyVersion, KeyVersions
-from controller.model.values import DeleteIntent, Move, Partition, Replicas, Topic, TopicPartition
+from ..frozen import frozen
+from ..legacy import LegacyKey
+from ..records import KeyVersion, KeyVersions
+from ..values import DeleteIntent, Move, Partition, Replicas, Topic, TopicPartition
+from .base import Event, KeyRead
 
 
 @frozen

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from controller.model.events.base import Event, KeyRead
-from controller.model.frozen import frozen
-from controller.model.reductions import Retirements
-from controller.model.values import Extra
+from ..frozen import frozen
+from ..reductions import Retirements
+from ..values import Extra
+from .base import Event, KeyRead
 
 
 @frozen

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controller.model.config_requests import AlterConfigOp
-from controller.model.events.base import Event
-from controller.model.frozen import frozen
-from controller.model.values import ConfigEntity, DeleteIntent, Partition, Replicas
+from ..config_requests import AlterConfigOp
+from ..frozen import frozen
+from ..values import ConfigEntity, DeleteIntent, Partition, Replicas
+from .base import Event
 
 
 @frozen

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from controller.model.events.base import Event
-from controller.model.frozen import frozen
-from controller.model.throttle_configs import UNLIMITED, Family
-from controller.model.throttles import CommitLimits, MarkKind, ThrottleStep
-from controller.model.values import Replicas
+from ..frozen import frozen
+from ..throttle_configs import UNLIMITED, Family
+from ..throttles import CommitLimits, MarkKind, ThrottleStep
+from ..values import Replicas
+from .base import Event
 
 
 @frozen

@@ -1,18 +1,18 @@
 """Records: small immutable values that say what changed. Named in the past tense; the journal uses the same names.
 
 A record holds the value before and after the change, so that it can be undone. Most are about one partition and differ
-only in name: `PartitionRecord`. The tables of `controller.state.tables` say how a record is applied, undone and
+only in name: `PartitionRecord`. The tables of `kedge.controller.state.tables` say how a record is applied, undone and
 journalled, and which keys and brokers it makes dirty.
 """
 
-from controller.model.records.base import (
+from .base import (
     UNREAD,
     KeyVersion,
     KeyVersions,
     PartitionRecord,
     Record,
 )
-from controller.model.records.brokers import (
+from .brokers import (
     BrokerAskedAgain,
     BrokerForgotten,
     BrokerLeft,
@@ -27,14 +27,14 @@ from controller.model.records.brokers import (
     RegistrationUnread,
     ReplicaDeleted,
 )
-from controller.model.records.configs import BrokerConfigChanged, ChangePurged, ConfigChanged, ConfigsAltered
-from controller.model.records.found import (
+from .configs import BrokerConfigChanged, ChangePurged, ConfigChanged, ConfigsAltered
+from .found import (
     BadKey,
     ForeignChange,
     KeyVersionFound,
     MigrationWorkedOff,
 )
-from controller.model.records.orders import (
+from .orders import (
     LegacyEntryRemoved,
     LegacyKeyBroken,
     LegacyKeyChanged,
@@ -43,7 +43,7 @@ from controller.model.records.orders import (
     LegacySubmitted,
     NotificationWorkedOff,
 )
-from controller.model.records.partitions import (
+from .partitions import (
     IsrChanged,
     IsrShrunk,
     LeaderElected,
@@ -55,7 +55,7 @@ from controller.model.records.partitions import (
     TargetReplaced,
     TargetSet,
 )
-from controller.model.records.reductions import (
+from .reductions import (
     HoldersTold,
     PartitionPurged,
     ReductionChanged,
@@ -63,7 +63,7 @@ from controller.model.records.reductions import (
     ReductionRefused,
     StatusChanged,
 )
-from controller.model.records.throttles import (
+from .throttles import (
     LegacyPlanWritten,
     ThrottleMarkChanged,
     ThrottleReleased,
@@ -76,7 +76,7 @@ from controller.model.records.throttles import (
     ThrottleSet,
     ThrottleStays,
 )
-from controller.model.records.topics import (
+from .topics import (
     DeletionKeyFound,
     DeletionRefused,
     KeysRewritten,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Self
 
-from controller.model.frozen import frozen
-from controller.model.values import Partition
+from ..frozen import frozen
+from ..values import Partition
 
 
 @frozen

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from controller.model.frozen import frozen
-from controller.model.records.base import Record
-from controller.model.values import Broker, DeleteIntent
+from ..frozen import frozen
+from ..values import Broker, DeleteIntent
+from .base import Record
 
 
 @frozen

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controller.model.frozen import frozen
-from controller.model.records.base import Record
-from controller.model.values import ConfigEntity
+from ..frozen import frozen
+from ..values import ConfigEntity
+from .base import Record
 
 
 @frozen

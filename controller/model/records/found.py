@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from controller.model.frozen import frozen
-from controller.model.records.base import KeyVersion, Record
+from ..frozen import frozen
+from .base import KeyVersion, Record
 
 
 @frozen

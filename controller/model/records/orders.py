@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from controller.model.frozen import frozen
-from controller.model.legacy import LegacyEntry, LegacyKey
-from controller.model.records.base import Record
+from ..frozen import frozen
+from ..legacy import LegacyEntry, LegacyKey
+from .base import Record
 
 
 @frozen

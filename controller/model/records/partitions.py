@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.model.records.base import PartitionRecord
+from .base import PartitionRecord
 
 
 class LeaderElected(PartitionRecord):

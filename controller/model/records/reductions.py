@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from controller.model.frozen import frozen
-from controller.model.records.base import PartitionRecord, Record
-from controller.model.reductions import Retirements
-from controller.model.values import Extra, Partition
+from ..frozen import frozen
+from ..reductions import Retirements
+from ..values import Extra, Partition
+from .base import PartitionRecord, Record
 
 
 class StatusChanged(PartitionRecord):

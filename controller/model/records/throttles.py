@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from controller.model.frozen import frozen
-from controller.model.legacy import LegacyEntry
-from controller.model.records.base import Record
-from controller.model.records.configs import ConfigsAltered
-from controller.model.throttles import MarkSlot, ThrottleMark, ThrottlePlan
-from controller.model.values import ConfigEntity
+from ..frozen import frozen
+from ..legacy import LegacyEntry
+from ..throttles import MarkSlot, ThrottleMark, ThrottlePlan
+from ..values import ConfigEntity
+from .base import Record
+from .configs import ConfigsAltered
 
 
 class ThrottleSet(ConfigsAltered):

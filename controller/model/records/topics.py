@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import attrs
 
-from controller.model.frozen import frozen
-from controller.model.records.base import KeyVersions, PartitionRecord, Record
-from controller.model.values import Partition, Replicas, Topic
+from ..frozen import frozen
+from ..values import Partition, Replicas, Topic
+from .base import KeyVersions, PartitionRecord, Record
 
 
 @frozen

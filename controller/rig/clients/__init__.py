@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from controller.model.values import TopicPartition
-from controller.rig.clients.consumer import Consumer, Group, Offsets
-from controller.rig.clients.metadata import ClientMetadata, PartitionInfo
-from controller.rig.clients.producer import Partitioner, Producer
-from controller.rig.producers import Producers
-from controller.simulated.broker import Broker
-from controller.simulated.clock import VirtualClock
+from ...model.values import TopicPartition
+from ...simulated.broker import Broker
+from ...simulated.clock import VirtualClock
+from ..producers import Producers
+from .consumer import Consumer, Group, Offsets
+from .metadata import ClientMetadata, PartitionInfo
+from .producer import Partitioner, Producer
 
 __all__ = [
     "ClientMetadata",

@@ -18,12 +18,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
-from controller.model.errors import ErrorCode
-from controller.model.values import TopicPartition
-from controller.rig.clients.metadata import ClientMetadata
-from controller.simulated.broker import Broker
-from controller.simulated.log import Run
-from controller.simulated.replica import Replica
+from ...model.errors import ErrorCode
+from ...model.values import TopicPartition
+from ...simulated.broker import Broker
+from ...simulated.log import Run
+from ...simulated.replica import Replica
+from .metadata import ClientMetadata
 
 
 @attrs.define(eq=False)

@@ -13,11 +13,11 @@ from typing import Final
 
 import attrs
 
-from controller.model.host import PartitionMetadata
-from controller.model.reductions import ONLINE
-from controller.model.values import Replicas, TopicPartition
-from controller.simulated.broker import Broker
-from controller.simulated.clock import VirtualClock
+from ...model.host import PartitionMetadata
+from ...model.reductions import ONLINE
+from ...model.values import Replicas, TopicPartition
+from ...simulated.broker import Broker
+from ...simulated.clock import VirtualClock
 
 MAX_AGE_MS: Final = 5_000
 

@@ -15,11 +15,11 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from controller.model.errors import InvalidRequest, UnknownTopicOrPartition
-from controller.model.reductions import ONLINE
-from controller.model.values import TopicPartition
-from controller.rig.clients.metadata import ClientMetadata, PartitionInfo
-from controller.rig.producers import Producers
+from ...model.errors import InvalidRequest, UnknownTopicOrPartition
+from ...model.reductions import ONLINE
+from ...model.values import TopicPartition
+from ..producers import Producers
+from .metadata import ClientMetadata, PartitionInfo
 
 Partitioner = Callable[[str | None, Sequence[PartitionInfo]], int]
 """The key, or None, and the online partitions -> the id of one of them."""

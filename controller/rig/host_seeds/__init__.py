@@ -1,18 +1,18 @@
 """Seeded failures against a host of your own: real controllers drive your brokers while processes, sessions, callbacks,
 disks and stores fail, and every step is held against the rules for hosts.
 
-    from controller.rig.host_seeds import run_seed
+    from kedge.controller.rig.host_seeds import run_seed
 
     @pytest.mark.parametrize("seed", range(1, 21))
     def test_my_host_under_failures(seed):
-        run = run_seed(MyHost, seed)            # a HostUnderTest, as for `controller.rig.host_suite`
+        run = run_seed(MyHost, seed)            # a HostUnderTest, as for `kedge.controller.rig.host_suite`
         assert run.error is None, run.error
 
-or, without a test, `python -m controller.rig explore --host my_module:MyHost`. The same seed does the same to the host;
-the same trace comes of it if the host has no threads and no time but that of `pass_time`.
+or, without a test, `python -m kedge.controller.rig explore --host my_module:MyHost`. The same seed does the same to the
+host; the same trace comes of it if the host has no threads and no time but that of `pass_time`.
 """
 
-from controller.rig.host_seeds.rules import RULES, Rule, RuleBroken, left_out
-from controller.rig.host_seeds.run import STEPS, Run, run_seed
+from .rules import RULES, Rule, RuleBroken, left_out
+from .run import STEPS, Run, run_seed
 
 __all__ = ["RULES", "STEPS", "Rule", "RuleBroken", "Run", "left_out", "run_seed"]

@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 import attrs
 
-from controller.model.errors import ErrorCode
-from controller.model.host import (
+from ...model.errors import ErrorCode
+from ...model.host import (
     Host,
     HostResponse,
     LeaderAndIsrPartition,
@@ -21,14 +21,14 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.values import TopicPartition
-from controller.rig.host_seeds import rules
-from controller.rig.host_seeds.rules import Judge
-from controller.rig.host_suite.base import Held, HostUnderTest
-from controller.rig.host_suite.stage import Request, legal
-from controller.simulated.broker import Life
-from controller.simulated.network import CutOffError
-from controller.simulated.replica import Role
+from ...model.values import TopicPartition
+from ...simulated.broker import Life
+from ...simulated.network import CutOffError
+from ...simulated.replica import Role
+from ..host_suite.base import Held, HostUnderTest
+from ..host_suite.stage import Request, legal
+from . import rules
+from .rules import Judge
 
 Place: TypeAlias = tuple[str, int]
 """Topic id and partition."""

@@ -11,28 +11,28 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from controller.model.errors import DuplicateBrokerRegistration
-from controller.model.values import NO_LEADER, BrokerRegistration, Partition, Settings, TopicPartition
-from controller.rig.committed import CommittedTree
-from controller.rig.controller_mishaps import ControllerMishaps
-from controller.rig.host_seeds import rules
-from controller.rig.host_seeds.broker import HostedBroker, Place
-from controller.rig.host_seeds.desk import SeededDesk
-from controller.rig.host_seeds.records import Records
-from controller.rig.host_seeds.rules import Judge
-from controller.rig.host_suite.base import Ability, HostUnderTest
-from controller.rig.host_suite.desk import Asked
-from controller.rig.node import Node, State
-from controller.rig.server import RecordingServer
-from controller.rig.steered import leading
-from controller.runtime.registrar import Registrar
-from controller.simulated.broker import Life
-from controller.simulated.clock import NodeClock, VirtualClock
-from controller.simulated.network import Network
-from controller.simulated.replica import Role
-from controller.simulated.store import Connection, StoreClient
-from controller.simulated.timeline import Timeline
-from stores.base import StoreError
+from ....stores.base import StoreError
+from ...model.errors import DuplicateBrokerRegistration
+from ...model.values import NO_LEADER, BrokerRegistration, Partition, Settings, TopicPartition
+from ...runtime.registrar import Registrar
+from ...simulated.broker import Life
+from ...simulated.clock import NodeClock, VirtualClock
+from ...simulated.network import Network
+from ...simulated.replica import Role
+from ...simulated.store import Connection, StoreClient
+from ...simulated.timeline import Timeline
+from ..committed import CommittedTree
+from ..controller_mishaps import ControllerMishaps
+from ..host_suite.base import Ability, HostUnderTest
+from ..host_suite.desk import Asked
+from ..node import Node, State
+from ..server import RecordingServer
+from ..steered import leading
+from . import rules
+from .broker import HostedBroker, Place
+from .desk import SeededDesk
+from .records import Records
+from .rules import Judge
 
 TICK_MS: Final = 10
 SESSION_S: Final = 1.0

@@ -14,14 +14,14 @@ from concurrent.futures import Future
 
 import attrs
 
-from controller.model.errors import NotController, RequestTimedOut
-from controller.model.requests import AcceptedIsr
-from controller.rig.host_seeds import rules
-from controller.rig.host_seeds.broker import HostedBroker, Place, Told
-from controller.rig.host_seeds.rules import Judge
-from controller.rig.host_suite.desk import Asked, Calls
-from controller.rig.node import Node
-from controller.simulated.network import Network
+from ...model.errors import NotController, RequestTimedOut
+from ...model.requests import AcceptedIsr
+from ...simulated.network import Network
+from ..host_suite.desk import Asked, Calls
+from ..node import Node
+from . import rules
+from .broker import HostedBroker, Place, Told
+from .rules import Judge
 
 
 @attrs.define(eq=False)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from controller.model.values import NO_LEADER, Partition
-from controller.rig.host_seeds.broker import HostedBroker, Place
-from controller.rig.host_seeds.cluster import HostCluster
-from controller.rig.host_suite.base import Ability
-from controller.simulated.replica import Role
+from ...model.values import NO_LEADER, Partition
+from ...simulated.replica import Role
+from ..host_suite.base import Ability
+from .broker import HostedBroker, Place
+from .cluster import HostCluster
 
 
 def differences(cluster: HostCluster) -> list[str]:

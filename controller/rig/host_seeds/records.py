@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from controller.model.values import NO_LEADER, Partition
-from controller.rig.host_seeds import rules
-from controller.rig.host_seeds.broker import HostedBroker, Place
-from controller.rig.host_seeds.rules import Judge
-from controller.rig.host_suite.base import Contents, Held
-from controller.simulated.replica import Role
+from ...model.values import NO_LEADER, Partition
+from ...simulated.replica import Role
+from ..host_suite.base import Contents, Held
+from . import rules
+from .broker import HostedBroker, Place
+from .rules import Judge
 
 
 class Records:

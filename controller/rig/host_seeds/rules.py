@@ -10,7 +10,7 @@ from typing import Final
 
 import attrs
 
-from controller.rig.host_suite.base import Ability
+from ..host_suite.base import Ability
 
 
 @attrs.frozen

@@ -9,11 +9,11 @@ from typing import Final
 
 import attrs
 
-from controller.model.values import Settings
-from controller.rig.host_seeds.cluster import HostCluster
-from controller.rig.host_seeds.ending import differences
-from controller.rig.host_seeds.work import TROUBLE, WORK, Scene, replace_if_gone, start_if_down
-from controller.rig.host_suite.base import HostUnderTest, made
+from ...model.values import Settings
+from ..host_suite.base import HostUnderTest, made
+from .cluster import HostCluster
+from .ending import differences
+from .work import TROUBLE, WORK, Scene, replace_if_gone, start_if_down
 
 STEPS: Final = 200
 HEALED_MS_MAX: Final = 60_000  # a controller retries after up to 10 s, and a host may do so too

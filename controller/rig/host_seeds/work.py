@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from controller.admin import ALL
-from controller.model.requests import ElectionType, NewPartitions, NewTopic
-from controller.model.values import Partition
-from controller.rig import trouble
-from controller.rig.chances import Chances
-from controller.rig.host_seeds.cluster import HostCluster
-from controller.rig.host_suite.base import Ability
-from controller.simulated.broker import Life
+from ...admin import ALL
+from ...model.requests import ElectionType, NewPartitions, NewTopic
+from ...model.values import Partition
+from ...simulated.broker import Life
+from .. import trouble
+from ..chances import Chances
+from ..host_suite.base import Ability
+from .cluster import HostCluster
 
 TOPICS_MAX: Final = 4
 

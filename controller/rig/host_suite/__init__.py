@@ -1,6 +1,6 @@
 """The conformance suite for hosts: the rules for every host, as plain functions that take a host under test.
 
-    from controller.rig.host_suite import CASES, HostUnderTest
+    from kedge.controller.rig.host_suite import CASES, HostUnderTest
 
     @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
     def test_my_host(case):
@@ -15,11 +15,11 @@ the actual behaviour, or by an exception of the host, with the sentence as a not
 brokers as a host under test, and serve as an example.
 """
 
-from controller.rig.host_suite import disorder, failures, fences, isr, logs, loop, roles
-from controller.rig.host_suite.base import CASES, GROUPS, Ability, Case, Contents, Held, HostUnderTest, Report, check
-from controller.rig.host_suite.desk import Asked, Desk, IsrDesk
-from controller.rig.host_suite.simulated import SimulatedBrokers
-from controller.simulated.replica import Role
+from ...simulated.replica import Role
+from . import disorder, failures, fences, isr, logs, loop, roles
+from .base import CASES, GROUPS, Ability, Case, Contents, Held, HostUnderTest, Report, check
+from .desk import Asked, Desk, IsrDesk
+from .simulated import SimulatedBrokers
 
 __all__ = [
     "CASES",

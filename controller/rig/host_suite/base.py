@@ -18,11 +18,11 @@ from typing import Final, TypeVar
 
 import attrs
 
-from controller.model.host import Host, PartitionMetadata
-from controller.model.values import TARGETS_SINCE, Replicas, TopicPartition
-from controller.rig.host_suite.desk import IsrDesk
-from controller.runtime.clock import Clock, SystemClock
-from controller.simulated.replica import Role
+from ...model.host import Host, PartitionMetadata
+from ...model.values import TARGETS_SINCE, Replicas, TopicPartition
+from ...runtime.clock import Clock, SystemClock
+from ...simulated.replica import Role
+from .desk import IsrDesk
 
 GROUPS: Final = ("fences", "disorder", "logs", "roles", "isr", "failures", "loop")
 

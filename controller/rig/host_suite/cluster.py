@@ -10,21 +10,21 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Final, TypeVar
 
-from controller.host import Controller
-from controller.model.errors import NotController
-from controller.model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
-from controller.model.requests import AcceptedIsr, NewTopic
-from controller.model.values import NO_LEADER, BrokerRegistration, Partition, TopicPartition
-from controller.rig.committed import CommittedTree
-from controller.rig.host_suite.base import Ability, HostUnderTest, expect
-from controller.rig.host_suite.desk import Asked
-from controller.rig.host_suite.stage import BROKERS, Request, Stage, legal
-from controller.rig.server import RecordingServer
-from controller.runtime.registrar import Registrar
-from controller.simulated.clock import VirtualClock
-from controller.simulated.replica import Role
-from controller.simulated.timeline import Timeline
-from stores.memory import MemoryStore
+from ....stores.memory import MemoryStore
+from ...host import Controller
+from ...model.errors import NotController
+from ...model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from ...model.requests import AcceptedIsr, NewTopic
+from ...model.values import NO_LEADER, BrokerRegistration, Partition, TopicPartition
+from ...runtime.registrar import Registrar
+from ...simulated.clock import VirtualClock
+from ...simulated.replica import Role
+from ...simulated.timeline import Timeline
+from ..committed import CommittedTree
+from ..server import RecordingServer
+from .base import Ability, HostUnderTest, expect
+from .desk import Asked
+from .stage import BROKERS, Request, Stage, legal
 
 T = TypeVar("T")
 PASSES_MAX: Final = 1000  # of a controller's loop, per ten milliseconds

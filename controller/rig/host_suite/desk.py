@@ -10,9 +10,9 @@ from typing import Protocol
 
 import attrs
 
-from controller.model.errors import ApiError
-from controller.model.requests import AcceptedIsr
-from controller.model.values import Replicas, TopicPartition
+from ...model.errors import ApiError
+from ...model.requests import AcceptedIsr
+from ...model.values import Replicas, TopicPartition
 
 
 class IsrDesk(Protocol):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from controller.model.values import TopicPartition
-from controller.rig.host_suite.base import Ability, HostUnderTest, case, expect
-from controller.rig.host_suite.stage import LEADER_EPOCH, PARTITION_EPOCH, TP, Stage, deletion, metadata, said
-from controller.simulated.replica import Role
+from ...model.values import TopicPartition
+from ...simulated.replica import Role
+from .base import Ability, HostUnderTest, case, expect
+from .stage import LEADER_EPOCH, PARTITION_EPOCH, TP, Stage, deletion, metadata, said
 
 
 @case("disorder")

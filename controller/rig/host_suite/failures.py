@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Callable
 from functools import partial
 
-from controller.model.values import TopicPartition
-from controller.rig.host_suite.base import Ability, HostUnderTest, case, expect
-from controller.rig.host_suite.stage import SECOND, TP, Stage, deletion, metadata, said
-from controller.simulated.replica import Role
+from ...model.values import TopicPartition
+from ...simulated.replica import Role
+from .base import Ability, HostUnderTest, case, expect
+from .stage import SECOND, TP, Stage, deletion, metadata, said
 
 
 @case("failures", Ability.FAILURE)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.model.errors import ErrorCode
-from controller.rig.host_suite.base import Ability, HostUnderTest, case, expect
-from controller.rig.host_suite.stage import (
+from ...model.errors import ErrorCode
+from ...simulated.replica import Role
+from .base import Ability, HostUnderTest, case, expect
+from .stage import (
     CONTROLLER_EPOCH,
     LEADER_EPOCH,
     OTHER_ID,
@@ -19,7 +20,6 @@ from controller.rig.host_suite.stage import (
     metadata,
     said,
 )
-from controller.simulated.replica import Role
 
 
 def _refuses_all(stage: Stage, code: ErrorCode, **header: Any) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from controller.model.errors import FencedLeaderEpoch, InvalidUpdateVersion
-from controller.rig.host_suite.base import Ability, HostUnderTest, case, expect
-from controller.rig.host_suite.desk import Asked
-from controller.rig.host_suite.stage import (
+from ...model.errors import FencedLeaderEpoch, InvalidUpdateVersion
+from ...simulated.replica import Role
+from .base import Ability, HostUnderTest, case, expect
+from .desk import Asked
+from .stage import (
     CONTROLLER_EPOCH,
     LEADER_EPOCH,
     PARTITION_EPOCH,
@@ -16,7 +17,6 @@ from controller.rig.host_suite.stage import (
     metadata,
     said,
 )
-from controller.simulated.replica import Role
 
 _NEEDS = (Ability.ISR, Ability.RECORDS, Ability.COPIES)
 TEN = 10  # this many times `quiet_ms`, after which a leader that repeats its call would have done so

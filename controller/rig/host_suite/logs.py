@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from controller.model.errors import ErrorCode
-from controller.rig.host_suite.base import Ability, HostUnderTest, case, expect
-from controller.rig.host_suite.stage import LEADER_EPOCH, PARTITION_EPOCH, SECOND, TP, Stage, deletion, said
-from controller.simulated.replica import Role
+from ...model.errors import ErrorCode
+from ...simulated.replica import Role
+from .base import Ability, HostUnderTest, case, expect
+from .stage import LEADER_EPOCH, PARTITION_EPOCH, SECOND, TP, Stage, deletion, said
 
 GONE = {TP: ErrorCode.KAFKA_STORAGE_ERROR}
 

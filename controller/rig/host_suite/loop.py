@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 
-from controller.model.errors import ErrorCode
-from controller.model.values import Replicas, TopicPartition
-from controller.rig.committed import CommittedTree
-from controller.rig.host_suite.base import Ability, HostUnderTest, case, expect
-from controller.rig.host_suite.cluster import Cluster
+from ...model.errors import ErrorCode
+from ...model.values import Replicas, TopicPartition
+from ..committed import CommittedTree
+from .base import Ability, HostUnderTest, case, expect
+from .cluster import Cluster
 
 
 @contextlib.contextmanager

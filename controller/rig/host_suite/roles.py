@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from controller.model.host import PartitionMetadata
-from controller.model.values import NO_LEADER
-from controller.rig.host_suite.base import Ability, HostUnderTest, case, expect
-from controller.rig.host_suite.stage import BROKERS, LEADER_EPOCH, PARTITION_EPOCH, TP, Stage, metadata, said
-from controller.simulated.replica import Role
+from ...model.host import PartitionMetadata
+from ...model.values import NO_LEADER
+from ...simulated.replica import Role
+from .base import Ability, HostUnderTest, case, expect
+from .stage import BROKERS, LEADER_EPOCH, PARTITION_EPOCH, TP, Stage, metadata, said
 
 NEXT = {"leader_epoch": LEADER_EPOCH + 1, "partition_epoch": PARTITION_EPOCH + 1, "is_new": False}
 

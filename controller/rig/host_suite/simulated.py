@@ -9,8 +9,9 @@ from typing import cast
 
 import attrs
 
-from controller.host import Controller
-from controller.model.host import (
+from ....stores.memory import MemoryStore
+from ...host import Controller
+from ...model.host import (
     Host,
     HostResponse,
     LeaderAndIsrRequest,
@@ -18,18 +19,17 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.values import TARGETS_SINCE, BrokerRegistration, Settings, TopicPartition
-from controller.rig.host_suite.base import Ability, Contents, Held, HostUnderTest
-from controller.rig.host_suite.desk import IsrDesk
-from controller.rig.node import Node, NodeStore, Process, State
-from controller.rig.server import RecordingServer
-from controller.simulated.broker import Broker, Life
-from controller.simulated.clock import NodeClock, VirtualClock
-from controller.simulated.copying import Copying
-from controller.simulated.duties import Duties
-from controller.simulated.network import Network
-from controller.simulated.timeline import Timeline
-from stores.memory import MemoryStore
+from ...model.values import TARGETS_SINCE, BrokerRegistration, Settings, TopicPartition
+from ...simulated.broker import Broker, Life
+from ...simulated.clock import NodeClock, VirtualClock
+from ...simulated.copying import Copying
+from ...simulated.duties import Duties
+from ...simulated.network import Network
+from ...simulated.timeline import Timeline
+from ..node import Node, NodeStore, Process, State
+from ..server import RecordingServer
+from .base import Ability, Contents, Held, HostUnderTest
+from .desk import IsrDesk
 
 LAG_MAX_MS = 2_000
 RECORD_BYTES = 100

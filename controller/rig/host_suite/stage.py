@@ -11,8 +11,8 @@ from typing import Any, Final, TypeAlias, cast
 
 import attrs
 
-from controller.model.errors import ErrorCode
-from controller.model.host import (
+from ...model.errors import ErrorCode
+from ...model.host import (
     HostResponse,
     LeaderAndIsrPartition,
     LeaderAndIsrRequest,
@@ -22,9 +22,9 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.values import TopicPartition
-from controller.rig.host_suite.base import Ability, Held, HostUnderTest, expect
-from controller.rig.host_suite.desk import Desk
+from ...model.values import TopicPartition
+from .base import Ability, Held, HostUnderTest, expect
+from .desk import Desk
 
 Request: TypeAlias = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 

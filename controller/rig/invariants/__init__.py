@@ -17,13 +17,13 @@ no election and no move. Deletions of topics and partitions: `gone`. (Each commi
 is sent; in the end all brokers agree with the store. (Each callback, the end.) 0. What was acknowledged is in the
 leader's log. (The end.) 10. What a takeover could not read is left alone until it can be read: there is no election,
 and no request is `full`; fields that another program added to a key stay. (Each commit, each callback, the end.) 11.
-Nothing is broken, inconsistent or left over in the tree, by `controller.check`. (The end.)
+Nothing is broken, inconsistent or left over in the tree, by `kedge.controller.check`. (The end.)
 
 The isr that a leader names is taken from its `alter_isr` calls, targets from the calls of the admin API: not from the
 controller's own records. The numbers up to 9 are those of the design; its 10, determinism, is a test.
 """
 
-from controller.rig.invariants.case import InvariantBroken
-from controller.rig.invariants.guard import Invariants
+from .case import InvariantBroken
+from .guard import Invariants
 
 __all__ = ["InvariantBroken", "Invariants"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from controller.model.host import LeaderAndIsrPartition, PartitionMetadata, StopReplicaRequest
-from controller.model.values import LEADER_DURING_DELETE, Partition, TopicPartition
-from controller.rig.invariants.case import Case, words
-from controller.simulated.network import Sent
+from ...model.host import LeaderAndIsrPartition, PartitionMetadata, StopReplicaRequest
+from ...model.values import LEADER_DURING_DELETE, Partition, TopicPartition
+from ...simulated.network import Sent
+from .case import Case, words
 
 
 class CallbackRules:

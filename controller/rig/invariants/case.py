@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from controller.codec import keys
-from controller.model.values import Partition
-from controller.rig.committed import CommittedTree
-from controller.rig.parts import Parts
+from ...codec import keys
+from ...model.values import Partition
+from ..committed import CommittedTree
+from ..parts import Parts
 
 
 class InvariantBroken(AssertionError):
-    """An invariant was violated. `number`: which one of `controller.rig.invariants`."""
+    """An invariant was violated. `number`: which one of `kedge.controller.rig.invariants`."""
 
     def __init__(self, number: int, message: str) -> None:
         super().__init__(f"invariant {number}: {message}")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from controller.codec import keys, legacy
-from controller.model.values import TopicPartition
-from controller.rig.committed import Change
-from controller.rig.invariants.case import Case, topic_of_state, words
-from controller.rig.server import Committed
-from stores.base import ABSENT, Check, Delete, Put
-from stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token
+from ....stores.base import ABSENT, Check, Delete, Put
+from ....stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token
+from ...codec import keys, legacy
+from ...model.values import TopicPartition
+from ..committed import Change
+from ..server import Committed
+from .case import Case, topic_of_state, words
 
 
 class CommitRules:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from controller.check import inspect
-from controller.codec import keys
-from controller.model.values import TopicPartition
-from controller.rig.committed import CommittedTree
-from controller.rig.gone import check_deletes, left_over
-from controller.rig.invariants.callbacks import CallbackRules
-from controller.rig.invariants.case import Case, InvariantBroken, topic_of_state
-from controller.rig.invariants.commits import CommitRules
-from controller.rig.invariants.partition import PartitionRules
-from controller.rig.outside import targets_by_key
-from controller.rig.parts import Parts
-from controller.rig.server import FOREIGN
-from controller.rig.waits import describe, disagreements
-from controller.simulated.network import Request, Sent
-from stores.memory.table import entry
+from ....stores.memory.table import entry
+from ...check import inspect
+from ...codec import keys
+from ...model.values import TopicPartition
+from ...simulated.network import Request, Sent
+from ..committed import CommittedTree
+from ..gone import check_deletes, left_over
+from ..outside import targets_by_key
+from ..parts import Parts
+from ..server import FOREIGN
+from ..waits import describe, disagreements
+from .callbacks import CallbackRules
+from .case import Case, InvariantBroken, topic_of_state
+from .commits import CommitRules
+from .partition import PartitionRules
 
 _BROKER: Final = "broker "
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.codec import keys
-from controller.model.reductions import OFFLINE, ONLINE, READ_ONLY
-from controller.model.values import LEADER_DURING_DELETE, NO_EPOCH, NO_LEADER, Partition, Replicas, TopicPartition
-from controller.rig.committed import Change
-from controller.rig.invariants.case import Case, words
-from controller.rules.leader_election import UNCLEAN
-from controller.rules.reduction.configs import RETENTION_MS
-from controller.simulated.replica import IsrAsked
+from ...codec import keys
+from ...model.reductions import OFFLINE, ONLINE, READ_ONLY
+from ...model.values import LEADER_DURING_DELETE, NO_EPOCH, NO_LEADER, Partition, Replicas, TopicPartition
+from ...rules.leader_election import UNCLEAN
+from ...rules.reduction.configs import RETENTION_MS
+from ...simulated.replica import IsrAsked
+from ..committed import Change
+from .case import Case, words
 
 _STATUS: Final = (ONLINE, READ_ONLY, OFFLINE)  # in the order in which a partition may have them
 _SKEW_MS_MAX: Final = 7_200_000  # between the clocks of controllers, which write the times

@@ -6,10 +6,10 @@ more.
 
 from __future__ import annotations
 
-from controller.model.events import Decision, Event, RetirementOver, RetirementsDue
-from controller.model.reductions import READ_ONLY
-from controller.model.view import ClusterView
-from controller.rules.reduction.partitions import is_over
+from ...model.events import Decision, Event, RetirementOver, RetirementsDue
+from ...model.reductions import READ_ONLY
+from ...model.view import ClusterView
+from .partitions import is_over
 
 
 def retirements_due(view: ClusterView, event: RetirementsDue) -> Decision:

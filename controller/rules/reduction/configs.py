@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from controller.model.values import UnreadConfigs
-from controller.model.view import ClusterView
+from ...model.values import UnreadConfigs
+from ...model.view import ClusterView
 
 ENABLE: Final = "delete.topic.partition.enable"
 INTERVAL: Final = "delete.topic.partition.interval.delay.ms"

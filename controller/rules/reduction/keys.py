@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import attrs
 
-from controller.model.events import (
+from ...model.events import (
     Decision,
     Event,
     PurgeDue,
@@ -18,17 +18,17 @@ from controller.model.events import (
     ReductionKeyRead,
     RetirementDue,
 )
-from controller.model.records import (
+from ...model.records import (
     ForeignChange,
     Record,
     ReductionChanged,
     ReductionKeyFound,
     ReductionRefused,
 )
-from controller.model.reductions import Retirement, Retirements
-from controller.model.view import ClusterView
-from controller.rules.reduction.configs import disabled
-from controller.rules.reduction.requests import INTERNAL, check_size, check_tail
+from ...model.reductions import Retirement, Retirements
+from ...model.view import ClusterView
+from .configs import disabled
+from .requests import INTERNAL, check_size, check_tail
 
 _KEY = "/admin/delete_topic_partitions"
 

@@ -7,14 +7,14 @@ A partition without a state key was never led. There is nothing to read in it, s
 
 from __future__ import annotations
 
-from controller.model.events import Decision, PurgeDue, RetirementDue, RetirementOver
-from controller.model.records import UNREAD, HoldersTold, Record, StatusChanged, TargetCleared
-from controller.model.reductions import OFFLINE, READ_ONLY, Retirement
-from controller.model.values import HOLDERS_LEFT, Extra, Partition, Replicas
-from controller.model.view import ClusterView
-from controller.rules.completion import intend_deletion
-from controller.rules.deletion import split_holders
-from controller.rules.reduction.configs import retention_ms
+from ...model.events import Decision, PurgeDue, RetirementDue, RetirementOver
+from ...model.records import UNREAD, HoldersTold, Record, StatusChanged, TargetCleared
+from ...model.reductions import OFFLINE, READ_ONLY, Retirement
+from ...model.values import HOLDERS_LEFT, Extra, Partition, Replicas
+from ...model.view import ClusterView
+from ..completion import intend_deletion
+from ..deletion import split_holders
+from .configs import retention_ms
 
 
 def retirement_due(view: ClusterView, event: RetirementDue) -> Decision:

@@ -7,7 +7,7 @@ from typing import Final
 
 import attrs
 
-from controller.model.errors import (
+from ...model.errors import (
     NOT_HOSTED,
     ApiError,
     InvalidPartitions,
@@ -17,13 +17,13 @@ from controller.model.errors import (
     TopicDeletionDisabled,
     UnknownTopicOrPartition,
 )
-from controller.model.events import Decision, DeletePartitions, ReductionDue, refuse
-from controller.model.plural import counted
-from controller.model.records import UNREAD, ReductionChanged
-from controller.model.reductions import OFFLINE, READ_ONLY, Retirement, Retirements, entries_bytes_max
-from controller.model.view import ClusterView
-from controller.rules.reduction.configs import disabled
-from controller.rules.topics import VALUE_BYTES_MAX
+from ...model.events import Decision, DeletePartitions, ReductionDue, refuse
+from ...model.plural import counted
+from ...model.records import UNREAD, ReductionChanged
+from ...model.reductions import OFFLINE, READ_ONLY, Retirement, Retirements, entries_bytes_max
+from ...model.view import ClusterView
+from ..topics import VALUE_BYTES_MAX
+from .configs import disabled
 
 INTERNAL: Final = "__"
 _NAMED_MAX: Final = 20

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 
 import attrs
 
-from controller.model.throttle_configs import ALL_REPLICAS, LISTS, list_elements
-from controller.model.throttles import Kept
+from ...model.throttle_configs import ALL_REPLICAS, LISTS, list_elements
+from ...model.throttles import Kept
 
 
 def is_list(config: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Final
 
 import attrs
 
-from controller.model.records import (
+from ...model.records import (
     ConfigsAltered,
     Record,
     ThrottleMarkChanged,
@@ -22,7 +22,7 @@ from controller.model.records import (
     ThrottleSet,
     ThrottleStays,
 )
-from controller.model.throttles import (
+from ...model.throttles import (
     CONFIGS,
     NO_MARK,
     OLD,
@@ -34,9 +34,9 @@ from controller.model.throttles import (
     ThrottlePlan,
     Wanted,
 )
-from controller.model.values import ConfigEntity, UnreadConfigs, configs_after
-from controller.model.view import ClusterView
-from controller.rules.throttling.keeping import given_back, joined, released, trimmed, values_in, written
+from ...model.values import ConfigEntity, UnreadConfigs, configs_after
+from ...model.view import ClusterView
+from .keeping import given_back, joined, released, trimmed, values_in, written
 
 REMOVAL: Final = "throttle removal"
 REPLACED: Final = "replaced"

@@ -6,11 +6,11 @@ that was never set, because the store refused the step, must not be mistaken for
 
 from __future__ import annotations
 
-from controller.model.errors import ApiError, StorageError
-from controller.model.throttles import KINDS, MarkKind, ThrottlePlan, ThrottleStep
-from controller.model.view import ClusterView
-from controller.rules.throttling.keeping import values_in
-from controller.rules.throttling.marks import is_there, is_unread, kept_of, set_record
+from ...model.errors import ApiError, StorageError
+from ...model.throttles import KINDS, MarkKind, ThrottlePlan, ThrottleStep
+from ...model.view import ClusterView
+from .keeping import values_in
+from .marks import is_there, is_unread, kept_of, set_record
 
 
 def missing(view: ClusterView, plan: ThrottlePlan, step: ThrottleStep) -> ApiError | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import attrs
 
-from controller.model.events import (
+from ...model.events import (
     BrokerConfigRead,
     ConfigKeyRead,
     Decision,
@@ -21,10 +21,10 @@ from controller.model.events import (
     ThrottleRemovalDue,
     TopicKeyRead,
 )
-from controller.model.records import Record, ThrottleRemovalBegan, ThrottleRemovalEnded
-from controller.model.throttles import KINDS
-from controller.model.view import ClusterView
-from controller.rules.throttling.marks import (
+from ...model.records import Record, ThrottleRemovalBegan, ThrottleRemovalEnded
+from ...model.throttles import KINDS
+from ...model.view import ClusterView
+from .marks import (
     REMOVAL,
     absorbed,
     back_record,

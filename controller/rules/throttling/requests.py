@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from controller.model.errors import (
+from ...model.errors import (
     ApiError,
     InvalidReplicaAssignment,
     InvalidRequest,
@@ -21,7 +21,7 @@ from controller.model.errors import (
     UnknownMemberId,
     UnknownTopicOrPartition,
 )
-from controller.model.events import (
+from ...model.events import (
     AlterReassignment,
     AlterThrottledRates,
     AlterThrottledReplicas,
@@ -30,16 +30,16 @@ from controller.model.events import (
     ReassignPartitions,
     ThrottleRequest,
 )
-from controller.model.legacy import LegacyEntry
-from controller.model.requests import BROKER_ID_MAX
-from controller.model.throttle_configs import LISTS, RATES, is_rate
-from controller.model.throttles import KINDS, MarkKind, ThrottlePlan, Wanted
-from controller.model.values import Replicas, TopicPartition
-from controller.model.view import ClusterView
-from controller.rules.leader_election import is_gone_to_requests
-from controller.rules.reassignment import alter_reassignment
-from controller.rules.throttling.marks import is_unread, joined_mark, set_record
-from controller.rules.throttling.steps import carry_out, mark_bytes, plan_bytes
+from ...model.legacy import LegacyEntry
+from ...model.requests import BROKER_ID_MAX
+from ...model.throttle_configs import LISTS, RATES, is_rate
+from ...model.throttles import KINDS, MarkKind, ThrottlePlan, Wanted
+from ...model.values import Replicas, TopicPartition
+from ...model.view import ClusterView
+from ..leader_election import is_gone_to_requests
+from ..reassignment import alter_reassignment
+from .marks import is_unread, joined_mark, set_record
+from .steps import carry_out, mark_bytes, plan_bytes
 
 INERT: Final = (
     "the brokers are Kafka's, which do not know *.reassignment.throttled.rate (KIP-542): throttle the family "

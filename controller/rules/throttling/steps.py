@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
-from controller.model.errors import ApiError, ReassignmentInProgress
-from controller.model.events import (
+from ...model.errors import ApiError, ReassignmentInProgress
+from ...model.events import (
     LATER,
     AlterReassignment,
     Decision,
@@ -27,8 +27,8 @@ from controller.model.events import (
     ThrottleRequestAborted,
     ThrottleStepDue,
 )
-from controller.model.legacy import LegacyEntry
-from controller.model.records import (
+from ...model.legacy import LegacyEntry
+from ...model.records import (
     ConfigsAltered,
     LegacyPlanWritten,
     Record,
@@ -36,11 +36,11 @@ from controller.model.records import (
     ThrottleRequestBegan,
     ThrottleRequestEnded,
 )
-from controller.model.requests import ReassignmentAnswer
-from controller.model.throttles import KINDS, CommitLimits, MarkKind, ThrottleMark, ThrottlePlan, ThrottleStep
-from controller.model.view import ClusterView
-from controller.rules.reassignment import alter_reassignment
-from controller.rules.throttling.marks import (
+from ...model.requests import ReassignmentAnswer
+from ...model.throttles import KINDS, CommitLimits, MarkKind, ThrottleMark, ThrottlePlan, ThrottleStep
+from ...model.view import ClusterView
+from ..reassignment import alter_reassignment
+from .marks import (
     REPLACED,
     absorbed,
     back_record,
@@ -53,7 +53,7 @@ from controller.rules.throttling.marks import (
     set_record,
     stays_record,
 )
-from controller.rules.throttling.prepared import ended_before, is_going, missing
+from .prepared import ended_before, is_going, missing
 
 AT_ONCE_MAX: Final = 2_000  # moves in one Decision, which is decided without a pause
 _KEYS_OF_CONFIG: Final = 2  # the config and its notification

@@ -4,8 +4,8 @@ does not run during a request or another removal.
 
 from __future__ import annotations
 
-from controller.model.events import Event, ReassignPartitions, ThrottleRemovalDue, ThrottleRequest
-from controller.model.view import ClusterView
+from ...model.events import Event, ReassignPartitions, ThrottleRemovalDue, ThrottleRequest
+from ...model.view import ClusterView
 
 
 def must_wait(view: ClusterView, event: Event) -> bool:

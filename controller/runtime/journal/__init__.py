@@ -3,11 +3,11 @@
 `Journal` writes the lines of a term to a sink; `Reading` reads and checks them. `lines` has the fields.
 """
 
-from controller.runtime.journal.files import FolderSink, Fsync
-from controller.runtime.journal.journal import Journal
-from controller.runtime.journal.lines import EVENTS, Decided
-from controller.runtime.journal.reader import JournalError, JournalProblem, Reading
-from controller.runtime.journal.sinks import CallableSink, MemorySink, Sink
+from .files import FolderSink, Fsync
+from .journal import Journal
+from .lines import EVENTS, Decided
+from .reader import JournalError, JournalProblem, Reading
+from .sinks import CallableSink, MemorySink, Sink
 
 __all__ = [
     "EVENTS",

@@ -19,7 +19,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from controller.codec.journal import FIRST_BYTES, file_name, whole_bytes
+from ...codec.journal import FIRST_BYTES, file_name, whole_bytes
 
 FILE_BYTES_MAX: Final = 64 * 2**20
 FILES_KEPT_MAX: Final = 64

@@ -18,11 +18,11 @@ from typing import Final
 
 import attrs
 
-from controller.model.values import Partition
-from controller.runtime.journal import unrecorded
-from controller.runtime.journal.lines import Decided, LineContext, rows_of
-from controller.runtime.journal.sinks import Sink
-from controller.state import ClusterState
+from ...model.values import Partition
+from ...state import ClusterState
+from . import unrecorded
+from .lines import Decided, LineContext, rows_of
+from .sinks import Sink
 
 _log = logging.getLogger(__name__)
 

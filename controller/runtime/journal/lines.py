@@ -1,7 +1,7 @@
 """A table keyed by record type: how a record is journalled, as the text of a line from `"event"` on.
 
 * Values are those after the record; a field that does not apply is left out. Ids of brokers are lists of ints.
-* Sensitive configs have HIDDEN in the place of their values (`controller.model.sensitive_configs`).
+* Sensitive configs have HIDDEN in the place of their values (`kedge.controller.model.sensitive_configs`).
 * `cause` is the record's own if it has one, otherwise the decision's. `detail` is an object; its members depend on the
   event.
 * Every record type is in the table or in NOT_JOURNALLED (a test checks this). Any other type is skipped: a journal must
@@ -17,12 +17,12 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from controller.codec.keys import REASSIGN_PARTITIONS
-from controller.model import records as r
-from controller.model.frozen import frozen
-from controller.model.sensitive_configs import shown
-from controller.model.values import BROKERS, TOPICS, Partition
-from controller.runtime.journal.pieces import dump, ids, lists, moves, replica, topic, values, why
+from ...codec.keys import REASSIGN_PARTITIONS
+from ...model import records as r
+from ...model.frozen import frozen
+from ...model.sensitive_configs import shown
+from ...model.values import BROKERS, TOPICS, Partition
+from .pieces import dump, ids, lists, moves, replica, topic, values, why
 
 
 @frozen

@@ -18,9 +18,9 @@ from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 
-from controller.codec.journal import FIRST_BYTES, STARTS_CHAIN, ends_commit, in_order, row_of
-from controller.model.plural import counted
-from controller.runtime.journal.files import Named, files_in, named
+from ...codec.journal import FIRST_BYTES, STARTS_CHAIN, ends_commit, in_order, row_of
+from ...model.plural import counted
+from .files import Named, files_in, named
 
 Kind: TypeAlias = Literal["broken link", "torn tail", "gap", "missing start", "missing file"]
 FINDINGS_MAX: Final = 1000

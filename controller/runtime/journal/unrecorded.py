@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controller.runtime.journal.pieces import dump, moves, replica, why
-from controller.state import ClusterState
+from ...state import ClusterState
+from .pieces import dump, moves, replica, why
 
 
 def takeover(state: ClusterState) -> str:

@@ -1,6 +1,6 @@
-"""The migration of a cluster to another store: the code that reads and writes both. `controller.migration` is the pure
-part."""
+"""The migration of a cluster to another store: the code that reads and writes both. `kedge.controller.migration` is the
+pure part."""
 
-from controller.runtime.migration.moving import Migration, TimedOut, Verification
+from .moving import Migration, TimedOut, Verification
 
 __all__ = ["Migration", "TimedOut", "Verification"]

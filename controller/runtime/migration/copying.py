@@ -18,14 +18,14 @@ from typing import Final
 
 import attrs
 
-from controller.codec import keys
-from controller.codec.migration import encode_marker
-from controller.migration import GIVEN_WITH, Change, Item, MigrationRefused, differences, news, obstacles, scan
-from controller.runtime.clock import Chance
-from controller.runtime.migration.reading import CALL_TIMEOUT_S, Sides, entries_of
-from controller.runtime.migration.rescan import Rescan
-from stores.base import Check, Conflict, Delete, Entry, MetadataStore, Op, Put, StoreError, Version
-from stores.transfer import BrokenOff, write_all
+from ....stores.base import Check, Conflict, Delete, Entry, MetadataStore, Op, Put, StoreError, Version
+from ....stores.transfer import BrokenOff, write_all
+from ...codec import keys
+from ...codec.migration import encode_marker
+from ...migration import GIVEN_WITH, Change, Item, MigrationRefused, differences, news, obstacles, scan
+from ..clock import Chance
+from .reading import CALL_TIMEOUT_S, Sides, entries_of
+from .rescan import Rescan
 
 LITTLE_KEYS: Final = 100  # changed between two scans
 LITTLE_SHARE: Final = 0.001

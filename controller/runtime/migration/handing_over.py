@@ -11,8 +11,20 @@ from typing import Final
 
 import attrs
 
-from controller.codec import keys, small
-from controller.codec.migration import (
+from ....stores.base import ABSENT, Check, Delete, Entry, Expect, MetadataStore, Op, Put, as_read
+from ....stores.recipes import (
+    EPOCH_KEY,
+    LEADER_KEY,
+    TOKEN_KEY,
+    Contested,
+    ElectedTerm,
+    Fence,
+    Token,
+    decode_epoch,
+    hold,
+)
+from ...codec import keys, small
+from ...codec.migration import (
     COMPLETE,
     COPYING,
     FENCED,
@@ -25,11 +37,11 @@ from controller.codec.migration import (
     encode_origin,
     encode_seals,
 )
-from controller.codec.orders import FORMAT_KEY, decode_format, encode_format
-from controller.codec.text import BadValue
-from controller.keys.base import read_children
-from controller.migration import Change, MigrationRefused
-from controller.runtime.migration.reading import (
+from ...codec.orders import FORMAT_KEY, decode_format, encode_format
+from ...codec.text import BadValue
+from ...keys.base import read_children
+from ...migration import Change, MigrationRefused
+from .reading import (
     CALL_TIMEOUT_S,
     Sides,
     admitted_epochs,
@@ -37,8 +49,6 @@ from controller.runtime.migration.reading import (
     created_epochs,
     read,
 )
-from stores.base import ABSENT, Check, Delete, Entry, Expect, MetadataStore, Op, Put, as_read
-from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Contested, ElectedTerm, Fence, Token, decode_epoch, hold
 
 MARKER_KNOWN: Final = 2  # the first version of controllers that handles the marker of a migration
 

@@ -16,8 +16,21 @@ from typing import Final, TypeVar
 
 import attrs
 
-from controller.codec import keys
-from controller.codec.migration import (
+from ....stores.base import (
+    ABSENT,
+    Conflict,
+    Delete,
+    Expect,
+    MetadataStore,
+    Op,
+    OutcomeUnknown,
+    Put,
+    SessionExpired,
+    Unavailable,
+)
+from ....stores.recipes import LEADER_KEY
+from ...codec import keys
+from ...codec.migration import (
     COPYING,
     FROM,
     MOVED,
@@ -27,7 +40,7 @@ from controller.codec.migration import (
     encode_holder,
     encode_marker,
 )
-from controller.migration import (
+from ...migration import (
     NO_BROKERS,
     Change,
     Item,
@@ -42,10 +55,10 @@ from controller.migration import (
     scan,
     seal_of,
 )
-from controller.runtime.clock import Chance, Clock
-from controller.runtime.collector import collector_off
-from controller.runtime.migration.copying import Copying, Obstacles, Touched
-from controller.runtime.migration.handing_over import (
+from ..clock import Chance, Clock
+from ..collector import collector_off
+from .copying import Copying, Obstacles, Touched
+from .handing_over import (
     admissions,
     admitted_changes,
     claim,
@@ -57,7 +70,7 @@ from controller.runtime.migration.handing_over import (
     unfence,
     write,
 )
-from controller.runtime.migration.reading import (
+from .reading import (
     Sides,
     entries_of,
     is_taken_over,
@@ -65,19 +78,6 @@ from controller.runtime.migration.reading import (
     registered,
     sides_of,
 )
-from stores.base import (
-    ABSENT,
-    Conflict,
-    Delete,
-    Expect,
-    MetadataStore,
-    Op,
-    OutcomeUnknown,
-    Put,
-    SessionExpired,
-    Unavailable,
-)
-from stores.recipes import LEADER_KEY
 
 FAILURES_MAX: Final = 10  # in a row, without any commit in between
 PAUSE_S: Final = 0.5

@@ -7,13 +7,13 @@ from typing import Final
 
 import attrs
 
-from controller.codec import keys, small
-from controller.codec.migration import MOVED, Marker, decode_holder, decode_marker, decode_origin
-from controller.codec.text import BadValue
-from controller.keys.base import read_children
-from controller.migration import MigrationRefused, Stage, stage_of
-from stores.base import Entry, Expect, MetadataStore, as_read
-from stores.recipes import EPOCH_KEY, LEADER_KEY
+from ....stores.base import Entry, Expect, MetadataStore, as_read
+from ....stores.recipes import EPOCH_KEY, LEADER_KEY
+from ...codec import keys, small
+from ...codec.migration import MOVED, Marker, decode_holder, decode_marker, decode_origin
+from ...codec.text import BadValue
+from ...keys.base import read_children
+from ...migration import MigrationRefused, Stage, stage_of
 
 CALL_TIMEOUT_S: Final = 120.0
 

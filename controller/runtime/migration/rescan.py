@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from controller.codec import BadValue, keys
-from controller.codec.bulk import Bulk
-from controller.migration import Item, scan
-from controller.runtime.migration.reading import CALL_TIMEOUT_S, entries_of
-from stores.base import Entry, MetadataStore
-from stores.checks import below
+from ....stores.base import Entry, MetadataStore
+from ....stores.checks import below
+from ...codec import BadValue, keys
+from ...codec.bulk import Bulk
+from ...migration import Item, scan
+from .reading import CALL_TIMEOUT_S, entries_of
 
 _BY_PATH: Final = (keys.TOPICS, keys.CONFIG_TOPICS)
 _BELOW: Final = tuple(parent + "/" for parent in _BY_PATH)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from controller.model import records as r
-from controller.model.values import Partition
-from controller.state.batch import Batch, DirtyKey
-from controller.state.cluster import ClusterState
-from controller.state.tables import brokers, configs, foreign_writes, orders, partitions, reductions, throttles, topics
-from controller.state.tables.kinds import Table
-from controller.state.tables.partitions import late_topic_key, number_of, put_back, state_key
+from ...model import records as r
+from ...model.values import Partition
+from ..batch import Batch, DirtyKey
+from ..cluster import ClusterState
+from . import brokers, configs, foreign_writes, orders, partitions, reductions, throttles, topics
+from .kinds import Table
+from .partitions import late_topic_key, number_of, put_back, state_key
 
 TABLE: Final[Table] = {
     **partitions.TABLE,

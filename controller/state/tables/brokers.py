@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from controller.model import records as r
-from controller.state.batch import DirtyKey
-from controller.state.cluster import ClusterState
-from controller.state.intents import KeyId
-from controller.state.tables.kinds import Table, no_keys, nothing
+from ...model import records as r
+from ..batch import DirtyKey
+from ..cluster import ClusterState
+from ..intents import KeyId
+from .kinds import Table, no_keys, nothing
 
 
 def _register(state: ClusterState, record: r.BrokerRegistered) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.model import records as r
-from controller.model.values import TOPICS
-from controller.state.batch import DirtyKey
-from controller.state.cluster import ClusterState
-from controller.state.rows import OwnConfigs
-from controller.state.tables.kinds import Apply, Dirty, Table, no_keys, nothing
+from ...model import records as r
+from ...model.values import TOPICS
+from ..batch import DirtyKey
+from ..cluster import ClusterState
+from ..rows import OwnConfigs
+from .kinds import Apply, Dirty, Table, no_keys, nothing
 
 
 def _set_config(state: ClusterState, record: r.ConfigChanged) -> None:

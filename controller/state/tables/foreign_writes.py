@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.model import records as r
-from controller.state.batch import DirtyKey
-from controller.state.cluster import ClusterState
-from controller.state.tables.kinds import Table, no_keys, nothing
+from ...model import records as r
+from ..batch import DirtyKey
+from ..cluster import ClusterState
+from .kinds import Table, no_keys, nothing
 
 
 def _set_version(state: ClusterState, record: r.KeyVersionFound) -> None:

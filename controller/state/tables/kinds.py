@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from controller.model import records as r
-from controller.state.batch import DirtyKey
-from controller.state.cluster import ClusterState
+from ...model import records as r
+from ..batch import DirtyKey
+from ..cluster import ClusterState
 
 Apply: TypeAlias = Callable[[ClusterState, Any], object]
 Dirty: TypeAlias = Callable[[ClusterState, Any, Any], Sequence[DirtyKey]]

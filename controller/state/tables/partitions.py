@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from controller.model import records as r
-from controller.model.values import Partition
-from controller.state.batch import DirtyKey
-from controller.state.cluster import ClusterState
-from controller.state.tables.kinds import Table
+from ...model import records as r
+from ...model.values import Partition
+from ..batch import DirtyKey
+from ..cluster import ClusterState
+from .kinds import Table
 
 
 def put_back(state: ClusterState, before: Partition, number: object) -> None:

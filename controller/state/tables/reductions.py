@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.model import records as r
-from controller.state.batch import DirtyKey
-from controller.state.cluster import ClusterState
-from controller.state.reductions import Reduction
-from controller.state.tables.kinds import Table, no_keys
-from controller.state.tables.partitions import state_key
+from ...model import records as r
+from ..batch import DirtyKey
+from ..cluster import ClusterState
+from ..reductions import Reduction
+from .kinds import Table, no_keys
+from .partitions import state_key
 
 
 def _purge(state: ClusterState, record: r.PartitionPurged) -> int:

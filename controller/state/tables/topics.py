@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.model import records as r
-from controller.model.values import Partition, without_state
-from controller.state.batch import DirtyKey
-from controller.state.cluster import ClusterState
-from controller.state.columns import PartitionColumns
-from controller.state.tables.kinds import Table, no_keys, nothing
+from ...model import records as r
+from ...model.values import Partition, without_state
+from ..batch import DirtyKey
+from ..cluster import ClusterState
+from ..columns import PartitionColumns
+from .kinds import Table, no_keys, nothing
 
 
 def _create_topic(state: ClusterState, record: r.TopicCreated) -> None:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.wire.apis import (
+from ..calls import Api
+from . import (
     acls,
     cluster,
     configs,
@@ -24,7 +25,6 @@ from controller.wire.apis import (
     topics,
     versions,
 )
-from controller.wire.calls import Api
 
 _FAMILIES: Final = (
     acls,

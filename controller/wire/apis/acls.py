@@ -1,5 +1,5 @@
 """ACLs: the cluster keeps none, so each request about them is answered with SECURITY_DISABLED, as by Kafka's brokers
-without an authorizer. The rights of clients are in a file of the gateway (`controller.wire.security.acls`)."""
+without an authorizer. The rights of clients are in a file of the gateway (`kedge.controller.wire.security.acls`)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from kafka.protocol.admin import (
     DescribeAclsResponse,
 )
 
-from controller.wire.calls import Api, Call, on_cluster
-from controller.wire.codec import fields_of
-from controller.wire.mirrored import mirrored
-from controller.wire.protocol import Answer, Messages, Request
+from ..calls import Api, Call, on_cluster
+from ..codec import fields_of
+from ..mirrored import mirrored
+from ..protocol import Answer, Messages, Request
 
 SECURITY_DISABLED: Final = 54
 NO_ACLS: Final = "the cluster keeps no ACLs: rights of clients are in the file of --acls, at the gateway"

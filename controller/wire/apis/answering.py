@@ -10,11 +10,11 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from controller.admin import Results
-from controller.model.errors import ApiError, ErrorCode
-from controller.runtime.replies import Reply
-from controller.wire.calls import Call
-from controller.wire.protocol import Request
+from ...admin import Results
+from ...model.errors import ApiError, ErrorCode
+from ...runtime.replies import Reply
+from ..calls import Call
+from ..protocol import Request
 
 T = TypeVar("T")
 K = TypeVar("K")

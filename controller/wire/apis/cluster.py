@@ -12,15 +12,15 @@ from kafka.protocol.admin.topics import DescribeTopicPartitionsRequest, Describe
 from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kafka.protocol.metadata.metadata import MetadataRequest
 
-from controller.model.errors import ErrorCode, NotController
-from controller.model.values import NO_LEADER
-from controller.wire.apis.answering import CLUSTER_OPERATIONS, TOPIC_OPERATIONS, failed
-from controller.wire.calls import OPEN, Api, Call
-from controller.wire.messages import MetadataResponse
-from controller.wire.protocol import Answer, Messages, Request
-from controller.wire.reading import ClusterRow, PartitionRow, TopicRow, cluster
-from controller.wire.security.acls import CLUSTER, TOPIC
-from controller.wire.slices import sliced
+from ...model.errors import ErrorCode, NotController
+from ...model.values import NO_LEADER
+from ..calls import OPEN, Api, Call
+from ..messages import MetadataResponse
+from ..protocol import Answer, Messages, Request
+from ..reading import ClusterRow, PartitionRow, TopicRow, cluster
+from ..security.acls import CLUSTER, TOPIC
+from ..slices import sliced
+from .answering import CLUSTER_OPERATIONS, TOPIC_OPERATIONS, failed
 
 UNKNOWN_TOPIC: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 UNKNOWN_TOPIC_ID: Final = 100

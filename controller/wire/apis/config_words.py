@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from controller.model.config_requests import AlterConfigOp, ConfigResource, ConfigResourceType, OpType
-from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS, AnyOf, ConfigKind, Definition, OneOf, Whole
-from controller.model.errors import ErrorCode
-from controller.model.requests import BROKER_ID_MAX
-from controller.model.throttle_configs import LIST_SEPARATOR, LISTS, LONG_MAX, list_elements, trimmed, whole_number
-from controller.rules.topics import misspelt
-from controller.wire.apis.answering import Outcome
+from ...model.config_requests import AlterConfigOp, ConfigResource, ConfigResourceType, OpType
+from ...model.configs import BROKER_CONFIGS, TOPIC_CONFIGS, AnyOf, ConfigKind, Definition, OneOf, Whole
+from ...model.errors import ErrorCode
+from ...model.requests import BROKER_ID_MAX
+from ...model.throttle_configs import LIST_SEPARATOR, LISTS, LONG_MAX, list_elements, trimmed, whole_number
+from ...rules.topics import misspelt
+from .answering import Outcome
 
 _INT_MAX: Final = 2**31 - 1
 _ENDS: Final = {ConfigKind.INT: _INT_MAX, ConfigKind.LONG: LONG_MAX}

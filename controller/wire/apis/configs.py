@@ -22,8 +22,8 @@ from kafka.protocol.admin.configs import (
     ListConfigResourcesResponse,
 )
 
-from controller.admin import Results
-from controller.model.config_requests import (
+from ...admin import Results
+from ...model.config_requests import (
     AlterConfigOp,
     ConfigEntry,
     ConfigResource,
@@ -31,15 +31,15 @@ from controller.model.config_requests import (
     ConfigSource,
     OpType,
 )
-from controller.model.configs import ConfigKind
-from controller.model.errors import ErrorCode
-from controller.model.view import ClusterView
-from controller.wire.apis.answering import Outcome, outcome, outcomes
-from controller.wire.apis.config_words import as_kafka
-from controller.wire.calls import Api, Call, on_cluster, on_rows
-from controller.wire.errors import Garbage
-from controller.wire.protocol import Answer, Messages, Request
-from controller.wire.security.acls import TOPIC
+from ...model.configs import ConfigKind
+from ...model.errors import ErrorCode
+from ...model.view import ClusterView
+from ..calls import Api, Call, on_cluster, on_rows
+from ..errors import Garbage
+from ..protocol import Answer, Messages, Request
+from ..security.acls import TOPIC
+from .answering import Outcome, outcome, outcomes
+from .config_words import as_kafka
 
 # Kafka's numbers of resource types, of sources of a value, of types of a value, and of operations.
 TYPES: Final = {2: ConfigResourceType.TOPIC, 4: ConfigResourceType.BROKER}

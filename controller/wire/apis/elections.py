@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from kafka.protocol.admin import ElectLeadersRequest, ElectLeadersResponse
 
-from controller.admin import ALL
-from controller.model.errors import ApiError, ErrorCode
-from controller.model.requests import ElectionType
-from controller.model.values import TopicPartition
-from controller.wire.apis.answering import Outcome, by_topic, failed, timeout_s
-from controller.wire.calls import Api, Call, on_cluster
-from controller.wire.protocol import Answer, Messages, Request
+from ...admin import ALL
+from ...model.errors import ApiError, ErrorCode
+from ...model.requests import ElectionType
+from ...model.values import TopicPartition
+from ..calls import Api, Call, on_cluster
+from ..protocol import Answer, Messages, Request
+from .answering import Outcome, by_topic, failed, timeout_s
 
 _TYPES: Final = {0: ElectionType.PREFERRED, 1: ElectionType.UNCLEAN}
 

@@ -21,14 +21,14 @@ from kafka.protocol.admin.cluster import (
     DescribeLogDirsResponse,
 )
 
-from controller.host import Controller
-from controller.model.errors import ErrorCode
-from controller.model.values import Partition, TopicPartition
-from controller.model.view import ClusterView
-from controller.wire.calls import Api, Call, on_cluster
-from controller.wire.messages import NO_LOG_DIR
-from controller.wire.protocol import Answer, Messages, Request
-from controller.wire.reading import full
+from ...host import Controller
+from ...model.errors import ErrorCode
+from ...model.values import Partition, TopicPartition
+from ...model.view import ClusterView
+from ..calls import Api, Call, on_cluster
+from ..messages import NO_LOG_DIR
+from ..protocol import Answer, Messages, Request
+from ..reading import full
 
 UNKNOWN: Final = -1
 LOG_DIR_NOT_FOUND: Final = 57

@@ -14,13 +14,13 @@ from typing import Any, Final
 from kafka.protocol import admin as kafka_admin
 from kafka.protocol.admin import AlterPartitionReassignmentsResponse, ListPartitionReassignmentsResponse
 
-from controller.admin import ALL, Results
-from controller.model.errors import ApiError, ErrorCode
-from controller.model.requests import AlterReassignmentsOptions, PartitionReassignment, ReassignmentAnswer
-from controller.model.values import Replicas, TopicPartition
-from controller.wire.apis.answering import Outcome, beside, by_topic, failed, of_all, outcome, outcomes, timeout_s
-from controller.wire.calls import Api, Call, on_cluster
-from controller.wire.protocol import Answer, Messages, Request
+from ...admin import ALL, Results
+from ...model.errors import ApiError, ErrorCode
+from ...model.requests import AlterReassignmentsOptions, PartitionReassignment, ReassignmentAnswer
+from ...model.values import Replicas, TopicPartition
+from ..calls import Api, Call, on_cluster
+from ..protocol import Answer, Messages, Request
+from .answering import Outcome, beside, by_topic, failed, of_all, outcome, outcomes, timeout_s
 
 TWICE: Final = Outcome(None, ErrorCode.INVALID_REQUEST, "The partition is named more than once.")
 

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from controller.model.errors import ErrorCode
-from controller.model.requests import DeletePartitions
-from controller.model.view import ClusterView
-from controller.wire.apis.answering import Outcome, of_all, outcome, outcomes, timeout_s
-from controller.wire.calls import Api, Call, on_cluster
-from controller.wire.messages import DeletePartitionsRequest, DeletePartitionsResponse
-from controller.wire.protocol import Answer, Messages, Request
+from ...model.errors import ErrorCode
+from ...model.requests import DeletePartitions
+from ...model.view import ClusterView
+from ..calls import Api, Call, on_cluster
+from ..messages import DeletePartitionsRequest, DeletePartitionsResponse
+from ..protocol import Answer, Messages, Request
+from .answering import Outcome, of_all, outcome, outcomes, timeout_s
 
 TWICE: Final = Outcome(None, ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
 

@@ -11,10 +11,10 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
-from controller.wire.calls import OPEN, Api, Call
-from controller.wire.errors import LoginRefused
-from controller.wire.protocol import Answer, Messages, Request
-from controller.wire.security.sasl import ILLEGAL_STATE, MECHANISMS, LoginFailed
+from ..calls import OPEN, Api, Call
+from ..errors import LoginRefused
+from ..protocol import Answer, Messages, Request
+from ..security.sasl import ILLEGAL_STATE, MECHANISMS, LoginFailed
 
 
 async def handshake(call: Call, request: Request) -> Answer:

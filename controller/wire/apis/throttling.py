@@ -12,15 +12,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
-from controller.admin import Results
-from controller.model.errors import ErrorCode
-from controller.model.requests import BROKER_ID_MAX
-from controller.model.throttle_configs import FAMILIES
-from controller.model.throttles import ReassignPartitionsOptions, ThrottledRate, ThrottledReplicas
-from controller.model.values import TopicPartition
-from controller.wire.apis.answering import Outcome, by_topic, outcomes, timeout_s
-from controller.wire.calls import Api, Call, on_cluster
-from controller.wire.messages import (
+from ...admin import Results
+from ...model.errors import ErrorCode
+from ...model.requests import BROKER_ID_MAX
+from ...model.throttle_configs import FAMILIES
+from ...model.throttles import ReassignPartitionsOptions, ThrottledRate, ThrottledReplicas
+from ...model.values import TopicPartition
+from ..calls import Api, Call, on_cluster
+from ..messages import (
     AlterInterbrokerThrottledRatesRequest,
     AlterInterbrokerThrottledRatesResponse,
     AlterInterbrokerThrottledReplicasRequest,
@@ -28,7 +27,8 @@ from controller.wire.messages import (
     ReassignPartitionsRequest,
     ReassignPartitionsResponse,
 )
-from controller.wire.protocol import Answer, Messages, Request
+from ..protocol import Answer, Messages, Request
+from .answering import Outcome, by_topic, outcomes, timeout_s
 
 K = TypeVar("K")
 

@@ -26,17 +26,17 @@ from kafka.protocol.admin.topics import (
     DeleteTopicsResponse,
 )
 
-from controller.model.config_requests import AlterConfigOp, ConfigEntry, ConfigResource, ConfigResourceType
-from controller.model.errors import ErrorCode
-from controller.model.requests import CreatedTopic, NewPartitions, NewTopic
-from controller.model.view import ClusterView
-from controller.wire.apis.answering import Outcome, outcome, outcomes, timeout_s
-from controller.wire.apis.config_words import as_kafka
-from controller.wire.apis.configs import SOURCES
-from controller.wire.calls import Api, Call, on_rows
-from controller.wire.protocol import Answer, Messages, Request
-from controller.wire.reading import as_uuid, ids_of
-from controller.wire.security.acls import TOPIC
+from ...model.config_requests import AlterConfigOp, ConfigEntry, ConfigResource, ConfigResourceType
+from ...model.errors import ErrorCode
+from ...model.requests import CreatedTopic, NewPartitions, NewTopic
+from ...model.view import ClusterView
+from ..calls import Api, Call, on_rows
+from ..protocol import Answer, Messages, Request
+from ..reading import as_uuid, ids_of
+from ..security.acls import TOPIC
+from .answering import Outcome, outcome, outcomes, timeout_s
+from .config_words import as_kafka
+from .configs import SOURCES
 
 Named = tuple[str | None, UUID | None]
 """A topic by its name or by its id."""

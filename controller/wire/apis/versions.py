@@ -12,9 +12,9 @@ from typing import Final
 
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
-from controller.wire.calls import OPEN, Api, Call
-from controller.wire.messages import KEDGE
-from controller.wire.protocol import Answer, Messages, Request
+from ..calls import OPEN, Api, Call
+from ..messages import KEDGE
+from ..protocol import Answer, Messages, Request
 
 UNSUPPORTED_VERSION: Final = 35
 PRIVATE_KEYS: Final = 20_000

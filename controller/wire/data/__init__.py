@@ -14,19 +14,19 @@
     creating     a Metadata that creates the topics that it is asked for
 
 `with_logs(logs)` is the value for `Gateway(apis=...)`: all other APIs, and these. Groups are in
-`controller.wire.groups`; there are no transactions.
+`kedge.controller.wire.groups`; there are no transactions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controller.wire.apis import APIS, versions
-from controller.wire.calls import Api
-from controller.wire.data import fetch, offsets, produce
-from controller.wire.data.aside import Aside
-from controller.wire.data.compacting import BatchRecords, Compacting
-from controller.wire.data.logs import Logs
+from ..apis import APIS, versions
+from ..calls import Api
+from . import fetch, offsets, produce
+from .aside import Aside
+from .compacting import BatchRecords, Compacting
+from .logs import Logs
 
 __all__ = ["Logs", "with_logs"]
 

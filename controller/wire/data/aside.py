@@ -1,7 +1,7 @@
 """Long work on records, in a thread of its own: batches are checked and searched there, in slices, and clients take
-turns (`controller.runtime.turns`). The loop, the brokers, logins and the orders of controllers never wait for it.
+turns (`kedge.controller.runtime.turns`). The loop, the brokers, logins and the orders of controllers never wait for it.
 
-Long loops of a handler on the loop itself are divided by `controller.wire.slices`.
+Long loops of a handler on the loop itself are divided by `kedge.controller.wire.slices`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from controller.runtime.turns import Turns, Work, into
+from ...runtime.turns import Turns, Work, into
 
 T = TypeVar("T")
 _PAUSE_S: Final = 0.0002

@@ -20,11 +20,11 @@ from typing import Final, NamedTuple, TypeAlias
 
 import attrs
 
-from controller.model.logs import Batch, LogError, StoredBatch
-from controller.runtime.turns import Work
-from controller.wire.codec import decode_varint
-from controller.wire.data.checksums import checksum, with_other_head
-from controller.wire.data.unpacking import Unread, packed_gzip, unpacked, unpacked_gzip
+from ...model.logs import Batch, LogError, StoredBatch
+from ...runtime.turns import Work
+from ..codec import decode_varint
+from .checksums import checksum, with_other_head
+from .unpacking import Unread, packed_gzip, unpacked, unpacked_gzip
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _PLACE: Final = struct.Struct(">qii")

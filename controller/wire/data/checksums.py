@@ -11,8 +11,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from controller.runtime.turns import Work
-from controller.wire.codec import calc_crc32c
+from ...runtime.turns import Work
+from ..codec import calc_crc32c
 
 _POLYNOMIAL = 0x82F63B78
 _BITS = 32

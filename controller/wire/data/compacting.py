@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import Protocol, runtime_checkable
 
-from controller.model.logs import NO_TIME, Batch, BatchCodec, RecordKey, StoredBatch, UnreadableBatch
-from controller.runtime.turns import Work
-from controller.wire.data.batches import entries, stamped, with_records
+from ...model.logs import NO_TIME, Batch, BatchCodec, RecordKey, StoredBatch, UnreadableBatch
+from ...runtime.turns import Work
+from .batches import entries, stamped, with_records
 
 
 @runtime_checkable

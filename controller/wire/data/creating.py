@@ -16,13 +16,13 @@ from typing import Final
 import attrs
 from kafka.protocol.metadata.metadata import MetadataRequest
 
-from controller.model.requests import NewTopic
-from controller.model.view import ClusterView
-from controller.wire.apis.answering import outcomes
-from controller.wire.calls import Api, Call
-from controller.wire.protocol import Answer, Request
-from controller.wire.reading import INTERNAL
-from controller.wire.security.acls import CLUSTER, TOPIC
+from ...model.requests import NewTopic
+from ...model.view import ClusterView
+from ..apis.answering import outcomes
+from ..calls import Api, Call
+from ..protocol import Answer, Request
+from ..reading import INTERNAL
+from ..security.acls import CLUSTER, TOPIC
 
 CREATED_MAX: Final = 100
 """Of one request."""

@@ -9,12 +9,12 @@ from typing import Any, Protocol
 
 from kafka.protocol.admin.topics import DeleteRecordsRequest, DeleteRecordsResponse
 
-from controller.model.logs import LogBounds, LogError
-from controller.model.values import TopicPartition
-from controller.wire.apis import versions
-from controller.wire.calls import Api, Call, on_rows
-from controller.wire.protocol import Answer, Messages, Request
-from controller.wire.reading import INTERNAL
+from ...model.logs import LogBounds, LogError
+from ...model.values import TopicPartition
+from ..apis import versions
+from ..calls import Api, Call, on_rows
+from ..protocol import Answer, Messages, Request
+from ..reading import INTERNAL
 
 
 class Deleting(Protocol):

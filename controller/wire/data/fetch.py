@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from kafka.protocol.consumer import FetchRequest, FetchResponse
 
-from controller.model.logs import Fetched, FetchFrom, LogError
-from controller.model.values import TopicPartition
-from controller.wire.calls import Api, Call, on_rows
-from controller.wire.data.batches import written
-from controller.wire.data.logs import Logs
-from controller.wire.protocol import Answer, Messages, Request
-from controller.wire.slices import sliced
+from ...model.logs import Fetched, FetchFrom, LogError
+from ...model.values import TopicPartition
+from ..calls import Api, Call, on_rows
+from ..protocol import Answer, Messages, Request
+from ..slices import sliced
+from .batches import written
+from .logs import Logs
 
 WAIT_MS_MAX: Final = 30_000  # a client may send more; it then gets an empty answer, and repeats the request
 BYTES_MAX: Final = 8 * 1024 * 1024  # of one answer: clients request up to 50 MiB, and accept less

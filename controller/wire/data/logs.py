@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Protocol
 
-from controller.model.logs import NO_EPOCH, Appended, Batch, EpochEnd, Fetched, FetchFrom, LogBounds
-from controller.model.values import TopicPartition
+from ...model.logs import NO_EPOCH, Appended, Batch, EpochEnd, Fetched, FetchFrom, LogBounds
+from ...model.values import TopicPartition
 
 
 class Logs(Protocol):

@@ -14,14 +14,14 @@ from kafka.protocol.consumer import (
     OffsetForLeaderEpochResponse,
 )
 
-from controller.model.logs import LogBounds, LogError
-from controller.model.values import TopicPartition
-from controller.runtime.turns import Work
-from controller.wire.calls import CLUSTER_ACTION, Api, Call, on_rows
-from controller.wire.data.aside import Aside
-from controller.wire.data.logs import Logs
-from controller.wire.data.times import Found, first_since, newest
-from controller.wire.protocol import Answer, Messages, Request
+from ...model.logs import LogBounds, LogError
+from ...model.values import TopicPartition
+from ...runtime.turns import Work
+from ..calls import CLUSTER_ACTION, Api, Call, on_rows
+from ..protocol import Answer, Messages, Request
+from .aside import Aside
+from .logs import Logs
+from .times import Found, first_since, newest
 
 LATEST: Final = -1
 EARLIEST: Final = -2

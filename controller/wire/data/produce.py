@@ -14,16 +14,16 @@ from kafka.protocol.producer import (
     ProduceResponse,
 )
 
-from controller.model.logs import NO_PRODUCER, Appended, Batch, LogError
-from controller.model.values import TopicPartition
-from controller.runtime.turns import finished
-from controller.wire.calls import Api, Call, on_cluster, on_rows
-from controller.wire.data.aside import Aside
-from controller.wire.data.batches import checked, is_brief, read_batch
-from controller.wire.data.logs import Logs
-from controller.wire.protocol import Answer, Messages, Request
-from controller.wire.reading import INTERNAL
-from controller.wire.slices import sliced
+from ...model.logs import NO_PRODUCER, Appended, Batch, LogError
+from ...model.values import TopicPartition
+from ...runtime.turns import finished
+from ..calls import Api, Call, on_cluster, on_rows
+from ..protocol import Answer, Messages, Request
+from ..reading import INTERNAL
+from ..slices import sliced
+from .aside import Aside
+from .batches import checked, is_brief, read_batch
+from .logs import Logs
 
 # 0-2 are listed but refused, as by Kafka 4: librdkafka compresses only if they are listed (KAFKA-18659).
 OLDEST: Final = 3

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 
 import attrs
 
-from controller.model.logs import StoredBatch
-from controller.runtime.turns import Work
-from controller.wire.data.batches import Entry, entries, first_ms
-from controller.wire.data.unpacking import unpacked
+from ...model.logs import StoredBatch
+from ...runtime.turns import Work
+from .batches import Entry, entries, first_ms
+from .unpacking import unpacked
 
 
 @attrs.frozen

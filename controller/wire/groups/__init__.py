@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from controller.groups.requests import GroupSettings
-from controller.wire.apis import versions
-from controller.wire.calls import Api
-from controller.wire.groups import coordinators, listing, members, newer, offsets
-from controller.wire.groups.hosts import Groups
-from controller.wire.groups.records import GroupRecords
+from ...groups.requests import GroupSettings
+from ..apis import versions
+from ..calls import Api
+from . import coordinators, listing, members, newer, offsets
+from .hosts import Groups
+from .records import GroupRecords
 
 __all__ = ["OFFSETS_PARTITIONS", "GroupRecords", "Groups", "with_groups"]
 

@@ -14,14 +14,14 @@ from typing import Any, Final
 import attrs
 from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
-from controller.groups import OFFSETS_TOPIC, partition_of
-from controller.groups.replies import GroupError
-from controller.model.requests import NewTopic
-from controller.wire.apis.answering import outcomes
-from controller.wire.calls import Address, Api, Call, on_groups
-from controller.wire.groups.hosts import NO_RIGHTS, may
-from controller.wire.protocol import Answer, Messages, Request
-from controller.wire.reading import ClusterRow, TopicRow, cluster
+from ...groups import OFFSETS_TOPIC, partition_of
+from ...groups.replies import GroupError
+from ...model.requests import NewTopic
+from ..apis.answering import outcomes
+from ..calls import Address, Api, Call, on_groups
+from ..protocol import Answer, Messages, Request
+from ..reading import ClusterRow, TopicRow, cluster
+from .hosts import NO_RIGHTS, may
 
 GROUP_KEYS: Final = 0
 NOWHERE: Final = Address("", -1)

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
-from controller.groups.records import RecordCodec
-from controller.groups.replies import Answered, GroupError, Listed, Reply
-from controller.groups.requests import GroupRequest, GroupSettings
-from controller.wire.calls import Api, Call, Handler, on_groups
-from controller.wire.protocol import Messages
-from controller.wire.security.acls import GROUP, TOPIC
+from ...groups.records import RecordCodec
+from ...groups.replies import Answered, GroupError, Listed, Reply
+from ...groups.requests import GroupRequest, GroupSettings
+from ..calls import Api, Call, Handler, on_groups
+from ..protocol import Messages
+from ..security.acls import GROUP, TOPIC
 
 T = TypeVar("T")
 NO_RIGHTS: Final = GroupError.GROUP_AUTHORIZATION_FAILED

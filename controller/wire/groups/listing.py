@@ -16,12 +16,12 @@ from kafka.protocol.admin.groups import (
     ListGroupsResponse,
 )
 
-from controller.groups.replies import Answered, Described, GroupError, Listed
-from controller.groups.requests import DeleteGroup, Describe
-from controller.wire.calls import Api, Call
-from controller.wire.groups.hosts import GROUP_OPERATIONS, NO_RIGHTS, Groups, apis, ask, may
-from controller.wire.protocol import Answer, Request
-from controller.wire.security.acls import CLUSTER, GROUP
+from ...groups.replies import Answered, Described, GroupError, Listed
+from ...groups.requests import DeleteGroup, Describe
+from ..calls import Api, Call
+from ..protocol import Answer, Request
+from ..security.acls import CLUSTER, GROUP
+from .hosts import GROUP_OPERATIONS, NO_RIGHTS, Groups, apis, ask, may
 
 CLASSIC: Final = "classic"
 

@@ -19,11 +19,11 @@ from kafka.protocol.consumer.group import (
     SyncGroupResponse,
 )
 
-from controller.groups.replies import Answered, GroupError, Joined, Left, Synced
-from controller.groups.requests import Heartbeat, Join, Leave, Leaving, Sync
-from controller.wire.calls import Api, Call
-from controller.wire.groups.hosts import NO_RIGHTS, Groups, apis, ask, may
-from controller.wire.protocol import Answer, Request
+from ...groups.replies import Answered, GroupError, Joined, Left, Synced
+from ...groups.requests import Heartbeat, Join, Leave, Leaving, Sync
+from ..calls import Api, Call
+from ..protocol import Answer, Request
+from .hosts import NO_RIGHTS, Groups, apis, ask, may
 
 _MEMBER_ID_REQUIRED_SINCE: Final = 4
 _NULL_PROTOCOL_SINCE: Final = 7

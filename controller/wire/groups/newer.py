@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.wire.calls import Api, Call, on_groups
-from controller.wire.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from controller.wire.protocol import Answer, Messages, Request
+from ..calls import Api, Call, on_groups
+from ..messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from ..protocol import Answer, Messages, Request
 
 UNSUPPORTED_VERSION: Final = 35
 _MESSAGE: Final = "the consumer protocol of KIP-848 is not supported: set group.protocol=classic"

@@ -16,14 +16,14 @@ from kafka.protocol.consumer.group import (
     OffsetFetchResponse,
 )
 
-from controller.groups.records import Committed
-from controller.groups.replies import FetchedOffsets, GroupError, OffsetErrors
-from controller.groups.requests import Commit, DeleteOffsets, FetchOffsets
-from controller.model.values import TopicPartition
-from controller.wire.apis.answering import by_topic
-from controller.wire.calls import Api, Call
-from controller.wire.groups.hosts import NO_RIGHTS, Groups, apis, ask, may, may_topic
-from controller.wire.protocol import Answer, Request
+from ...groups.records import Committed
+from ...groups.replies import FetchedOffsets, GroupError, OffsetErrors
+from ...groups.requests import Commit, DeleteOffsets, FetchOffsets
+from ...model.values import TopicPartition
+from ..apis.answering import by_topic
+from ..calls import Api, Call
+from ..protocol import Answer, Request
+from .hosts import NO_RIGHTS, Groups, apis, ask, may, may_topic
 
 _GROUPS_SINCE: Final = 8
 _NO_TOPIC_RIGHTS: Final = GroupError.TOPIC_AUTHORIZATION_FAILED

@@ -14,13 +14,13 @@ from typing import Any, Final
 
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
-from controller.groups.records import Committed, GroupRecord, OffsetRecord, Record, StoredGroup, StoredMember
-from controller.model.logs import Batch, StoredBatch
-from controller.model.values import TopicPartition
-from controller.wire.codec import MemoryRecordsBuilder
-from controller.wire.data.batches import entries
-from controller.wire.messages.groups import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
-from controller.wire.protocol import build
+from ...groups.records import Committed, GroupRecord, OffsetRecord, Record, StoredGroup, StoredMember
+from ...model.logs import Batch, StoredBatch
+from ...model.values import TopicPartition
+from ..codec import MemoryRecordsBuilder
+from ..data.batches import entries
+from ..messages.groups import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
+from ..protocol import build
 
 OFFSET_KEY: Final = 1
 GROUP_KEY: Final = 2

@@ -14,18 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controller.wire.apis import APIS
-from controller.wire.apis.versions import table
-from controller.wire.calls import Api
-from controller.wire.kafka import coordinators
-from controller.wire.kafka.any_broker import AnyBroker
-from controller.wire.kafka.credentials import CREDENTIALS
-from controller.wire.kafka.host import KafkaHost
-from controller.wire.kafka.internal_topics import InternalTopics
-from controller.wire.kafka.producer_ids import ProducerIds
-from controller.wire.remote import RemoteHost
-from controller.wire.remote.in_sync import IsrChanges
-from controller.wire.remote.leaving import LEAVING
+from ..apis import APIS
+from ..apis.versions import table
+from ..calls import Api
+from ..remote import RemoteHost
+from ..remote.in_sync import IsrChanges
+from ..remote.leaving import LEAVING
+from . import coordinators
+from .any_broker import AnyBroker
+from .credentials import CREDENTIALS
+from .host import KafkaHost
+from .internal_topics import InternalTopics
+from .producer_ids import ProducerIds
 
 
 def with_kafka_brokers(base: Mapping[int, Api] = APIS, *, brokers: RemoteHost | None = None) -> dict[int, Api]:

@@ -23,14 +23,14 @@ from kafka.protocol.admin import (
     DescribeUserScramCredentialsResponse,
 )
 
-from controller.model.errors import RequestTimedOut
-from controller.model.values import BrokerRegistration
-from controller.model.view import ClusterView
-from controller.wire.apis import acls
-from controller.wire.calls import Access, Api, Call, on_cluster
-from controller.wire.protocol import Answer, Messages, Request
-from controller.wire.remote import RemoteHost
-from controller.wire.remote.link import NotDelivered
+from ...model.errors import RequestTimedOut
+from ...model.values import BrokerRegistration
+from ...model.view import ClusterView
+from ..apis import acls
+from ..calls import Access, Api, Call, on_cluster
+from ..protocol import Answer, Messages, Request
+from ..remote import RemoteHost
+from ..remote.link import NotDelivered
 
 log = logging.getLogger(__name__)
 _READS: Final[tuple[tuple[Messages, Access], ...]] = (

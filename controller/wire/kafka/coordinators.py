@@ -20,11 +20,11 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
-from controller.groups.partitions import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, partition_of
-from controller.model.values import Endpoint
-from controller.model.view import ClusterView
-from controller.wire.calls import OPEN, Address, Api, Call
-from controller.wire.protocol import Answer, Messages, Request
+from ...groups.partitions import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, partition_of
+from ...model.values import Endpoint
+from ...model.view import ClusterView
+from ..calls import OPEN, Address, Api, Call
+from ..protocol import Answer, Messages, Request
 
 COORDINATOR_NOT_AVAILABLE: Final = 15
 INVALID_REQUEST: Final = 42

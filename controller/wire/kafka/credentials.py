@@ -2,7 +2,7 @@
 
 They are in `/config/users/<name>`, where brokers look after a notification. Errors are those of Kafka's controller, one
 per user; of a user with an error nothing is changed. Kafka writes other characters of a name like `%40`, and a key of a
-store (`stores.base`) does not have them.
+store (`kedge.stores.base`) does not have them.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from urllib.parse import quote
 
 from kafka.protocol.admin import AlterUserScramCredentialsRequest, AlterUserScramCredentialsResponse
 
-from controller.model.errors import ErrorCode
-from controller.wire.calls import Access, Api, Call
-from controller.wire.protocol import Answer, Messages, Request
-from controller.wire.security.acls import CLUSTER
-from controller.wire.security.users import ITERATIONS_MIN, Credential
-from stores.base import InvalidKey, StoreError
+from ....stores.base import InvalidKey, StoreError
+from ...model.errors import ErrorCode
+from ..calls import Access, Api, Call
+from ..protocol import Answer, Messages, Request
+from ..security.acls import CLUSTER
+from ..security.users import ITERATIONS_MIN, Credential
 
 MECHANISMS: Final = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 """By Kafka's numbers."""

@@ -17,9 +17,9 @@ from typing import Final
 
 import attrs
 
-from controller.host import Controller
-from controller.model.errors import ErrorCode
-from controller.model.host import (
+from ...host import Controller
+from ...model.errors import ErrorCode
+from ...model.host import (
     Host,
     HostResponse,
     LeaderAndIsrRequest,
@@ -27,10 +27,10 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.values import Endpoint
-from controller.wire.calls import Address
-from controller.wire.kafka.internal_topics import InternalTopics, InternalTopicsCreator
-from controller.wire.remote.host import TIMEOUT_S, Ordered
+from ...model.values import Endpoint
+from ..calls import Address
+from ..remote.host import TIMEOUT_S, Ordered
+from .internal_topics import InternalTopics, InternalTopicsCreator
 
 _Listed = tuple[int, int, tuple[LivePeer, ...]]
 """The epochs of a broker and of a controller, and the live brokers that the one got from the other."""

@@ -14,12 +14,12 @@ from typing import Final
 
 import attrs
 
-from controller.admin import Results
-from controller.groups.partitions import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from controller.host import Controller
-from controller.model.errors import NotController, TopicAlreadyExists
-from controller.model.requests import CreatedTopic, NewTopic
-from controller.model.view import ClusterView
+from ...admin import Results
+from ...groups.partitions import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from ...host import Controller
+from ...model.errors import NotController, TopicAlreadyExists
+from ...model.requests import CreatedTopic, NewTopic
+from ...model.view import ClusterView
 
 _SEGMENT_BYTES: Final = str(100 * 1024 * 1024)
 log = logging.getLogger(__name__)

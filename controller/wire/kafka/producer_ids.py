@@ -10,15 +10,15 @@ from typing import Final
 
 from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse
 
-from controller.codec.producer_ids import ProducerIdBlock
-from controller.host import Controller
-from controller.model.errors import ApiError, RequestTimedOut, StaleBrokerEpoch
-from controller.wire.calls import OF_BROKER, Api, Call, on_cluster
-from controller.wire.messages import AllocateProducerIdsRequest
-from controller.wire.protocol import Answer, Messages, Request
-from controller.wire.remote.leaving import epoch_of
-from controller.wire.remote.link import messages
-from stores.base import StoreError
+from ....stores.base import StoreError
+from ...codec.producer_ids import ProducerIdBlock
+from ...host import Controller
+from ...model.errors import ApiError, RequestTimedOut, StaleBrokerEpoch
+from ..calls import OF_BROKER, Api, Call, on_cluster
+from ..messages import AllocateProducerIdsRequest
+from ..protocol import Answer, Messages, Request
+from ..remote.leaving import epoch_of
+from ..remote.link import messages
 
 NOT_COORDINATOR: Final = 16
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from controller.wire.messages.brokers import (
+from .brokers import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
     AlterPartitionRequest,
@@ -34,9 +34,9 @@ from controller.wire.messages.brokers import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from controller.wire.messages.groups import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from controller.wire.messages.metadata import MetadataResponse
-from controller.wire.messages.private import (
+from .groups import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from .metadata import MetadataResponse
+from .private import (
     AlterInterbrokerThrottledRatesRequest,
     AlterInterbrokerThrottledRatesResponse,
     AlterInterbrokerThrottledReplicasRequest,

@@ -18,8 +18,8 @@ Requests from a controller to a broker: LeaderAndIsr (4), StopReplica (5), Updat
 
 from __future__ import annotations
 
-from controller.wire.codec import ApiMessage
-from controller.wire.messages.schemas import SCHEMAS
+from ..codec import ApiMessage
+from .schemas import SCHEMAS
 
 
 class BrokerRegistrationRequest(ApiMessage, load_json=SCHEMAS): ...

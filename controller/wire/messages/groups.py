@@ -7,8 +7,8 @@
 
 from __future__ import annotations
 
-from controller.wire.codec import ApiData, ApiMessage
-from controller.wire.messages.schemas import SCHEMAS
+from ..codec import ApiData, ApiMessage
+from .schemas import SCHEMAS
 
 
 class ConsumerGroupHeartbeatRequest(ApiMessage, load_json=SCHEMAS):

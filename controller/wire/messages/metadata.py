@@ -12,7 +12,7 @@ from typing import Any
 
 from kafka.protocol import metadata as kafka_metadata
 
-from controller.wire.codec import ResponseClassRegistry
+from ..codec import ResponseClassRegistry
 
 STATUS_CODE = {
     "name": "StatusCode",

@@ -7,7 +7,7 @@ per second. Version 1 of AlterInterbrokerThrottledRates adds `family`: 0 `replic
 version 0), 1 `reassignment.throttled` (KIP-542). `leaders` and `followers` None: every broker of the cluster.
 
 Relay (20010): a client's request, forwarded from the gateway of a standby to that of the active controller
-(`controller.wire.peers`). It is not listed for clients.
+(`kedge.controller.wire.peers`). It is not listed for clients.
 
 `principal`: the client. `broker_id`: the broker whose address was called, -1 for the common one. `frame`: the request
 as it came; `answer`: the answer to send, with its size, null where there is none. Errors: NOT_CONTROLLER (nothing was
@@ -16,8 +16,8 @@ done), INVALID_REQUEST (the client's connection must be closed, after `answer`),
 
 from __future__ import annotations
 
-from controller.wire.codec import ApiMessage
-from controller.wire.messages.schemas import SCHEMAS
+from ..codec import ApiMessage
+from .schemas import SCHEMAS
 
 
 class ReassignPartitionsRequest(ApiMessage, load_json=SCHEMAS): ...

@@ -23,7 +23,7 @@ import ssl
 
 import attrs
 
-from stores.base import MetadataStore
+from ....stores.base import MetadataStore
 
 
 @attrs.frozen(kw_only=True)

@@ -19,18 +19,18 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from controller.model.errors import ApiError, ErrorCode, NotController
-from controller.model.requests import AcceptedIsr
-from controller.model.values import TopicPartition
-from controller.runtime.log_reports import LogReport
-from controller.wire.apis import APIS
-from controller.wire.errors import Refused
-from controller.wire.messages import AlterPartitionRequest
-from controller.wire.peers.forwarding import Forwarding, Way
-from controller.wire.protocol import SIZE, Header, Messages, read_answer, write_request
-from controller.wire.remote.link import messages
-from controller.wire.remote.reporting import REPORTED, as_fields
-from controller.wire.security.users import GATEWAY
+from ...model.errors import ApiError, ErrorCode, NotController
+from ...model.requests import AcceptedIsr
+from ...model.values import TopicPartition
+from ...runtime.log_reports import LogReport
+from ..apis import APIS
+from ..errors import Refused
+from ..messages import AlterPartitionRequest
+from ..protocol import SIZE, Header, Messages, read_answer, write_request
+from ..remote.link import messages
+from ..remote.reporting import REPORTED, as_fields
+from ..security.users import GATEWAY
+from .forwarding import Forwarding, Way
 
 TOLD_S: Final = 5.0
 LOGS_MAX: Final = 2000  # of one ReportLogs

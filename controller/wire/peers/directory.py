@@ -9,14 +9,14 @@ from collections.abc import Collection, Mapping
 from contextlib import closing, suppress
 from typing import Final
 
-from controller.codec import BadValue, broker, keys
-from controller.codec.small import decode_gateway, decode_gateway_brokers, encode_gateway
-from controller.model.errors import ControllerError
-from controller.model.values import Endpoint
-from controller.wire.calls import Address
-from controller.wire.security.reachable import connected
-from stores.base import Conflict, Delete, Depth, Entry, MetadataStore, Put, SessionExpired, StoreError, as_read
-from stores.recipes import reap_own_leftover
+from ....stores.base import Conflict, Delete, Depth, Entry, MetadataStore, Put, SessionExpired, StoreError, as_read
+from ....stores.recipes import reap_own_leftover
+from ...codec import BadValue, broker, keys
+from ...codec.small import decode_gateway, decode_gateway_brokers, encode_gateway
+from ...model.errors import ControllerError
+from ...model.values import Endpoint
+from ..calls import Address
+from ..security.reachable import connected
 
 _TIMEOUT_S: Final = 5.0
 _LISTENS_S: Final = 1.0

@@ -10,16 +10,16 @@ from typing import Final
 
 import attrs
 
-from controller.host import Controller
-from controller.model.errors import NotController
-from controller.model.values import Endpoint
-from controller.wire.calls import Address
-from controller.wire.errors import Refused
-from controller.wire.peers import Peers
-from controller.wire.peers.directory import AlreadyRunning, Directory
-from controller.wire.peers.leading import Leading
-from controller.wire.peers.relay import Broken, Link, Lost, NotActive, NotReached
-from stores.base import StoreError
+from ....stores.base import StoreError
+from ...host import Controller
+from ...model.errors import NotController
+from ...model.values import Endpoint
+from ..calls import Address
+from ..errors import Refused
+from . import Peers
+from .directory import AlreadyRunning, Directory
+from .leading import Leading
+from .relay import Broken, Link, Lost, NotActive, NotReached
 
 LOOKING_S: Final = 15.0
 """How long an active controller is looked for: a failover takes a session's time."""

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from controller.host import Controller
+from ...host import Controller
 
 LOOK_S: Final = 0.05
 

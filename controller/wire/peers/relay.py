@@ -7,14 +7,14 @@ import asyncio
 import ssl
 from typing import Any, Final, Self
 
-from controller.model.errors import ErrorCode
-from controller.wire.calls import Address
-from controller.wire.errors import Garbage, Refused
-from controller.wire.messages.private import RelayRequest, RelayResponse
-from controller.wire.protocol import SIZE, Header, Messages, read_answer, write_request
-from controller.wire.security.client import Credentials, NotLetIn, logging_in
-from controller.wire.security.gateways import login_at
-from controller.wire.security.users import GATEWAY
+from ...model.errors import ErrorCode
+from ..calls import Address
+from ..errors import Garbage, Refused
+from ..messages.private import RelayRequest, RelayResponse
+from ..protocol import SIZE, Header, Messages, read_answer, write_request
+from ..security.client import Credentials, NotLetIn, logging_in
+from ..security.gateways import login_at
+from ..security.users import GATEWAY
 
 NOBODYS: Final = -1
 """The broker id that stands for the common address."""

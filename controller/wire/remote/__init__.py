@@ -1,6 +1,6 @@
 """Brokers that are processes elsewhere: they register and send heartbeats, and get the controller's requests by TCP.
 
-host        the controller's host (`controller.model.host.Host`), which sends requests to the broker
+host        the controller's host (`kedge.controller.model.host.Host`), which sends requests to the broker
 orders      the controller's requests as the broker's messages, its answers back; nothing is sent here
 link        one connection to a broker: its versions, a request, its answer in time
 sessions    BrokerRegistration and BrokerHeartbeat: which brokers are alive
@@ -22,16 +22,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controller.wire.apis import APIS
-from controller.wire.apis.versions import table
-from controller.wire.calls import Api
-from controller.wire.remote.host import RemoteHost
-from controller.wire.remote.in_sync import IsrChanges
-from controller.wire.remote.leaving import LEAVING
-from controller.wire.remote.obeying import with_orders
-from controller.wire.remote.reporting import REPORTS
-from controller.wire.remote.sessions import Sessions
-from controller.wire.security.client import Credentials
+from ..apis import APIS
+from ..apis.versions import table
+from ..calls import Api
+from ..security.client import Credentials
+from .host import RemoteHost
+from .in_sync import IsrChanges
+from .leaving import LEAVING
+from .obeying import with_orders
+from .reporting import REPORTS
+from .sessions import Sessions
 
 SESSION_S = 9.0
 BROKERS_MAX = 200

@@ -11,9 +11,9 @@ from __future__ import annotations
 import threading
 from typing import Final
 
-from controller.model.host import LeaderAndIsrRequest, Shared, UpdateMetadataRequest
-from controller.wire.protocol import Messages, body_behind
-from controller.wire.remote import orders, states
+from ...model.host import LeaderAndIsrRequest, Shared, UpdateMetadataRequest
+from ..protocol import Messages, body_behind
+from . import orders, states
 
 DIFFERS: Final = "broker_epoch"
 """The field of which, and all before it, each broker gets its own. All behind it is in common."""

@@ -15,29 +15,29 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from controller.host import Controller
-from controller.model.host import (
+from ....stores.base import StoreError
+from ...host import Controller
+from ...model.host import (
     HostResponse,
     LeaderAndIsrRequest,
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.values import Broker, BrokerRegistration, Endpoint
-from controller.model.view import ClusterView
-from controller.wire.calls import Address
-from controller.wire.messages import LeaderAndIsrRequest as LeaderAndIsr
-from controller.wire.messages import StopReplicaRequest as StopReplica
-from controller.wire.messages import UpdateMetadataRequest as UpdateMetadata
-from controller.wire.peers import Peers
-from controller.wire.peers.directory import is_beside_gateway
-from controller.wire.protocol import Messages
-from controller.wire.remote import orders
-from controller.wire.remote.bodies import DIFFERS, InCommon, leader_and_isr
-from controller.wire.remote.link import Link, NotDelivered, messages
-from controller.wire.security import reachable
-from controller.wire.security.client import Credentials
-from controller.wire.security.gateways import login_at
-from stores.base import StoreError
+from ...model.values import Broker, BrokerRegistration, Endpoint
+from ...model.view import ClusterView
+from ..calls import Address
+from ..messages import LeaderAndIsrRequest as LeaderAndIsr
+from ..messages import StopReplicaRequest as StopReplica
+from ..messages import UpdateMetadataRequest as UpdateMetadata
+from ..peers import Peers
+from ..peers.directory import is_beside_gateway
+from ..protocol import Messages
+from ..security import reachable
+from ..security.client import Credentials
+from ..security.gateways import login_at
+from . import orders
+from .bodies import DIFFERS, InCommon, leader_and_isr
+from .link import Link, NotDelivered, messages
 
 TIMEOUT_S: Final = 10.0
 _LEADER_AND_ISR: Final = messages(LeaderAndIsr.API_KEY)
@@ -58,11 +58,11 @@ class _Kept:
 
 
 class RemoteHost:
-    """Implements `controller.model.host.Host` for brokers that are processes elsewhere. `timeout_s`: for the connection
-    to a broker, and for each of its answers. The controller must run in threads (`start()`): callbacks ask it for a
-    broker's address. `listener`: the name of the brokers' listener to connect to; without it, their first one. `tls`:
-    brokers are called by TLS only; a client's context, which checks their certificates. `login`: brokers are called
-    only where they require a login. A registration that offers less gets no orders. `peers`: brokers beside the
+    """Implements `kedge.controller.model.host.Host` for brokers that are processes elsewhere. `timeout_s`: for the
+    connection to a broker, and for each of its answers. The controller must run in threads (`start()`): callbacks ask
+    it for a broker's address. `listener`: the name of the brokers' listener to connect to; without it, their first one.
+    `tls`: brokers are called by TLS only; a client's context, which checks their certificates. `login`: brokers are
+    called only where they require a login. A registration that offers less gets no orders. `peers`: brokers beside the
     gateways of other controllers are called as these say; their secret goes to addresses that gateways published, and
     to no other. `networks`: those in which brokers may be, like 10.0.0.0/8; empty: see `security.reachable`. Raises
     ValueError for a time that is not positive, or no network.

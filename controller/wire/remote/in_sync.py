@@ -15,15 +15,15 @@ from uuid import UUID
 
 import attrs
 
-from controller.model.errors import ErrorCode
-from controller.model.values import TopicPartition
-from controller.model.view import ClusterView
-from controller.wire.apis.answering import Outcome, outcome
-from controller.wire.calls import OF_BROKER, Api, Call
-from controller.wire.messages import AlterPartitionRequest
-from controller.wire.protocol import Answer, Request
-from controller.wire.reading import as_uuid
-from controller.wire.remote.link import messages
+from ...model.errors import ErrorCode
+from ...model.values import TopicPartition
+from ...model.view import ClusterView
+from ..apis.answering import Outcome, outcome
+from ..calls import OF_BROKER, Api, Call
+from ..messages import AlterPartitionRequest
+from ..protocol import Answer, Request
+from ..reading import as_uuid
+from .link import messages
 
 Row = dict[str, Any]
 Became: TypeAlias = Future[Any] | Outcome

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from controller.model.errors import ApiError
-from controller.model.view import ClusterView
-from controller.wire.calls import OF_BROKER, Api, Call
-from controller.wire.messages import ControlledShutdownRequest
-from controller.wire.protocol import Answer, Request
-from controller.wire.remote.link import messages
+from ...model.errors import ApiError
+from ...model.view import ClusterView
+from ..calls import OF_BROKER, Api, Call
+from ..messages import ControlledShutdownRequest
+from ..protocol import Answer, Request
+from .link import messages
 
 
 async def controlled_shutdown(call: Call, request: Request) -> Answer:

@@ -16,12 +16,12 @@ from typing import Any, Final
 
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
-from controller.wire.calls import Address
-from controller.wire.errors import Refused
-from controller.wire.messages import RESPONSES, VERSIONS, requests
-from controller.wire.protocol import SIZE, Header, Messages, read_answer, write_before, write_request
-from controller.wire.security.client import Credentials, NotLetIn, logging_in
-from controller.wire.security.reachable import Network, connected
+from ..calls import Address
+from ..errors import Refused
+from ..messages import RESPONSES, VERSIONS, requests
+from ..protocol import SIZE, Header, Messages, read_answer, write_before, write_request
+from ..security.client import Credentials, NotLetIn, logging_in
+from ..security.reachable import Network, connected
 
 CLIENT_ID: Final = "kedge"
 ANSWER_BYTES_MAX: Final = 100 * 1024 * 1024

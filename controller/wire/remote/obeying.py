@@ -18,19 +18,19 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Protocol
 
-from controller.model.errors import ErrorCode, InvalidRequest
-from controller.model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
-from controller.wire.apis import APIS
-from controller.wire.apis.versions import table
-from controller.wire.calls import Api, Call
-from controller.wire.messages import LeaderAndIsrRequest as LeaderAndIsr
-from controller.wire.messages import StopReplicaRequest as StopReplica
-from controller.wire.messages import UpdateMetadataRequest as UpdateMetadata
-from controller.wire.protocol import Answer, Messages, Request
-from controller.wire.reading import as_uuid
-from controller.wire.remote import received
-from controller.wire.remote.link import messages
-from controller.wire.remote.received import require_sound
+from ...model.errors import ErrorCode, InvalidRequest
+from ...model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from ..apis import APIS
+from ..apis.versions import table
+from ..calls import Api, Call
+from ..messages import LeaderAndIsrRequest as LeaderAndIsr
+from ..messages import StopReplicaRequest as StopReplica
+from ..messages import UpdateMetadataRequest as UpdateMetadata
+from ..protocol import Answer, Messages, Request
+from ..reading import as_uuid
+from . import received
+from .link import messages
+from .received import require_sound
 
 log = logging.getLogger(__name__)
 Ordered = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest

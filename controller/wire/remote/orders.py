@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from controller.model.errors import ErrorCode
-from controller.model.host import (
+from ...model.errors import ErrorCode
+from ...model.host import (
     HostResponse,
     LeaderAndIsrPartition,
     LeaderAndIsrRequest,
@@ -22,8 +22,8 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.values import TARGETS_SINCE, TopicPartition
-from controller.wire.reading import as_text, as_uuid
+from ...model.values import TARGETS_SINCE, TopicPartition
+from ..reading import as_text, as_uuid
 
 Fields = dict[str, Any]
 

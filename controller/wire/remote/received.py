@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 from uuid import UUID
 
-from controller.codec.text import EPOCH_MAX, INT32_MAX
-from controller.model.errors import InvalidRequest
-from controller.model.host import (
+from ...codec.text import EPOCH_MAX, INT32_MAX
+from ...model.errors import InvalidRequest
+from ...model.host import (
     LeaderAndIsrPartition,
     LeaderAndIsrRequest,
     LivePeer,
@@ -20,11 +20,11 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.reductions import OFFLINE, READ_ONLY
-from controller.model.values import LEADER_DURING_DELETE, NO_EPOCH, Endpoint
-from controller.wire.protocol import Request
-from controller.wire.reading import as_text
-from controller.wire.remote.orders import FULL, PROTOCOLS
+from ...model.reductions import OFFLINE, READ_ONLY
+from ...model.values import LEADER_DURING_DELETE, NO_EPOCH, Endpoint
+from ..protocol import Request
+from ..reading import as_text
+from .orders import FULL, PROTOCOLS
 
 _NAMES = {number: name for name, number in PROTOCOLS.items()}
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from controller.model.errors import ErrorCode
-from controller.model.view import ClusterView
-from controller.runtime.log_reports import LogReport
-from controller.wire.apis.answering import outcome
-from controller.wire.calls import OF_BROKER, Api, Call
-from controller.wire.messages import ReportLogsRequest
-from controller.wire.protocol import Answer, Request
-from controller.wire.remote.link import messages
+from ...model.errors import ErrorCode
+from ...model.view import ClusterView
+from ...runtime.log_reports import LogReport
+from ..apis.answering import outcome
+from ..calls import OF_BROKER, Api, Call
+from ..messages import ReportLogsRequest
+from ..protocol import Answer, Request
+from .link import messages
 
 REPORTED: Final = messages(ReportLogsRequest.API_KEY)
 _UNKNOWN: Final = -1  # of a size

@@ -24,8 +24,9 @@ from weakref import WeakValueDictionary
 
 import attrs
 
-from controller.host import Controller
-from controller.model.errors import (
+from ....stores.base import StoreError
+from ...host import Controller
+from ...model.errors import (
     ApiError,
     DuplicateBrokerRegistration,
     ErrorCode,
@@ -33,14 +34,13 @@ from controller.model.errors import (
     PolicyViolation,
     StaleBrokerEpoch,
 )
-from controller.model.values import BrokerRegistration, Endpoint
-from controller.wire.apis.answering import outcome
-from controller.wire.calls import OF_BROKER, Api, Call
-from controller.wire.messages import BrokerHeartbeatRequest, BrokerRegistrationRequest
-from controller.wire.protocol import Answer, Request
-from controller.wire.remote.link import messages
-from controller.wire.remote.orders import PROTOCOLS
-from stores.base import StoreError
+from ...model.values import BrokerRegistration, Endpoint
+from ..apis.answering import outcome
+from ..calls import OF_BROKER, Api, Call
+from ..messages import BrokerHeartbeatRequest, BrokerRegistrationRequest
+from ..protocol import Answer, Request
+from .link import messages
+from .orders import PROTOCOLS
 
 log = logging.getLogger(__name__)
 SILENT_PART: Final = 1 / 3  # of the session time: Kafka's brokers send one every 2 s in sessions of 9 s

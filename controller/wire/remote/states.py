@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 from uuid import UUID
 
-from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest, PartitionMetadata, UpdateMetadataRequest
-from controller.wire.codec import UnsignedVarInt32
-from controller.wire.reading import as_uuid
-from controller.wire.remote.orders import lists_of
+from ...model.host import LeaderAndIsrPartition, LeaderAndIsrRequest, PartitionMetadata, UpdateMetadataRequest
+from ..codec import UnsignedVarInt32
+from ..reading import as_uuid
+from .orders import lists_of
 
 LEADER_AND_ISR_SINCE: Final = 4
 UPDATE_METADATA_SINCE: Final = 6

@@ -13,14 +13,14 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
-from controller.model.errors import ClusterAuthorizationFailed
-from controller.wire.calls import CLUSTER_ACTION, OPEN, Access, Api, Call
-from controller.wire.codec import fields_of
-from controller.wire.mirrored import mirrored
-from controller.wire.protocol import Answer, Request
-from controller.wire.reading import cluster
-from controller.wire.security.acls import BROKER, CLUSTER, TOPIC
-from controller.wire.slices import sliced
+from ...model.errors import ClusterAuthorizationFailed
+from ..calls import CLUSTER_ACTION, OPEN, Access, Api, Call
+from ..codec import fields_of
+from ..mirrored import mirrored
+from ..protocol import Answer, Request
+from ..reading import cluster
+from ..slices import sliced
+from .acls import BROKER, CLUSTER, TOPIC
 
 TOPIC_REFUSED: Final = 29
 CLUSTER_REFUSED: Final = 31

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, Self
 
 import attrs
 
-from controller.wire.security.files import Reread
+from .files import Reread
 
 OPERATIONS: Final = MappingProxyType(
     {

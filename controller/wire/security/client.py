@@ -15,9 +15,9 @@ from kafka.protocol.sasl import (
 from scramp import ScramClient
 from scramp.utils import ScramException
 
-from controller.wire.protocol import Messages
-from controller.wire.security.sasl import MECHANISMS, PLAIN
-from controller.wire.security.users import ITERATIONS_MAX
+from ..protocol import Messages
+from .sasl import MECHANISMS, PLAIN
+from .users import ITERATIONS_MAX
 
 HANDSHAKE: Final = Messages(SaslHandshakeRequest, SaslHandshakeResponse, range(1, 2))  # 0: tokens without a header
 AUTHENTICATE: Final = Messages(SaslAuthenticateRequest, SaslAuthenticateResponse, range(3))

@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
-from stores.reading import parse_json, read_whole
+from ....stores.reading import parse_json, read_whole
 
 LOOK_S: Final = 0.5
 T = TypeVar("T")

@@ -12,8 +12,8 @@ import hmac
 from collections.abc import Callable
 from typing import Final
 
-from controller.wire.security.client import Credentials
-from controller.wire.security.users import GATEWAY, Users, with_user
+from .client import Credentials
+from .users import GATEWAY, Users, with_user
 
 _MECHANISM: Final = "SCRAM-SHA-256"
 _PLACES_MAX: Final = 10_000  # addresses of one gateway whose passwords are kept: salting takes milliseconds

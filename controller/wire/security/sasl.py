@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from scramp import ScramMechanism
 
-from controller.wire.security.users import PART_BYTES_MAX, SCRAM, Users
+from .users import PART_BYTES_MAX, SCRAM, Users
 
 PLAIN: Final = "PLAIN"
 MECHANISMS: Final = (PLAIN, *SCRAM)

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import attrs
 
-from controller.wire.errors import HandshakeFailed
-from stores.reading import require_private
+from ....stores.reading import require_private
+from ..errors import HandshakeFailed
 
 HANDSHAKE_S: Final = 10.0
 """The time limit of a handshake."""

@@ -16,8 +16,8 @@ import attrs
 from scramp import ScramMechanism
 from scramp.utils import ScramException, saslprep
 
-from controller.model.throttle_configs import whole_number
-from controller.wire.security.files import Reread
+from ...model.throttle_configs import whole_number
+from .files import Reread
 
 SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 GATEWAY: Final = "kedge-gateway"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
-from stores import ABSENT, MetadataStore, Put, open_store
+from kedge.controller.cli.root import kedge
+from kedge.stores import ABSENT, MetadataStore, Put, open_store
 from tests.conformance.zookeeper import server as zookeeper
 from tests.stores.etcd.served import server as etcd
 

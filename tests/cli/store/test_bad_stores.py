@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.cli.root import kedge
+from kedge.controller.cli.root import kedge
+from kedge.stores import ABSENT, MetadataStore, Put, open_store
 from servers.etcd import LocalEtcd
-from stores import ABSENT, MetadataStore, Put, open_store
 from tests.cli.store.impostors import nobody, silent, web
 from tests.cli.store.places import content, is_one_line, run, zookeeper_url
 from tests.conformance.zookeeper import server as zookeeper

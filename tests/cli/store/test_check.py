@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from controller.cli.root import kedge
-from controller.codec import broker as broker_codec
-from controller.codec import migration
-from controller.model.values import BrokerRegistration
-from stores import ABSENT, PRESENT, Delete, MetadataStore, Put, open_store
-from stores.probing import SCRATCH_KEY
+from kedge.controller.cli.root import kedge
+from kedge.controller.codec import broker as broker_codec
+from kedge.controller.codec import migration
+from kedge.controller.model.values import BrokerRegistration
+from kedge.stores import ABSENT, PRESENT, Delete, MetadataStore, Put, open_store
+from kedge.stores.probing import SCRATCH_KEY
 from tests.cli.store.places import (
     Make,
     content,
@@ -217,7 +217,7 @@ def test_a_missing_extra_is_exit_code_2_and_one_line_that_names_it(scheme: str, 
         f"u.find_spec = lambda name, *p: None if name == {package!r} else real(name, *p); "
         f"sys.modules[{package!r}] = None; "
     )
-    program = f"{hide}import controller.cli; controller.cli.main()"
+    program = f"{hide}import kedge.controller.cli; kedge.controller.cli.main()"
     url = f"{scheme}://127.0.0.1:1"
     for arguments in (["store", "check", url], ["demo", "--store", url]):
         command = [sys.executable, "-W", "error", "-c", program, *arguments]

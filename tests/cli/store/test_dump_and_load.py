@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from controller.rig import Rig
-from controller.wire.cluster_id import gateways_secret
-from stores import ABSENT, PRESENT, MemoryServer, MemoryStore, Put, open_store
+from kedge.controller.rig import Rig
+from kedge.controller.wire.cluster_id import gateways_secret
+from kedge.stores import ABSENT, PRESENT, MemoryServer, MemoryStore, Put, open_store
 from tests.cli.store.places import (
     KINDS,
     VALUES,

@@ -19,12 +19,12 @@ import pytest
 from click.testing import CliRunner
 from kazoo.client import KazooClient
 
-from controller.cli.root import kedge
-from controller.cli.store import meant
-from controller.codec.migration import encode_holder
-from stores import ABSENT, Invalid, MemoryServer, MemoryStore, MetadataStore, Put, open_store
-from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
-from stores.tree import read_tree
+from kedge.controller.cli.root import kedge
+from kedge.controller.cli.store import meant
+from kedge.controller.codec.migration import encode_holder
+from kedge.stores import ABSENT, Invalid, MemoryServer, MemoryStore, MetadataStore, Put, open_store
+from kedge.stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
+from kedge.stores.tree import read_tree
 from tests.cli.store.places import REAL, memory_url, zookeeper_url
 from tests.conformance.zookeeper import server as zookeeper
 from tests.kit.data import DATA

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from kedge.stores import MetadataStore, open_store
 from servers import LocalEtcd, Proxy
-from stores import MetadataStore, open_store
 from tests.stores.etcd.served import fresh_root
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from stores import MetadataStore
-from stores.etcd.store import EtcdStore
+from kedge.stores import MetadataStore
+from kedge.stores.etcd.store import EtcdStore
 
 
 class Lagging:

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import grpc
 
-from stores import MetadataStore, open_store
-from stores.etcd.rpc import etcdrpc
+from kedge.stores import MetadataStore, open_store
+from kedge.stores.etcd.rpc import etcdrpc
 
 OLD, NEW = 10, 11
 KEY: Final = "/k"

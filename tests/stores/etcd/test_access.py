@@ -11,9 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from servers import Proxy
-from servers.etcd import LocalEtcd
-from stores import (
+from kedge.stores import (
     ABSENT,
     PRESENT,
     Changed,
@@ -26,6 +24,8 @@ from stores import (
     Unavailable,
     open_store,
 )
+from servers import Proxy
+from servers.etcd import LocalEtcd
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 

@@ -7,8 +7,8 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from controller.cli.root import kedge
-from stores import ABSENT, MetadataStore, Put
+from kedge.controller.cli.root import kedge
+from kedge.stores import ABSENT, MetadataStore, Put
 from tests.stores.etcd.served import server
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]

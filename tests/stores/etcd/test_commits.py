@@ -6,8 +6,7 @@ import threading
 
 import pytest
 
-from servers.etcd import LocalEtcd
-from stores import (
+from kedge.stores import (
     ABSENT,
     PRESENT,
     Check,
@@ -23,7 +22,8 @@ from stores import (
     Version,
     open_store,
 )
-from stores.checks import op_bytes
+from kedge.stores.checks import op_bytes
+from servers.etcd import LocalEtcd
 from tests.stores.etcd.served import server
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]

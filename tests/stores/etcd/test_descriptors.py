@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from google.protobuf import descriptor_pb2
 
-from stores.etcd.rpc import described, etcdrpc
+from kedge.stores.etcd.rpc import described, etcdrpc
 
 STORES_ETCD = Path(__file__).resolve().parents[3] / "stores" / "etcd"
 

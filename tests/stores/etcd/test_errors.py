@@ -3,8 +3,8 @@ from __future__ import annotations
 import grpc
 import pytest
 
-from stores import Invalid, OutcomeUnknown, SessionExpired, StoreError, TooLarge, Unauthorized, Unavailable
-from stores.etcd.errors import COMPACTED, STALE_TOKEN, TABLE, not_connected, says, translate
+from kedge.stores import Invalid, OutcomeUnknown, SessionExpired, StoreError, TooLarge, Unauthorized, Unavailable
+from kedge.stores.etcd.errors import COMPACTED, STALE_TOKEN, TABLE, not_connected, says, translate
 
 
 class RpcError(grpc.RpcError):  # type: ignore[misc]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from stores import ABSENT, MetadataStore, Put
+from kedge.stores import ABSENT, MetadataStore, Put
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 CALL_S = 10.0

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from stores import ABSENT, Conflict, MetadataStore, Put
+from kedge.stores import ABSENT, Conflict, MetadataStore, Put
 from tests.stores.etcd.member import CALL_S, KEY, Member, connected, running
 
 

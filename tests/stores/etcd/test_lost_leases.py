@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from controller.runtime.clock import SystemClock
-from controller.runtime.registrar import Registrar
-from controller.wire.calls import Address
-from controller.wire.peers.directory import Directory
 from kedge import BrokerRegistration
+from kedge.controller.runtime.clock import SystemClock
+from kedge.controller.runtime.registrar import Registrar
+from kedge.controller.wire.calls import Address
+from kedge.controller.wire.peers.directory import Directory
+from kedge.stores import MetadataStore
 from servers.etcd import LocalEtcd
-from stores import MetadataStore
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from stores.etcd.keys import Keys
-from stores.etcd.reads import Reader
-from stores.etcd.rpc import etcdrpc
-from stores.etcd.wait import Deadline
+from kedge.stores.etcd.keys import Keys
+from kedge.stores.etcd.reads import Reader
+from kedge.stores.etcd.rpc import etcdrpc
+from kedge.stores.etcd.wait import Deadline
 
 OLD, NEW = 10, 11
 KEY = "/k"

@@ -11,8 +11,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, suppress
 
 import pytest
 
-from servers import LocalEtcd, Proxy, free_ports
-from stores import (
+from kedge.stores import (
     ABSENT,
     Changed,
     Depth,
@@ -28,7 +27,8 @@ from stores import (
     Unavailable,
     open_store,
 )
-from stores.recipes import Attempt, Fence, Outcome, elect, resolve
+from kedge.stores.recipes import Attempt, Fence, Outcome, elect, resolve
+from servers import LocalEtcd, Proxy, free_ports
 from tests.stores.etcd.served import server
 from tests.stores.waits import raised_by
 

@@ -33,7 +33,7 @@ def test_a_missing_package_is_one_error_that_names_the_extra(missing: str) -> No
     said = run(f"""
         import sys
         sys.modules[{missing!r}] = None
-        from stores import Invalid, open_store
+        from kedge.stores import Invalid, open_store
         try:
             open_store("etcd://localhost/a?user=me&password=secret")
         except Invalid as error:
@@ -47,7 +47,7 @@ def test_a_missing_package_is_one_error_that_names_the_extra(missing: str) -> No
 def test_no_package_of_a_client_is_imported_before_a_store_is_opened() -> None:
     said = run("""
         import sys
-        import stores, stores.etcd
+        import kedge.stores, kedge.stores.etcd
         print([name for name in ("etcd3", "grpc", "google.protobuf") if name in sys.modules])
     """)
     assert said == "[]"
@@ -56,7 +56,7 @@ def test_no_package_of_a_client_is_imported_before_a_store_is_opened() -> None:
 @pytest.mark.slow
 def test_another_user_of_etcds_files_neither_sees_ours_nor_collides_with_them() -> None:
     """In either order: the default pool is left alone."""
-    ours = "from stores.etcd.rpc import etcdrpc; mine = etcdrpc.RangeRequest(key=b'k')"
+    ours = "from kedge.stores.etcd.rpc import etcdrpc; mine = etcdrpc.RangeRequest(key=b'k')"
     shown = "print(mine.SerializeToString() == theirs(key='k').SerializeToString(), mine.DESCRIPTOR.full_name)"
     for code in (f"{ours}\n{ANOTHER_USER}\n{shown}", f"{ANOTHER_USER}\n{ours}\n{shown}"):
         assert run(code) == "True kedge.etcd.RangeRequest"
@@ -69,7 +69,7 @@ def test_etcd3_that_was_imported_before_is_left_as_it_is() -> None:
         import sys, types
         sys.modules["etcd3.etcdrpc"] = before = types.ModuleType("etcd3.etcdrpc")
         sys.modules["etcd3"] = types.ModuleType("etcd3")
-        from stores.etcd.rpc import etcd3, etcdrpc
+        from kedge.stores.etcd.rpc import etcd3, etcdrpc
         print(sys.modules["etcd3.etcdrpc"] is before, etcdrpc is before, etcdrpc.KVStub.__name__)
     """)
     assert said == "True False KVStub"
@@ -78,4 +78,4 @@ def test_etcd3_that_was_imported_before_is_left_as_it_is() -> None:
 @pytest.mark.slow
 def test_others_may_import_etcd3_after_us() -> None:
     """It stands on our stubs then, which is more than it could do alone."""
-    assert run("import stores.etcd.rpc; import etcd3; print(etcd3.etcdrpc.PutRequest(key=b'a').key)") == "b'a'"
+    assert run("import kedge.stores.etcd.rpc; import etcd3; print(etcd3.etcdrpc.PutRequest(key=b'a').key)") == "b'a'"

@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from stores import ABSENT, PRESENT, Changed, Depth, InvalidKey, MetadataStore, Put, Resync
-from stores.etcd import reads
-from stores.suite.backend import fill
+from kedge.stores import ABSENT, PRESENT, Changed, Depth, InvalidKey, MetadataStore, Put, Resync
+from kedge.stores.etcd import reads
+from kedge.stores.suite.backend import fill
 from tests.stores.etcd.served import server
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]

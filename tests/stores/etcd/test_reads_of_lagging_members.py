@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from stores import ABSENT, PRESENT, Changed, Conflict, Depth, MetadataStore, Put, Resync, Version
+from kedge.stores import ABSENT, PRESENT, Changed, Conflict, Depth, MetadataStore, Put, Resync, Version
 from tests.stores.etcd.lagging import Lagging
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stores import Depth, Resync, SessionChanged, SessionState
-from stores.etcd.store import EtcdStore
+from kedge.stores import Depth, Resync, SessionChanged, SessionState
+from kedge.stores.etcd.store import EtcdStore
 from tests.stores.etcd.member import CALL_S, connected, running
 
 

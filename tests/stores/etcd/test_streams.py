@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stores import (
+from kedge.stores import (
     ABSENT,
     PRESENT,
     Changed,
@@ -19,9 +19,9 @@ from stores import (
     StoreEvent,
     Subscription,
 )
-from stores.etcd.keys import Keys
-from stores.etcd.stream import QUEUE_EVENTS_MAX, EtcdSubscription
-from stores.etcd.watches import Watches
+from kedge.stores.etcd.keys import Keys
+from kedge.stores.etcd.stream import QUEUE_EVENTS_MAX, EtcdSubscription
+from kedge.stores.etcd.watches import Watches
 
 CALL_S = 10.0
 

@@ -6,11 +6,16 @@ import json
 
 import pytest
 
-from controller.check import check_store
-from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from kedge import BrokerRegistration, Controller, HostResponse, TopicPartition
-from stores import ABSENT, PRESENT, MetadataStore, Put
-from stores.tree import TreeEntry, read_tree
+from kedge.controller.check import check_store
+from kedge.controller.model.host import (
+    LeaderAndIsrPartition,
+    LeaderAndIsrRequest,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
+from kedge.stores import ABSENT, PRESENT, MetadataStore, Put
+from kedge.stores.tree import TreeEntry, read_tree
 from tests.kit.data import DATA
 from tests.kit.waiting import until
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from stores import Invalid, InvalidKey, open_store, public_url
-from stores.etcd import EtcdUrl, parse_url
+from kedge.stores import Invalid, InvalidKey, open_store, public_url
+from kedge.stores.etcd import EtcdUrl, parse_url
 
 SECRET = "hunter2"  # noqa: S105 - not one
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from servers import Proxy
-from stores import (
+from kedge.stores import (
     ABSENT,
     PRESENT,
     Changed,
@@ -21,9 +20,10 @@ from stores import (
     StoreEvent,
     Subscription,
 )
-from stores.etcd.keys import Keys
-from stores.etcd.rpc import etcdrpc
-from stores.etcd.watches import Watches
+from kedge.stores.etcd.keys import Keys
+from kedge.stores.etcd.rpc import etcdrpc
+from kedge.stores.etcd.watches import Watches
+from servers import Proxy
 from tests.stores.etcd.served import server
 from tests.stores.etcd.test_outages import until, until_state, watched
 from tests.stores.etcd.test_streams import drained

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import pytest
 
+from kedge.stores import ABSENT, Put, StoreError, open_store
 from servers import NoServer
 from servers.containers import ContainerEtcd, ContainerServer, ContainerZooKeeper
 from servers.engine import engine
 from servers.folders import sweep
 from servers.images import runtime
 from servers.process import birth, wait_until
-from stores import ABSENT, Put, StoreError, open_store
 
 WAIT_S = 60.0
 CALL_S = 10.0

@@ -8,9 +8,9 @@ from contextlib import closing
 import pytest
 import tenacity
 
+from kedge.stores import ABSENT, Conflict, MetadataStore, OutcomeUnknown, Put, Unavailable, open_store
 from servers import EtcdEnsemble, NoServer, ZooKeeperEnsemble
 from servers.process import birth
-from stores import ABSENT, Conflict, MetadataStore, OutcomeUnknown, Put, Unavailable, open_store
 
 pytestmark = [
     pytest.mark.server,

@@ -8,7 +8,7 @@ import pytest
 
 CONFTEST = 'pytest_plugins = ["servers.fixtures"]'
 TESTS = """
-from stores import ABSENT, Put, open_store
+from kedge.stores import ABSENT, Put, open_store
 
 def test_one(etcd_server, zookeeper_server):
     for server in (etcd_server, zookeeper_server):

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from kedge.stores import ABSENT, Put, open_store
 from servers import EtcdEnsemble, LocalEtcd, NoServer, free_ports
 from servers.etcd import VARIABLE, etcd_binary, main
 from servers.folders import memory_folder
 from servers.standing import made
-from stores import ABSENT, Put, open_store
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from kedge.stores import ABSENT, Put, open_store
 from servers.etcd import etcd_binary, etcd_version, is_sound
 from servers.process import birth, wait_until
 from servers.standing import standing, stop
-from stores import ABSENT, Put, open_store
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 WAIT_S = 30.0

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stores import ABSENT, MemoryServer, Op, Put, TooLarge
-from stores.base import Check, Version
-from stores.checks import op_bytes
-from stores.transfer import batches, check_fits
+from kedge.stores import ABSENT, MemoryServer, Op, Put, TooLarge
+from kedge.stores.base import Check, Version
+from kedge.stores.checks import op_bytes
+from kedge.stores.transfer import batches, check_fits
 
 SMALL = attrs.evolve(MemoryServer().capabilities, value_bytes_max=500, commit_ops_max=7, commit_bytes_max=2000)
 

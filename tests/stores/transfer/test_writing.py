@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from stores import ABSENT, PRESENT, Conflict, Delete, FaultStore, MemoryServer, MemoryStore, Op, Put
-from stores.base import Check, Version
-from stores.faults import FailBefore, LoseReply, LoseRequest, Rule
-from stores.transfer import BrokenOff, NotEmpty, load, write_all
+from kedge.stores import ABSENT, PRESENT, Conflict, Delete, FaultStore, MemoryServer, MemoryStore, Op, Put
+from kedge.stores.base import Check, Version
+from kedge.stores.faults import FailBefore, LoseReply, LoseRequest, Rule
+from kedge.stores.transfer import BrokenOff, NotEmpty, load, write_all
 
 VALUES = {f"/k{number:03}": b"%d" % number for number in range(100)}
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 from kazoo.client import KazooClient
 
+from kedge.stores import MetadataStore, open_store
 from servers import LocalZooKeeper
-from stores import MetadataStore, open_store
 
 _numbers = itertools.count()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 
+from kedge.stores import MetadataStore, open_store
 from servers import LocalZooKeeper
-from stores import MetadataStore, open_store
 from tests.conformance.frames import FrameProxy
 
 EXISTS, MULTI = 3, 14

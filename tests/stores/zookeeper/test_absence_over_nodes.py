@@ -9,9 +9,9 @@ from __future__ import annotations
 import pytest
 from kazoo.client import KazooClient
 
+from kedge.stores import ABSENT, Check, Conflict, MetadataStore, Put
+from kedge.stores.base import Op
 from servers import LocalZooKeeper
-from stores import ABSENT, Check, Conflict, MetadataStore, Put
-from stores.base import Op
 from tests.stores.zookeeper.interposed import MULTI, before_request
 from tests.stores.zookeeper.test_layout import make
 

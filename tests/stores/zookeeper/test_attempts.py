@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import pytest
 
-from stores import ABSENT, Commit, Conflict, OutcomeUnknown, Put, Version
-from stores.base import Op
-from stores.zookeeper.commit import Attempt
-from stores.zookeeper.transaction import Multi, Refused
-from stores.zookeeper.wire import Node
+from kedge.stores import ABSENT, Commit, Conflict, OutcomeUnknown, Put, Version
+from kedge.stores.base import Op
+from kedge.stores.zookeeper.commit import Attempt
+from kedge.stores.zookeeper.transaction import Multi, Refused
+from kedge.stores.zookeeper.wire import Node
 
 NO_NODE, EXISTS = Refused(-101), Refused(-110)
 NOT_TRIED: Final = Refused(-2)

@@ -11,10 +11,10 @@ import pytest
 from kazoo.exceptions import ConnectionDropped
 from kazoo.handlers.threading import KazooTimeoutError
 
+from kedge.stores import Unavailable, open_store
+from kedge.stores.zookeeper.causes import SURE_S, Cause, Causes, NotZooKeeper, cause_of
+from kedge.stores.zookeeper.revival import FIRST_S, MAX_S, Revival
 from servers import LocalZooKeeper, free_port
-from stores import Unavailable, open_store
-from stores.zookeeper.causes import SURE_S, Cause, Causes, NotZooKeeper, cause_of
-from stores.zookeeper.revival import FIRST_S, MAX_S, Revival
 from tests.stores.waits import raised_by
 from tests.stores.zookeeper.test_trouble import eventually, foreign
 

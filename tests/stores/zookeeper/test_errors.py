@@ -4,8 +4,8 @@ import pytest
 from kazoo import exceptions as kazoo_errors
 from kazoo.handlers.threading import KazooTimeoutError
 
-from stores import Invalid, OutcomeUnknown, SessionExpired, StoreError, TooLarge, Unauthorized, Unavailable
-from stores.zookeeper.errors import TABLE, refused, translate
+from kedge.stores import Invalid, OutcomeUnknown, SessionExpired, StoreError, TooLarge, Unauthorized, Unavailable
+from kedge.stores.zookeeper.errors import TABLE, refused, translate
 
 
 def test_every_error_of_kazoo_stands_in_the_table() -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kazoo.protocol.serialization import Exists
 
-from stores import OutcomeUnknown
-from stores.zookeeper import ZooKeeperStore, open_zookeeper
+from kedge.stores import OutcomeUnknown
+from kedge.stores.zookeeper import ZooKeeperStore, open_zookeeper
 
 if TYPE_CHECKING:
     from _typeshed import TraceFunction

@@ -7,8 +7,7 @@ from kazoo.client import KazooClient
 from kazoo.protocol.serialization import Create
 from kazoo.security import OPEN_ACL_UNSAFE
 
-from servers import LocalZooKeeper
-from stores import (
+from kedge.stores import (
     ABSENT,
     PRESENT,
     Check,
@@ -23,8 +22,9 @@ from stores import (
     Version,
     open_store,
 )
-from stores.recipes import next_in_sequence, sequence_key
-from stores.zookeeper import ZooKeeperStore
+from kedge.stores.recipes import next_in_sequence, sequence_key
+from kedge.stores.zookeeper import ZooKeeperStore
+from servers import LocalZooKeeper
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 CALL_S = 10.0

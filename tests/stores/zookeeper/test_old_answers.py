@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from kazoo.client import KazooClient
 
-from stores import Changed, Depth, Resync
-from stores.base import StoreEvent
-from stores.zookeeper.link import Link
-from stores.zookeeper.url import parse_url
-from stores.zookeeper.watch import Watch
+from kedge.stores import Changed, Depth, Resync
+from kedge.stores.base import StoreEvent
+from kedge.stores.zookeeper.link import Link
+from kedge.stores.zookeeper.url import parse_url
+from kedge.stores.zookeeper.watch import Watch
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 WAIT_S = 30.0

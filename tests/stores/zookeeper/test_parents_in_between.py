@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from kazoo.client import KazooClient
 
+from kedge.stores import ABSENT, Changed, Check, Depth, Put, Resync
+from kedge.stores.base import Op
 from servers import LocalZooKeeper
-from stores import ABSENT, Changed, Check, Depth, Put, Resync
-from stores.base import Op
 from tests.stores.zookeeper.interposed import EXISTS, MULTI, before_request
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]

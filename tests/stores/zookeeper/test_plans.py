@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from stores import ABSENT, Check, Put
-from stores.base import Op
-from stores.zookeeper import transaction
-from stores.zookeeper.plan import Plan, Seen, in_order
-from stores.zookeeper.wire import Node
+from kedge.stores import ABSENT, Check, Put
+from kedge.stores.base import Op
+from kedge.stores.zookeeper import transaction
+from kedge.stores.zookeeper.plan import Plan, Seen, in_order
+from kedge.stores.zookeeper.wire import Node
 
 ACL = b"acl"
 SEEN = 7  # the version of the node's data

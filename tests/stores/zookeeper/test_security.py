@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 
+from kedge.stores import ABSENT, PRESENT, MetadataStore, Put, StoreError, Unauthorized, Unavailable, open_store
 from servers import LocalZooKeeper, free_port
 from servers.zookeeper import java
-from stores import ABSENT, PRESENT, MetadataStore, Put, StoreError, Unauthorized, Unavailable, open_store
 from tests.conformance.frames import AUTH_FAILED, SASL, FrameProxy
 from tests.stores.zookeeper.test_trouble import eventually
 
@@ -62,7 +62,7 @@ def test_creator_read_lets_the_world_look(url: str) -> None:
 def test_no_password_or_value_is_logged_or_shown(url: str, caplog: pytest.LogCaptureFixture) -> None:
     """Not at the lowest level either, where kazoo writes every request down. Values may be credentials of users."""
     caplog.set_level(1)
-    logging.getLogger("stores.zookeeper.kazoo").setLevel(1)
+    logging.getLogger("kedge.stores.zookeeper.kazoo").setLevel(1)
     try:
         store = opened(url, auth=f"digest:me:{SECRET}", acl="creator")
         store.commit([Put("/a", b"value-of-a-key", ABSENT)], timeout_s=CALL_S)
@@ -70,7 +70,7 @@ def test_no_password_or_value_is_logged_or_shown(url: str, caplog: pytest.LogCap
         password = store.link.credentials[1]  # type: ignore[attr-defined]
         store.close()
     finally:
-        logging.getLogger("stores.zookeeper.kazoo").setLevel(logging.NOTSET)
+        logging.getLogger("kedge.stores.zookeeper.kazoo").setLevel(logging.NOTSET)
     assert ": Multi\n" in caplog.text
     assert SECRET not in caplog.text
     assert "value-of-a-key" not in caplog.text

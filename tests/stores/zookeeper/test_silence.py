@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stores.zookeeper.silence import Silence
+from kedge.stores.zookeeper.silence import Silence
 
 SESSION_S = 6.0
 

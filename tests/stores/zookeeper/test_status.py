@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from stores.zookeeper.status import states
-from stores.zookeeper.url import Address
+from kedge.stores.zookeeper.status import states
+from kedge.stores.zookeeper.url import Address
 
 SRVR = b"""Zookeeper version: 3.9.4-7246445ec281f3dbf53dc54e970c914f39713903, built on 2025-08-19 19:53 UTC
 Latency min/avg/max: 0/0.0/0

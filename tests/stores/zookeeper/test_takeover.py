@@ -11,10 +11,10 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.protocol.states import WatchedEvent
 
-from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from kedge import Controller, HostResponse, TopicPartition
-from stores import open_store
-from stores.tree import TreeEntry, read_tree
+from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kedge.stores import open_store
+from kedge.stores.tree import TreeEntry, read_tree
 from tests.kit.data import DATA
 from tests.stores.zookeeper.test_layout import make
 from tests.stores.zookeeper.test_trouble import eventually

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from servers import LocalZooKeeper, NoServer, Proxy, free_port
-from stores import (
+from kedge.stores import (
     ABSENT,
     PRESENT,
     Depth,
@@ -27,8 +26,9 @@ from stores import (
     Unavailable,
     open_store,
 )
-from stores.recipes import Fence, Outcome, Resolution, elect, resolve
-from stores.zookeeper import ZooKeeperStore
+from kedge.stores.recipes import Fence, Outcome, Resolution, elect, resolve
+from kedge.stores.zookeeper import ZooKeeperStore
+from servers import LocalZooKeeper, NoServer, Proxy, free_port
 from tests.conformance.frames import GET_DATA, MULTI_READ, UNIMPLEMENTED, FrameProxy
 from tests.stores.waits import raised_by
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from stores import Invalid, open_store
-from stores.zookeeper.url import Address, Auth, Tls, parse_url
+from kedge.stores import Invalid, open_store
+from kedge.stores.zookeeper.url import Address, Auth, Tls, parse_url
 from tests.kit.private import write_private
 
 
@@ -90,7 +90,7 @@ def test_a_missing_extra_is_one_clear_error() -> None:
     """Without kazoo the package imports, and opening a ZooKeeper says what to install."""
     code = (
         "import sys; sys.modules['kazoo'] = None\n"
-        "from stores import Invalid, open_store\n"
+        "from kedge.stores import Invalid, open_store\n"
         "try: open_store('zookeeper://h')\n"
         "except Invalid as error: print(error)"
     )
@@ -100,6 +100,6 @@ def test_a_missing_extra_is_one_clear_error() -> None:
 
 @pytest.mark.slow
 def test_kazoo_is_imported_only_when_used() -> None:
-    code = "import sys, stores, stores.zookeeper, servers; print('kazoo' in sys.modules)"
+    code = "import sys, stores, kedge.stores.zookeeper, servers; print('kazoo' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -11,9 +11,9 @@ import pytest
 from kazoo.exceptions import NoNodeError
 from kazoo.protocol.states import EventType, KeeperState, WatchedEvent
 
-from stores import Changed, Depth, Resync
-from stores.base import StoreEvent
-from stores.zookeeper.watch import Watch
+from kedge.stores import Changed, Depth, Resync
+from kedge.stores.base import StoreEvent
+from kedge.stores.zookeeper.watch import Watch
 
 Answered = Callable[[Any, Exception | None], None]
 

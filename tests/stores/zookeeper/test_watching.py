@@ -10,10 +10,10 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.protocol.states import WatchedEvent
 
-from stores import ABSENT, PRESENT, Changed, Delete, Depth, MetadataStore, Put, Resync, Subscription
-from stores.zookeeper.link import Link
-from stores.zookeeper.url import parse_url
-from stores.zookeeper.watching import SetWatches, parted
+from kedge.stores import ABSENT, PRESENT, Changed, Delete, Depth, MetadataStore, Put, Resync, Subscription
+from kedge.stores.zookeeper.link import Link
+from kedge.stores.zookeeper.url import parse_url
+from kedge.stores.zookeeper.watching import SetWatches, parted
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 CALL_S: Final = 10.0

@@ -9,8 +9,8 @@ may happen next its edges; the search goes breadth first from one state, in whic
 
 Design
 * *No model.* An edge is a call of `poll_once`, of a callback, of a broker's duty; nothing is known here of what a
-  controller should do. What must hold is `controller.rig.invariants`, in every commit and callback of every edge; and
-  from every nth state a copy is healed and must converge, with all calls answered.
+  controller should do. What must hold is `kedge.controller.rig.invariants`, in every commit and callback of every edge;
+  and from every nth state a copy is healed and must converge, with all calls answered.
 * *All orders.* An action lets no time pass (`choices`, `deeds`). A pass of a loop is one action, since a controller is
   one thread; what can come between its commit and its sends is in the faults: a round that goes out later, or never.
   A suspended process is one to which nothing happens for a while; so there is no pause, but a session that ends

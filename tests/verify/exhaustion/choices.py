@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from controller.rig.node import Node
-from controller.simulated.broker import Broker, Life
-from controller.simulated.replica import Role
+from kedge.controller.rig.node import Node
+from kedge.controller.simulated.broker import Broker, Life
+from kedge.controller.simulated.replica import Role
 from tests.verify.exhaustion.deeds import OF_BROKERS, OF_NODES
 from tests.verify.exhaustion.small_world import CALLBACKS, COMMITS, REQUESTS, SmallWorld
 

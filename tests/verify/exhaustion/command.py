@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Final
 
-from controller.rig.command import OneLine, at_least
+from kedge.controller.rig.command import OneLine, at_least
 from tests.verify.exhaustion.search import Limits, Outcome, Search, replay
 from tests.verify.exhaustion.small_world import FAULTS, REQUESTS, SmallWorld, build
 

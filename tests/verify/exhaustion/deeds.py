@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from controller.admin import Admin
-from controller.codec import keys
-from controller.model.requests import AlterReassignmentsOptions, ElectionType
-from controller.model.values import TopicPartition
-from controller.rig.node import Node, NodeStore
-from controller.rig.rig import Rig
-from controller.simulated.network import Fate
-from stores.base import Put, Version
-from stores.faults import DeliverLater, FailBefore, Fault, LoseReply, LoseRequest, at_commit
-from stores.memory import MemoryStore
+from kedge.controller.admin import Admin
+from kedge.controller.codec import keys
+from kedge.controller.model.requests import AlterReassignmentsOptions, ElectionType
+from kedge.controller.model.values import TopicPartition
+from kedge.controller.rig.node import Node, NodeStore
+from kedge.controller.rig.rig import Rig
+from kedge.controller.simulated.network import Fate
+from kedge.stores.base import Put, Version
+from kedge.stores.faults import DeliverLater, FailBefore, Fault, LoseReply, LoseRequest, at_commit
+from kedge.stores.memory import MemoryStore
 from tests.verify.exhaustion.small_world import (
     CALLBACKS,
     FOR_EVER_MS,

@@ -18,11 +18,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from controller.codec import keys
-from controller.rig.node import Node, Process
-from controller.rig.rig import Rig
-from controller.runtime.inbox import Hint, Sent
-from stores.recipes import LEADER_KEY
+from kedge.controller.codec import keys
+from kedge.controller.rig.node import Node, Process
+from kedge.controller.rig.rig import Rig
+from kedge.controller.runtime.inbox import Hint, Sent
+from kedge.stores.recipes import LEADER_KEY
 from tests.verify.exhaustion.roles import by_role
 from tests.verify.exhaustion.stored import (
     BROKER_EPOCH,

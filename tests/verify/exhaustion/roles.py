@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import Final
 
-from controller.rig.node import Node
-from controller.rig.rig import Rig
-from stores.recipes import LEADER_KEY
+from kedge.controller.rig.node import Node
+from kedge.controller.rig.rig import Rig
+from kedge.stores.recipes import LEADER_KEY
 
 ENDS_A_TERM: Final = ("kill", "crash", "zombie", "cut")  # of `FAULTS`
 

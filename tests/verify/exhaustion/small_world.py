@@ -12,10 +12,10 @@ from typing import Final
 
 import attrs
 
-from controller.model.values import TopicPartition
-from controller.rig.invariants import InvariantBroken
-from controller.rig.rig import Rig
-from controller.simulated.network import Fate
+from kedge.controller.model.values import TopicPartition
+from kedge.controller.rig.invariants import InvariantBroken
+from kedge.controller.rig.rig import Rig
+from kedge.controller.simulated.network import Fate
 from tests.verify.exhaustion.identity import Telling
 from tests.verify.exhaustion.roles import leader_for_good
 

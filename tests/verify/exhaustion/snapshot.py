@@ -19,8 +19,8 @@ import threading
 import types
 from typing import Any, Final
 
-from controller.runtime.measures import Measures
-from controller.simulated.timeline import Timeline
+from kedge.controller.runtime.measures import Measures
+from kedge.controller.simulated.timeline import Timeline
 from tests.verify.exhaustion.walk import is_value
 
 _SHARED: Final[list[object]] = []

@@ -12,12 +12,12 @@ import json
 from collections.abc import Container
 from typing import Any, Final
 
-from controller.codec import keys
-from controller.rig.server import RecordingServer
-from stores.base import ABSENT, PRESENT, Changed, Put, Resync, SessionChanged, StoreEvent
-from stores.memory.stream import Link
-from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
-from stores.recipes.fence import Attempt, Fence
+from kedge.controller.codec import keys
+from kedge.controller.rig.server import RecordingServer
+from kedge.stores.base import ABSENT, PRESENT, Changed, Put, Resync, SessionChanged, StoreEvent
+from kedge.stores.memory.stream import Link
+from kedge.stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
+from kedge.stores.recipes.fence import Attempt, Fence
 from tests.verify.exhaustion.walk import Walk
 
 LEADER_EPOCH: Final = "leader epoch"

@@ -27,9 +27,9 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 import attrs
 
-from controller.model.errors import NotController
-from controller.model.host import Shared
-from controller.runtime.replies import Reply
+from kedge.controller.model.errors import NotController
+from kedge.controller.model.host import Shared
+from kedge.controller.runtime.replies import Reply
 
 Tell: TypeAlias = Callable[[Any, Any], None]
 _ANCHORS: Final = (-1, 0)

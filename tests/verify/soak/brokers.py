@@ -9,9 +9,9 @@ import json
 import sys
 from typing import Final
 
-from controller.cli.serve import options_of, serve
-from controller.cli.serve.options import Options
-from controller.cli.serve.running import as_json, running
+from kedge.controller.cli.serve import options_of, serve
+from kedge.controller.cli.serve.options import Options
+from kedge.controller.cli.serve.running import as_json, running
 
 BROKERS: Final = 6
 

@@ -22,7 +22,7 @@ from tests.wire.attacks import ATTACKS
 
 SPARE: Final = "spare"
 REPLICAS: Final = 3
-KEDGE: Final = (sys.executable, "-c", "from controller.cli import main; main()")
+KEDGE: Final = (sys.executable, "-c", "from kedge.controller.cli import main; main()")
 HEAL_S: Final = 300.0
 ATTACKED_S: Final = 8.0
 ATTACK_PART: Final = 10

@@ -1,5 +1,5 @@
-"""The schemas of `controller.wire.messages`, one file a message, in the notation of Kafka's own, which the codec reads
-(`apiKey`, `versions`, `nullableVersions`, `taggedVersions`). The codec finds a file by the name of its class.
+"""The schemas of `kedge.controller.wire.messages`, one file a message, in the notation of Kafka's own, which the codec
+reads (`apiKey`, `versions`, `nullableVersions`, `taggedVersions`). The codec finds a file by the name of its class.
 `kafkaName` is given where a field could not keep Kafka's name: `type` is taken by the codec.
 
 Kedge's additions to a message of Kafka are tagged fields with numbers from 20000 up, so that they do not collide with
