@@ -29,7 +29,7 @@ from kafka.protocol.sasl import (
 from kedge import BrokerRegistration, Controller, NewTopic
 from kedge.controller.codec import keys
 from kedge.controller.wire import Acls, Gateway, Limits, Peers, Tls, Users
-from kedge.controller.wire.messages.private import RelayRequest, RelayResponse
+from kedge.controller.wire.messages import RelayRequest, RelayResponse
 from kedge.controller.wire.protocol import build
 from kedge.stores import MemoryStore
 from kedge.stores.faults import FailBefore, FaultStore, LoseReply, Rule

@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 from ...model.errors import ErrorCode
 from ..calls import Address
 from ..errors import Garbage, Refused
-from ..messages.private import RelayRequest, RelayResponse
+from ..messages import RelayRequest, RelayResponse
 from ..protocol import SIZE, Header, Messages, read_answer, write_request
 from ..security.client import Credentials, NotLetIn, logging_in
 from ..security.gateways import login_at
