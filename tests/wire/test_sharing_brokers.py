@@ -6,7 +6,6 @@ import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import kafka
 import pytest
@@ -183,36 +182,6 @@ def test_orders_are_offered_to_gateways_alone_and_accepted_from_no_other(shared:
     assert broker.controller_epoch == known
 
 
-STATE = {"controller_epoch": 0, "leader": 2, "leader_epoch": 0, "isr": [2], "partition_epoch": 0, "replicas": [2]}
-STATE |= {"partition_index": 0, "adding_replicas": [], "removing_replicas": [], "is_new": True}
-WRONG: list[dict[str, Any]] = [
-    {"partition_index": -5},
-    {"leader": -3},
-    {"leader_epoch": -2},
-    {"leader_epoch": 2**31 - 1},
-    {"partition_epoch": -2},
-    {"isr": [-1]},
-    {"replicas": [2, -1]},
-    {"target_replicas": [-7]},
-    {"status_code": 2},
-    {"leader_recovery_state": 2},
-]
-
-
-@pytest.mark.parametrize("wrong", WRONG, ids=str)
-def test_an_order_with_an_id_or_an_epoch_that_cannot_be_is_refused(shared: Shared, wrong: dict[str, Any]) -> None:
-    """Nothing of it is done, and the broker goes on."""
-    broker = shared.broker(2)
-    held = dict(broker.replicas)
-    topic = {"topic_name": "t", "topic_id": UUID(int=5), "partition_states": [STATE | wrong]}
-    known = {"controller_id": 102, "controller_epoch": broker.controller_epoch, "broker_epoch": broker.epoch}
-    fields = {"topic_states": [topic], "live_leaders": [], "request_type": 1}
-    with as_gateway(shared.standby.addresses((2,))[2]) as client:
-        answer = client.ask(m.LeaderAndIsrRequest, m.LeaderAndIsrResponse, 7, **known, **fields)
-    assert answer.error_code == 42
-    assert broker.replicas == held
-
-
 @pytest.mark.parametrize("ahead", [1, 2**31 - 10])
 def test_no_broker_believes_an_epoch_that_no_controller_had(shared: Shared, ahead: int) -> None:
     """Else it would take every order of a real controller for an older one's, until it is started again."""
@@ -266,8 +235,7 @@ def test_closed_gateway_answers_that_there_is_no_controller() -> None:
         shared.standby.close()
         future = shared.asking.alter_isr(TopicPartition("t", 0), 1, 0, 0, [1], 0)
         assert isinstance(future.exception(DEADLINE_S), NotController)
-        with pytest.raises(NotController):
-            shared.asking.ask(3, 0, {})
+        assert isinstance(shared.asking.ask(3, 0, {}).exception(DEADLINE_S), NotController)
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ leaving     ControlledShutdown: a broker hands over its leaderships
 reporting   ReportLogs: the state of a broker's logs
 obeying     the other side: brokers of this process take requests of controllers elsewhere
 received    those messages back as the requests that they were made from
-sound       whether such a request is valid
 
 host = RemoteHost()
 controller = Controller(store, 1, host)

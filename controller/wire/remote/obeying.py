@@ -3,8 +3,7 @@ active controller of any process. Each broker must ignore requests of older cont
 
 * They are offered only to gateways of other controllers that logged in with the gateways' secret: any other sender
   could control the cluster.
-* None of these requests names its broker: the address does. At the common address they are refused (42), and so is one
-  with an invalid id or epoch.
+* None of these requests names its broker: the address does. At the common address they are refused (42).
 * One at a time for each broker, in the order in which they came, also over several connections.
 * Each is taken in one version only, which has all fields of Kedge's controllers.
 """
@@ -12,13 +11,12 @@ active controller of any process. Each broker must ignore requests of older cont
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Protocol
 
-from ...model.errors import ErrorCode, InvalidRequest
+from ...model.errors import ErrorCode
 from ...model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from ..apis import APIS
 from ..apis.versions import table
@@ -30,9 +28,7 @@ from ..protocol import Answer, Messages, Request
 from ..reading import as_uuid
 from . import received
 from .link import messages
-from .received import require_sound
 
-log = logging.getLogger(__name__)
 Ordered = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 _THREADS: Final = 8
 
@@ -81,12 +77,7 @@ class _Obeying:
         async def obey(call: Call, request: Request) -> Answer:
             if call.broker_id is None:
                 return {"error_code": ErrorCode.INVALID_REQUEST}
-            try:
-                order = read(request, call.broker_id)
-                require_sound(order)
-            except InvalidRequest as error:
-                log.warning("a controller's request to broker %d is refused: %s", call.broker_id, error)
-                return {"error_code": ErrorCode.INVALID_REQUEST}
+            order = read(request, call.broker_id)
             async with self._turns[call.broker_id]:
                 done = asyncio.get_running_loop().run_in_executor(self._threads, self._brokers.obeyed, order)
                 try:
