@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any, Self
 
-from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
-
 from kedge import BrokerRegistration, Controller, Hooks, Settings
 from kedge.controller.admin import Authorizer
 from kedge.controller.wire import Gateway
+from kedge.controller.wire.messages import MESSAGES
 from kedge.controller.wire.protocol import SIZE, build
 from kedge.stores import MemoryStore
 from kedge.stores.memory import MemoryServer
@@ -113,19 +112,35 @@ class RawClient:
             read += more
         return read
 
-    def ask(
-        self, request_class: Any, response_class: Any, version: int, *, correlation_id: Any = 7, **fields: Any
-    ) -> Any:
-        """The answer to one request."""
-        request = build(request_class, version, fields)
-        request.with_header(correlation_id, f"raw-{correlation_id}")
-        self.send(bytes(request.encode(header=True, framed=True)))
+    def begin(self, api: str, version: int, *, correlation_id: Any = 7, **fields: Any) -> None:
+        """Send a request, which `answer` reads the answer to."""
+        self.send(framed(frame_of(api, version, correlation_id=correlation_id, **fields)))
+
+    def answer(self, api: str, version: int) -> Any:
+        """The next answer."""
         answer = self.receive()
         assert answer is not None, "the gateway hung up"
-        return response_class.decode(answer, version=version, header=True)
+        return MESSAGES[f"{api}Response"].decode(answer, version=version, header=True)
+
+    def ask(self, api: str, version: int, *, correlation_id: Any = 7, **fields: Any) -> Any:
+        """The answer to one request of this API, by Kafka's name of it (`Metadata`)."""
+        self.begin(api, version, correlation_id=correlation_id, **fields)
+        return self.answer(api, version)
+
+
+def frame_of(api: str, version: int, *, correlation_id: Any = 7, **fields: Any) -> bytes:
+    """A request with its header, without its size."""
+    request = build(MESSAGES[f"{api}Request"], version, fields)
+    request.with_header(correlation_id, f"raw-{correlation_id}")
+    return bytes(request.encode(header=True))
+
+
+def framed(frame: bytes) -> bytes:
+    """It, with its size first."""
+    return SIZE.pack(len(frame)) + frame
 
 
 def brokers_at(address: Any) -> set[int]:
     """The brokers that the gateway names to clients."""
     with RawClient(address) as client:
-        return {broker.node_id for broker in client.ask(MetadataRequest, MetadataResponse, 12, topics=[]).brokers}
+        return {broker.node_id for broker in client.ask("Metadata", 12, topics=[]).brokers}

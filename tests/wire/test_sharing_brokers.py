@@ -9,7 +9,6 @@ from typing import Any
 
 import kafka
 import pytest
-from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, Controller, OpType, TopicPartition
 from kedge.controller.model.errors import FencedLeaderEpoch, NotController, StaleBrokerEpoch, UnknownTopicOrPartition
@@ -19,7 +18,6 @@ from kedge.controller.model.view import ClusterView
 from kedge.controller.runtime.log_reports import LogReport
 from kedge.controller.simulated.replica import Replica
 from kedge.controller.wire import Peers, Tls, Users
-from kedge.controller.wire import messages as m
 from kedge.controller.wire.remote import RemoteHost
 from kedge.controller.wire.remote.link import NotDelivered
 from tests.kit.waiting import until
@@ -28,11 +26,11 @@ from tests.wire.served import DEADLINE_S, RawClient
 from tests.wire.sharing import Shared, as_gateway
 
 _GONE = StopReplicaPartition("t", "AAECAwQFBgcICQoLDA0ODw", 0, 0, delete=False)
-REPORT = (m.ReportLogsRequest, m.ReportLogsResponse, 0)
-ORDERS: dict[Any, tuple[Any, int, dict[str, list[Any]]]] = {
-    m.LeaderAndIsrRequest: (m.LeaderAndIsrResponse, 7, {"topic_states": [], "live_leaders": []}),
-    m.UpdateMetadataRequest: (m.UpdateMetadataResponse, 8, {"topic_states": [], "live_brokers": []}),
-    m.StopReplicaRequest: (m.StopReplicaResponse, 4, {"topic_states": []}),
+REPORT = ("ReportLogs", 0)
+ORDERS: dict[tuple[str, int], dict[str, list[Any]]] = {
+    ("LeaderAndIsr", 7): {"topic_states": [], "live_leaders": []},
+    ("UpdateMetadata", 8): {"topic_states": [], "live_brokers": []},
+    ("StopReplica", 4): {"topic_states": []},
 }
 
 
@@ -155,15 +153,15 @@ def test_errors_of_an_isr_change_are_what_the_controller_answers(shared: Shared)
 def test_orders_are_taken_at_the_addresses_of_brokers_alone_and_not_from_older_controllers(shared: Shared) -> None:
     broker = shared.broker(2)
     stale = {"controller_id": 99, "controller_epoch": 0, "broker_epoch": broker.epoch}
-    for request, (response, version, fields) in ORDERS.items():
+    for (api, version), fields in ORDERS.items():
         for address, code in {shared.standby.address: 42, shared.standby.addresses((2,))[2]: 11}.items():
             with as_gateway(address) as client:
-                assert client.ask(request, response, version, **stale, **fields).error_code == code
+                assert client.ask(api, version, **stale, **fields).error_code == code
 
 
 def offered(client: RawClient) -> dict[int, tuple[int, int]]:
     """Of the APIs by which brokers get orders."""
-    rows = client.ask(ApiVersionsRequest, ApiVersionsResponse, 4).api_keys
+    rows = client.ask("ApiVersions", 4).api_keys
     return {row.api_key: (row.min_version, row.max_version) for row in rows if row.api_key in {4, 5, 6}}
 
 
@@ -172,11 +170,11 @@ def test_orders_are_offered_to_gateways_alone_and_accepted_from_no_other(shared:
     broker, address = shared.broker(2), shared.standby.addresses((2,))[2]
     known = broker.controller_epoch
     claimed = {"controller_id": 99, "controller_epoch": known + 1, "broker_epoch": broker.epoch}
-    for request, (response, version, fields) in ORDERS.items():
+    for (api, version), fields in ORDERS.items():
         with RawClient(address) as client:
             assert offered(client) == {}
             with pytest.raises(AssertionError, match="hung up"):
-                client.ask(request, response, version, **claimed, **fields)
+                client.ask(api, version, **claimed, **fields)
     with as_gateway(address) as client:
         assert offered(client) == {4: (7, 7), 5: (4, 4), 6: (8, 8)}
     assert broker.controller_epoch == known
@@ -188,9 +186,9 @@ def test_no_broker_believes_an_epoch_that_no_controller_had(shared: Shared, ahea
     broker = shared.broker(2)
     known = broker.controller_epoch
     claimed = {"controller_id": 99, "controller_epoch": min(known + ahead, 2**31 - 1), "broker_epoch": broker.epoch}
-    for request, (response, version, fields) in ORDERS.items():
+    for (api, version), fields in ORDERS.items():
         with as_gateway(shared.standby.addresses((2,))[2]) as client:
-            assert client.ask(request, response, version, **claimed, **fields).error_code == 42
+            assert client.ask(api, version, **claimed, **fields).error_code == 42
     assert broker.controller_epoch == known
 
 
@@ -213,9 +211,9 @@ def test_a_replica_that_fails_harms_no_other(shared: Shared, caplog: pytest.LogC
 def test_broker_that_is_down_gets_no_request(shared: Shared) -> None:
     shared.cluster.kill_broker(3)
     until(lambda: shared.controller.describe().live_brokers == (1, 2))
-    request, (response, version, fields) = next(iter(ORDERS.items()))
+    (api, version), fields = next(iter(ORDERS.items()))
     with as_gateway(shared.standby.addresses((3,))[3]) as client, pytest.raises(AssertionError, match="hung up"):
-        client.ask(request, response, version, controller_id=102, controller_epoch=1, broker_epoch=0, **fields)
+        client.ask(api, version, controller_id=102, controller_epoch=1, broker_epoch=0, **fields)
     shared.cluster.restart_broker(3)
     until(lambda: shared.controller.describe().live_brokers == (1, 2, 3))
 

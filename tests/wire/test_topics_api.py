@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
 from kedge.controller.model.errors import ErrorCode
 from tests.kit.waiting import until
@@ -72,7 +71,7 @@ def test_a_topic_is_created_by_counts_in_every_version(client: RawClient, versio
 def test_the_id_that_is_answered_is_the_one_that_metadata_tells(client: RawClient) -> None:
     [topic] = ask(client, "CreateTopics", 7, topics=[new_topic("with-id", 1, 1)]).topics
     asked = [{"name": None, "topic_id": topic.topic_id}]
-    assert client.ask(MetadataRequest, MetadataResponse, 12, topics=asked).topics[0].name == "with-id"
+    assert client.ask("Metadata", 12, topics=asked).topics[0].name == "with-id"
 
 
 @pytest.mark.parametrize("version", range(1, 8))

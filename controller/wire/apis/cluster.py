@@ -7,16 +7,12 @@ from typing import Any, Final
 from uuid import UUID
 
 import attrs
-from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
-from kafka.protocol.admin.topics import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
-from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from kafka.protocol.metadata.metadata import MetadataRequest
 
 from ...model.errors import ErrorCode, NotController
 from ...model.values import NO_LEADER
 from ..calls import OPEN, Api, Call
-from ..messages import MetadataResponse
-from ..protocol import Answer, Messages, Request
+from ..messages import messages_of
+from ..protocol import Answer, Request
 from ..reading import ClusterRow, PartitionRow, TopicRow, cluster
 from ..security.acls import CLUSTER, TOPIC
 from ..slices import sliced
@@ -191,26 +187,8 @@ async def find_coordinator(call: Call, request: Request) -> Answer:
 
 
 TABLE: Final = (
-    Api(
-        Messages(MetadataRequest, MetadataResponse, range(14)),
-        metadata,
-        OPEN,
-        address_field="node_id",
-        is_shared=True,
-        reads=True,
-    ),
-    Api(
-        Messages(DescribeClusterRequest, DescribeClusterResponse, range(2)),
-        describe_cluster,
-        OPEN,
-        address_field="broker_id",
-        reads=True,
-    ),
-    Api(
-        Messages(DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, range(1)),
-        describe_topic_partitions,
-        OPEN,
-        reads=True,
-    ),
-    Api(Messages(FindCoordinatorRequest, FindCoordinatorResponse, range(5)), find_coordinator, OPEN, reads=True),
+    Api(messages_of("Metadata", range(14)), metadata, OPEN, address_field="node_id", is_shared=True, reads=True),
+    Api(messages_of("DescribeCluster", range(2)), describe_cluster, OPEN, address_field="broker_id", reads=True),
+    Api(messages_of("DescribeTopicPartitions", range(1)), describe_topic_partitions, OPEN, reads=True),
+    Api(messages_of("FindCoordinator", range(5)), find_coordinator, OPEN, reads=True),
 )

@@ -14,20 +14,14 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import attrs
-from kafka.protocol.admin.cluster import (
-    AlterReplicaLogDirsRequest,
-    AlterReplicaLogDirsResponse,
-    DescribeLogDirsRequest,
-    DescribeLogDirsResponse,
-)
 
 from ...host import Controller
 from ...model.errors import ErrorCode
 from ...model.values import Partition, TopicPartition
 from ...model.view import ClusterView
 from ..calls import Api, Call, on_cluster
-from ..messages import NO_LOG_DIR
-from ..protocol import Answer, Messages, Request
+from ..messages import NO_LOG_DIR, messages_of
+from ..protocol import Answer, Request
 from ..reading import full
 
 UNKNOWN: Final = -1
@@ -131,15 +125,8 @@ def _moved(there: set[tuple[str, int]] | None, topic: str, partition: int) -> in
 
 
 TABLE: Final = (
+    Api(messages_of("DescribeLogDirs", range(1, 6)), describe_log_dirs, on_cluster("DESCRIBE"), reads=True),
     Api(
-        Messages(DescribeLogDirsRequest, DescribeLogDirsResponse, range(1, 6)),
-        describe_log_dirs,
-        on_cluster("DESCRIBE"),
-        reads=True,
-    ),
-    Api(
-        Messages(AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse, range(1, 3)),
-        alter_replica_log_dirs,
-        on_cluster("ALTER", "dirs", "results"),
+        messages_of("AlterReplicaLogDirs", range(1, 3)), alter_replica_log_dirs, on_cluster("ALTER", "dirs", "results")
     ),
 )

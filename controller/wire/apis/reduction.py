@@ -10,8 +10,8 @@ from ...model.errors import ErrorCode
 from ...model.requests import DeletePartitions
 from ...model.view import ClusterView
 from ..calls import Api, Call, on_cluster
-from ..messages import DeletePartitionsRequest, DeletePartitionsResponse
-from ..protocol import Answer, Messages, Request
+from ..messages import messages_of
+from ..protocol import Answer, Request
 from .answering import Outcome, of_all, outcome, outcomes, timeout_s
 
 TWICE: Final = Outcome(None, ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
@@ -58,9 +58,5 @@ def _topic(name: str, partitions: list[int], done: Outcome, now: Mapping[tuple[s
 
 
 TABLE: Final = (
-    Api(
-        Messages(DeletePartitionsRequest, DeletePartitionsResponse, range(1)),
-        delete_partitions,
-        on_cluster("ALTER", "topics", "responses"),
-    ),
+    Api(messages_of("DeletePartitions", range(1)), delete_partitions, on_cluster("ALTER", "topics", "responses")),
 )

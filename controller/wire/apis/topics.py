@@ -17,21 +17,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 from uuid import UUID
 
-from kafka.protocol.admin.topics import (
-    CreatePartitionsRequest,
-    CreatePartitionsResponse,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-    DeleteTopicsRequest,
-    DeleteTopicsResponse,
-)
-
 from ...model.config_requests import AlterConfigOp, ConfigEntry, ConfigResource, ConfigResourceType
 from ...model.errors import ErrorCode
 from ...model.requests import CreatedTopic, NewPartitions, NewTopic
 from ...model.view import ClusterView
 from ..calls import Api, Call, on_rows
-from ..protocol import Answer, Messages, Request
+from ..messages import messages_of
+from ..protocol import Answer, Request
 from ..reading import as_uuid, ids_of
 from ..security.acls import TOPIC
 from .answering import Outcome, outcome, outcomes, timeout_s
@@ -234,18 +226,10 @@ def _deleted(key: Named, row: Outcome, done: Mapping[str, Outcome], ids: Mapping
 
 TABLE: Final = (
     Api(
-        Messages(CreateTopicsRequest, CreateTopicsResponse, range(8)),
+        messages_of("CreateTopics", range(8)),
         create_topics,
         on_rows("CREATE", "topics", "topics", or_on_cluster="CREATE"),
     ),
-    Api(
-        Messages(DeleteTopicsRequest, DeleteTopicsResponse, range(7)),
-        delete_topics,
-        on_rows("DELETE", "topics topic_names", "responses"),
-    ),
-    Api(
-        Messages(CreatePartitionsRequest, CreatePartitionsResponse, range(4)),
-        create_partitions,
-        on_rows("ALTER", "topics", "results"),
-    ),
+    Api(messages_of("DeleteTopics", range(7)), delete_topics, on_rows("DELETE", "topics topic_names", "responses")),
+    Api(messages_of("CreatePartitions", range(4)), create_partitions, on_rows("ALTER", "topics", "results")),
 )

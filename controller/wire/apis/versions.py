@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
-
 from ..calls import OPEN, Api, Call
-from ..messages import KEDGE
-from ..protocol import Answer, Messages, Request
+from ..messages import KEDGE, messages_of
+from ..protocol import Answer, Request
 
 UNSUPPORTED_VERSION: Final = 35
 PRIVATE_KEYS: Final = 20_000
@@ -28,13 +26,7 @@ def table(apis: Mapping[int, Api]) -> Iterator[Api]:
         asks = request.client_software_name == KEDGE  # empty before version 3
         return {"error_code": 0, **_offered(apis, with_private=asks or call.is_gateway, with_orders=call.is_gateway)}
 
-    yield Api(
-        Messages(ApiVersionsRequest, ApiVersionsResponse, range(5)),
-        api_versions,
-        OPEN,
-        before_login=True,
-        never_waits=True,
-    )
+    yield Api(messages_of("ApiVersions", range(5)), api_versions, OPEN, before_login=True, never_waits=True)
 
 
 def unsupported(apis: Mapping[int, Api]) -> Answer:

@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from typing import Final
 
 import attrs
-from kafka.protocol.metadata.metadata import MetadataRequest
 
 from ...model.requests import NewTopic
 from ...model.view import ClusterView
 from ..apis.answering import outcomes
 from ..calls import Api, Call
+from ..messages import MetadataRequest
 from ..protocol import Answer, Request
 from ..reading import INTERNAL
 from ..security.acls import CLUSTER, TOPIC

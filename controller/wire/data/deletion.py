@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any, Protocol
 
-from kafka.protocol.admin.topics import DeleteRecordsRequest, DeleteRecordsResponse
-
 from ...model.logs import LogBounds, LogError
 from ...model.values import TopicPartition
 from ..apis import versions
 from ..calls import Api, Call, on_rows
-from ..protocol import Answer, Messages, Request
+from ..messages import messages_of
+from ..protocol import Answer, Request
 from ..reading import INTERNAL
 
 
@@ -35,10 +34,7 @@ def with_deletion(logs: Deleting, base: Mapping[int, Api]) -> dict[int, Api]:
         return {"topics": topics}
 
     row = Api(
-        Messages(DeleteRecordsRequest, DeleteRecordsResponse, range(3)),
-        delete_records,
-        on_rows("DELETE", "topics", "topics"),
-        is_of_logs=True,
+        messages_of("DeleteRecords", range(3)), delete_records, on_rows("DELETE", "topics", "topics"), is_of_logs=True
     )
     apis = {**base, row.messages.api_key: row}
     apis.update((api.messages.api_key, api) for api in versions.table(apis))

@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import attrs
-from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
 from ...groups import OFFSETS_TOPIC, partition_of
 from ...groups.replies import GroupError
 from ...model.requests import NewTopic
 from ..apis.answering import outcomes
 from ..calls import Address, Api, Call, on_groups
-from ..protocol import Answer, Messages, Request
+from ..messages import messages_of
+from ..protocol import Answer, Request
 from ..reading import ClusterRow, TopicRow, cluster
 from .hosts import NO_RIGHTS, may
 
@@ -67,9 +67,7 @@ def table(partitions: int) -> Iterator[Api]:
             return found[request.key].fields
         return {"coordinators": [{"key": key, **found[key].fields} for key in found]}
 
-    yield Api(
-        Messages(FindCoordinatorRequest, FindCoordinatorResponse, range(7)), find_coordinator, on_groups("DESCRIBE")
-    )
+    yield Api(messages_of("FindCoordinator", range(7)), find_coordinator, on_groups("DESCRIBE"))
 
 
 async def _found(call: Call, kind: int, keys: list[str], partitions: int) -> dict[str, _Found]:

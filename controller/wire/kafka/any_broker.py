@@ -14,35 +14,28 @@ from contextlib import closing
 from typing import Final
 
 import attrs
-from kafka.protocol.admin import (
-    AlterClientQuotasRequest,
-    AlterClientQuotasResponse,
-    DescribeClientQuotasRequest,
-    DescribeClientQuotasResponse,
-    DescribeUserScramCredentialsRequest,
-    DescribeUserScramCredentialsResponse,
-)
 
 from ...model.errors import RequestTimedOut
 from ...model.values import BrokerRegistration
 from ...model.view import ClusterView
 from ..apis import acls
 from ..calls import Access, Api, Call, on_cluster
+from ..messages import messages_of
 from ..protocol import Answer, Messages, Request
 from ..remote import RemoteHost
 from ..remote.link import NotDelivered
 
 log = logging.getLogger(__name__)
 _READS: Final[tuple[tuple[Messages, Access], ...]] = (
-    (Messages(DescribeClientQuotasRequest, DescribeClientQuotasResponse, range(2)), on_cluster("DESCRIBE_CONFIGS")),
+    (messages_of("DescribeClientQuotas", range(2)), on_cluster("DESCRIBE_CONFIGS")),
     (
-        Messages(DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse, range(1)),
+        messages_of("DescribeUserScramCredentials", range(1)),
         on_cluster("DESCRIBE"),
     ),
 )
 _WRITES: Final[tuple[tuple[Messages, Access], ...]] = (
     (
-        Messages(AlterClientQuotasRequest, AlterClientQuotasResponse, range(2)),
+        messages_of("AlterClientQuotas", range(2)),
         on_cluster("ALTER_CONFIGS", "entries", "entries"),
     ),
 )

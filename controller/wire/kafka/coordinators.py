@@ -12,19 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import attrs
-from kafka.protocol.admin import (
-    ListGroupsRequest,
-    ListGroupsResponse,
-    ListTransactionsRequest,
-    ListTransactionsResponse,
-)
-from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
 from ...groups.partitions import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, partition_of
 from ...model.values import Endpoint
 from ...model.view import ClusterView
 from ..calls import OPEN, Address, Api, Call
-from ..protocol import Answer, Messages, Request
+from ..messages import messages_of
+from ..protocol import Answer, Request
 
 COORDINATOR_NOT_AVAILABLE: Final = 15
 INVALID_REQUEST: Final = 42
@@ -83,7 +77,7 @@ async def list_nothing(call: Call, request: Request) -> Answer:  # noqa: ARG001 
 
 
 TABLE: Final = (
-    Api(Messages(FindCoordinatorRequest, FindCoordinatorResponse, range(7)), find_coordinator, OPEN, reads=True),
-    Api(Messages(ListGroupsRequest, ListGroupsResponse, range(6)), list_nothing, OPEN, reads=True),
-    Api(Messages(ListTransactionsRequest, ListTransactionsResponse, range(2)), list_nothing, OPEN, reads=True),
+    Api(messages_of("FindCoordinator", range(7)), find_coordinator, OPEN, reads=True),
+    Api(messages_of("ListGroups", range(6)), list_nothing, OPEN, reads=True),
+    Api(messages_of("ListTransactions", range(2)), list_nothing, OPEN, reads=True),
 )

@@ -1,10 +1,12 @@
-"""Messages that kafka-python's `kafka.protocol` lacks, declared to the same codec.
+"""All messages by their names: those of kafka-python's `kafka.protocol`, and those that it lacks, declared to the same
+codec.
 
 Each file of `schemas` becomes a class of its name here (`LeaderAndIsrRequest`). Importing this package adds the
 responses to the codec's own registry, so that `kafka.protocol.parser` reads answers, too. A gateway takes from here:
 
-* `MESSAGES`: name to class, for all of them; `messages.LeaderAndIsrRequest` is one of these;
-* `requests()`: API key to request class;
+* `messages_of`: an API by its name;
+* `MESSAGES`: name to class; `messages.LeaderAndIsrRequest` is one of these;
+* `requests()`: API key to request class, of those that are declared here;
 * `RESPONSES`: API key to response class; besides those of `requests()` it has Metadata's, with status of partitions;
 * `VERSIONS`: API key to (lowest, highest) version that is offered.
 
@@ -42,8 +44,11 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any, Final
 
+from kafka.protocol import admin, consumer, metadata, producer, sasl
+
 from ..codec import ApiData, ApiMessage
-from .metadata import MetadataResponse
+from ..protocol import Messages
+from .patched import PATCHED
 from .schemas import SCHEMAS
 
 KEDGE: Final = "kedge"
@@ -60,11 +65,18 @@ def _declared(name: str) -> Any:
 _NAMES: Final = sorted(
     file.name.removesuffix(".json") for file in resources.files(SCHEMAS).iterdir() if file.name.endswith(".json")
 )
-MESSAGES: Final[Mapping[str, Any]] = MappingProxyType({name: _declared(name) for name in _NAMES})
+_DECLARED: Final = {name: _declared(name) for name in _NAMES}
+_KAFKAS: Final = {
+    name: kind
+    for package in (admin, consumer, metadata, producer, sasl)
+    for name, kind in vars(package).items()
+    if name.endswith(("Request", "Response"))
+}
+MESSAGES: Final[Mapping[str, Any]] = MappingProxyType(_KAFKAS | PATCHED | _DECLARED)
 """Name to class."""
 _RELAY: Final = "RelayRequest"  # which gateways alone send to each other
 _REQUESTS: Final[Mapping[int, Any]] = {
-    kind.API_KEY: kind for name, kind in MESSAGES.items() if name.endswith("Request") and name != _RELAY
+    kind.API_KEY: kind for name, kind in _DECLARED.items() if name.endswith("Request") and name != _RELAY
 }
 _LOWEST: Final = {7: 1}  # of ControlledShutdown: the header of version 0 has no client id, which readers do not support
 
@@ -73,7 +85,17 @@ def __getattr__(name: str) -> Any:
     try:
         return MESSAGES[name]
     except KeyError:
-        raise AttributeError(f"no message {name!r} is declared in {__name__}") from None
+        raise AttributeError(f"{__name__} has no message {name!r}") from None
+
+
+def messages_of(api: str, versions: range | None = None) -> Messages:
+    """The request and the response of an API by Kafka's name of it (`Metadata`). `versions`: those that are offered;
+    required for an API that is not declared here."""
+    request = MESSAGES[f"{api}Request"]
+    if versions is None:
+        lowest, highest = VERSIONS[request.API_KEY]
+        versions = range(lowest, highest + 1)
+    return Messages(request, MESSAGES[f"{api}Response"], versions)
 
 
 def requests() -> dict[int, Any]:
@@ -83,10 +105,10 @@ def requests() -> dict[int, Any]:
 
 RESPONSES: Final[Mapping[int, Any]] = MappingProxyType(
     {key: MESSAGES[kind.__name__.replace("Request", "Response")] for key, kind in _REQUESTS.items()}
-    | {MetadataResponse.API_KEY: MetadataResponse}
+    | {kind.API_KEY: kind for name, kind in PATCHED.items() if name.endswith("Response")}
 )
 VERSIONS: Final[Mapping[int, tuple[int, int]]] = MappingProxyType(
     {key: (_LOWEST.get(key, 0), kind.max_version) for key, kind in _REQUESTS.items()}
 )
 
-__all__ = ["KEDGE", "MESSAGES", "NO_LOG_DIR", "RESPONSES", "VERSIONS", "MetadataResponse", "requests"]
+__all__ = ["KEDGE", "MESSAGES", "NO_LOG_DIR", "RESPONSES", "VERSIONS", "messages_of", "requests"]

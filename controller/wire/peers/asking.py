@@ -26,16 +26,15 @@ from ...model.values import TopicPartition
 from ...runtime.log_reports import LogReport
 from ..apis import APIS
 from ..errors import Refused
-from ..messages import AlterPartitionRequest
+from ..messages import messages_of
 from ..protocol import SIZE, Header, Messages, read_answer, write_request
-from ..remote.link import messages
 from ..remote.reporting import REPORTED, as_fields
 from ..security.users import GATEWAY
 from .forwarding import Forwarding, Way
 
 FULL_S: Final = 5.0
 LOGS_MAX: Final = 2000  # of one ReportLogs
-_ALTER: Final = messages(AlterPartitionRequest.API_KEY)
+_ALTER: Final = messages_of("AlterPartition")
 _BY_NAME: Final = 1  # the version in which topics go by their names
 _PRINCIPAL: Final = f"User:{GATEWAY}"
 _ERRORS: Final = {kind.code: kind for kind in ApiError.__subclasses__()}

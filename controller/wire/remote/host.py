@@ -26,9 +26,7 @@ from ...model.host import (
 from ...model.values import Broker, BrokerRegistration, Endpoint
 from ...model.view import ClusterView
 from ..calls import Address
-from ..messages import LeaderAndIsrRequest as LeaderAndIsr
-from ..messages import StopReplicaRequest as StopReplica
-from ..messages import UpdateMetadataRequest as UpdateMetadata
+from ..messages import messages_of
 from ..peers import Peers
 from ..peers.directory import is_beside_gateway
 from ..protocol import Messages
@@ -37,12 +35,12 @@ from ..security.client import Credentials
 from ..security.gateways import login_at
 from . import orders
 from .bodies import DIFFERS, InCommon, leader_and_isr
-from .link import Link, NotDelivered, messages
+from .link import Link, NotDelivered
 
 TIMEOUT_S: Final = 10.0
-_LEADER_AND_ISR: Final = messages(LeaderAndIsr.API_KEY)
-_STOP_REPLICA: Final = messages(StopReplica.API_KEY)
-_UPDATE_METADATA: Final = messages(UpdateMetadata.API_KEY)
+_LEADER_AND_ISR: Final = messages_of("LeaderAndIsr")
+_STOP_REPLICA: Final = messages_of("StopReplica")
+_UPDATE_METADATA: Final = messages_of("UpdateMetadata")
 
 Ordered = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 _Asked: TypeAlias = tuple[orders.Fields] | tuple[orders.Fields, tuple[str, bytes]]

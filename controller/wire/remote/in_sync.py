@@ -20,10 +20,9 @@ from ...model.values import TopicPartition
 from ...model.view import ClusterView
 from ..apis.answering import Outcome, outcome
 from ..calls import OF_BROKER, Api, Call
-from ..messages import AlterPartitionRequest
+from ..messages import messages_of
 from ..protocol import Answer, Request
 from ..reading import as_uuid
-from .link import messages
 
 Row = dict[str, Any]
 Became: TypeAlias = Future[Any] | Outcome
@@ -44,7 +43,7 @@ class IsrChanges:
 
     def __init__(self) -> None:
         self._names: dict[UUID, str] = {}
-        self.api = Api(messages(AlterPartitionRequest.API_KEY), self.alter_partition, OF_BROKER)
+        self.api = Api(messages_of("AlterPartition"), self.alter_partition, OF_BROKER)
 
     async def alter_partition(self, call: Call, request: Request) -> Answer:
         """Errors of the whole: 41, 77, 7; of a partition: 3, 7, 41 where the leader knows newer epochs than this

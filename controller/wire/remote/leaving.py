@@ -9,9 +9,8 @@ from typing import Final
 from ...model.errors import ApiError
 from ...model.view import ClusterView
 from ..calls import OF_BROKER, Api, Call
-from ..messages import ControlledShutdownRequest
+from ..messages import messages_of
 from ..protocol import Answer, Request
-from .link import messages
 
 
 async def controlled_shutdown(call: Call, request: Request) -> Answer:
@@ -38,4 +37,4 @@ def epoch_of(broker_id: int) -> Callable[[ClusterView], int]:
     return ask
 
 
-LEAVING: Final = Api(messages(ControlledShutdownRequest.API_KEY), controlled_shutdown, OF_BROKER)
+LEAVING: Final = Api(messages_of("ControlledShutdown"), controlled_shutdown, OF_BROKER)

@@ -21,13 +21,10 @@ from ...model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest,
 from ..apis import APIS
 from ..apis.versions import table
 from ..calls import Api, Call
-from ..messages import LeaderAndIsrRequest as LeaderAndIsr
-from ..messages import StopReplicaRequest as StopReplica
-from ..messages import UpdateMetadataRequest as UpdateMetadata
-from ..protocol import Answer, Messages, Request
+from ..messages import messages_of
+from ..protocol import Answer, Request
 from ..reading import as_uuid
 from . import received
-from .link import messages
 
 Ordered = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 _THREADS: Final = 8
@@ -46,20 +43,15 @@ def with_orders(brokers: Brokers, base: Mapping[int, Api] = APIS) -> dict[int, A
     gateway. The gateway of a standby answers them itself and does not forward them."""
     obeying = _Obeying(brokers)
     rows = (
-        (LeaderAndIsr, received.leader_and_isr, _by_id),
-        (StopReplica, received.stop_replica, _by_name),
-        (UpdateMetadata, received.update_metadata, _nothing_more),
+        (messages_of("LeaderAndIsr", range(7, 8)), received.leader_and_isr, _by_id),
+        (messages_of("StopReplica", range(4, 5)), received.stop_replica, _by_name),
+        (messages_of("UpdateMetadata", range(8, 9)), received.update_metadata, _nothing_more),
     )
     apis = {**base}
-    for kind, read, told in rows:
-        api = _newest(messages(kind.API_KEY))
+    for api, read, told in rows:
         apis[api.api_key] = Api(api, obeying.handler(read, told), is_of_logs=True, is_for_gateways=True)
     apis.update((api.messages.api_key, api) for api in table(apis))
     return apis
-
-
-def _newest(api: Messages) -> Messages:
-    return Messages(api.request, api.response, api.versions[-1:])
 
 
 Told = Callable[[Any, HostResponse], Answer]

@@ -10,11 +10,10 @@ from ...model.view import ClusterView
 from ...runtime.log_reports import LogReport
 from ..apis.answering import outcome
 from ..calls import OF_BROKER, Api, Call
-from ..messages import ReportLogsRequest
+from ..messages import messages_of
 from ..protocol import Answer, Request
-from .link import messages
 
-REPORTED: Final = messages(ReportLogsRequest.API_KEY)
+REPORTED: Final = messages_of("ReportLogs")
 _UNKNOWN: Final = -1  # of a size
 
 
