@@ -19,7 +19,7 @@ from kedge.controller.wire.apis import versions
 from kedge.controller.wire.calls import OPEN, Api, Call
 from kedge.controller.wire.data import with_logs
 from kedge.controller.wire.data.logs import Logs
-from kedge.controller.wire.protocol import API_VERSIONS, Answer, Request
+from kedge.controller.wire.protocol import Answer, Request
 from kedge.controller.wire.reading import as_uuid
 from kedge.controller.wire.remote import with_remote_brokers
 from kedge.controller.wire.security import files
@@ -45,7 +45,7 @@ NAMES = ("nobody", "describes", "alters", "root")
 # Kafka's number: who is served, besides root.
 ALLOWED = {
     **dict.fromkeys((2, 23, 29, 32, 35, 46, 74), ("describes", "alters")),
-    **dict.fromkeys((19, 20, 30, 31, 33, 34, 37, 43, 44, 45, 20000, 20001, 20002, 20003), ("alters",)),
+    **dict.fromkeys((19, 20, 21, 30, 31, 33, 34, 37, 43, 44, 45, 20000, 20001, 20002, 20003), ("alters",)),
     **dict.fromkeys((0, 1, 7, 22, 56, 62, 63), ()),
 }
 REFUSALS = {29, 31}
@@ -80,9 +80,7 @@ def asked() -> Asked:
 @pytest.fixture(scope="module")
 def apis(asked: Asked) -> dict[int, Api]:
     """What is offered, with everything that asks for a right in the place of its handler."""
-    table = {key: api for key, api in EVERY_API.items() if key != API_VERSIONS}
-    table |= {key: attrs.evolve(EVERY_API[key], handler=asked) for key in ALLOWED}
-    return table | {api.messages.api_key: api for api in versions.table(table)}
+    return versions.with_apis(EVERY_API, [attrs.evolve(EVERY_API[key], handler=asked) for key in ALLOWED])
 
 
 @pytest.fixture(scope="module")

@@ -92,12 +92,6 @@ def served(broker: Broker, denied: set[str]) -> Iterator[Served]:
     host.close()
 
 
-@pytest.fixture
-def client(served: Served) -> Iterator[RawClient]:
-    with RawClient(served.address) as opened:
-        yield opened
-
-
 # --- what a broker answers
 
 

@@ -33,12 +33,6 @@ def living() -> Iterator[Living]:
         yield opened
 
 
-@pytest.fixture
-def client(living: Living) -> Iterator[RawClient]:
-    with RawClient(living.address) as opened:
-        yield opened
-
-
 def check(payload: bytes) -> Batch | LogError:
     batch = read_batch(payload)
     assert isinstance(batch, Batch)

@@ -25,12 +25,6 @@ def living() -> Iterator[Living]:
         yield opened
 
 
-@pytest.fixture
-def client(living: Living) -> Iterator[RawClient]:
-    with RawClient(living.address) as opened:
-        yield opened
-
-
 def produce(
     client: RawClient, payload: bytes | None, *, topic: str = "orders", partition: int = 0, **options: Any
 ) -> Any:

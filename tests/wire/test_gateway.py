@@ -22,12 +22,6 @@ def served() -> Iterator[Served]:
         yield opened
 
 
-@pytest.fixture
-def client(served: Served) -> Iterator[RawClient]:
-    with RawClient(served.address) as opened:
-        yield opened
-
-
 @pytest.mark.parametrize("version", range(5))
 def test_every_version_of_api_versions_tells_of_every_api(client: RawClient, version: int) -> None:
     answer = client.ask("ApiVersions", version)

@@ -28,12 +28,6 @@ def living() -> Iterator[Living]:
         yield opened
 
 
-@pytest.fixture
-def client(living: Living) -> Iterator[RawClient]:
-    with RawClient(living.address) as opened:
-        yield opened
-
-
 def ids_without_end(client: RawClient) -> list[int]:
     """The errors of 60 joins by clients that never come back, each to a group of its own."""
     return [

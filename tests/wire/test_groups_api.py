@@ -27,13 +27,6 @@ def living() -> Iterator[Living]:
         yield opened
 
 
-@pytest.fixture
-def client(living: Living) -> Iterator[RawClient]:
-    """At the common address, where any coordinator answers."""
-    with RawClient(living.address) as opened:
-        yield opened
-
-
 def found(living: Living, group: str, version: int = 6, key_type: int = 0) -> Any:
     with RawClient(living.address) as client:
         asked = {"coordinator_keys": [group]} if version >= 4 else {"key": group}

@@ -41,12 +41,6 @@ def served() -> Iterator[Served]:
         yield opened
 
 
-@pytest.fixture
-def client(served: Served) -> Iterator[RawClient]:
-    with RawClient(served.address) as opened:
-        yield opened
-
-
 # --- the controller as a node
 
 

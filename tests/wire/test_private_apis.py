@@ -28,12 +28,6 @@ def served() -> Iterator[Served]:
         yield opened
 
 
-@pytest.fixture
-def client(served: Served) -> Iterator[RawClient]:
-    with RawClient(served.address) as opened:
-        yield opened
-
-
 def said(rows: Any) -> dict[Any, int]:
     """The code per broker, or per partition."""
     if rows and hasattr(rows[0], "broker_id"):

@@ -28,12 +28,6 @@ def remote() -> Iterator[Remote]:
         yield opened
 
 
-@pytest.fixture
-def client(remote: Remote) -> Iterator[RawClient]:
-    with RawClient(remote.address) as opened:
-        yield opened
-
-
 def register(client: RawClient, broker_id: int, address: Address, version: int = 4, **fields: Any) -> Any:
     return client.ask("BrokerRegistration", version, **(registration(broker_id, address) | fields))
 

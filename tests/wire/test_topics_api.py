@@ -35,12 +35,6 @@ def served() -> Iterator[Served]:
         yield opened
 
 
-@pytest.fixture
-def client(served: Served) -> Iterator[RawClient]:
-    with RawClient(served.address) as opened:
-        yield opened
-
-
 def said(answer: Any) -> dict[str, tuple[int, str | None]]:
     """Code and message per topic."""
     rows = getattr(answer, "topics", None) or getattr(answer, "results", None) or getattr(answer, "responses", None)

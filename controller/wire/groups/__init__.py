@@ -46,6 +46,4 @@ def with_groups(
         *listing.table(groups),
         *newer.TABLE,
     )
-    apis = {**base, **{api.messages.api_key: api for api in rows}}
-    apis.update((api.messages.api_key, api) for api in versions.table(apis))
-    return apis
+    return versions.with_apis(base, rows)

@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 from ...model.errors import ErrorCode
 from ...model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from ..apis import APIS
-from ..apis.versions import table
+from ..apis.versions import with_apis
 from ..calls import Api, Call
 from ..messages import messages_of
 from ..protocol import Answer, Request
@@ -47,11 +47,8 @@ def with_orders(brokers: Brokers, base: Mapping[int, Api] = APIS) -> dict[int, A
         (messages_of("StopReplica", range(4, 5)), received.stop_replica, _by_name),
         (messages_of("UpdateMetadata", range(8, 9)), received.update_metadata, _nothing_more),
     )
-    apis = {**base}
-    for api, read, told in rows:
-        apis[api.api_key] = Api(api, obeying.handler(read, told), is_of_logs=True, is_for_gateways=True)
-    apis.update((api.messages.api_key, api) for api in table(apis))
-    return apis
+    orders = [Api(api, obeying.handler(read, told), is_of_logs=True, is_for_gateways=True) for api, read, told in rows]
+    return with_apis(base, orders)
 
 
 Told = Callable[[Any, HostResponse], Answer]
