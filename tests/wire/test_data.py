@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from kafka.record import MemoryRecords
 
-from kedge import DeletePartitions, TopicPartition
-from kedge.controller.model.logs import Batch
+from kedge import DeletePartitions
 from tests.kit.waiting import until
 from tests.wire.living import TIME_MS, Living, records
 from tests.wire.served import DEADLINE_S, RawClient
@@ -172,13 +171,6 @@ def test_a_fetch_waits_for_records(living: Living, client: RawClient) -> None:
     assert values(answers[0]) == [(0, b"a")]
 
 
-@pytest.mark.slow
-def test_a_fetch_without_records_is_answered_when_its_time_is_over(client: RawClient) -> None:
-    begun = time.monotonic()
-    assert values(fetch(client, 0, partition=5, wait_ms=200)) == []
-    assert time.monotonic() - begun >= 0.2
-
-
 def test_only_the_leader_serves(living: Living) -> None:
     """A broker's own address answers for what it leads, the common one for the leader."""
     with RawClient(living.address) as client:
@@ -244,24 +236,6 @@ def test_acks_all_waits_for_followers_and_tells_when_they_are_too_slow() -> None
         assert (fetched.high_watermark, values(fetched)) == (0, [])
         living.cluster.copying.rate_bytes_s = None
         assert values(fetch(client, 0, wait_ms=20_000))[0] == (0, b"a" * 50)
-
-
-def test_an_isr_that_is_too_small_takes_no_acks_all() -> None:
-    with Living() as living, RawClient(living.address) as client:
-        living.topic("orders", [[1, 2]], min_insync_replicas="2")
-        assert produce(client, records(b"a")).error_code == 0
-        living.cluster.kill_broker(2)
-        until(lambda: living.cluster.controller.describe().live_brokers == (1, 3))
-        until(lambda: produce(client, records(b"b")).error_code == 19)
-        assert produce(client, records(b"c"), acks=1).error_code == 0
-
-
-def test_a_batch_that_is_larger_than_the_topic_allows_is_refused() -> None:
-    with Living() as living, RawClient(living.address) as client:
-        living.topic("orders", [[1, 2]], max_message_bytes="200")
-        # Brokers read settings from the store: the leader hears of a new topic's a moment later, as with Kafka.
-        until(lambda: produce(client, records(b"a" * 300)).error_code == 10)
-        assert produce(client, records(b"a" * 50)).error_code == 0
 
 
 def test_partitions_that_are_read_only_are_read_and_take_nothing() -> None:
@@ -365,14 +339,6 @@ def test_a_topic_that_is_deleted_is_forgotten_with_its_records() -> None:
         assert values(fetch(client, 0)) == []
 
 
-def test_waiters_are_answered_when_the_cluster_is_closed() -> None:
-    with Living(copy_rate_bytes_s=1) as living:
-        (tp,) = living.topic("orders", [[1, 2]])
-        logs = living.cluster.logs
-        append = logs.append(None, tp, Batch(b"x" * 99, 1, 0), acks=-1, timeout_ms=60_000)
-    assert append.result(0).error == 6
-
-
 @pytest.mark.checklist(265)
 def test_records_are_deleted_up_to_the_high_watermark() -> None:
     """Not up to the end of the log: what followers lack may be written again under the same offset."""
@@ -397,14 +363,6 @@ def test_records_are_deleted_up_to_the_high_watermark() -> None:
         assert deleted(4) == (1, -1)
         assert deleted(-1) == (0, 3)
         assert offset_of(client, -2).offset == 3
-
-
-@pytest.mark.checklist(265)
-def test_offset_of_a_time_is_not_that_of_a_deleted_record(living: Living, client: RawClient) -> None:
-    produce(client, records(*[b"x"] * 10, step_ms=1000), partition=48)
-    living.cluster.logs.delete_records(None, TopicPartition("orders", 48), 6).result(DEADLINE_S)
-    found = offset_of(client, TIME_MS + 2000, partition=48)
-    assert (found.offset, found.timestamp) == (6, TIME_MS + 6000)
 
 
 def test_offset_of_a_time_comes_with_the_leader_epoch_of_its_record() -> None:

@@ -10,13 +10,12 @@ from typing import Any
 import kafka
 import pytest
 
-from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, Controller, OpType, TopicPartition
+from kedge import Controller, TopicPartition
 from kedge.controller.model.errors import FencedLeaderEpoch, NotController, StaleBrokerEpoch, UnknownTopicOrPartition
 from kedge.controller.model.host import StopReplicaPartition, StopReplicaRequest
 from kedge.controller.model.logs import Batch
 from kedge.controller.model.view import ClusterView
 from kedge.controller.runtime.log_reports import LogReport
-from kedge.controller.simulated.replica import Replica
 from kedge.controller.wire import Peers, Tls, Users
 from kedge.controller.wire.remote import RemoteHost
 from kedge.controller.wire.remote.link import NotDelivered
@@ -113,25 +112,6 @@ def test_groups_are_coordinated_where_the_brokers_are(shared: Shared) -> None:
         consumer.close()
 
 
-def test_settings_come_from_the_store(shared: Shared) -> None:
-    """Set, changed and taken away: the quotas of a broker are as its settings."""
-    resource = ConfigResource(ConfigResourceType.BROKER, "2")
-    name = "follower.reassignment.throttled.rate"
-
-    def altered(op: AlterConfigOp) -> None:
-        shared.controller.admin.incremental_alter_configs({resource: [op]}).all().result(DEADLINE_S)
-
-    def known() -> object:
-        return shared.cluster.network.settings.get(("brokers", "2"))
-
-    altered(AlterConfigOp(name, "5000"))
-    until(lambda: known() == {name: "5000"})
-    assert shared.broker(2).quotas.is_limited
-    altered(AlterConfigOp(name, op=OpType.DELETE))
-    until(lambda: not known())
-    assert not shared.broker(2).quotas.is_limited
-
-
 def test_errors_of_an_isr_change_are_what_the_controller_answers(shared: Shared) -> None:
     tp = shared.topic("errors", [[1, 2, 3]])[0]
     epoch = shared.broker(1).epoch
@@ -178,34 +158,6 @@ def test_orders_are_offered_to_gateways_alone_and_accepted_from_no_other(shared:
     with as_gateway(address) as client:
         assert offered(client) == {4: (7, 7), 5: (4, 4), 6: (8, 8)}
     assert broker.controller_epoch == known
-
-
-@pytest.mark.parametrize("ahead", [1, 2**31 - 10])
-def test_no_broker_believes_an_epoch_that_no_controller_had(shared: Shared, ahead: int) -> None:
-    """Else it would take every order of a real controller for an older one's, until it is started again."""
-    broker = shared.broker(2)
-    known = broker.controller_epoch
-    claimed = {"controller_id": 99, "controller_epoch": min(known + ahead, 2**31 - 1), "broker_epoch": broker.epoch}
-    for (api, version), fields in ORDERS.items():
-        with as_gateway(shared.standby.addresses((2,))[2]) as client:
-            assert client.ask(api, version, **claimed, **fields).error_code == 42
-    assert broker.controller_epoch == known
-
-
-@pytest.mark.slow
-def test_a_replica_that_fails_harms_no_other(shared: Shared, caplog: pytest.LogCaptureFixture) -> None:
-    """Others on the same broker are reported and written to as before; what failed is logged once."""
-    tp = shared.topic("beside", [[2, 3]])[0]
-    broken = Replica(2, "broken", "AAECAwQFBgcICQoLDA0ODw", -5)
-    with shared.cluster.lock:
-        shared.broker(2).replicas = {(broken.topic_id, -5): broken, **shared.broker(2).replicas}
-    write(shared, tp, 300)
-    until(lambda: (found := shared.controller.reported_log(tp, 2)) is not None and found.end_offset == 1)
-    with shared.cluster.lock:
-        del shared.broker(2).replicas[(broken.topic_id, -5)]
-    assert [record.getMessage() for record in caplog.records if record.exc_info] == [
-        "broker 2: the replica of broken--5 failed; it is retried, and the other replicas continue"
-    ]
 
 
 def test_broker_that_is_down_gets_no_request(shared: Shared) -> None:
