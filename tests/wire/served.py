@@ -10,7 +10,9 @@ from typing import Any, Self
 
 from kedge import BrokerRegistration, Controller, Hooks, Settings
 from kedge.controller.admin import Authorizer
+from kedge.controller.model.values import Endpoint
 from kedge.controller.wire import Gateway
+from kedge.controller.wire.calls import Address
 from kedge.controller.wire.messages import MESSAGES
 from kedge.controller.wire.protocol import SIZE, build
 from kedge.stores import MemoryStore
@@ -20,12 +22,14 @@ from tests.runtime.world import Brokers
 
 DEADLINE_S = 60.0
 RACKS: Mapping[int, str] = {1: "a", 2: "b", 3: "c"}
+_LISTENER = "OWN"
 _SETTINGS = Settings(auto_leader_rebalance_enable=False)  # nothing happens but what is asked for
 
 
 class Served:
     """`with Served() as served:` three brokers in racks a, b and c behind a gateway at `served.address`. Options are
-    the gateway's; `permits` is what the controller lets do; `server` holds the store."""
+    the gateway's; `permits` is what the controller lets do; `server` holds the store; `elsewhere`: brokers that clients
+    reach at these addresses, not at the gateway."""
 
     def __init__(
         self,
@@ -33,9 +37,11 @@ class Served:
         permits: Authorizer | None = None,
         node_id: int = 1,
         server: MemoryServer | None = None,
+        elsewhere: Mapping[int, Address] | None = None,
         **options: Any,
     ) -> None:
         self._racks = racks
+        self._elsewhere = elsewhere or {}
         self._node_id = node_id
         self._permits = permits
         self._options = options
@@ -51,7 +57,8 @@ class Served:
         self.controller.start()
         for broker, rack in self._racks.items():
             self.join(broker, rack)
-        self.gateway = Gateway(self.controller, **{"cluster_id": "kedge-under-test", **self._options})
+        named = {"cluster_id": "kedge-under-test", "broker_listener": _LISTENER if self._elsewhere else None}
+        self.gateway = Gateway(self.controller, **{**named, **self._options})
         self.address = self._stack.enter_context(self.gateway).address
         self.bootstrap = f"{self.address.host}:{self.address.port}"
         return self
@@ -61,7 +68,9 @@ class Served:
 
     def join(self, broker: int, rack: str) -> None:
         """The broker is alive."""
-        self.controller.register_broker(BrokerRegistration(broker, rack=rack))
+        at = self._elsewhere.get(broker)
+        endpoints = () if at is None else (Endpoint(_LISTENER, at.host, at.port),)
+        self.controller.register_broker(BrokerRegistration(broker, rack=rack, endpoints=endpoints))
         until(lambda: broker in self.controller.describe().live_brokers)
 
     def leave(self, broker: int) -> None:
