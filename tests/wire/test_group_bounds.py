@@ -46,7 +46,7 @@ def ids_without_end(client: RawClient) -> list[int]:
 
 
 def test_joins_and_commits_of_invented_groups_are_refused_in_the_end_and_members_go_on(client: RawClient) -> None:
-    member = join(client, "there", 9)
+    member = join(client, "there", 9, session_timeout_ms=60_000)
     assert sync(client, "there", 5, member).error_code == 0
     owner = {"generation_id_or_member_epoch": member.generation_id, "member_id": member.member_id}
     assert commit(client, "there", 9, 7, **owner) == 0

@@ -17,13 +17,13 @@ from ..reading import ClusterRow, PartitionRow, TopicRow, cluster
 from ..security.acls import CLUSTER, TOPIC
 from ..slices import sliced
 from .answering import CLUSTER_OPERATIONS, TOPIC_OPERATIONS, failed
+from .coordinating import COORDINATOR_NOT_AVAILABLE, Coordinator, finding
 
 UNKNOWN_TOPIC: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 UNKNOWN_TOPIC_ID: Final = 100
 TOPIC_REFUSED: Final = 29
 NAMES_MAX: Final = 1000
 """How many topics the controller looks up at a time."""
-COORDINATOR_NOT_AVAILABLE: Final = 15
 
 
 async def metadata(call: Call, request: Request) -> Answer:
@@ -177,18 +177,15 @@ def _cursor(name: str, p: PartitionRow) -> dict[str, Any]:
     return {"topic_name": name, "partition_index": p.partition}
 
 
-async def find_coordinator(call: Call, request: Request) -> Answer:
+async def find_no_coordinator(_: Call, __: int, keys: list[str]) -> dict[str, Coordinator]:
     """Groups are not coordinated here; consumers assign their partitions themselves."""
     message = "groups and transactions are not coordinated here"
-    nobody = {"node_id": -1, "host": "", "port": -1, "error_code": COORDINATOR_NOT_AVAILABLE, "error_message": message}
-    if call.version < 4:
-        return nobody
-    return {"coordinators": [{"key": key, **nobody} for key in request.coordinator_keys]}
+    return dict.fromkeys(keys, Coordinator(COORDINATOR_NOT_AVAILABLE, message))
 
 
 TABLE: Final = (
     Api(messages_of("Metadata", range(14)), metadata, OPEN, address_field="node_id", is_shared=True, reads=True),
     Api(messages_of("DescribeCluster", range(2)), describe_cluster, OPEN, address_field="broker_id", reads=True),
     Api(messages_of("DescribeTopicPartitions", range(1)), describe_topic_partitions, OPEN, reads=True),
-    Api(messages_of("FindCoordinator", range(5)), find_coordinator, OPEN, reads=True),
+    finding(range(5), find_no_coordinator, reads=True),
 )

@@ -40,7 +40,7 @@ def with_groups(
     be created."""
     groups.begin(GroupRecords(), settings)
     rows = (
-        *coordinators.table(offsets_partitions),
+        coordinators.row(offsets_partitions),
         *members.table(groups),
         *offsets.table(groups),
         *listing.table(groups),
