@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any, Final
 from uuid import UUID
 
@@ -57,11 +56,11 @@ async def metadata(call: Call, request: Request) -> Answer:
 async def _clusters_row(call: Call, names: list[str] | None, ids: tuple[UUID, ...] = ()) -> ClusterRow:
     """The brokers and topics. Of a long list of names in parts, because the controller has other work meanwhile."""
     distinct = None if names is None else list(dict.fromkeys(names))
-    row = await asyncio.wrap_future(call.controller.query(cluster(distinct and distinct[:NAMES_MAX], ids)))
+    row = await call.query(cluster, distinct and distinct[:NAMES_MAX], ids)
     topics = list(row.topics)
     for start in range(NAMES_MAX, len(distinct or ()), NAMES_MAX):
         part = (distinct or [])[start : start + NAMES_MAX]
-        topics += (await asyncio.wrap_future(call.controller.query(cluster(part)))).topics
+        topics += (await call.query(cluster, part, ())).topics
     return attrs.evolve(row, topics=tuple(topics))
 
 
@@ -124,7 +123,7 @@ async def _brokers(call: Call, row: ClusterRow, name_of_id: str) -> list[dict[st
 async def describe_cluster(call: Call, request: Request) -> Answer:
     """The brokers. Metadata has no place for the reason where the store does not answer, so commands ask here."""
     try:
-        row = await asyncio.wrap_future(call.controller.query(cluster(())))
+        row = await call.query(cluster, (), ())
     except NotController as error:
         if not call.controller.is_cut_off:
             raise

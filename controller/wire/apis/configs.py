@@ -107,7 +107,7 @@ async def list_config_resources(call: Call, request: Request) -> Answer:
     asked = set(request.resource_types or LISTED) if call.version else {_METRICS}
     if not asked <= set(LISTED):
         return {"error_code": UNSUPPORTED_VERSION, "config_resources": []}
-    found = await outcome(call.controller.query(_there))
+    found = await outcome(call.query(_there))
     if found.error_code:
         return {"error_code": found.error_code, "config_resources": []}
     there: dict[ConfigResourceType, list[str]] = found.value

@@ -6,7 +6,6 @@ librdkafka retries all errors except those about rights, and uses version 2 at m
 
 from __future__ import annotations
 
-import asyncio
 from typing import Final
 
 from ...groups import OFFSETS_TOPIC
@@ -47,9 +46,9 @@ def row(partitions: int) -> Api:
 
 async def _with_topic(call: Call, partitions: int) -> ClusterRow:
     """The cluster with the topic `__consumer_offsets`; without it if it cannot be created now."""
-    row: ClusterRow = await asyncio.wrap_future(call.controller.query(cluster([OFFSETS_TOPIC])))
+    row: ClusterRow = await call.query(cluster, [OFFSETS_TOPIC], ())
     if row.topics or not row.brokers:
         return row
     new = NewTopic(partitions, min(REPLICAS, len(row.brokers)), None, CONFIGS)
     await outcomes(call.controller.admin.create_topics({OFFSETS_TOPIC: new}, timeout_s=_CREATE_S))
-    return await asyncio.wrap_future(call.controller.query(cluster([OFFSETS_TOPIC])))
+    return await call.query(cluster, [OFFSETS_TOPIC], ())

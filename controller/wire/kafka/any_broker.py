@@ -47,7 +47,7 @@ class AnyBroker:
 
     async def ask(self, call: Call, request: Request) -> Answer:
         """The answer of the first broker that gives one. Raises RequestTimedOut where none does."""
-        for broker in await asyncio.wrap_future(call.controller.query(_live)):
+        for broker in await call.query(_live):
             try:
                 return await asyncio.to_thread(self._asked, broker, call, request)
             except NotDelivered as error:

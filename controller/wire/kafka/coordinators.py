@@ -3,7 +3,6 @@ coordinates none, but tools ask every node, and the controller is one of those t
 
 from __future__ import annotations
 
-import asyncio
 from typing import Final
 
 from ...groups.partitions import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
@@ -22,7 +21,7 @@ async def find(call: Call, kind: int, keys: list[str]) -> dict[str, Coordinator]
     topic = _TOPICS.get(kind)
     if topic is None:
         return dict.fromkeys(keys, Coordinator(ErrorCode.INVALID_REQUEST, "unknown type of key"))
-    return await leading(call, await asyncio.wrap_future(call.controller.query(cluster([topic]))), keys)
+    return await leading(call, await call.query(cluster, [topic], ()), keys)
 
 
 async def list_nothing(call: Call, request: Request) -> Answer:  # noqa: ARG001 - as every handler

@@ -40,7 +40,7 @@ class ProducerIds:
         """A block of 1,000 ids for a broker. Errors: 41, 77, 7 where the store is not reached, -1 where no ids are
         left."""
         try:
-            epoch = await asyncio.wrap_future(call.controller.query(epoch_of(request.broker_id)))
+            epoch = await call.query(epoch_of, request.broker_id)
             if epoch != request.broker_epoch:
                 raise StaleBrokerEpoch(f"broker {request.broker_id} is not registered under {request.broker_epoch}")
             block = await _block(call.controller, request.broker_id)

@@ -24,7 +24,6 @@ from ...model.host import (
     UpdateMetadataRequest,
 )
 from ...model.values import Broker, BrokerRegistration, Endpoint
-from ...model.view import ClusterView
 from ..calls import Address
 from ..messages import messages_of
 from ..peers import Peers
@@ -213,14 +212,8 @@ class RemoteHost:
     def _registered(self, request: Ordered) -> BrokerRegistration:
         if self._controller is None:
             raise NotDelivered("no controller is attached, so the addresses of brokers are unknown")
-        found: Broker | None = self._controller.query(_broker(request.broker_id)).result(self._timeout_s)
+        ask = self._controller.query(lambda view: view.brokers.get(request.broker_id))
+        found: Broker | None = ask.result(self._timeout_s)
         if found is None or found.epoch != request.broker_epoch:
             raise NotDelivered(f"broker {request.broker_id} is not registered under epoch {request.broker_epoch}")
         return found.registration
-
-
-def _broker(broker_id: int) -> Callable[[ClusterView], Broker | None]:
-    def ask(view: ClusterView) -> Broker | None:
-        return view.brokers.get(broker_id)
-
-    return ask

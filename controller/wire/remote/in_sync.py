@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Future
 from typing import Any, Final, TypeAlias
 from uuid import UUID
@@ -50,7 +50,7 @@ class IsrChanges:
         controller, 42, 74, 95, 100, 107."""
         topics = request.topics or ()
         ids = [topic.topic_id for topic in topics if topic.topic_id is not None]
-        known = await outcome(call.controller.query(_seen(ids, self._names)))
+        known = await outcome(call.query(_seen, ids, self._names))
         if known.error_code:
             return {"error_code": known.error_code, "topics": []}
         self._names = known.value.names
@@ -105,23 +105,19 @@ async def _answered(request: Request, partition: Any, became: Became) -> Row:
     }
 
 
-def _seen(ids: Iterable[UUID], cached: dict[UUID, str]) -> Callable[[ClusterView], _Seen]:
-    """The question for `Controller.query`. All topics are searched only where an id does not have its last known
+def _seen(ids: Iterable[UUID], cached: dict[UUID, str], view: ClusterView) -> _Seen:
+    """All topics are searched only where an id does not have its last known
     name."""
-
-    def ask(view: ClusterView) -> _Seen:
-        epochs = {broker_id: broker.epoch for broker_id, broker in view.brokers.items()}
-        if all(_is(view, cached.get(topic_id), topic_id) for topic_id in ids):
-            return _Seen(epochs, cached)
-        names = {}
-        for name in view.topic_names():
-            topic = view.topic(name)
-            topic_id = None if topic is None else as_uuid(topic.topic_id)
-            if topic_id is not None:
-                names[topic_id] = name
-        return _Seen(epochs, names)
-
-    return ask
+    epochs = {broker_id: broker.epoch for broker_id, broker in view.brokers.items()}
+    if all(_is(view, cached.get(topic_id), topic_id) for topic_id in ids):
+        return _Seen(epochs, cached)
+    names = {}
+    for name in view.topic_names():
+        topic = view.topic(name)
+        topic_id = None if topic is None else as_uuid(topic.topic_id)
+        if topic_id is not None:
+            names[topic_id] = name
+    return _Seen(epochs, names)
 
 
 def _is(view: ClusterView, name: str | None, topic_id: UUID) -> bool:
