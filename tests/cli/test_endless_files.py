@@ -28,8 +28,6 @@ PLACES = {
     "store": ("check", "memory:{file}"),
     "load": ("store", "load", "{file}", "memory:{folder}/new"),
     "diff": ("store", "diff", "{file}", "{file}"),
-    "layout": ("demo", "--layout", "{file}"),
-    "tree": ("demo", "--tree", "{file}"),
     "plan": (*MOVES, "--verify", "--reassignment-json-file", "{file}"),
     "topics": (
         "reassign-partitions",
