@@ -93,11 +93,12 @@ from ..simulated.log import Log, Run
 from ..simulated.network import CallbackFaults, Sent
 from ..simulated.timeline import Timeline
 from .clients import Clients
+from .controllers import NotInTime
 from .invariants import InvariantBroken
 from .node import Node, State
 from .producers import Producers, Writer
 from .rig import Rig
-from .waits import NotInTime, describe, disagreements
+from .waits import describe, disagreements
 
 __all__ = [
     "Broker",

@@ -93,7 +93,7 @@ class Story:
     def _begin(self) -> None:
         """Topics with records on all brokers."""
         rig = self.rig
-        rig.until(lambda: self._live_brokers() == list(RACKS), what="all brokers are live")
+        rig.until(lambda: set(rig.live_brokers) == set(RACKS), what="all brokers are live")
         new = {name: NewTopic(count, REPLICATION_FACTOR) for name, count in TOPICS.items()}
         rig.result(rig.admin.create_topics(new).all())
         rig.wait.until_converged()
@@ -166,10 +166,6 @@ class Story:
         self._event(f"{self._cancelled}: the operator moves it to broker {joins} instead of broker {avoided}")
 
     # --- what is seen
-
-    def _live_brokers(self) -> list[int]:
-        active = self.rig.active
-        return [] if active is None or active.controller is None else list(active.controller.describe().live_brokers)
 
     def _partitions(self) -> list[Partition]:
         return sorted(self.rig.committed.partitions.values(), key=lambda p: (p.topic, p.partition))

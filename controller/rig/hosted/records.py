@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ...model.values import NO_LEADER, Partition
 from ...simulated.replica import Role
-from ..host_suite.base import Contents, Held
 from . import rules
 from .broker import HostedBroker, Place
 from .rules import Judge
+from .under_test import Contents, Held
 
 
 class Records:
