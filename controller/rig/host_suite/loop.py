@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from ...model.errors import ErrorCode
 from ...model.values import Replicas, TopicPartition
+from ...simulated.network import delivered
 from ..hosted.rig import HostRig
 from ..hosted.under_test import Ability, HostUnderTest
 from .base import case, expect
@@ -129,7 +130,7 @@ def what_a_former_controller_sent_changes_nothing(host: HostUnderTest) -> None:
         _hand_over(rig)
         _converges(rig)
         for request in reversed(former):
-            answer = rig.repeat(request)
+            answer = delivered(rig.brokers[request.broker_id], request)
             expect(f"the error for {request}", answer.error, ErrorCode.STALE_CONTROLLER_EPOCH)
         rig.run(host.quiet_ms)
         _converges(rig)

@@ -71,7 +71,7 @@ class SimulatedBrokers(HostUnderTest):
             self._brokers[broker_id] = broker
             parts = (broker, self.clock, self._server, self._nodes, self._network, self._timeline)
             self._duties[broker_id] = Duties(*parts, 5, LAG_MAX_MS, lambda _, __: None)
-        return _Callbacks(self)
+        return self
 
     def close(self) -> None:
         """As HostUnderTest; there are no threads to stop."""
@@ -94,6 +94,27 @@ class SimulatedBrokers(HostUnderTest):
     def replace_disk(self, broker_id: int) -> None:
         """As HostUnderTest: a broker finds its new disk at its start."""
         self.restart(broker_id)
+
+    # --- callbacks
+
+    def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
+        """As `kedge.controller.model.host.Host`."""
+        return self.broker_of(request.broker_id).leader_and_isr(request)
+
+    def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
+        """As `kedge.controller.model.host.Host`."""
+        return self.broker_of(request.broker_id).update_metadata(request)
+
+    def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
+        """As `kedge.controller.model.host.Host`."""
+        return self.broker_of(request.broker_id).stop_replica(request)
+
+    def broker_of(self, broker_id: int) -> Broker:
+        """The broker of a callback; raises after `fail_next`."""
+        if broker_id in self._failing:
+            self._failing.remove(broker_id)
+            raise ConnectionError(f"injected: a callback of broker {broker_id} fails")
+        return self._brokers[broker_id]
 
     # --- its own actions
 
@@ -140,13 +161,6 @@ class SimulatedBrokers(HostUnderTest):
         """As HostUnderTest."""
         self._failing.add(broker_id)
 
-    def broker_of(self, broker_id: int) -> Broker:
-        """The broker of a callback; raises after `fail_next`."""
-        if broker_id in self._failing:
-            self._failing.remove(broker_id)
-            raise ConnectionError(f"injected: a callback of broker {broker_id} fails")
-        return self._brokers[broker_id]
-
 
 @attrs.frozen
 class _Node:
@@ -168,19 +182,3 @@ class _Node:
 
     def speaking(self) -> AbstractContextManager[None]:
         return nullcontext()
-
-
-@attrs.frozen
-class _Callbacks:
-    """The callbacks of all brokers."""
-
-    host: SimulatedBrokers
-
-    def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
-        return self.host.broker_of(request.broker_id).leader_and_isr(request)
-
-    def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
-        return self.host.broker_of(request.broker_id).update_metadata(request)
-
-    def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
-        return self.host.broker_of(request.broker_id).stop_replica(request)

@@ -1,5 +1,5 @@
-"""The ISR updater of a host under test: the one call of `controller.Controller` that leaders need. Each call is
-recorded, and whoever drives the host answers it: a case of the suite itself, a rig by its controllers (`isr_link`)."""
+"""The ISR updater of a host under test: the one call of `controller.Controller` that leaders need. It records each
+call. A case of the suite answers calls itself, and a rig passes them on to its controllers (`isr_link`)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class IsrCall:
 
 
 class IsrCalls:
-    """An `IsrUpdater` that records the calls, oldest first. Each waits for its answer until somebody gives one."""
+    """An `IsrUpdater` that records the calls, oldest first. Each waits until `accept` or `refuse` answers it."""
 
     def __init__(self) -> None:
         self.calls: list[IsrCall] = []

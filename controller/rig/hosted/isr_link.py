@@ -59,7 +59,7 @@ class IsrLink:
         self.judged: Callable[[IsrCall, Place], None] = lambda _, __: None
 
     def ended(self, broker_id: int) -> None:
-        """The process of a broker ended: nobody waits for the answers to its calls."""
+        """The process of a broker ended: its calls are dropped."""
         self._dropped[broker_id] = len(self.updater.calls)
         self._open = [passed for passed in self._open if passed.call.leader != broker_id]
 

@@ -12,13 +12,11 @@ from typing import Any, Final
 
 from ....stores.base import StoreError
 from ...model.errors import DuplicateBrokerRegistration
-from ...model.host import HostResponse
 from ...model.requests import NewTopic
 from ...model.values import NO_LEADER, BrokerRegistration, Partition, Settings, TopicPartition
 from ...runtime.registrar import Registrar
 from ...simulated.broker import Life
 from ...simulated.clock import NodeClock, VirtualClock
-from ...simulated.network import Request, delivered
 from ...simulated.replica import Role
 from ...simulated.store import Connection, StoreClient
 from ..controller_mishaps import ControllerMishaps
@@ -28,7 +26,6 @@ from ..server import RecordingServer
 from . import rules
 from .agreement import differences
 from .broker import HostedBroker, Place
-from .isr_calls import IsrCall
 from .isr_link import IsrLink
 from .records import Records
 from .rules import Judge
@@ -63,7 +60,7 @@ class HostRig(Controllers):
         self.polls_in_order = False
         self.records = Records(self.brokers, self.judge)
         self.isr_link = IsrLink(self.brokers, self.network, self.chance, self.judge, lambda: self.active)
-        self.isr_link.judged = self._judge_joins
+        self.isr_link.judged = lambda call, place: self.records.joins(call, place, self.committed)
         if Ability.ISR in host.abilities:
             host.use(self.isr_link.updater)
         self.committed.load(self.server)
@@ -211,19 +208,6 @@ class HostRig(Controllers):
 
     # --- isr
 
-    def _judge_joins(self, call: IsrCall, place: Place) -> None:
-        p = self.committed.partitions.get(call.tp)
-        if p is None or (p.leader, p.leader_epoch) != (call.leader, call.leader_epoch):
-            return
-        known = self.records.acknowledged(place)
-        for member in set(call.isr) - set(p.isr):
-            broker = self.brokers[member]
-            held = broker.held(place) if place in broker.names else None
-            end = 0 if held is None else held.end_offset
-            said = f"broker {call.leader} adds {member} to the isr of {call.tp}, whose log ends at {end}"
-            is_whole = end >= known or place in broker.lost
-            self.judge.require(is_whole, rules.JOINS, f"{said}: {known} records are acknowledged")
-
     def _ask_for_leaders(self) -> None:
         """Where leaders do not call alter_isr, each replica that follows is in sync."""
         for place, p in self.partitions:
@@ -258,7 +242,3 @@ class HostRig(Controllers):
         who = f"broker {broker_id} took {taken} records for {tp}, of which it has {held}"
         self.judge.require(leads or not taken, rules.APPENDS, who)
         return taken
-
-    def repeat(self, request: Request) -> HostResponse:
-        """The answer to a former request of a controller that arrives once more."""
-        return delivered(self.brokers[request.broker_id], request)
