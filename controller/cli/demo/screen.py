@@ -117,10 +117,9 @@ class Plain:
 class Live:
     """Events scroll by above lines that follow the cluster."""
 
-    def __init__(self, speed: float = SPEED) -> None:
+    def __init__(self) -> None:
         self._console = Console(highlight=False)
         self._lines = LiveLines(console=self._console, auto_refresh=False)
-        self._speed = speed
         self._shown: tuple[int, float] | None = None
 
     def __enter__(self) -> Self:
@@ -147,7 +146,7 @@ class Live:
     def _wait_for(self, at_ms: int) -> None:
         if self._shown is not None:
             shown_ms, since_s = self._shown
-            time.sleep(max(0.0, since_s + (at_ms - shown_ms) / 1000 / self._speed - time.monotonic()))
+            time.sleep(max(0.0, since_s + (at_ms - shown_ms) / 1000 / SPEED - time.monotonic()))
         self._shown = at_ms, time.monotonic()
 
 
