@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from ..admin import Admin
+from .controller_mishaps import ControllerMishaps
 from .controllers import Controllers
 from .node import Node
 
@@ -20,6 +21,7 @@ class Chances:
 
     def __init__(self, rig: Controllers) -> None:
         self.rig = rig
+        self.mishaps = ControllerMishaps(rig)
         self.agenda: list[tuple[int, int, Callable[[], object]]] = []
         self.asked: list[tuple[str, Node, object, Future[Any]]] = []
         self._count = 0

@@ -3,14 +3,12 @@ not pass."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from ...stores.faults import Plan
 from ..simulated.network import CallbackFaults
+from .controllers import Controllers
 from .node import State
-
-if TYPE_CHECKING:
-    from .controllers import Controllers
 
 
 class ControllerMishaps:

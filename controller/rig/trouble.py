@@ -44,35 +44,35 @@ def for_ms(world: Chances) -> int:
 def kill_controller(world: Chances) -> str:
     """A controller dies, and is started again."""
     node = _node(world)
-    world.rig.mishaps.kill_controller(node)
+    world.mishaps.kill_controller(node)
     world.later(for_ms(world), lambda: _restart_if_down(world, node))
     return f"controller {node} dies"
 
 
 def _restart_if_down(world: Chances, node: int) -> None:
     if world.rig.nodes[node].state is State.DOWN:
-        world.rig.mishaps.restart_controller(node)
+        world.mishaps.restart_controller(node)
 
 
 def pause_controller(world: Chances) -> str:
     """A controller stands still; beyond its session it comes back as a zombie."""
     node, long_ms = _node(world), for_ms(world)
-    world.rig.mishaps.pause_controller(node, long_ms)
+    world.mishaps.pause_controller(node, long_ms)
     return f"controller {node} stands still for {long_ms} ms"
 
 
 def cut_from_store(world: Chances) -> str:
     """No way to the store."""
     node, long_ms = _node(world), for_ms(world)
-    world.rig.mishaps.cut_off(node)
-    world.later(long_ms, lambda: world.rig.mishaps.mend(node))
+    world.mishaps.cut_off(node)
+    world.later(long_ms, lambda: world.mishaps.mend(node))
     return f"controller {node} is cut off from the store for {long_ms} ms"
 
 
 def cut_from_broker(world: Chances) -> str:
     """No way between a controller and a broker."""
     node, broker, long_ms = _node(world), world.pick(list(world.rig.brokers)), for_ms(world)
-    world.rig.mishaps.cut_off(node, from_=broker)
+    world.mishaps.cut_off(node, from_=broker)
     world.later(long_ms, lambda: world.rig.network.mend(node, broker))
     return f"controller {node} is cut off from broker {broker} for {long_ms} ms"
 
@@ -80,7 +80,7 @@ def cut_from_broker(world: Chances) -> str:
 def expire_session(world: Chances) -> str:
     """The server ends the session of a controller that lives and hears of it late."""
     node, deaf_ms = _node(world), world.pick((0, 0, 50, 300))
-    world.rig.mishaps.expire_session(node, deaf_ms=deaf_ms)
+    world.mishaps.expire_session(node, deaf_ms=deaf_ms)
     return f"the session of controller {node} ends, unheard for {deaf_ms} ms"
 
 
@@ -107,7 +107,7 @@ def one_commit_fails(world: Chances) -> str:
     """Something happens to one of the next commits."""
     node, faults = _node(world), world.pick(_COMMIT_FAULTS)
     nth = world.between(1, 3)
-    world.rig.mishaps.plan_store_faults(node, tuple(Rule(fault, "commit", nth=nth) for fault in faults))
+    world.mishaps.plan_store_faults(node, tuple(Rule(fault, "commit", nth=nth) for fault in faults))
     return f"commit {nth} from now of controller {node}: {', '.join(map(str, faults))}"
 
 
@@ -124,8 +124,8 @@ def shaky_store(world: Chances) -> str:
             return (chance.choice((FailBefore(), LoseReply(), LoseRequest(), DeliverLater(1), ForceResync())),)
         return (chance.choice((FailBefore(), LoseRequest())),) if call.name != "subscribe" else ()
 
-    world.rig.mishaps.plan_store_faults(node, plan)
-    world.later(long_ms, lambda: world.rig.mishaps.plan_store_faults(node))
+    world.mishaps.plan_store_faults(node, plan)
+    world.later(long_ms, lambda: world.mishaps.plan_store_faults(node))
     return f"the store of controller {node} is shaky ({likelihood}) for {long_ms} ms"
 
 
