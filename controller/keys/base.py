@@ -19,7 +19,6 @@ from ...stores.base import ABSENT, Check, Delete, Depth, Entry, Expect, Metadata
 from ...stores.checks import OP_BYTES_FIXED
 from ...stores.recipes import TOKEN_KEY
 from ..model.events import Event
-from ..model.records import UNREAD
 from ..model.values import Partition
 from ..state import ClusterState
 from .findings import Findings
@@ -109,8 +108,8 @@ class Ground:
 
 
 def expect(version: int) -> Expect:
-    """The expectation for a version. A key that may not be read has none: writing it conflicts as long as it exists."""
-    return Version(version) if version and version != UNREAD else ABSENT
+    """The expectation for a version."""
+    return Version(version) if version else ABSENT
 
 
 def gone(key: str, where: Expect) -> Op:

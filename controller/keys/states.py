@@ -13,7 +13,7 @@ from ..model.records import KeyVersion
 from ..model.values import LEADER_DURING_DELETE, Partition, Replicas, TopicPartition, without_state
 from ..state.rows import ABSENT
 from .base import PATH_BYTES, Ground, KeyKind, expect, gone
-from .unreadable import FORBIDDEN, STATE, forbidden
+from .unreadable import STATE
 
 STATE_KEY_BYTES_MAX: Final = PATH_BYTES + partition_state.FIXED_BYTES_MAX  # without names, ids and unknown fields
 
@@ -92,4 +92,4 @@ def stands_at(entry: Entry | None) -> KeyVersion:
 
 def problem_of(entry: Entry, error: BadValue) -> str:
     """The text for such a key that cannot be read."""
-    return f"{entry.key}: {forbidden(entry.key) if entry.value is FORBIDDEN else error}"
+    return f"{entry.key}: {error}"

@@ -13,9 +13,6 @@ A takeover begins with step 2 for the partitions whose state key does not say th
 without a state key was never sent to a broker, or has passed step 3 already: of its replicas only brokers that were
 admitted and not forgotten get an intent (again). A deletion that has begun completes even if topics may no longer be
 deleted.
-
-A key of step 1 that may not be read could not be removed, so no deletion begins with it. During a deletion, it is all
-that remains. Nor does a deletion begin if a state key may not be read; one that has begun waits for it.
 """
 
 from __future__ import annotations
@@ -40,7 +37,6 @@ from ..model.events import (
     refuse,
 )
 from ..model.records import (
-    UNREAD,
     BadKey,
     DeletionKeyFound,
     DeletionRefused,
@@ -86,8 +82,6 @@ def delete_topic(view: ClusterView, event: DeleteTopic) -> Decision:
     topic = view.topic(name)
     if topic is None:
         return refuse(UnknownTopicOrPartition(NOT_HOSTED))
-    if problem := _unread_state(view, name):
-        return refuse(StorageError(problem))
     return Decision((TopicDeletionStarted(topic, 0),), expand=(TopicDeletionDue(event.now_ms, name),))
 
 
@@ -96,8 +90,8 @@ def deletion_key_read(view: ClusterView, event: DeletionKeyRead) -> Decision:
     name = event.topic
     if view.is_deleting(name):
         return _known_key(view, event)
-    if not event.version or _must_wait(view, name):
-        return Decision()
+    if not event.version or view.unreadable(name) is not None:
+        return Decision()  # a topic that cannot be read names no replicas
     topic = view.topic(name)
     if not view.settings.delete_topic_enable and not has_stopped(view, name):
         return Decision((DeletionRefused(name, event.version, DISABLED),))
@@ -105,20 +99,6 @@ def deletion_key_read(view: ClusterView, event: DeletionKeyRead) -> Decision:
         return Decision((DeletionRefused(name, event.version, UNKNOWN),))
     started = TopicDeletionStarted(topic, event.version)
     return Decision((started,), expand=(TopicDeletionDue(event.now_ms, name),))
-
-
-def _must_wait(view: ClusterView, name: str) -> bool:
-    """A topic that cannot be read names no replicas, and a key that may not be read can be neither stopped nor
-    removed."""
-    return view.unreadable(name) is not None or (_unread_state(view, name) is not None and not has_stopped(view, name))
-
-
-def _unread_state(view: ClusterView, name: str) -> str | None:
-    """Why the deletion of a topic could not complete; None if nothing is known that prevents it."""
-    for p in view.partitions_of(name):
-        if view.key_version(name, p.partition).version == UNREAD:
-            return view.unreadable(name, p.partition) or f"the state key of {p.tp} may not be read"
-    return None
 
 
 def has_stopped(view: ClusterView, name: str) -> bool:
@@ -169,8 +149,6 @@ def partition_deletion_due(view: ClusterView, event: PartitionDeletionDue) -> De
         return Decision()
     if partition.is_stopped or not view.is_deleting(event.topic):
         return Decision()
-    if view.key_version(event.topic, event.partition).version == UNREAD:
-        return Decision()  # until it can be read
     records: list[Record] = []
     if partition.leader == LEADER_DURING_DELETE:
         stopped, holders = partition, _still_waited_for(view, partition)
@@ -306,11 +284,7 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
     known, partition = view.key_version(event.topic, event.partition), view.partition(event.topic, event.partition)
     if known == event.at or partition is None:
         return Decision()
-    if event.at.version == UNREAD:
-        return Decision()
     moved = KeyVersionFound(event.topic, event.partition, event.at, known)
-    if known.version == UNREAD:
-        return Decision((moved,), expand=(PartitionDeletionDue(event.now_ms, event.topic, event.partition),))
     if event.found is None or not partition.has_state or partition.leader == LEADER_DURING_DELETE:
         return Decision((moved,))
     after = told_by_key(view, partition, event.found)
@@ -322,6 +296,6 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
 def topic_key_read(view: ClusterView, event: TopicKeyRead) -> Decision:
     """As `state_key_read`."""
     known, at = view.key_version(event.name, None), event.versions.topic
-    if view.topic(event.name) is None or known == at or at.version == UNREAD:
+    if view.topic(event.name) is None or known == at:
         return Decision()
     return Decision((KeyVersionFound(event.name, None, at, known),))

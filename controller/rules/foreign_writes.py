@@ -35,7 +35,6 @@ from ..model.events import (
     TopicKeyRead,
 )
 from ..model.records import (
-    UNREAD,
     BadKey,
     BrokerAskedAgain,
     BrokerConfigChanged,
@@ -44,7 +43,6 @@ from ..model.records import (
     IntentDropped,
     IntentsKeyEmptied,
     KeysRewritten,
-    KeyVersion,
     KeyVersionFound,
     NotificationWorkedOff,
     PartitionsAdded,
@@ -63,7 +61,6 @@ from .isr import told_by_key
 from .leader_election import UNCLEAN, allows_unclean, allows_unclean_by_default
 
 _NOTES_MAX: Final = 20
-_FORBIDDEN: Final = KeyVersion(UNREAD, 0)  # known values of such a key stay in force
 
 
 def kafka_move_found(view: ClusterView, event: KafkaMoveFound) -> Decision:
@@ -218,8 +215,6 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
     if view.is_deleting(event.topic):
         return deletion.state_key_read(view, event)
     was_unreadable = view.unreadable(event.topic, event.partition)
-    if event.at.version == UNREAD:
-        return _forbidden_state(view, partition, event)
     known = view.key_version(event.topic, event.partition)
     records: list[Record] = []
     if known != event.at:
@@ -246,19 +241,6 @@ def _write_again(partition: Partition, problem: str, records: list[Record]) -> D
     if partition.leader in partition.isr and len(partition.isr) > 1:
         alone = partition.but(isr=(partition.leader,))
         records.append(StateFound(partition, alone, "isr is the leader alone, until others join again"))
-    return Decision(tuple(records))
-
-
-def _forbidden_state(view: ClusterView, partition: Partition, event: StateKeyRead) -> Decision:
-    """Known values stay in force; without any, no broker may lead."""
-    if partition.has_state:
-        return Decision()
-    known, was = view.key_version(event.topic, event.partition), view.unreadable(event.topic, event.partition)
-    records: list[Record] = []
-    if known != event.at:
-        records.append(KeyVersionFound(event.topic, event.partition, event.at, known))
-    if event.problem != was:
-        records.append(BadKey(event.topic, event.partition, event.problem, was))
     return Decision(tuple(records))
 
 
@@ -328,7 +310,7 @@ def topic_key_read(view: ClusterView, event: TopicKeyRead) -> Decision:
     if known is None:
         return _unknown_topic(view, event, was_unreadable)
     at = view.key_version(event.name, None)
-    if event.versions.topic in (at, _FORBIDDEN):
+    if event.versions.topic == at:
         return Decision()
     records: list[Record] = [KeyVersionFound(event.name, None, event.versions.topic, at)]
     if event.found is None:

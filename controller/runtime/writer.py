@@ -14,7 +14,6 @@ from ..codec import keys, partition_state, small
 from ..codec.partition_state import ID_BYTES_MAX
 from ..keys.states import STATE_KEY_BYTES_MAX
 from ..keys.table import KeyKinds
-from ..model.records import UNREAD
 from ..state import Batch, DirtyKey
 
 FIXED_BYTES: Final = 400  # the two ops of the fence
@@ -66,7 +65,7 @@ class Writer:
             if name == "state" and type(of) is int and (row := rows[of]) is not None and row.isr:
                 at = versions[of]
                 key, value = keys.state(row.topic, row.partition), partition_state.encode(row, epoch)
-                op = Put(key, value, at if at and at != UNREAD else ABSENT)
+                op = Put(key, value, at or ABSENT)
             else:
                 kind = kinds[name]
                 op = kind.op(of, kind.key(of))

@@ -8,9 +8,8 @@ import pytest
 
 from kedge.controller.model import events as e
 from kedge.controller.model import records as r
-from kedge.controller.model.errors import InvalidPartitions, StorageError
+from kedge.controller.model.errors import InvalidPartitions
 from kedge.controller.model.events import Decision
-from kedge.controller.model.records import UNREAD
 from kedge.controller.model.reductions import OFFLINE, READ_ONLY, Retirement
 from kedge.controller.model.values import ALL_BROKERS, HOLDERS_LEFT, Move, Partition
 from kedge.controller.rules.reduction.configs import INTERVAL, interval_ms
@@ -57,15 +56,6 @@ def test_a_request_for_what_is_under_way_is_answered_also_while_the_partition_mo
 def test_a_partition_that_went_offline_after_its_retention_is_answered_as_offline() -> None:
     world = reduced({2: LATER}, status_code=OFFLINE)
     assert delete_partitions(world.state, asked()).reply == {2: OFFLINE}
-
-
-def test_a_partition_whose_state_may_not_be_read_is_refused_by_name_and_left_alone() -> None:
-    world = reduced({2: NOW})
-    world.state.versions[world.state.topics["t"].numbers[2]] = UNREAD
-    reply = delete_partitions(world.state, asked()).reply
-    assert isinstance(reply, StorageError)
-    assert reply.message == "the state key of t-2 may not be read"
-    assert retirement_due(world.state, DUE) == Decision()
 
 
 @pytest.mark.slow

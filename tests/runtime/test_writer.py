@@ -11,7 +11,7 @@ from hypothesis import given
 from kedge.controller.keys.base import Ground
 from kedge.controller.keys.states import StateKeys
 from kedge.controller.keys.table import KeyKinds
-from kedge.controller.model.records import UNREAD, IsrChanged
+from kedge.controller.model.records import IsrChanged
 from kedge.controller.model.values import LEADER_DURING_DELETE, NO_LEADER, Partition, Settings, Topic
 from kedge.controller.runtime.writer import FIXED_BYTES, Writer
 from kedge.controller.state import ClusterState, DirtyKey, apply
@@ -47,7 +47,7 @@ def test_a_state_key_is_reckoned_in_a_batch_as_by_itself(partition: Partition) -
 
 
 @pytest.mark.slow
-@given(PARTITIONS | WITHOUT_STATE, st.sampled_from([0, 1, 77, UNREAD]))
+@given(PARTITIONS | WITHOUT_STATE, st.sampled_from([0, 1, 77]))
 def test_a_state_key_is_written_in_a_batch_as_by_itself(partition: Partition, version: int) -> None:
     """The same key, value and expectation; nothing where there is nothing to write."""
     state = holding(partition, version)

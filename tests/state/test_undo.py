@@ -74,7 +74,7 @@ def events(draw: st.DrawFn) -> e.Event:
         e.ThrottleMarkGoneDue(1000, "topics", draw(st.booleans())),
         e.ThrottleRequestAborted(1000),
         e.DeletionKeyRead(1000, name[0], draw(st.integers(0, 2))),
-        e.StateKeyRead(1000, *name, None, "forbidden", r.KeyVersion(r.UNREAD, 0)),
+        e.StateKeyRead(1000, *name, None, "broken", r.KeyVersion(8, 8)),
         e.TopicDeletionDue(1000, name[0]),
         e.PartitionDeletionDue(1000, *name),
         e.TopicLogsDue(1000, name[0]),

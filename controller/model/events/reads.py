@@ -13,8 +13,7 @@ from .base import Event, KeyRead
 
 @frozen
 class DeletionKeyRead(KeyRead):
-    """A key under /admin/delete_topics was read at `version` (0: it is absent; UNREAD: it exists, and its content was
-    not readable)."""
+    """A key under /admin/delete_topics was read at `version` (0: it is absent)."""
 
     topic: str
     version: int

@@ -6,7 +6,6 @@ journalled, and which keys and brokers it makes dirty.
 """
 
 from .base import (
-    UNREAD,
     KeyVersion,
     KeyVersions,
     PartitionRecord,
@@ -91,7 +90,6 @@ from .topics import (
 )
 
 __all__ = [
-    "UNREAD",
     "BadKey",
     "BrokerAskedAgain",
     "BrokerConfigChanged",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Self
+from typing import Self
 
 from ..frozen import frozen
 from ..values import Partition
@@ -23,13 +23,9 @@ class PartitionRecord(Record):
     cause: str | None = None
 
 
-UNREAD: Final = -1
-"""In place of a version: the key exists and cannot be read. Versions begin at 1, and 0 means absent."""
-
-
 @frozen
 class KeyVersion:
-    """The version of a key (0: it is absent; UNREAD) and its generation."""
+    """The version of a key (0: it is absent) and its generation."""
 
     version: int
     generation: int
