@@ -81,7 +81,7 @@ def _gateway(_: Tree, name: str, entry: Entry) -> None:
 
 def _legacy(tree: Tree, _: str, entry: Entry) -> None:
     tree.has_legacy_key = True
-    tree.moves = legacy.decode(entry.value, entry.version).entries
+    tree.moves = legacy.decode(entry.value).entries
 
 
 def _elections(tree: Tree, _: str, entry: Entry) -> None:

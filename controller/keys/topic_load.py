@@ -17,7 +17,7 @@ from ..codec.bulk import Bulk, States
 from ..codec.names import NO_TOPIC, is_topic
 from ..codec.topic import TopicKey
 from ..model.events import Event, TopicIdMissing
-from ..model.records import KeyVersion, KeyVersions
+from ..model.records import KeyVersions
 from ..model.values import Partition, UnreadConfigs
 from ..rules.completion import kafka_moves
 from ..rules.foreign_writes import follow_up
@@ -33,7 +33,7 @@ class _Found(NamedTuple):
     """A topic's key as it was read."""
 
     key: TopicKey
-    at: KeyVersion
+    version: int
 
 
 class TopicLoad:
@@ -63,7 +63,7 @@ class TopicLoad:
             if isinstance(found, BadValue):
                 self._state.load_problem(name, None, f"{keys.topic(name)}: {found}")
             else:
-                topics.append(_Found(found, KeyVersion(columns.versions[i], columns.generations[i])))
+                topics.append(_Found(found, columns.versions[i]))
         return topics
 
     def _read(self, part: Sequence[_Found]) -> tuple[Columns, Columns]:
@@ -86,11 +86,14 @@ class TopicLoad:
             if 0 in versions:
                 pairs = zip(versions, generations, strict=True)
                 generations = array("q", [g if v else ABSENT.generation for v, g in pairs])
-            versions_ = KeyVersions(found.at, versions, generations, config_version)
+            name = found.key.topic.name
+            self._state.versions.put_below(keys.TOPICS, name, found.version)
+            self._state.versions.put_below(keys.CONFIG_TOPICS, name, 0 if config is None else config_version)
             read = self._config(found.key, config)
             whole = self._whole(found.key, said, here.start) if said.more else {}
             columns = said.isrs[here], said.leaders[here], said.leader_epochs[here]
-            self._add_topic(found.key, PartitionColumns(found.key.assignments, *columns, whole), read, versions_)
+            partitions = PartitionColumns(found.key.assignments, *columns, whole)
+            self._add_topic(found.key, partitions, read, KeyVersions(versions, generations))
 
     def _whole(self, found: TopicKey, said: States, at: int) -> dict[int, Partition]:
         """The partitions whose state key has more fields than most, or cannot be read, by id."""

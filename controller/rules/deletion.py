@@ -38,13 +38,14 @@ from ..model.events import (
 )
 from ..model.records import (
     BadKey,
-    DeletionKeyFound,
+    DeletionKeyLost,
     DeletionRefused,
     ForeignChange,
-    KeyVersionFound,
+    KeyAdopted,
     PartitionStopped,
     Record,
     StateFound,
+    StateKeyAdopted,
     StateKeyRemoved,
     TargetCleared,
     TopicDeleted,
@@ -82,7 +83,7 @@ def delete_topic(view: ClusterView, event: DeleteTopic) -> Decision:
     topic = view.topic(name)
     if topic is None:
         return refuse(UnknownTopicOrPartition(NOT_HOSTED))
-    return Decision((TopicDeletionStarted(topic, 0),), expand=(TopicDeletionDue(event.now_ms, name),))
+    return Decision((TopicDeletionStarted(topic),), expand=(TopicDeletionDue(event.now_ms, name),))
 
 
 def deletion_key_read(view: ClusterView, event: DeletionKeyRead) -> Decision:
@@ -90,15 +91,14 @@ def deletion_key_read(view: ClusterView, event: DeletionKeyRead) -> Decision:
     name = event.topic
     if view.is_deleting(name):
         return _known_key(view, event)
-    if not event.version or view.unreadable(name) is not None:
+    if not event.at.version or view.unreadable(name) is not None:
         return Decision()  # a topic that cannot be read names no replicas
-    topic = view.topic(name)
+    topic, adopted = view.topic(name), KeyAdopted(event.at)
     if not view.settings.delete_topic_enable and not has_stopped(view, name):
-        return Decision((DeletionRefused(name, event.version, DISABLED),))
+        return Decision((adopted, DeletionRefused(name, DISABLED)))
     if topic is None:
-        return Decision((DeletionRefused(name, event.version, UNKNOWN),))
-    started = TopicDeletionStarted(topic, event.version)
-    return Decision((started,), expand=(TopicDeletionDue(event.now_ms, name),))
+        return Decision((adopted, DeletionRefused(name, UNKNOWN)))
+    return Decision((adopted, TopicDeletionStarted(topic)), expand=(TopicDeletionDue(event.now_ms, name),))
 
 
 def has_stopped(view: ClusterView, name: str) -> bool:
@@ -114,14 +114,14 @@ def is_begun(view: ClusterView, name: str) -> bool:
 
 
 def _known_key(view: ClusterView, event: DeletionKeyRead) -> Decision:
-    known = view.deletion_version(event.topic)
-    if known == event.version or view.topic(event.topic) is None:
+    if view.is_known(event.at) or view.topic(event.topic) is None:
         return Decision()
-    found = DeletionKeyFound(event.topic, event.version, known)
-    if event.version:
-        return Decision((found,))
+    adopted = KeyAdopted(event.at)
+    if event.at.version:
+        return Decision((adopted,))
     detail = "/admin/delete_topics: removed by another program; written again, the deletion goes on"
-    return Decision((found, ForeignChange(event.topic, None, detail, is_rewritten=False)))
+    foreign = ForeignChange(event.topic, None, detail, is_rewritten=False)
+    return Decision((adopted, DeletionKeyLost(event.topic), foreign))
 
 
 # --- partition by partition
@@ -284,7 +284,7 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
     known, partition = view.key_version(event.topic, event.partition), view.partition(event.topic, event.partition)
     if known == event.at or partition is None:
         return Decision()
-    moved = KeyVersionFound(event.topic, event.partition, event.at, known)
+    moved = StateKeyAdopted(event.topic, event.partition, event.at)
     if event.found is None or not partition.has_state or partition.leader == LEADER_DURING_DELETE:
         return Decision((moved,))
     after = told_by_key(view, partition, event.found)
@@ -295,7 +295,6 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
 
 def topic_key_read(view: ClusterView, event: TopicKeyRead) -> Decision:
     """As `state_key_read`."""
-    known, at = view.key_version(event.name, None), event.versions.topic
-    if view.topic(event.name) is None or known == at:
+    if view.topic(event.name) is None or view.is_known(event.at):
         return Decision()
-    return Decision((KeyVersionFound(event.name, None, at, known),))
+    return Decision((KeyAdopted(event.at),))

@@ -42,13 +42,14 @@ from ..model.records import (
     ForeignChange,
     IntentDropped,
     IntentsKeyEmptied,
+    KeyAdopted,
     KeysRewritten,
-    KeyVersionFound,
     NotificationWorkedOff,
     PartitionsAdded,
     Record,
     ReplicasChanged,
     StateFound,
+    StateKeyAdopted,
     TargetSet,
     TopicChanged,
     TopicFound,
@@ -153,12 +154,11 @@ def intents_key_due(view: ClusterView, event: IntentsKeyDue) -> Decision:
 
 def config_key_read(view: ClusterView, event: ConfigKeyRead) -> Decision:
     """The topic's configs are those of its key. If they allow unclean election, partitions without a leader are due."""
-    if view.topic(event.topic) is None:
+    if view.topic(event.topic) is None or view.is_known(event.at):
         return Decision()
-    if view.config_version(event.topic) == event.version:
-        return Decision()
-    changed = ConfigChanged(event.topic, view.topic_config(event.topic), event.configs, event.version)
-    return Decision((changed,), expand=due_by_topic(view, event.topic, event.configs, event.now_ms))
+    changed = ConfigChanged(event.topic, view.topic_config(event.topic), event.configs)
+    due = due_by_topic(view, event.topic, event.configs, event.now_ms)
+    return Decision((KeyAdopted(event.at), changed), expand=due)
 
 
 def due_by_topic(view: ClusterView, topic: str, configs: Mapping[str, str], now_ms: int) -> tuple[PartitionDue, ...]:
@@ -171,10 +171,11 @@ def due_by_topic(view: ClusterView, topic: str, configs: Mapping[str, str], now_
 
 def broker_config_read(view: ClusterView, event: BrokerConfigRead) -> Decision:
     """The own configs of a broker, or the defaults of all, are those of the key."""
-    if view.broker_config_version(event.name) == event.version:
+    if view.is_known(event.at):
         return Decision()
-    changed = BrokerConfigChanged(event.name, view.broker_config(event.name), event.configs, event.version)
-    return Decision((changed,), expand=due_by_brokers(view, event.name, event.configs, event.now_ms))
+    changed = BrokerConfigChanged(event.name, view.broker_config(event.name), event.configs)
+    due = due_by_brokers(view, event.name, event.configs, event.now_ms)
+    return Decision((KeyAdopted(event.at), changed), expand=due)
 
 
 def due_by_brokers(view: ClusterView, name: str, configs: Mapping[str, str], now_ms: int) -> tuple[PartitionDue, ...]:
@@ -196,13 +197,14 @@ def passed_over(unknown: Sequence[TopicPartition]) -> tuple[str, ...]:
 
 def notification_done(view: ClusterView, event: NotificationDone) -> Decision:
     """A notification is deleted after all its requests were decided."""
-    return Decision((NotificationWorkedOff(event.key, event.version, event.notes, event.problem),))
+    done = NotificationWorkedOff(event.at.path, event.notes, event.problem)
+    return Decision((KeyAdopted(event.at), done))
 
 
 def log_dir_notified(view: ClusterView, event: LogDirNotified) -> Decision:
     """The broker is sent all its partitions, and its answer names those with a failed disk. A broker that is not live
     gets everything when it registers."""
-    done = NotificationDone(event.now_ms, event.key, event.version)
+    done = NotificationDone(event.now_ms, event.at)
     asked = (BrokerAskedAgain(event.broker),) if event.broker in view.brokers else ()
     return Decision(asked, expand=(done,))
 
@@ -218,7 +220,7 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
     known = view.key_version(event.topic, event.partition)
     records: list[Record] = []
     if known != event.at:
-        records.append(KeyVersionFound(event.topic, event.partition, event.at, known))
+        records.append(StateKeyAdopted(event.topic, event.partition, event.at))
     if was_unreadable:
         return _readable_again(view, partition, event, records, was_unreadable)
     if not partition.has_state and event.found is not None and view.is_new(event.topic):
@@ -309,10 +311,9 @@ def topic_key_read(view: ClusterView, event: TopicKeyRead) -> Decision:
         return deletion.topic_key_read(view, event)
     if known is None:
         return _unknown_topic(view, event, was_unreadable)
-    at = view.key_version(event.name, None)
-    if event.versions.topic == at:
+    if view.is_known(event.at):
         return Decision()
-    records: list[Record] = [KeyVersionFound(event.name, None, event.versions.topic, at)]
+    records: list[Record] = [KeyAdopted(event.at)]
     if event.found is None:
         detail = event.problem or "deleted by another program"
         records.append(ForeignChange(event.name, None, f"{detail}; written again"))
@@ -330,11 +331,12 @@ def _unknown_topic(view: ClusterView, event: TopicKeyRead, was_unreadable: str |
     topic = event.found
     follow = [*follow_up(event.now_ms, topic, event.partitions)]
     follow += [lost for partition in event.partitions for lost in missed(view, partition, event.now_ms)]
-    found = TopicFound(topic, event.partitions, event.configs, event.versions)
+    found = TopicFound(topic, event.partitions, event.configs, event.states)
+    adopted = (KeyAdopted(event.at), KeyAdopted(event.config_at))
     # The id that the runtime gave to a topic of an older Kafka is written at once, since intents need it.
     rewritten = (KeysRewritten(event.name),) if event.id_is_new else ()
     broken = (BadKey(event.name, partition, problem) for partition, problem in event.state_problems.items())
-    return Decision((*mended, found, *rewritten, *broken), expand=(*event.kafka_moves, *follow))
+    return Decision((*mended, *adopted, found, *rewritten, *broken), expand=(*event.kafka_moves, *follow))
 
 
 def follow_up(now_ms: int, topic: Topic, partitions: Sequence[Partition]) -> tuple[Event, ...]:

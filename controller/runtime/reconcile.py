@@ -75,6 +75,6 @@ class Reconcile:
         kinds = self.kinds
         for name, partition in kinds.state.problems:
             kinds.hint(keys.topic(name) if partition is None else keys.state(name, partition))
-        for key, value, _ in kinds.ground.columns(self.findings.under(_UNWATCHED)):
+        for at, value in kinds.ground.columns(self.findings.under(_UNWATCHED)):
             if value is None:
-                self.findings.good(key)
+                self.findings.good(at.path)

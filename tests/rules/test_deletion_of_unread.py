@@ -36,7 +36,7 @@ def test_a_broker_is_not_forgotten_while_a_deletion_that_needs_it_waits() -> Non
     world = unled()
     row = world.state.topics["t"]
     row.topic = attrs.evolve(row.topic, topic_id="")
-    world.state.start_deletion("t", 1)
+    world.state.start_deletion("t")
     ran = world.run(e.ForgetBroker(1000, 2))
     assert isinstance(ran.reply, RequestTimedOut)
     assert ran.reply.message == "broker 2: 1 replica not dropped yet; repeat the request"
@@ -47,7 +47,7 @@ def test_a_deletion_goes_on_with_its_last_partition_where_no_broker_holds_a_log(
     """Both partitions were created on a broker that never came, so no broker reports that its log is deleted."""
     world = unled(77)
     world.plant(Partition("t", 1, (77,), (), -1, -1))
-    world.state.start_deletion("t", 1)
+    world.state.start_deletion("t")
     assert world.decide(e.PartitionDeletionDue(1000, "t", 0)).expand == ()
     assert world.decide(e.PartitionDeletionDue(1000, "t", 1)).expand == (e.TopicLogsDue(1000, "t"),)
     world.commit()

@@ -69,6 +69,7 @@ def test_where_a_state_key_stands_is_known_after_a_batch_as_by_itself(
     writer = Writer(KeyKinds(Ground(batch, MemoryStore())))
     dirty_keys, ops = writer.ops(batch.batch, 3)
     writer.committed(dirty_keys, ops, [None if left is None else Version(left)], 3)
-    StateKeys(Ground(alone, MemoryStore())).stands(0, left or 0)
+    kind = StateKeys(Ground(alone, MemoryStore()))
+    kind.committed(0, kind.key(0), left or 0)
     assert batch.key_version("t", 0) == alone.key_version("t", 0)
     assert batch.key_version("t", 0).generation == (-1 if left is None else generation + 1)

@@ -6,6 +6,7 @@ journalled, and which keys and brokers it makes dirty.
 """
 
 from .base import (
+    KeyAt,
     KeyVersion,
     KeyVersions,
     PartitionRecord,
@@ -30,8 +31,9 @@ from .configs import BrokerConfigChanged, ChangePurged, ConfigChanged, ConfigsAl
 from .found import (
     BadKey,
     ForeignChange,
-    KeyVersionFound,
+    KeyAdopted,
     MigrationWorkedOff,
+    StateKeyAdopted,
 )
 from .orders import (
     LegacyEntryRemoved,
@@ -58,7 +60,6 @@ from .reductions import (
     HoldersTold,
     PartitionPurged,
     ReductionChanged,
-    ReductionKeyFound,
     ReductionRefused,
     StatusChanged,
 )
@@ -76,7 +77,7 @@ from .throttles import (
     ThrottleStays,
 )
 from .topics import (
-    DeletionKeyFound,
+    DeletionKeyLost,
     DeletionRefused,
     KeysRewritten,
     PartitionsAdded,
@@ -102,7 +103,7 @@ __all__ = [
     "ConfigsAltered",
     "DeathWorkedOff",
     "DeleteIntended",
-    "DeletionKeyFound",
+    "DeletionKeyLost",
     "DeletionRefused",
     "DiskGone",
     "ForeignChange",
@@ -111,8 +112,9 @@ __all__ = [
     "IntentsKeyEmptied",
     "IsrChanged",
     "IsrShrunk",
+    "KeyAdopted",
+    "KeyAt",
     "KeyVersion",
-    "KeyVersionFound",
     "KeyVersions",
     "KeysRewritten",
     "LeaderElected",
@@ -132,7 +134,6 @@ __all__ = [
     "PartitionsAdded",
     "Record",
     "ReductionChanged",
-    "ReductionKeyFound",
     "ReductionRefused",
     "RegistrationKnown",
     "RegistrationUnread",
@@ -140,6 +141,7 @@ __all__ = [
     "ReplicasChanged",
     "ReplicasGrown",
     "StateFound",
+    "StateKeyAdopted",
     "StateKeyRemoved",
     "StatusChanged",
     "TargetCleared",
