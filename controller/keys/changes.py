@@ -107,7 +107,7 @@ class ChangeKeys(KeyKind):
         return self._value(of) if self.state.changes.number(of) <= NUMBER_MAX else None
 
     def committed(self, of: ConfigEntity, key: str, version: int) -> None:
-        """Nobody writes it again; `OldChangeKeys` deletes it at any version."""
+        """No version is kept: it is never written again, and `OldChangeKeys` deletes it at any version."""
 
     def _value(self, of: ConfigEntity) -> bytes:
         return notifications.encode_config_change(of.kind, of.name)

@@ -55,7 +55,7 @@ def legacy_key_read(view: ClusterView, event: LegacyKeyRead) -> Decision:
     legacy, found = view.legacy, event.found
     is_owned = legacy.is_there and (legacy.key.problem is None or bool(legacy.entries))
     is_leaving = not legacy.is_there and legacy.key.is_there
-    # The content counts too: a store may count the versions of a key anew that was deleted and written again.
+    # The content counts too: a key that was deleted and written again may have the same version.
     if view.is_known(event.at) and found == legacy.key and (found.is_there or not is_owned):
         return Decision()
     adopted = KeyAdopted(event.at)

@@ -109,7 +109,7 @@ def test_a_key_that_goes_lets_the_controller_lead_again() -> None:
 
 @pytest.mark.parametrize("key", [TOPIC, STATE])
 def test_who_leads_and_may_not_read_a_topic_or_state_any_more_leaves_it_to_another(key: str) -> None:
-    """Once it is told to read the key: what is known of it stays in force before."""
+    """Once a hint makes it read the key: until then, what is known of it stays in force."""
     cluster = begun()
     cluster.another(2, Guarded(cluster.server))
     cluster.run()
