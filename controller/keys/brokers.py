@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import ClassVar, Final
+from typing import Final
 
 from ...stores.base import Depth, Entry
 from ...stores.recipes import TOKEN_KEY
@@ -108,7 +108,7 @@ class AdmissionKeys(KeyKind):
 
     unreadable = (Unreadable("admission", "a death, then a new registration, which writes the key again"),)
     dirty, path = "admitted", staticmethod(keys.admitted)
-    roots: ClassVar[tuple[tuple[str, Depth | None], ...]] = ((keys.ADMITTED, None),)
+    roots = ((keys.ADMITTED, None),)
 
     def load(self, now_ms: int) -> list[Event]:  # noqa: ARG002
         for name, entry in self.ground.below(keys.ADMITTED):
@@ -130,14 +130,14 @@ class AdmissionKeys(KeyKind):
         self.state.admission_written(of)
 
 
-class ForgottenKeys(AdmissionKeys):
+class ForgottenKeys(KeyKind):
     """The same key, for a broker that is forgotten."""
 
-    dirty, roots = "forgotten", ()
+    dirty, path = "forgotten", staticmethod(keys.admitted)
 
     def content(self, of: int) -> Content:
         return None if of in self.state.brokers else GONE  # it came again within the batch
 
     def committed(self, of: int, key: str, version: int) -> None:
-        KeyKind.committed(self, of, key, version)
+        super().committed(of, key, version)
         self.state.admission_deleted(of)
