@@ -139,7 +139,6 @@ def test_a_controller_that_may_not_read_a_key_stands_by(zookeeper: Served, tmp_p
         node.start()
         cluster.until(lambda: key in described(cluster, node).findings.get("election", ""), "it stands by")
         assert cluster.active is None
-        assert leads(cluster) == (1, [1, 2])
         forbid(zookeeper, [key], OPEN_ACL_UNSAFE)
         cluster.until(lambda: cluster.active is not None, "it leads")
         cluster.until(lambda: cluster.ask("describe").live_brokers == (1, 2, 3), "all are live")
