@@ -14,7 +14,6 @@ from ..simulated.clock import VirtualClock
 from ..simulated.network import Network, Receiver
 from ..simulated.timeline import Timeline
 from .committed import CommittedTree
-from .controller_mishaps import ControllerMishaps
 from .node import Node, State
 from .server import RecordingServer
 
@@ -30,7 +29,6 @@ class Controllers:
     their passes."""
 
     brokers: Mapping[int, Receiver]
-    mishaps: ControllerMishaps
 
     def __init__(
         self,
