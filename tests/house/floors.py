@@ -297,8 +297,8 @@ ROOMS: Final = (
     Room(
         "kedge.pipeline.spark",
         ("kedge.pipeline", *_MODEL, "kedge.controller.codec", "kedge.controller.rules"),
-        "the one place that knows Spark, and grpc, by which its servers are reached",
-        third_party=("attrs", "numpy", "pyspark", "pyarrow", "grpc"),
+        "the one place that knows Spark",
+        third_party=("attrs", "numpy", "pyspark", "pyarrow"),
     ),
     Room(
         "kedge.pipeline.job",

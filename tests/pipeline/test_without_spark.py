@@ -63,7 +63,7 @@ def test_the_local_engine_works_where_nothing_of_spark_is_installed(tmp_path: Pa
         ["progress", journal],
     ]
     spark = [["plan", "check", tables, "--engine", "spark"], ["audit", journal, "--engine", "spark"]]
-    spark += [["progress", journal, "--engine", "spark", "--remote", "sc://127.0.0.1:1"]]
+    spark += [["progress", journal, "--engine", "spark"]]
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", PROGRAM, json.dumps([*local, *spark])],
         capture_output=True,

@@ -48,16 +48,13 @@ from kedge.stores.faults import (
     Rule,
     at_commit,
 )
+from kedge.stores.suite.backend import put
 
 
 def faulty(plan: Plan = (), **options: object) -> tuple[FaultStore, MemoryStore]:
     """A FaultStore over a memory store, and an observer of the same server."""
     server = MemoryServer()
     return FaultStore(MemoryStore(server), plan, **options), MemoryStore(server)  # type: ignore[arg-type]
-
-
-def put(store: MetadataStore, key: str, value: bytes = b"", *, ephemeral: bool = False) -> None:
-    store.commit([Put(key, value, ABSENT, ephemeral)], timeout_s=1)
 
 
 def exists(store: MetadataStore, key: str) -> bool:

@@ -21,16 +21,13 @@ from kedge.stores import (
     open_store,
 )
 from kedge.stores.checks import op_bytes
+from kedge.stores.suite.backend import put
 from servers.etcd import LocalEtcd
 from tests.stores.etcd.served import server
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
 CALL_S = 10.0
-
-
-def put(store: MetadataStore, key: str, *, ephemeral: bool = False) -> None:
-    store.commit([Put(key, b"", ABSENT, ephemeral)], timeout_s=CALL_S)
 
 
 def test_most_creations_fit_into_one_commit(store: MetadataStore) -> None:
