@@ -10,6 +10,7 @@ import tracemalloc
 from benchmarks.content import topics_of
 from benchmarks.figures import figure, rss_bytes, timed
 from benchmarks.place import Place
+from kedge.controller.codec import keys
 from kedge.controller.model.records import KeyVersion, KeyVersions
 from kedge.controller.model.values import Settings
 from kedge.controller.state import ClusterState
@@ -29,7 +30,9 @@ def _fill(state: ClusterState, content: str) -> None:
         ]
         states = tuple(KeyVersion(1 + number + p.partition, 0) for p in partitions)
         number += len(partitions)
-        state.load_topic(made.topic, PartitionColumns.of(partitions), {}, KeyVersions.of(KeyVersion(1, 0), states, 1))
+        state.load_topic(made.topic, PartitionColumns.of(partitions), {}, KeyVersions.of(states))
+        state.versions.put_below(keys.TOPICS, made.topic.name, 1)
+        state.versions.put_below(keys.CONFIG_TOPICS, made.topic.name, 1)
 
 
 def run(place: Place) -> None:

@@ -41,7 +41,7 @@ from .runtime.log_reports import LogReport, LogReports
 from .runtime.loop import Loop
 from .runtime.measures import Measures, Unmeasured
 from .runtime.notices import Notices
-from .runtime.readable import ReadableStore
+from .runtime.permitted import PermittedStore
 from .runtime.registrar import Registrar
 from .runtime.replies import Outstanding
 from .runtime.services import Services
@@ -118,7 +118,7 @@ class Controller:
         late = _Late(self)
         self._services = Services(
             controller_id=node_id,
-            store=ReadableStore(store),
+            store=PermittedStore(store),
             host=host,
             settings=self.settings,
             clock=clock,

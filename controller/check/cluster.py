@@ -82,8 +82,8 @@ def registrations(tree: Tree) -> Iterator[Finding]:
 
 def admissions(tree: Tree) -> Iterator[Finding]:
     """`/kedge/brokers/<id>` has the last registration for which the broker's previous death has been handled."""
-    for broker_id, admitted in tree.state.admitted.items():
-        broker, key, epoch = tree.registered.get(broker_id), keys.admitted(broker_id), admitted.epoch
+    for broker_id, epoch in tree.state.admitted.items():
+        broker, key = tree.registered.get(broker_id), keys.admitted(broker_id)
         if broker is None:
             yield from [find("broker-down", key, f"broker {broker_id} is not registered")] if tree.registered else []
         elif epoch > broker.epoch:

@@ -100,7 +100,7 @@ KNOWN: Final[Mapping[str, KnownKey]] = {
     f"{keys.TOPICS}/*": KnownKey(lambda value: topic.decode(value, ""), 3, (_topic_name,)),
     f"{keys.CONFIG_TOPICS}/*": KnownKey(small.decode_config, 1, (_topic_name,)),
     f"{keys.CONFIG_BROKERS}/*": KnownKey(small.decode_config, 1, (_broker_or_default,)),
-    keys.REASSIGN_PARTITIONS: KnownKey(lambda value: legacy.decode(value, 0).entries, 1),
+    keys.REASSIGN_PARTITIONS: KnownKey(lambda value: legacy.decode(value).entries, 1),
     keys.PREFERRED_ELECTION: KnownKey(notifications.decode_partitions, 1),
     f"{keys.DELETE_TOPICS}/*": KnownKey(_unread, 0, (_topic_name,)),
     f"{keys.DELETE_PARTITIONS}/*": KnownKey(orders.decode_retirements, 1, (_topic_name,)),

@@ -20,8 +20,8 @@ _ESCAPED: Final = 6  # bytes of a character outside ASCII, written as \uXXXX
 _ID_BYTES_MAX: Final = 21
 
 
-def decode(value: bytes, version: int) -> LegacyKey:
-    """The key with `value` at `version`. Raises BadValue where it is no plan, or too large to be written again."""
+def decode(value: bytes) -> LegacyKey:
+    """The key with `value`. Raises BadValue where it is no plan, or too large to be written again."""
     if len(value) > BYTES_MAX:
         bad("the value", f"at most {BYTES_MAX} bytes", len(value))
     found = fields(parse(value), "plan")
@@ -30,7 +30,7 @@ def decode(value: bytes, version: int) -> LegacyKey:
     if type(raw) is not list:
         bad("partitions", "a list", raw)
     entries = tuple(_entry(fields(one, "partitions")) for one in raw)
-    key = LegacyKey(version, entries, unknown_fields(found, _KNOWN), format_)
+    key = LegacyKey(entries, unknown_fields(found, _KNOWN), format_)
     may_grow = len(value) * _ESCAPED > BYTES_MAX and (not value.isascii() or _has_extra(key))
     if may_grow and (size := len(encode(entries, key.extra, format_))) > BYTES_MAX:
         bad("the value", f"at most {BYTES_MAX} bytes when it is written again", size)

@@ -2,24 +2,25 @@
 
 * Reading: where its keys are and how they are watched, what a takeover loads, and which events follow from hints (paths
   that may have changed) and conflicts. Reads are made between batches, many keys at once.
-* Writing: how many bytes a dirty key adds to a commit at most, its path, its op (encoded from the state; None if there
-  is nothing to write), and how the state records its version after the commit.
+* Writing: how many bytes a dirty key adds to a commit at most, its path, its content (encoded from the state), and what
+  a commit of it changes in the state. Versions are kept in one table (`state.versions`).
 
 A new kind of key is a class in a file of this package, a row in `table`, and a word in `kedge.controller.state.batch`.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import attrs
 
-from ...stores.base import ABSENT, Check, Delete, Depth, Entry, Expect, MetadataStore, Op, Version
+from ...stores.base import ABSENT, PRESENT, Check, Delete, Depth, Entry, MetadataStore, Op, Put, Version
 from ...stores.checks import OP_BYTES_FIXED
 from ...stores.recipes import TOKEN_KEY
 from ..model.events import Event
-from ..model.records import UNREAD
+from ..model.records import KeyAt
 from ..model.values import Partition
 from ..state import ClusterState
 from .findings import Findings
@@ -35,9 +36,9 @@ def _one_by_one(read: Callable[[Any], Any], parts: Sequence[Any]) -> Iterator[tu
 
 @attrs.define(slots=False)
 class Ground:
-    """What all kinds of one term share. `found`: small keys whose version differs from the state's, by path. `seq`: the
-    number of the commit being written. `hint`: have a path read again. `ahead`: yields each part with what was read for
-    it, and may read the next part meanwhile. Methods that read raise the store's errors."""
+    """What all kinds of one term share. `seq`: the number of the commit being written. `hint`: have a path read again.
+    `ahead`: yields each part with what was read for it, and may read the next part meanwhile. Methods that read raise
+    the store's errors."""
 
     state: ClusterState
     store: MetadataStore
@@ -46,7 +47,6 @@ class Ground:
     findings: Findings = attrs.field(factory=Findings)
     intents_seq_offset: int = 0
     parents_stay: bool = False
-    found: dict[str, Version | None] = attrs.field(factory=dict)
     seq: int = 0
     ahead: Callable[..., Iterator[tuple[Any, Any]]] = _one_by_one
     hint: Callable[[str], None] = attrs.field(init=False)
@@ -78,22 +78,11 @@ class Ground:
         """Name and entry of all keys directly below `above`."""
         return read_children(self.store, above, self.timeout_s)
 
-    def columns(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes | None, int]]:
-        """Path, value and version (0: absent) of each of `paths`."""
+    def columns(self, paths: Sequence[str]) -> Iterator[tuple[KeyAt, bytes | None]]:
+        """Each of `paths` as it was read, and its value."""
         found = self.store.get_columns(paths, timeout_s=self.timeout_s) if paths else None
         for path, value, version in zip(paths, found.values, found.versions, strict=True) if found else ():
-            yield path, value, 0 if value is None else version
-
-    def at(self, key: str, version: int) -> Expect:
-        """The expectation for a small key that the state knows at `version`."""
-        if key in self.found:
-            found = self.found[key]
-            return ABSENT if found is None else expect(found)
-        return expect(version)
-
-    def is_gone(self, key: str, version: int) -> bool:
-        """Whether another program removed the key that the state knows at `version`."""
-        return self.found.get(key, version) is None
+            yield KeyAt(path, 0 if value is None else version), value
 
     @property
     def intents_seq(self) -> int:
@@ -108,14 +97,29 @@ class Ground:
         return partition
 
 
-def expect(version: int) -> Expect:
-    """The expectation for a version. A key that may not be read has none: writing it conflicts as long as it exists."""
-    return Version(version) if version and version != UNREAD else ABSENT
+class Gone(enum.Enum):
+    """Stands for the content of a key that is deleted, or checked to be absent."""
+
+    GONE = "gone"
 
 
-def gone(key: str, where: Expect) -> Op:
-    """The op that removes a key, or checks that it is absent."""
-    return Check(key, ABSENT) if where is ABSENT else Delete(key, where)
+GONE: Final = Gone.GONE
+Content: TypeAlias = bytes | Literal[Gone.GONE] | None
+"""What a key is to hold. None: there is nothing to write."""
+
+
+def op_of(key: str, content: Content, version: int) -> Op | None:
+    """The op that writes `content`, if the key still has `version` (0: is absent)."""
+    if content is None:
+        return None
+    if content is GONE:
+        return Delete(key, Version(version)) if version else Check(key, ABSENT)
+    return Put(key, content, Version(version) if version else ABSENT)
+
+
+def at_of(key: str, entry: Entry | None) -> KeyAt:
+    """The key as it was read."""
+    return KeyAt(key, 0 if entry is None else entry.version)
 
 
 def read_children(store: MetadataStore, above: str, timeout_s: float) -> Iterator[tuple[str, Entry]]:
@@ -166,21 +170,16 @@ class KeyKind:
         return found
 
     def reread(self, ofs: Sequence[Any], now_ms: int) -> list[Event]:  # noqa: ARG002
-        """The events for keys that another program wrote. For small keys that are simply overwritten, only the version
-        is read, and there is no event."""
+        """The events for keys that another program wrote. Small keys are simply overwritten, whatever they hold: their
+        versions are adopted here, and there is no event."""
         paths = [self.key(of) for of in ofs]
         for path, entry in zip(paths, self.ground.current(paths), strict=True):
-            self.ground.found[path] = None if entry is None else entry.version
+            self.state.versions.put(path, at_of(path, entry).version)
         return []
 
     def told_of(self, event: Any) -> object:
         """The `of` of an event of `told`; None if the key is not known."""
         return getattr(event, self.told[1]) if self.told else None
-
-    def is_altered(self, of: Any) -> bool:  # noqa: ARG002
-        """Whether the key's content matters after a foreign write, so that our change is decided again, although we
-        write the whole key."""
-        return False
 
     # --- written
 
@@ -192,9 +191,35 @@ class KeyKind:
         """The path."""
         return self.path(of)
 
-    def op(self, of: Any, key: str) -> Op | None:
-        """The op to write; None if there is nothing to write."""
+    def content(self, of: Any) -> Content:
+        """What the key is to hold, from the state."""
         raise NotImplementedError
 
-    def stands(self, of: Any, version: int) -> None:
-        """The commit left the key at `version` (0: absent). Some kinds do not record it."""
+    def op(self, of: Any, key: str) -> Op | None:
+        """The op to write; None if there is nothing to write."""
+        return op_of(key, self.content(of), self.state.versions.of(key))
+
+    def committed(self, of: Any, key: str, version: int) -> None:  # noqa: ARG002
+        """A commit left the key at `version` (0: absent)."""
+        self.state.versions.put(key, version)
+
+
+class UnversionedKeys(KeyKind):
+    """Keys that are deleted without being read, at whatever version, unless a conflict shows that they are absent."""
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        self._absent: set[str] = set()
+
+    def reread(self, ofs: Sequence[Any], now_ms: int) -> list[Event]:  # noqa: ARG002
+        self._absent.update(map(self.key, ofs))
+        return []
+
+    def op(self, of: Any, key: str) -> Op | None:  # noqa: ARG002
+        if key in self._absent:
+            self._absent.discard(key)
+            return None
+        return Delete(key, PRESENT)
+
+    def committed(self, of: Any, key: str, version: int) -> None:
+        """No version was known."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from ...stores.base import ABSENT, Check, Delete, Depth, Entry, Op, Put
+from ...stores.base import Depth, Entry
 from ...stores.recipes import TOKEN_KEY
 from ..codec import BadValue, keys, small
 from ..codec import broker as codec
@@ -16,7 +16,7 @@ from ..codec.names import broker_in
 from ..model.events import BrokerRedescribed, Event
 from ..model.values import Broker
 from ..rules.registrations import came_and_went
-from .base import Ground, KeyKind
+from .base import GONE, Content, Ground, KeyKind
 from .unreadable import Unreadable
 
 UNKNOWN_EPOCH: Final = -1  # of an admission that cannot be read: no registration has it, so it is a death, then a birth
@@ -99,8 +99,8 @@ class RegistrationKeys(KeyKind):
             self.unread[broker_id] = entry.created
             problems[entry.key] = self.unreadable[0].said(error)
 
-    def op(self, of: int, key: str) -> Op | None:  # noqa: ARG002
-        return Check(key, ABSENT)
+    def content(self, of: int) -> Content:  # noqa: ARG002
+        return GONE  # of a broker that is not registered: it is checked to be absent
 
 
 class AdmissionKeys(KeyKind):
@@ -114,20 +114,20 @@ class AdmissionKeys(KeyKind):
         for name, entry in self.ground.below(keys.ADMITTED):
             try:
                 broker_id = broker_in(name)
-                self.state.load_admitted(broker_id, entry.version, UNKNOWN_EPOCH)
-                self.state.load_admitted(broker_id, entry.version, small.decode_admitted(entry.value))
+                self.state.versions.put(entry.key, entry.version)
+                self.state.load_admitted(broker_id, UNKNOWN_EPOCH)
+                self.state.load_admitted(broker_id, small.decode_admitted(entry.value))
             except BadValue as error:
                 self.ground.findings.bad(entry.key, str(error))
         return []
 
-    def op(self, of: int, key: str) -> Op | None:
-        live, known = self.state.brokers.get(of), self.state.admitted.get(of)
-        if live is None:
-            return None  # it came and went within the batch: the next admission writes it
-        return Put(key, small.encode_admitted(live.epoch), self.ground.at(key, 0 if known is None else known.version))
+    def content(self, of: int) -> Content:
+        live = self.state.brokers.get(of)  # None: it came and went within the batch; the next admission writes it
+        return None if live is None else small.encode_admitted(live.epoch)
 
-    def stands(self, of: int, version: int) -> None:
-        self.state.admission_stands(of, version)
+    def committed(self, of: int, key: str, version: int) -> None:
+        super().committed(of, key, version)
+        self.state.admission_written(of)
 
 
 class ForgottenKeys(KeyKind):
@@ -135,11 +135,9 @@ class ForgottenKeys(KeyKind):
 
     dirty, path = "forgotten", staticmethod(keys.admitted)
 
-    def op(self, of: int, key: str) -> Op | None:
-        known = self.state.admitted.get(of)
-        if known is None or of in self.state.brokers or self.ground.is_gone(key, known.version):
-            return None  # it came again within the batch, or another program removed the key
-        return Delete(key, self.ground.at(key, known.version))
+    def content(self, of: int) -> Content:
+        return None if of in self.state.brokers else GONE  # it came again within the batch
 
-    def stands(self, of: int, version: int) -> None:  # noqa: ARG002
-        self.state.admission_stands(of, 0)
+    def committed(self, of: int, key: str, version: int) -> None:
+        super().committed(of, key, version)
+        self.state.admission_deleted(of)

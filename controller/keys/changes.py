@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from ...stores.base import ABSENT, PRESENT, Delete, Depth, Entry, Op, Put, Version
+from ...stores.base import Depth, Entry
 from ...stores.checks import OP_BYTES_FIXED
 from ...stores.recipes import FENCE_OPS, NUMBER_MAX, next_in_sequence, number_in_sequence, sequence_key
 from ..codec import BadValue, keys, notifications
 from ..model.events import ChangesDue, Event
 from ..model.values import BROKERS, TOPICS, ConfigEntity
-from .base import Ground, KeyKind, name_of
+from .base import Content, Ground, KeyKind, UnversionedKeys, name_of
 from .unreadable import Unreadable
 
 PURGE_AFTER_MS: Final = 15 * 60_000  # Kafka's own
@@ -102,22 +102,21 @@ class ChangeKeys(KeyKind):
     def key(self, of: ConfigEntity) -> str:
         return sequence_key(keys.CONFIG_CHANGES, keys.CONFIG_CHANGE, self.state.changes.number(of))
 
-    def op(self, of: ConfigEntity, key: str) -> Op | None:
+    def content(self, of: ConfigEntity) -> Content:
         """Nothing once no number is left, which only a planted key can cause: the config counts all the same."""
-        return Put(key, self._value(of), ABSENT) if self.state.changes.number(of) <= NUMBER_MAX else None
+        return self._value(of) if self.state.changes.number(of) <= NUMBER_MAX else None
+
+    def committed(self, of: ConfigEntity, key: str, version: int) -> None:
+        """No version is kept: it is never written again, and `OldChangeKeys` deletes it at any version."""
 
     def _value(self, of: ConfigEntity) -> bytes:
         return notifications.encode_config_change(of.kind, of.name)
 
 
-class OldChangeKeys(KeyKind):
-    """A notification that is deleted. `of`: its path."""
+class OldChangeKeys(UnversionedKeys):
+    """A notification that is deleted, unless a broker was faster: brokers purge them, too. `of`: its path."""
 
     dirty = "old change"
 
     def cost_max(self, of: str) -> int:
         return OP_BYTES_FIXED + len(of)
-
-    def op(self, of: str, key: str) -> Op | None:  # noqa: ARG002
-        """Nothing where another client was faster: brokers purge them, too."""
-        return None if self.ground.found.pop(key, Version(1)) is None else Delete(key, PRESENT)

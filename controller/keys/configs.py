@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from ...stores.base import Depth, Op, Put
+from ...stores.base import Depth
 from ...stores.checks import OP_BYTES_FIXED
 from ...stores.recipes import TOKEN_KEY
 from ..codec import BadValue, keys, small
 from ..model.events import BrokerConfigRead, ConfigKeyRead, Event
+from ..model.records import KeyAt
 from ..model.values import UnreadConfigs
-from .base import PATH_BYTES, Ground, KeyKind, gone, name_of
+from .base import GONE, PATH_BYTES, Content, Ground, KeyKind, name_of
 from .unreadable import Unreadable
 
 
@@ -35,22 +36,19 @@ class TopicConfigKeys(KeyKind):
         is_all = keys.CONFIG_TOPICS in paths
         names = self.state.topic_names() if is_all else [n for n in map(name_of, paths) if self.state.topic(n)]
         found = self.ground.columns(list(map(keys.topic_config, names)))
-        return [
-            self._news(now_ms, name_of(path), value, version)
-            for path, value, version in found
-            if version != self.state.config_version(name_of(path))
-        ]
+        return [self._news(now_ms, at, value) for at, value in found if not self.state.is_known(at)]
 
-    def _news(self, now_ms: int, name: str, value: bytes | None, version: int) -> ConfigKeyRead:
-        configs = config_in(self.ground, keys.topic_config(name), value, self.state.topic_config(name))
-        return ConfigKeyRead(now_ms, name, configs, version)
+    def _news(self, now_ms: int, at: KeyAt, value: bytes | None) -> ConfigKeyRead:
+        name = name_of(at.path)
+        configs = config_in(self.ground, at.path, value, self.state.topic_config(name))
+        return ConfigKeyRead(now_ms, name, configs, at)
 
     def reread(self, ofs: Sequence[str], now_ms: int) -> list[Event]:
-        super().reread([of for of in ofs if not self.is_altered(of)], now_ms)
-        found = _read_again(self.ground, [keys.topic_config(of) for of in ofs if self.is_altered(of)])
-        return [self._news(now_ms, name_of(path), value, version) for path, value, version in found]
+        super().reread([of for of in ofs if not self._is_read(of)], now_ms)
+        found = _read_again(self.ground, [keys.topic_config(of) for of in ofs if self._is_read(of)])
+        return [self._news(now_ms, at, value) for at, value in found]
 
-    def is_altered(self, of: str) -> bool:
+    def _is_read(self, of: str) -> bool:
         """Those of a topic that is made or deleted are only written over."""
         return self.state.topic(of) is not None and not self.state.is_deleting(of)
 
@@ -58,15 +56,9 @@ class TopicConfigKeys(KeyKind):
         row = self.state.topics.get(of)
         return PATH_BYTES + len(of) + (0 if row is None else len(small.encode_config(row.configs)))
 
-    def op(self, of: str, key: str) -> Op | None:
+    def content(self, of: str) -> Content:
         row = self.state.topics.get(of)
-        if row is None:
-            version = self.state.deletions[of].config_version
-            return gone(key, self.ground.at(key, version))
-        return Put(key, small.encode_config(row.configs), self.ground.at(key, row.config_version))
-
-    def stands(self, of: str, version: int) -> None:
-        self.state.config_stands(of, version)
+        return GONE if row is None else small.encode_config(row.configs)
 
 
 class BrokerConfigKeys(KeyKind):
@@ -86,7 +78,8 @@ class BrokerConfigKeys(KeyKind):
     def load(self, now_ms: int) -> list[Event]:  # noqa: ARG002
         for name, entry in self.ground.below(keys.CONFIG_BROKERS):
             configs = config_in(self.ground, entry.key, entry.value, {})
-            self.state.load_broker_config(name, entry.version, configs)
+            self.state.versions.put(entry.key, entry.version)
+            self.state.load_broker_config(name, configs)
         return []
 
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:
@@ -94,39 +87,29 @@ class BrokerConfigKeys(KeyKind):
         if keys.CONFIG_BROKERS in paths:
             found |= dict.fromkeys(map(keys.broker_config, self.state.configured_brokers()))
         return [
-            self._news(now_ms, name_of(path), value, version)
-            for path, value, version in self.ground.columns(list(found))
-            if version != self.state.broker_config_version(name_of(path))
+            self._news(now_ms, at, value)
+            for at, value in self.ground.columns(list(found))
+            if not self.state.is_known(at)
         ]
 
-    def _news(self, now_ms: int, name: str, value: bytes | None, version: int) -> BrokerConfigRead:
-        configs = config_in(self.ground, keys.broker_config(name), value, self.state.broker_config(name))
-        return BrokerConfigRead(now_ms, name, configs, version)
+    def _news(self, now_ms: int, at: KeyAt, value: bytes | None) -> BrokerConfigRead:
+        name = name_of(at.path)
+        configs = config_in(self.ground, at.path, value, self.state.broker_config(name))
+        return BrokerConfigRead(now_ms, name, configs, at)
 
     def reread(self, ofs: Sequence[str], now_ms: int) -> list[Event]:
         found = _read_again(self.ground, list(map(keys.broker_config, ofs)))
-        return [self._news(now_ms, name_of(path), value, version) for path, value, version in found]
-
-    def is_altered(self, of: str) -> bool:  # noqa: ARG002
-        return True
+        return [self._news(now_ms, at, value) for at, value in found]
 
     def cost_max(self, of: str) -> int:
-        return OP_BYTES_FIXED + len(keys.broker_config(of)) + len(self._value(of))
+        return OP_BYTES_FIXED + len(keys.broker_config(of)) + len(self.content(of))
 
-    def op(self, of: str, key: str) -> Op | None:
-        return Put(key, self._value(of), self.ground.at(key, self.state.broker_config_version(of)))
-
-    def _value(self, of: str) -> bytes:
+    def content(self, of: str) -> bytes:
         return small.encode_config(self.state.broker_config(of))
 
-    def stands(self, of: str, version: int) -> None:
-        self.state.broker_config_stands(of, version)
 
-
-def _read_again(ground: Ground, paths: Sequence[str]) -> Iterator[tuple[str, bytes | None, int]]:
-    """Keys that stand where they are read from now on."""
-    for path in paths:
-        ground.found.pop(path, None)
+def _read_again(ground: Ground, paths: Sequence[str]) -> Iterator[tuple[KeyAt, bytes | None]]:
+    """Keys and values, at least as new as our last commit."""
     ground.get(TOKEN_KEY)
     return ground.columns(paths)
 

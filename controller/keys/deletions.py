@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from ...stores.base import Delete, Depth, Op, Put, Version
+from ...stores.base import Depth
 from ..codec import keys
 from ..model.events import DeletionKeyRead, Event, TopicDeletionDue
 from ..rules.takeover import deletion_goes_on
-from .base import KeyKind, expect, gone
+from .base import GONE, Content, KeyKind, at_of
 from .unreadable import Unreadable
 
 
@@ -24,32 +24,31 @@ class DeletionKeys(KeyKind):
         state, events = self.state, list[Event]()
         for name, entry in self.ground.below(keys.DELETE_TOPICS):
             if name in state.topics and deletion_goes_on(state, name):
-                state.start_deletion(name, entry.version)
+                state.versions.put(entry.key, entry.version)
+                state.start_deletion(name)
                 events.append(TopicDeletionDue(now_ms, name))
             else:
-                events.append(DeletionKeyRead(now_ms, name, entry.version))
+                events.append(DeletionKeyRead(now_ms, name, at_of(entry.key, entry)))
         return events
 
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:  # noqa: ARG002
         """All keys that are not as we know them."""
-        found = {name: entry.version for name, entry in self.ground.below(keys.DELETE_TOPICS)}
-        known = {name: deletion.version for name, deletion in self.state.deletions.items()}
-        names = [name for name, version in found.items() if known.get(name) != version]
-        names += [name for name, version in known.items() if version and name not in found]
-        return [DeletionKeyRead(now_ms, name, found.get(name, 0)) for name in names]
+        found = {name: at_of(entry.key, entry) for name, entry in self.ground.below(keys.DELETE_TOPICS)}
+        lost = [name for name in self.state.versions.below(keys.DELETE_TOPICS) if name not in found]
+        found |= {name: at_of(keys.delete_topic(name), None) for name in lost}
+        return [DeletionKeyRead(now_ms, name, at) for name, at in found.items() if not self.state.is_known(at)]
 
     def reread(self, ofs: Sequence[str], now_ms: int) -> list[Event]:
-        found = self.ground.current(list(map(keys.delete_topic, ofs)))
-        return [DeletionKeyRead(now_ms, of, e.version if e else 0) for of, e in zip(ofs, found, strict=True)]
+        paths = list(map(keys.delete_topic, ofs))
+        found = map(at_of, paths, self.ground.current(paths))
+        return [DeletionKeyRead(now_ms, of, at) for of, at in zip(ofs, found, strict=True)]
 
-    def op(self, of: str, key: str) -> Op | None:
+    def content(self, of: str) -> Content:
         state = self.state
-        deletion = state.deletions.get(of)
-        if deletion is None:
-            return gone(key, expect(state.refused.get(of, 0)))
-        if of not in state.topics:
-            return Delete(key, Version(deletion.version)) if deletion.version else None
-        return None if deletion.version else Put(key, b"", expect(state.refused.get(of, 0)))
+        if of not in state.deletions or of not in state.topics:
+            return GONE
+        return None if state.versions.of(keys.delete_topic(of)) else b""  # one that is there need not be written
 
-    def stands(self, of: str, version: int) -> None:
-        self.state.deletion_stands(of, version)
+    def committed(self, of: str, key: str, version: int) -> None:
+        super().committed(of, key, version)
+        self.state.deletion_written(of)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ...stores.base import Delete, Entry, Op, Put
+from ...stores.base import Entry
 from ..codec import BadValue, keys, small
 from ..codec.names import broker_in, number_in
 from ..model.events import Event, IntentsDue
 from ..state.intents import KeyId
-from .base import KeyKind
+from .base import GONE, Content, KeyKind
 from .unreadable import Unreadable
 
 
@@ -36,17 +36,19 @@ class NewIntentKeys(KeyKind):
         broker, seq = entry.key.split("/")[-2:]
         owner, number = broker_in(broker), number_in(seq)
         self.seq_max = max(self.seq_max, number)
-        self.state.intents.load(owner, number, entry.version, small.decode_intents(entry.value, owner))
+        self.state.intents.load(owner, number, small.decode_intents(entry.value, owner))
+        self.state.versions.put(entry.key, entry.version)
 
     def key(self, of: int) -> str:
         return keys.replica_deletions(of, self.ground.intents_seq)
 
-    def op(self, of: int, key: str) -> Op | None:
+    def content(self, of: int) -> Content:
         waiting = self.state.intents.undurable(of)
-        return Put(key, small.encode_intents(waiting), self.ground.at(key, 0)) if waiting else None
+        return small.encode_intents(waiting) if waiting else None
 
-    def stands(self, of: int, version: int) -> None:
-        self.state.intents.durable(of, self.ground.intents_seq, version)
+    def committed(self, of: int, key: str, version: int) -> None:
+        super().committed(of, key, version)
+        self.state.intents.durable(of, self.ground.intents_seq)
 
 
 class DoneIntentKeys(KeyKind):
@@ -57,11 +59,9 @@ class DoneIntentKeys(KeyKind):
     def key(self, of: KeyId) -> str:
         return keys.replica_deletions(*of)
 
-    def op(self, of: KeyId, key: str) -> Op | None:
-        known = self.state.intents.keys.get(of)
-        if known is None or self.ground.is_gone(key, known.version):
-            return None  # another client removed it
-        return Delete(key, self.ground.at(key, known.version))
+    def content(self, of: KeyId) -> Content:
+        return GONE if of in self.state.intents.keys else None
 
-    def stands(self, of: KeyId, version: int) -> None:  # noqa: ARG002
-        self.state.intents_are_gone(of)
+    def committed(self, of: KeyId, key: str, version: int) -> None:
+        super().committed(of, key, version)
+        self.state.intents.key_is_gone(of)

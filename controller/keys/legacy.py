@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from ...stores.base import Delete, Depth, Op, Put, Version
+from ...stores.base import Depth
 from ..codec import BadValue, keys
 from ..codec import legacy as codec
 from ..model.events import Event, LegacyKeyDue, LegacyKeyRead, LegacyPlanDue
 from ..model.legacy import NO_KEY, LegacyKey
+from ..model.records import KeyAt
 from ..state import LEGACY
-from .base import PATH_BYTES, Ground, KeyKind, expect
+from .base import GONE, PATH_BYTES, Content, Ground, KeyKind, at_of
 from .unreadable import Unreadable
 
 
@@ -38,28 +39,31 @@ class LegacyKeys(KeyKind):
 
     def load(self, now_ms: int) -> list[Event]:  # noqa: ARG002
         """All that it names is in force; `due` says when it is gone on with."""
-        self.state.legacy.load(self._read())
+        at, found = self._read()
+        self.state.versions.put(at.path, at.version)
+        self.state.legacy.load(found)
         self._waits_for_brokers = self.state.legacy.is_there and self.state.legacy.key.problem is None
         return []
 
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:  # noqa: ARG002
-        return [LegacyKeyRead(now_ms, self._read())]
+        return [LegacyKeyRead(now_ms, *self._read())]
 
     def reread(self, ofs: Sequence[object], now_ms: int) -> list[Event]:  # noqa: ARG002
-        return [LegacyKeyRead(now_ms, self._read())]
+        return [LegacyKeyRead(now_ms, *self._read())]
 
-    def _read(self) -> LegacyKey:
-        """What the key says; one that cannot be read says why."""
+    def _read(self) -> tuple[KeyAt, LegacyKey]:
+        """The key and its content, with the reason if that cannot be read."""
         entry = self.ground.get(keys.REASSIGN_PARTITIONS)
         self.ground.findings.good(keys.REASSIGN_PARTITIONS)
+        at = at_of(keys.REASSIGN_PARTITIONS, entry)
         if entry is None:
-            return NO_KEY
+            return at, NO_KEY
         try:
-            return codec.decode(entry.value, entry.version)
+            return at, codec.decode(entry.value)
         except BadValue as error:
             problem = f"{keys.REASSIGN_PARTITIONS}: {error}"
             self.ground.findings.bad(keys.REASSIGN_PARTITIONS, problem)
-            return LegacyKey(entry.version, problem=problem)
+            return at, LegacyKey(problem=problem)
 
     def due(self, now_ms: int, elapsed_ms: int, *, are_all_admitted: Callable[[], bool]) -> list[Event]:
         """What there is to do without a hint."""
@@ -92,16 +96,10 @@ class LegacyKeys(KeyKind):
         held = self.state.legacy
         return PATH_BYTES + codec.bytes_max(held.entries.values(), held.key.extra)
 
-    def op(self, of: object, key: str) -> Op | None:  # noqa: ARG002
+    def content(self, of: object) -> Content:  # noqa: ARG002
         held = self.state.legacy
-        version = held.key.version
-        if held.entries:
-            return Put(key, codec.encode(held.ordered(), held.key.extra, held.key.format), expect(version))
-        return Delete(key, Version(version)) if version else None
+        return codec.encode(held.ordered(), held.key.extra, held.key.format) if held.entries else GONE
 
-    def is_altered(self, of: object) -> bool:  # noqa: ARG002
-        """One that another program wrote after ours was removed is a plan of its own."""
-        return True
-
-    def stands(self, of: object, version: int) -> None:  # noqa: ARG002
-        self.state.legacy.stands(version)
+    def committed(self, of: object, key: str, version: int) -> None:
+        super().committed(of, key, version)
+        self.state.legacy.committed(is_there=bool(version))

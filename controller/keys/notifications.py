@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from ...stores.base import Delete, Depth, Entry, Op, Version
+from ...stores.base import Depth, Entry
 from ...stores.checks import OP_BYTES_FIXED, parent
 from ..codec import BadValue, keys, notifications
 from ..model.events import Event, LogDirNotified, NotificationDone, PreferredElectionPut
 from ..model.records import NotificationWorkedOff
 from ..model.values import TopicPartition
 from ..rules.foreign_writes import passed_over
-from .base import Ground, KeyKind
+from .base import GONE, Content, Ground, KeyKind, at_of
 from .states import read_states
 from .unreadable import Unreadable
 
@@ -33,7 +33,7 @@ class NotificationKeys(KeyKind):
     whether the key was put again."""
 
     unreadable = (Unreadable("notification", "it is removed, because no other program would remove it"),)
-    dirty, told = "notification", (NotificationDone, "key")
+    dirty, told = "notification", (NotificationDone, "")
     roots = (
         (keys.PREFERRED_ELECTION, Depth.SELF),
         (keys.ISR_CHANGES, Depth.CHILDREN),
@@ -64,7 +64,7 @@ class NotificationKeys(KeyKind):
         try:
             return _READ[_about(entry.key)](self.ground, entry, now_ms, named)
         except BadValue as error:
-            return [NotificationDone(now_ms, entry.key, entry.version, problem=str(error))]
+            return [NotificationDone(now_ms, at_of(entry.key, entry), problem=str(error))]
 
     def reread(self, ofs: Sequence[str], now_ms: int) -> list[Event]:  # noqa: ARG002
         """They were put again, or removed: what they say now is worked off by itself."""
@@ -87,11 +87,11 @@ class NotificationKeys(KeyKind):
     def cost_max(self, of: str) -> int:
         return OP_BYTES_FIXED + len(of)
 
-    def op(self, of: str, key: str) -> Op | None:  # noqa: ARG002
-        return Delete(key, Version(self.state.worked_off[key]))
+    def told_of(self, event: NotificationDone) -> str:
+        return event.at.path
 
-    def stands(self, of: str, version: int) -> None:  # noqa: ARG002
-        self.state.notification_is_gone(of)
+    def content(self, of: str) -> Content:  # noqa: ARG002
+        return GONE
 
 
 class MigrationKeys(KeyKind):
@@ -99,25 +99,25 @@ class MigrationKeys(KeyKind):
 
     dirty, path = "migration", staticmethod(lambda _: keys.MIGRATION)
 
-    def op(self, of: int, key: str) -> Op | None:
-        return None if self.ground.is_gone(key, of) else Delete(key, self.ground.at(key, of))
+    def content(self, of: int) -> Content:  # noqa: ARG002
+        return GONE
 
 
 def _preferred(_: Ground, entry: Entry, now_ms: int, __: Named) -> list[Event]:
     partitions = notifications.decode_partitions(entry.value)
-    return [PreferredElectionPut(now_ms, entry.key, entry.version, partitions)]
+    return [PreferredElectionPut(now_ms, at_of(entry.key, entry), partitions)]
 
 
 def _isr_change(ground: Ground, entry: Entry, now_ms: int, named: Named) -> list[Event]:
     found = {tp: ground.state.partition(tp.topic, tp.partition) for tp in notifications.decode_partitions(entry.value)}
     named |= {tp: None for tp, known in found.items() if known is not None}
     unknown = [tp for tp, known in found.items() if known is None]
-    return [NotificationDone(now_ms, entry.key, entry.version, passed_over(unknown))]
+    return [NotificationDone(now_ms, at_of(entry.key, entry), passed_over(unknown))]
 
 
 def _log_dir_event(_: Ground, entry: Entry, now_ms: int, __: Named) -> list[Event]:
     broker = notifications.decode_log_dir_event(entry.value)
-    return [LogDirNotified(now_ms, entry.key, entry.version, broker)]
+    return [LogDirNotified(now_ms, at_of(entry.key, entry), broker)]
 
 
 _READ: Final[Mapping[str, Callable[[Ground, Entry, int, Named], list[Event]]]] = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from ...stores.base import ABSENT, Check, Delete, Depth, Entry, Op, Put, Version
+from ...stores.base import Depth, Entry
 from ..codec import BadValue, keys, orders
 from ..model.events import Event, ReductionKeyRead
 from ..rules.takeover import reduction_found
-from .base import PATH_BYTES, KeyKind, expect
+from .base import GONE, PATH_BYTES, Content, KeyKind, at_of
 from .unreadable import Unreadable
 
 
@@ -30,17 +30,17 @@ class ReductionKeys(KeyKind):
         for name, entry in self.ground.below(keys.DELETE_PARTITIONS):
             taken, due = reduction_found(self.state, _read(name, entry, now_ms))
             if taken is not None:
-                self.state.load_reduction(name, taken.version, taken.entries, taken.extra)
+                self.state.versions.put(taken.at.path, taken.at.version)
+                self.state.load_reduction(name, taken.entries, taken.extra)
             events += due
         return events
 
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:  # noqa: ARG002
         """All keys that are not as we know them."""
-        known = {name: one.version for name, one in self.state.reducing.of.items()}
-        found = dict(self.ground.below(keys.DELETE_PARTITIONS))
-        events: list[Event] = [_read(n, entry, now_ms) for n, entry in found.items() if known.get(n) != entry.version]
-        lost = [name for name, version in known.items() if version and name not in found]
-        return [*events, *(_read(name, None, now_ms) for name in lost)]
+        found: dict[str, Entry | None] = dict(self.ground.below(keys.DELETE_PARTITIONS))
+        lost = [name for name in self.state.versions.below(keys.DELETE_PARTITIONS) if name not in found]
+        events = [_read(name, entry, now_ms) for name, entry in (found | dict.fromkeys(lost)).items()]
+        return [event for event in events if not self.state.is_known(event.at)]
 
     def reread(self, ofs: Sequence[str], now_ms: int) -> list[Event]:
         found = self.ground.current(list(map(keys.delete_partitions, ofs)))
@@ -50,23 +50,17 @@ class ReductionKeys(KeyKind):
         found = self.state.reducing.of.get(of)
         return PATH_BYTES + len(of) + (0 if found is None else orders.reduction_bytes_max(found.entries, found.extra))
 
-    def op(self, of: str, key: str) -> Op | None:
+    def content(self, of: str) -> Content:
         found = self.state.reducing.of.get(of)
-        if found is None:
-            return Check(key, ABSENT)  # of a new topic
-        if found.entries and of in self.state.topics:
-            return Put(key, orders.encode_reduction(found.entries, found.extra), expect(found.version))
-        return Delete(key, Version(found.version)) if found.version else None
-
-    def stands(self, of: str, version: int) -> None:
-        self.state.reducing.stands(of, version)
+        return orders.encode_reduction(found.entries, found.extra) if found is not None and found.entries else GONE
 
 
 def _read(topic: str, entry: Entry | None, now_ms: int) -> ReductionKeyRead:
+    at = at_of(keys.delete_partitions(topic), entry)
     if entry is None:
-        return ReductionKeyRead(now_ms, topic, 0, {})
+        return ReductionKeyRead(now_ms, topic, at, {})
     try:
         entries, extra = orders.decode_reduction(entry.value)
     except BadValue as error:
-        return ReductionKeyRead(now_ms, topic, entry.version, {}, problem=str(error))
-    return ReductionKeyRead(now_ms, topic, entry.version, entries, extra)
+        return ReductionKeyRead(now_ms, topic, at, {}, problem=str(error))
+    return ReductionKeyRead(now_ms, topic, at, entries, extra)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from ...stores.base import Entry, Op, Put
+from ...stores.base import Entry, Op
 from ..codec import BadValue, keys, partition_state
 from ..codec.text import parse
 from ..model.events import Event, StateKeyRead
 from ..model.records import KeyVersion
 from ..model.values import LEADER_DURING_DELETE, Partition, Replicas, TopicPartition, without_state
 from ..state.rows import ABSENT
-from .base import PATH_BYTES, Ground, KeyKind, expect, gone
-from .unreadable import FORBIDDEN, STATE, forbidden
+from .base import GONE, PATH_BYTES, Content, Ground, KeyKind, op_of
+from .unreadable import STATE
 
 STATE_KEY_BYTES_MAX: Final = PATH_BYTES + partition_state.FIXED_BYTES_MAX  # without names, ids and unknown fields
 
@@ -44,15 +44,18 @@ class StateKeys(KeyKind):
         partition = self.ground.row(of)
         return keys.state(partition.topic, partition.partition)
 
-    def op(self, of: int, key: str) -> Op | None:
-        partition, at = self.ground.row(of), expect(self.state.versions[of])
+    def content(self, of: int) -> Content:
+        partition = self.ground.row(of)
         if of in self.state.reducing.purged:
-            return gone(key, at)
+            return GONE
         if not partition.has_state:
-            return gone(key, at) if partition.leader == LEADER_DURING_DELETE else None
-        return Put(key, partition_state.encode(partition, self.state.controller_epoch), at)
+            return GONE if partition.leader == LEADER_DURING_DELETE else None
+        return partition_state.encode(partition, self.state.controller_epoch)
 
-    def stands(self, of: int, version: int) -> None:
+    def op(self, of: int, key: str) -> Op | None:
+        return op_of(key, self.content(of), self.state.versions.states[of])
+
+    def committed(self, of: int, key: str, version: int) -> None:  # noqa: ARG002
         self.state.state_key_written(self.ground.row(of).topic, of, version)
 
 
@@ -69,7 +72,7 @@ def _read(ground: Ground, tp: TopicPartition, entry: Entry | None, now_ms: int) 
     replicas = () if known is None else known.replicas
     found, problem = partition_in(entry, tp.topic, tp.partition, replicas, now_ms)
     is_read = entry is not None and problem is None
-    return StateKeyRead(now_ms, tp.topic, tp.partition, found if is_read else None, problem, stands_at(entry))
+    return StateKeyRead(now_ms, tp.topic, tp.partition, found if is_read else None, problem, version_in(entry))
 
 
 def partition_in(
@@ -85,11 +88,11 @@ def partition_in(
     return without_state(topic, number, replicas), problem
 
 
-def stands_at(entry: Entry | None) -> KeyVersion:
-    """The version and generation of a topic's or partition's key."""
+def version_in(entry: Entry | None) -> KeyVersion:
+    """The version and generation of a state key."""
     return ABSENT if entry is None else KeyVersion(entry.version, entry.generation)
 
 
 def problem_of(entry: Entry, error: BadValue) -> str:
     """The text for such a key that cannot be read."""
-    return f"{entry.key}: {forbidden(entry.key) if entry.value is FORBIDDEN else error}"
+    return f"{entry.key}: {error}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ...stores.base import Delete, Entry, Op, Put
+from ...stores.base import Entry
 from ...stores.checks import OP_BYTES_FIXED
 from ..codec import BadValue, keys, throttles
 from ..model.events import Event, ThrottleRemovalDue
 from ..model.throttles import KINDS, OLD, MarkKind, MarkSlot, ThrottleMark
-from .base import KeyKind
+from .base import GONE, Content, KeyKind
 from .unreadable import Unreadable
 
 _PATHS: Final[Mapping[MarkSlot, str]] = {
@@ -37,6 +37,7 @@ class ThrottleKeys(KeyKind):
         slots: list[tuple[MarkSlot, MarkKind]] = [*((kind, kind) for kind in KINDS), *((OLD[k], k) for k in KINDS)]
         for (slot, kind), entry in zip(slots, self.ground.many([_PATHS[slot] for slot, _ in slots]), strict=True):
             if entry is not None:
+                self.state.versions.put(entry.key, entry.version)
                 self.state.load_throttle_mark(slot, self._read(kind, entry))
         return [ThrottleRemovalDue(now_ms)] if self.state.throttles.is_marked else []
 
@@ -50,19 +51,13 @@ class ThrottleKeys(KeyKind):
             return ThrottleMark(entry.version, problem=problem)
 
     def cost_max(self, of: MarkSlot) -> int:
-        return OP_BYTES_FIXED + len(_PATHS[of]) + len(self._value(of) or b"")
+        content = self.content(of)
+        return OP_BYTES_FIXED + len(_PATHS[of]) + (len(content) if isinstance(content, bytes) else 0)
 
-    def _value(self, of: MarkSlot) -> bytes | None:
+    def content(self, of: MarkSlot) -> Content:
         mark = self.state.throttles.marks[of]
-        return throttles.encode(of, mark) if mark.owners and of in KINDS else None
+        return throttles.encode(of, mark) if mark.owners and of in KINDS else GONE
 
-    def op(self, of: MarkSlot, key: str) -> Op | None:
-        version, value = self.state.throttles.marks[of].version, self._value(of)
-        if value is not None:
-            return Put(key, value, self.ground.at(key, version))
-        if not version or self.ground.is_gone(key, version):
-            return None  # another client removed it
-        return Delete(key, self.ground.at(key, version))
-
-    def stands(self, of: MarkSlot, version: int) -> None:
+    def committed(self, of: MarkSlot, key: str, version: int) -> None:
+        super().committed(of, key, version)
         self.state.throttles.stands(of, version)

@@ -17,7 +17,7 @@ from ..codec.bulk import Bulk, States
 from ..codec.names import NO_TOPIC, is_topic
 from ..codec.topic import TopicKey
 from ..model.events import Event, TopicIdMissing
-from ..model.records import UNREAD, KeyVersion, KeyVersions
+from ..model.records import KeyVersions
 from ..model.values import Partition, UnreadConfigs
 from ..rules.completion import kafka_moves
 from ..rules.foreign_writes import follow_up
@@ -25,7 +25,6 @@ from ..state.columns import PartitionColumns
 from ..state.rows import ABSENT
 from .base import Ground, name_of
 from .configs import unread_config
-from .unreadable import FORBIDDEN, forbidden
 
 _PART: Final = 20_000  # partitions whose keys are read together
 
@@ -34,7 +33,7 @@ class _Found(NamedTuple):
     """A topic's key as it was read."""
 
     key: TopicKey
-    at: KeyVersion
+    version: int
 
 
 class TopicLoad:
@@ -62,9 +61,9 @@ class TopicLoad:
         topics = []
         for name, i, found in zip(names, there, self._bulk.topics(names, values), strict=True):
             if isinstance(found, BadValue):
-                self._problem(keys.topic(name), name, None, found, columns.values[i])
+                self._state.load_problem(name, None, f"{keys.topic(name)}: {found}")
             else:
-                topics.append(_Found(found, KeyVersion(columns.versions[i], columns.generations[i])))
+                topics.append(_Found(found, columns.versions[i]))
         return topics
 
     def _read(self, part: Sequence[_Found]) -> tuple[Columns, Columns]:
@@ -87,13 +86,16 @@ class TopicLoad:
             if 0 in versions:
                 pairs = zip(versions, generations, strict=True)
                 generations = array("q", [g if v else ABSENT.generation for v, g in pairs])
-            versions_ = KeyVersions(found.at, versions, generations, config_version)
+            name = found.key.topic.name
+            self._state.versions.put_below(keys.TOPICS, name, found.version)
+            self._state.versions.put_below(keys.CONFIG_TOPICS, name, 0 if config is None else config_version)
             read = self._config(found.key, config)
-            whole = self._whole(found.key, said, here.start, versions_) if said.more else {}
+            whole = self._whole(found.key, said, here.start) if said.more else {}
             columns = said.isrs[here], said.leaders[here], said.leader_epochs[here]
-            self._add_topic(found.key, PartitionColumns(found.key.assignments, *columns, whole), read, versions_)
+            partitions = PartitionColumns(found.key.assignments, *columns, whole)
+            self._add_topic(found.key, partitions, read, KeyVersions(versions, generations))
 
-    def _whole(self, found: TopicKey, said: States, at: int, versions: KeyVersions) -> dict[int, Partition]:
+    def _whole(self, found: TopicKey, said: States, at: int) -> dict[int, Partition]:
         """The partitions whose state key has more fields than most, or cannot be read, by id."""
         name, whole = found.topic.name, {}
         for number, replicas in enumerate(found.assignments):
@@ -101,8 +103,7 @@ class TopicLoad:
                 try:
                     whole[number] = said.partition(at + number, name, number, replicas, self._now_ms)
                 except BadValue as error:
-                    is_forbidden = versions.versions[number] == UNREAD
-                    self._problem(keys.state(name, number), name, number, error, FORBIDDEN if is_forbidden else None)
+                    self._state.load_problem(name, number, f"{keys.state(name, number)}: {error}")
         return whole
 
     def _config(self, found: TopicKey, config: Mapping[str, str] | BadValue | None) -> Mapping[str, str]:
@@ -127,10 +128,6 @@ class TopicLoad:
         if remarkable:
             rows = [row for n in remarkable if (row := state.rows[n]) is not None]
             self.events += follow_up(now_ms, found.topic, rows)
-
-    def _problem(self, key: str, topic: str, number: int | None, error: BadValue, value: bytes | None) -> None:
-        said = forbidden(key) if value is FORBIDDEN else error
-        self._state.load_problem(topic, number, f"{key}: {said}")
 
     def _columns(self, paths: Sequence[str]) -> Columns:
         return self._ground.store.get_columns(paths, timeout_s=self._ground.timeout_s)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import attrs
 
-from ...stores.base import PRESENT, Delete, Depth, Entry, Op, Put, Version
+from ...stores.base import Depth, Entry, Op
 from ..codec import BadValue, keys
 from ..codec import topic as codec
 from ..codec.names import NO_TOPIC, is_topic
@@ -20,9 +20,9 @@ from ..model.records import KeyVersions
 from ..model.values import Replicas, TopicPartition
 from ..rules.completion import kafka_moves
 from ..state.rows import TopicRow
-from .base import PATH_BYTES, KeyKind, expect, gone, name_of
+from .base import GONE, PATH_BYTES, Content, KeyKind, UnversionedKeys, at_of, name_of
 from .configs import config_in
-from .states import partition_in, problem_of, read_states, stands_at
+from .states import partition_in, problem_of, read_states, version_in
 from .topic_load import TopicLoad
 from .unreadable import TOPIC
 
@@ -45,11 +45,11 @@ class TopicKeys(KeyKind):
             found |= dict.fromkeys(map(keys.topic, self.state.topic_names()))
             found |= dict.fromkeys(ground.findings.under((keys.TOPICS + "/",)))
         changed, lost = [], []
-        for path, value, version in ground.columns(list(found)):
-            name = name_of(path)
+        for at, value in ground.columns(list(found)):
+            name = name_of(at.path)
             if not is_topic(name):
-                ground.findings.good(path) if value is None else ground.findings.bad(path, NO_TOPIC)
-            elif self.state.key_version(name, None).version != version or self.state.unreadable(name) is not None:
+                ground.findings.good(at.path) if value is None else ground.findings.bad(at.path, NO_TOPIC)
+            elif not self.state.is_known(at) or self.state.unreadable(name) is not None:
                 changed.append(name)
                 lost += [name] if value is None else []
         return [*self.reread(changed, now_ms), *(event for name in lost for event in self._lost_states(name, now_ms))]
@@ -62,8 +62,8 @@ class TopicKeys(KeyKind):
         found = self.ground.columns([keys.state(name, number) for number in numbers])
         changed = [
             TopicPartition(name, number)
-            for number, (_, _, version) in zip(numbers, found, strict=True)
-            if self.state.key_version(name, number).version != version
+            for number, (at, _) in zip(numbers, found, strict=True)
+            if self.state.key_version(name, number).version != at.version
         ]
         return read_states(self.ground, changed, now_ms)
 
@@ -94,17 +94,19 @@ class TopicKeys(KeyKind):
             partition_in(state, name, number, replicas, now_ms)
             for number, (replicas, state) in enumerate(zip(found.assignments, below[1], strict=True))
         ]
-        value, version = (None, 0) if below[0] is None else (below[0].value, below[0].version)
-        config = config_in(self.ground, keys.topic_config(name), value, self.state.topic_config(name))
+        path, value = keys.topic_config(name), None if below[0] is None else below[0].value
+        config = config_in(self.ground, path, value, self.state.topic_config(name))
         if not topic.topic_id:
             topic = attrs.evolve(topic, topic_id=self.ground.topic_id())
         return TopicKeyRead(
             now_ms,
             name,
+            at_of(entry.key, entry),
             topic,
             tuple(partition for partition, _ in read),
+            KeyVersions.of(list(map(version_in, below[1]))),
             config,
-            KeyVersions.of(stands_at(entry), list(map(stands_at, below[1])), version),
+            at_of(path, below[0]),
             kafka_moves(topic, now_ms),
             None,
             {number: problem for number, (_, problem) in enumerate(read) if problem},
@@ -121,18 +123,12 @@ class TopicKeys(KeyKind):
         """R of every partition, by id."""
         return self.state.rows.replicas(row.numbers)
 
-    def op(self, of: str, key: str) -> Op | None:
+    def content(self, of: str) -> Content:
         row = self.state.topics.get(of)
-        if row is not None:
-            return Put(key, codec.encode(row.topic, self._assignments(row)), expect(row.version))
-        version = self.state.deletions[of].topic_version
-        return gone(key, expect(version)) if version else None
-
-    def stands(self, of: str, version: int) -> None:
-        self.state.topic_key_stands(of, version)
+        return GONE if row is None else codec.encode(row.topic, self._assignments(row))
 
 
-class ParentKeys(KeyKind):
+class ParentKeys(UnversionedKeys):
     """Nodes without data of a deleted topic, in stores that keep them. `of`: topic, partition (or None)."""
 
     dirty = "parent"
@@ -140,9 +136,8 @@ class ParentKeys(KeyKind):
     def key(self, of: tuple[str, int | None]) -> str:
         return keys.partitions(of[0]) if of[1] is None else keys.partition(of[0], of[1])
 
-    def op(self, of: tuple[str, int | None], key: str) -> Op | None:  # noqa: ARG002
-        is_there = self.ground.found.pop(key, Version(1)) is not None
-        return Delete(key, PRESENT) if self.ground.parents_stay and is_there else None
+    def op(self, of: tuple[str, int | None], key: str) -> Op | None:
+        return super().op(of, key) if self.ground.parents_stay else None
 
 
 def _topic(name: str, entry: Entry | None) -> TopicKey | BadValue | None:
@@ -162,4 +157,5 @@ def _parts(topics: Sequence[TopicKey], states: Sequence[Entry | None]) -> Iterat
 
 def _no_topic(name: str, entry: Entry | None, error: TopicKey | BadValue | None, now_ms: int) -> TopicKeyRead:
     problem = problem_of(entry, error) if entry is not None and isinstance(error, BadValue) else None
-    return TopicKeyRead(now_ms, name, None, (), {}, KeyVersions.of(stands_at(entry), (), 0), (), problem, {})
+    at, config_at = at_of(keys.topic(name), entry), at_of(keys.topic_config(name), None)
+    return TopicKeyRead(now_ms, name, at, None, (), KeyVersions((), ()), {}, config_at, (), problem, {})

@@ -34,14 +34,14 @@ class LegacyEntry:
 
 @frozen
 class LegacyKey:
-    """The last known content of the key in the store. `version` 0: it is absent. `problem`: why it cannot be read; it
-    has no entries then. `format`: the `version` in its JSON."""
+    """The last known content of the key in the store. `problem`: why it cannot be read; it has no entries then.
+    `format`: the `version` in its JSON. `is_there`: it exists."""
 
-    version: int = 0
     entries: tuple[LegacyEntry, ...] = ()
     extra: Extra | None = None
     format: int = 1
     problem: str | None = None
+    is_there: bool = True
     names: frozenset[LegacyName] = attrs.field(init=False, repr=False, eq=False)
 
     @names.default
@@ -49,4 +49,4 @@ class LegacyKey:
         return frozenset(entry.name for entry in self.entries)
 
 
-NO_KEY = LegacyKey()
+NO_KEY = LegacyKey(is_there=False)

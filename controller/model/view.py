@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
 from .legacy import LegacyEntry, LegacyKey, LegacyName
-from .records import KeyVersion
+from .records import KeyAt, KeyVersion
 from .reductions import Retirements
 from .throttles import MarkKind, MarkSlot, ThrottleMark, ThrottlePlan
 from .values import Broker, DeleteIntent, Partition, Settings, Topic
@@ -111,15 +111,9 @@ class ClusterView(Protocol):
     def topic_config(self, name: str) -> Mapping[str, str]:
         """The topic's own configs, empty where it has none; UnreadConfigs where they cannot be read."""
 
-    def config_version(self, name: str) -> int:
-        """The known version of the topic's config key; 0 if it is absent."""
-
     def broker_config(self, name: str) -> Mapping[str, str]:
         """The own configs of a broker (its id in decimal) or of all brokers ("<default>"): /config/brokers/<name>.
         Empty where there are none; UnreadConfigs where they cannot be read."""
-
-    def broker_config_version(self, name: str) -> int:
-        """The known version of that key; 0 if it is absent."""
 
     def configured_brokers(self) -> Iterable[str]:
         """All names that have such a key, or had one in this term."""
@@ -162,8 +156,11 @@ class ClusterView(Protocol):
     def partition_epoch(self, partition: Partition) -> int:
         """The generation of the state key after this batch is committed; -1 if it has no state key."""
 
-    def key_version(self, topic: str, partition: int | None) -> KeyVersion:
-        """The last known version of a partition's state key (partition None: of the topic's key)."""
+    def is_known(self, at: KeyAt) -> bool:
+        """Whether the content of a key counts already as it was read there."""
+
+    def key_version(self, topic: str, partition: int) -> KeyVersion:
+        """The last known version of a partition's state key."""
 
     def unreadable(self, topic: str, partition: int | None = None) -> str | None:
         """Why the topic's key, or the partition's state key, cannot be read; None if it can."""
@@ -177,9 +174,6 @@ class ClusterView(Protocol):
 
     def is_deleting(self, topic: str) -> bool:
         """Whether a topic of this name is being deleted; true until the commit that removes the last of it."""
-
-    def deletion_version(self, topic: str) -> int:
-        """The version of the key under /admin/delete_topics of a topic that is being deleted; 0: not written yet."""
 
     def left_to_stop(self, topic: str) -> int:
         """How many partitions of a topic that is being deleted are not stopped yet."""
@@ -197,9 +191,6 @@ class ClusterView(Protocol):
 
     def reduction(self, topic: str) -> Retirements:
         """The partitions that the topic's reduction removes; empty without one."""
-
-    def reduction_version(self, topic: str) -> int:
-        """The known version of the key of the topic's reduction; 0: there is none, or it is not written yet."""
 
     def purged(self, topic: str) -> Collection[int]:
         """The partitions of the topic that this batch purges."""

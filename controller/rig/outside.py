@@ -38,7 +38,7 @@ def targets_by_key(rig: Parts, tp: TopicPartition) -> set[tuple[int, ...]]:
     if row is None:
         return set()
     try:
-        entries = legacy.decode(row[0], row[1]).entries
+        entries = legacy.decode(row[0]).entries
     except BadValue:
         return set()
     return {entry.target for entry in entries if entry.name == (tp.topic, tp.partition)}

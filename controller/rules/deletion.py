@@ -13,9 +13,6 @@ A takeover begins with step 2 for the partitions whose state key does not say th
 without a state key was never sent to a broker, or has passed step 3 already: of its replicas only brokers that were
 admitted and not forgotten get an intent (again). A deletion that has begun completes even if topics may no longer be
 deleted.
-
-A key of step 1 that may not be read could not be removed, so no deletion begins with it. During a deletion, it is all
-that remains. Nor does a deletion begin if a state key may not be read; one that has begun waits for it.
 """
 
 from __future__ import annotations
@@ -40,14 +37,14 @@ from ..model.events import (
     refuse,
 )
 from ..model.records import (
-    UNREAD,
     BadKey,
-    DeletionKeyFound,
+    DeletionKeyLost,
     DeletionRefused,
     ForeignChange,
-    KeyVersionFound,
+    KeyAdopted,
     PartitionChanged,
     Record,
+    StateKeyAdopted,
     TopicDeleted,
     TopicDeletionStarted,
 )
@@ -83,9 +80,7 @@ def delete_topic(view: ClusterView, event: DeleteTopic) -> Decision:
     topic = view.topic(name)
     if topic is None:
         return refuse(UnknownTopicOrPartition(NOT_HOSTED))
-    if problem := _unread_state(view, name):
-        return refuse(StorageError(problem))
-    return Decision((TopicDeletionStarted(topic, 0),), expand=(TopicDeletionDue(event.now_ms, name),))
+    return Decision((TopicDeletionStarted(topic),), expand=(TopicDeletionDue(event.now_ms, name),))
 
 
 def deletion_key_read(view: ClusterView, event: DeletionKeyRead) -> Decision:
@@ -93,29 +88,14 @@ def deletion_key_read(view: ClusterView, event: DeletionKeyRead) -> Decision:
     name = event.topic
     if view.is_deleting(name):
         return _known_key(view, event)
-    if not event.version or _must_wait(view, name):
-        return Decision()
-    topic = view.topic(name)
+    if not event.at.version or view.unreadable(name) is not None:
+        return Decision()  # a topic that cannot be read names no replicas
+    topic, adopted = view.topic(name), KeyAdopted(event.at)
     if not view.settings.delete_topic_enable and not has_stopped(view, name):
-        return Decision((DeletionRefused(name, event.version, DISABLED),))
+        return Decision((adopted, DeletionRefused(name, DISABLED)))
     if topic is None:
-        return Decision((DeletionRefused(name, event.version, UNKNOWN),))
-    started = TopicDeletionStarted(topic, event.version)
-    return Decision((started,), expand=(TopicDeletionDue(event.now_ms, name),))
-
-
-def _must_wait(view: ClusterView, name: str) -> bool:
-    """A topic that cannot be read names no replicas, and a key that may not be read can be neither stopped nor
-    removed."""
-    return view.unreadable(name) is not None or (_unread_state(view, name) is not None and not has_stopped(view, name))
-
-
-def _unread_state(view: ClusterView, name: str) -> str | None:
-    """Why the deletion of a topic could not complete; None if nothing is known that prevents it."""
-    for p in view.partitions_of(name):
-        if view.key_version(name, p.partition).version == UNREAD:
-            return view.unreadable(name, p.partition) or f"the state key of {p.tp} may not be read"
-    return None
+        return Decision((adopted, DeletionRefused(name, UNKNOWN)))
+    return Decision((adopted, TopicDeletionStarted(topic)), expand=(TopicDeletionDue(event.now_ms, name),))
 
 
 def has_stopped(view: ClusterView, name: str) -> bool:
@@ -131,14 +111,14 @@ def is_begun(view: ClusterView, name: str) -> bool:
 
 
 def _known_key(view: ClusterView, event: DeletionKeyRead) -> Decision:
-    known = view.deletion_version(event.topic)
-    if known == event.version or view.topic(event.topic) is None:
+    if view.is_known(event.at) or view.topic(event.topic) is None:
         return Decision()
-    found = DeletionKeyFound(event.topic, event.version, known)
-    if event.version:
-        return Decision((found,))
+    adopted = KeyAdopted(event.at)
+    if event.at.version:
+        return Decision((adopted,))
     detail = "/admin/delete_topics: removed by another program; written again, the deletion goes on"
-    return Decision((found, ForeignChange(event.topic, None, detail, is_rewritten=False)))
+    foreign = ForeignChange(event.topic, None, detail, is_rewritten=False)
+    return Decision((adopted, DeletionKeyLost(event.topic), foreign))
 
 
 # --- partition by partition
@@ -166,8 +146,6 @@ def partition_deletion_due(view: ClusterView, event: PartitionDeletionDue) -> De
         return Decision()
     if partition.is_stopped or not view.is_deleting(event.topic):
         return Decision()
-    if view.key_version(event.topic, event.partition).version == UNREAD:
-        return Decision()  # until it can be read
     records: list[Record] = []
     if partition.leader == LEADER_DURING_DELETE:
         cancelled = stopped = partition
@@ -303,11 +281,7 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
     known, partition = view.key_version(event.topic, event.partition), view.partition(event.topic, event.partition)
     if known == event.at or partition is None:
         return Decision()
-    if event.at.version == UNREAD:
-        return Decision()
-    moved = KeyVersionFound(event.topic, event.partition, event.at, known)
-    if known.version == UNREAD:
-        return Decision((moved,), expand=(PartitionDeletionDue(event.now_ms, event.topic, event.partition),))
+    moved = StateKeyAdopted(event.topic, event.partition, event.at)
     if event.found is None or not partition.has_state or partition.leader == LEADER_DURING_DELETE:
         return Decision((moved,))
     after = told_by_key(view, partition, event.found)
@@ -318,7 +292,6 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
 
 def topic_key_read(view: ClusterView, event: TopicKeyRead) -> Decision:
     """As `state_key_read`."""
-    known, at = view.key_version(event.name, None), event.versions.topic
-    if view.topic(event.name) is None or known == at or at.version == UNREAD:
+    if view.topic(event.name) is None or view.is_known(event.at):
         return Decision()
-    return Decision((KeyVersionFound(event.name, None, at, known),))
+    return Decision((KeyAdopted(event.at),))

@@ -35,7 +35,6 @@ from ..model.events import (
     TopicKeyRead,
 )
 from ..model.records import (
-    UNREAD,
     BadKey,
     BrokerAskedAgain,
     BrokerConfigChanged,
@@ -43,13 +42,13 @@ from ..model.records import (
     ForeignChange,
     IntentDropped,
     IntentsKeyEmptied,
+    KeyAdopted,
     KeysRewritten,
-    KeyVersion,
-    KeyVersionFound,
     NotificationWorkedOff,
     PartitionChanged,
     PartitionsAdded,
     Record,
+    StateKeyAdopted,
     TopicChanged,
     TopicFound,
 )
@@ -61,7 +60,6 @@ from .isr import told_by_key
 from .leader_election import UNCLEAN, allows_unclean, allows_unclean_by_default
 
 _NOTES_MAX: Final = 20
-_FORBIDDEN: Final = KeyVersion(UNREAD, 0)  # known values of such a key stay in force
 
 
 def kafka_move_found(view: ClusterView, event: KafkaMoveFound) -> Decision:
@@ -154,12 +152,11 @@ def intents_key_due(view: ClusterView, event: IntentsKeyDue) -> Decision:
 
 def config_key_read(view: ClusterView, event: ConfigKeyRead) -> Decision:
     """The topic's configs are those of its key. If they allow unclean election, partitions without a leader are due."""
-    if view.topic(event.topic) is None:
+    if view.topic(event.topic) is None or view.is_known(event.at):
         return Decision()
-    if view.config_version(event.topic) == event.version:
-        return Decision()
-    changed = ConfigChanged(event.topic, view.topic_config(event.topic), event.configs, event.version)
-    return Decision((changed,), expand=due_by_topic(view, event.topic, event.configs, event.now_ms))
+    changed = ConfigChanged(event.topic, view.topic_config(event.topic), event.configs)
+    due = due_by_topic(view, event.topic, event.configs, event.now_ms)
+    return Decision((KeyAdopted(event.at), changed), expand=due)
 
 
 def due_by_topic(view: ClusterView, topic: str, configs: Mapping[str, str], now_ms: int) -> tuple[PartitionDue, ...]:
@@ -172,10 +169,11 @@ def due_by_topic(view: ClusterView, topic: str, configs: Mapping[str, str], now_
 
 def broker_config_read(view: ClusterView, event: BrokerConfigRead) -> Decision:
     """The own configs of a broker, or the defaults of all, are those of the key."""
-    if view.broker_config_version(event.name) == event.version:
+    if view.is_known(event.at):
         return Decision()
-    changed = BrokerConfigChanged(event.name, view.broker_config(event.name), event.configs, event.version)
-    return Decision((changed,), expand=due_by_brokers(view, event.name, event.configs, event.now_ms))
+    changed = BrokerConfigChanged(event.name, view.broker_config(event.name), event.configs)
+    due = due_by_brokers(view, event.name, event.configs, event.now_ms)
+    return Decision((KeyAdopted(event.at), changed), expand=due)
 
 
 def due_by_brokers(view: ClusterView, name: str, configs: Mapping[str, str], now_ms: int) -> tuple[PartitionDue, ...]:
@@ -197,13 +195,14 @@ def passed_over(unknown: Sequence[TopicPartition]) -> tuple[str, ...]:
 
 def notification_done(view: ClusterView, event: NotificationDone) -> Decision:
     """A notification is deleted after all its requests were decided."""
-    return Decision((NotificationWorkedOff(event.key, event.version, event.notes, event.problem),))
+    done = NotificationWorkedOff(event.at.path, event.notes, event.problem)
+    return Decision((KeyAdopted(event.at), done))
 
 
 def log_dir_notified(view: ClusterView, event: LogDirNotified) -> Decision:
     """The broker is sent all its partitions, and its answer names those with a failed disk. A broker that is not live
     gets everything when it registers."""
-    done = NotificationDone(event.now_ms, event.key, event.version)
+    done = NotificationDone(event.now_ms, event.at)
     asked = (BrokerAskedAgain(event.broker),) if event.broker in view.brokers else ()
     return Decision(asked, expand=(done,))
 
@@ -216,12 +215,10 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
     if view.is_deleting(event.topic):
         return deletion.state_key_read(view, event)
     was_unreadable = view.unreadable(event.topic, event.partition)
-    if event.at.version == UNREAD:
-        return _forbidden_state(view, partition, event)
     known = view.key_version(event.topic, event.partition)
     records: list[Record] = []
     if known != event.at:
-        records.append(KeyVersionFound(event.topic, event.partition, event.at, known))
+        records.append(StateKeyAdopted(event.topic, event.partition, event.at))
     if was_unreadable:
         return _readable_again(view, partition, event, records, was_unreadable)
     if not partition.has_state and event.found is not None and view.is_new(event.topic):
@@ -246,19 +243,6 @@ def _write_again(partition: Partition, problem: str, records: list[Record]) -> D
         records.append(
             PartitionChanged(partition, alone, "isr is the leader alone, until others join again", is_found=True)
         )
-    return Decision(tuple(records))
-
-
-def _forbidden_state(view: ClusterView, partition: Partition, event: StateKeyRead) -> Decision:
-    """Known values stay in force; without any, no broker may lead."""
-    if partition.has_state:
-        return Decision()
-    known, was = view.key_version(event.topic, event.partition), view.unreadable(event.topic, event.partition)
-    records: list[Record] = []
-    if known != event.at:
-        records.append(KeyVersionFound(event.topic, event.partition, event.at, known))
-    if event.problem != was:
-        records.append(BadKey(event.topic, event.partition, event.problem, was))
     return Decision(tuple(records))
 
 
@@ -327,10 +311,9 @@ def topic_key_read(view: ClusterView, event: TopicKeyRead) -> Decision:
         return deletion.topic_key_read(view, event)
     if known is None:
         return _unknown_topic(view, event, was_unreadable)
-    at = view.key_version(event.name, None)
-    if event.versions.topic in (at, _FORBIDDEN):
+    if view.is_known(event.at):
         return Decision()
-    records: list[Record] = [KeyVersionFound(event.name, None, event.versions.topic, at)]
+    records: list[Record] = [KeyAdopted(event.at)]
     if event.found is None:
         detail = event.problem or "deleted by another program"
         records.append(ForeignChange(event.name, None, f"{detail}; written again"))
@@ -348,11 +331,12 @@ def _unknown_topic(view: ClusterView, event: TopicKeyRead, was_unreadable: str |
     topic = event.found
     follow = [*follow_up(event.now_ms, topic, event.partitions)]
     follow += [lost for partition in event.partitions for lost in missed(view, partition, event.now_ms)]
-    found = TopicFound(topic, event.partitions, event.configs, event.versions)
+    found = TopicFound(topic, event.partitions, event.configs, event.states)
+    adopted = (KeyAdopted(event.at), KeyAdopted(event.config_at))
     # The id that the runtime gave to a topic of an older Kafka is written at once, since intents need it.
     rewritten = (KeysRewritten(event.name),) if event.id_is_new else ()
     broken = (BadKey(event.name, partition, problem) for partition, problem in event.state_problems.items())
-    return Decision((*mended, found, *rewritten, *broken), expand=(*event.kafka_moves, *follow))
+    return Decision((*mended, *adopted, found, *rewritten, *broken), expand=(*event.kafka_moves, *follow))
 
 
 def follow_up(now_ms: int, topic: Topic, partitions: Sequence[Partition]) -> tuple[Event, ...]:

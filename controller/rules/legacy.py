@@ -30,6 +30,7 @@ from ..model.events import (
 )
 from ..model.legacy import LegacyEntry, LegacyKey, LegacyName
 from ..model.records import (
+    KeyAdopted,
     LegacyEntryRemoved,
     LegacyKeyBroken,
     LegacyKeyChanged,
@@ -53,21 +54,23 @@ def legacy_key_read(view: ClusterView, event: LegacyKeyRead) -> Decision:
     be read."""
     legacy, found = view.legacy, event.found
     is_owned = legacy.is_there and (legacy.key.problem is None or bool(legacy.entries))
-    is_leaving = not legacy.is_there and legacy.key.version != 0
-    if found == legacy.key and (found.version or not is_owned):
+    is_leaving = not legacy.is_there and legacy.key.is_there
+    # The content counts too: a key that was deleted and written again may have the same version.
+    if view.is_known(event.at) and found == legacy.key and (found.is_there or not is_owned):
         return Decision()
+    adopted = KeyAdopted(event.at)
     if is_owned or is_leaving:
-        return Decision((LegacyKeyChanged(found, _what(found, is_owned=is_owned)),))
-    if found.problem is not None or not found.version:
-        return Decision((LegacyKeyBroken(legacy.key, found),))
+        return Decision((adopted, LegacyKeyChanged(found, _what(found, is_owned=is_owned))))
+    if found.problem is not None or not found.is_there:
+        return Decision((adopted, LegacyKeyBroken(legacy.key, found)))
     plan = {entry.name: entry for entry in found.entries}
     dropped, due = _admit(view, event.now_ms, plan.values(), found)
     gone = (LegacyKeyRemoved(),) if len(dropped) == len(plan) else ()
-    return Decision((LegacySubmitted(found), *dropped, *gone), expand=due)
+    return Decision((adopted, LegacySubmitted(found), *dropped, *gone), expand=due)
 
 
 def _what(found: LegacyKey, *, is_owned: bool) -> str:
-    happened = found.problem or ("written by another program" if found.version else "deleted by another program")
+    happened = found.problem or ("written by another program" if found.is_there else "deleted by another program")
     return f"{happened}; {'the moves go on, written again' if is_owned else 'removed'}"
 
 

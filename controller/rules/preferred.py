@@ -39,7 +39,7 @@ def preferred_election_put(view: ClusterView, event: PreferredElectionPut) -> De
             unknown.append(tp)
         else:
             due.append(PreferredDue(event.now_ms, tp.topic, tp.partition))
-    done = NotificationDone(event.now_ms, event.key, event.version, passed_over(unknown))
+    done = NotificationDone(event.now_ms, event.at, passed_over(unknown))
     return Decision(expand=(Group(tuple(due), done),))
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import attrs
 
 from ..model.events import Event, ReductionDue, ReductionKeyRead
-from ..model.records import UNREAD
 from ..model.view import ClusterView
-from .deletion import has_stopped, is_begun
+from .deletion import is_begun
 from .reduction.keys import refusal
 
 
@@ -22,11 +21,7 @@ def died(view: ClusterView) -> dict[int, int]:
 
 
 def deletion_goes_on(view: ClusterView, name: str) -> bool:
-    """Whether the deletion of a known topic continues: in any case if it has begun, otherwise if it can be
-    completed."""
-    numbers = range(view.partition_count(name))
-    if any(view.key_version(name, number).version == UNREAD for number in numbers):
-        return has_stopped(view, name)
+    """Whether the deletion of a known topic continues: in any case if it has begun."""
     return view.settings.delete_topic_enable or is_begun(view, name)
 
 

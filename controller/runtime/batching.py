@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Final, cast
 
 from ...stores.base import Op, OutcomeUnknown, Put, StoreError, Unavailable, Version
+from ..keys.states import StateKeys
 from ..model.events import LATER, Event
 from ..state import ClusterState, DirtyKey, start_batch
 from . import unwritten
@@ -165,8 +166,9 @@ class Batching:
                 is_ours = isinstance(op, Put) and entry.value == op.value and self._writer.is_next(dirty_key, entry)
             if not is_ours:
                 others.append(dirty_key)
-                if self._kinds.by_word[dirty_key[0]].is_altered(dirty_key[1]):
-                    versions[-1] = None  # by its version, what is read is distinguished from what this commit wrote
+                word = dirty_key[0]
+                if word != StateKeys.dirty and self._kinds.by_word[word].told is not None:
+                    versions[-1] = None  # adopted with the content only; state keys are distinguished by generation
         return tuple(versions), self._read(others)
 
     def _publish(self, seq: int = 0) -> None:

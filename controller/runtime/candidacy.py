@@ -73,7 +73,7 @@ class Candidacy:
             return self._kafka_leads(kafkas, entry)
         if services.stand_by_only:
             return Another(None) if entry is None else self._another(entry)
-        services.store.ask_again(timeout_s)
+        services.store.ask_again(services.elapsed_ms(), timeout_s)
         marker = services.store.get(keys.MIGRATION, sync=True, timeout_s=timeout_s)
         moves = self._migration(marker)
         if entry is not None and entry.owner is None:

@@ -52,7 +52,7 @@ def describe(loop: Loop, registrar: Registrar) -> Description:
         lead = (loop.is_active, loop.active_id, None)
         return Description(services.controller_id, *lead, (), *nothing, outstanding, findings)
     counts = term.counts
-    findings |= {**term.findings, **term.reconcile.findings.as_dict(), **services.store.findings()}
+    findings |= {**term.findings, **term.reconcile.findings.as_dict()}
     findings |= {**term.dispatcher.findings, **counts.problems}
     if services.journal.stopped:
         findings["journal"] = services.journal.stopped

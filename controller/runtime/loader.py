@@ -32,7 +32,6 @@ def load(services: Services, controller_epoch: int, now_ms: int) -> Loaded:
     """Load the state of a newly won term, after its token was claimed. Raises the store's errors; the caller then
     starts the takeover again."""
     store, chance = services.store, services.chance
-    store.forget()
     keys_at_once = max(1, store.capabilities.commit_ops_max - FIXED_OPS)
     state = ClusterState(services.controller_id, controller_epoch, services.settings, keys_at_once)
     parents_stay = store.capabilities.parents_stay

@@ -12,6 +12,7 @@ from typing import Final
 
 from ...stores.base import Changed, Depth, Resync, SessionChanged, SessionState, StoreError, StoreEvent
 from ...stores.recipes import LEADER_KEY
+from ..codec import keys
 from ..keys.intents import NewIntentKeys
 from ..keys.table import KINDS
 from ..model.errors import NotController
@@ -301,6 +302,7 @@ class Loop:
         )
         loaded.first += left
         loaded.state.load_migration(won.migration_version)
+        loaded.state.versions.put(keys.MIGRATION, won.migration_version)
         if services.measures.is_kept:
             loaded.state.start_tally()
         seq = committer.next_seq - 1

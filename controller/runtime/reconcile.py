@@ -45,8 +45,7 @@ class Reconcile:
 
     @property
     def _has_to_recheck(self) -> bool:
-        state, store = self.kinds.state, self._services.store
-        return bool(state.problems or store.forbidden or self.findings.under(_UNWATCHED))
+        return bool(self.kinds.state.problems or self.findings.under(_UNWATCHED))
 
     def hint(self, event: StoreEvent) -> None:
         """Remember a hint."""
@@ -72,14 +71,10 @@ class Reconcile:
         yield self._legacy.due(now_ms, elapsed_ms, are_all_admitted=self.registrations.are_all_admitted)
 
     def _recheck(self) -> None:
-        """Read unreadable keys again; forbidden ones once they may be read."""
-        kinds, store = self.kinds, self._services.store
-        for key in store.look_again(self._services.read_timeout_s):
-            kinds.hint(key)
+        """Read broken keys again."""
+        kinds = self.kinds
         for name, partition in kinds.state.problems:
-            key = keys.topic(name) if partition is None else keys.state(name, partition)
-            if key not in store.forbidden:
-                kinds.hint(key)
-        for key, value, _ in kinds.ground.columns(self.findings.under(_UNWATCHED)):
+            kinds.hint(keys.topic(name) if partition is None else keys.state(name, partition))
+        for at, value in kinds.ground.columns(self.findings.under(_UNWATCHED)):
             if value is None:
-                self.findings.good(key)
+                self.findings.good(at.path)

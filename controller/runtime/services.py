@@ -14,7 +14,7 @@ from .journal import Journal
 from .log_reports import LogReports
 from .measures import Measures
 from .notices import Notices
-from .readable import ReadableStore
+from .permitted import PermittedStore
 from .replies import Outstanding
 
 
@@ -23,7 +23,7 @@ class Services:
     """The services of one controller. `read_timeout_s`: for each read of the store."""
 
     controller_id: int
-    store: ReadableStore
+    store: PermittedStore
     host: Host
     settings: Settings
     clock: Clock

@@ -281,10 +281,10 @@ TOLD: Final[dict[type[r.Record], Tell]] = {
     r.BadKey: _bad_key,
     **dict.fromkeys(
         (
-            r.BrokerShutsDown, r.ChangePurged, r.DeletionKeyFound, r.DeletionRefused,
-            r.IntentsKeyEmptied, r.KeyVersionFound, r.KeysRewritten, r.LegacyKeyRemoved,
+            r.BrokerShutsDown, r.ChangePurged, r.DeletionKeyLost, r.DeletionRefused,
+            r.IntentsKeyEmptied, r.KeyAdopted, r.KeysRewritten, r.LegacyKeyRemoved,
             r.LegacyKeyRewritten, r.LegacyPlanWritten, r.LegacySubmitted, r.MigrationWorkedOff, r.PartitionsAdded,
-            r.ReductionKeyFound, r.RegistrationKnown, r.RegistrationUnread, r.ThrottleReleased,
+            r.StateKeyAdopted, r.RegistrationKnown, r.RegistrationUnread, r.ThrottleReleased,
             r.ThrottleRemovalBegan, r.ThrottleRemovalEnded, r.ThrottleRequestBegan, r.ThrottleRequestEnded,
             r.ThrottleStays, r.TopicChanged,
         ),

@@ -14,7 +14,6 @@ from ..codec import keys, partition_state, small
 from ..codec.partition_state import ID_BYTES_MAX
 from ..keys.states import STATE_KEY_BYTES_MAX
 from ..keys.table import KeyKinds
-from ..model.records import UNREAD
 from ..state import Batch, DirtyKey
 
 FIXED_BYTES: Final = 400  # the two ops of the fence
@@ -26,7 +25,7 @@ class Writer:
 
     def __init__(self, kinds: KeyKinds) -> None:
         self.state, self._ground, self._kinds = kinds.state, kinds.ground, kinds.by_word
-        self._versions = cast(Sequence[Version], self.state.versions)
+        self._versions = cast(Sequence[Version], self.state.versions.states)
 
     def cost_max(self, dirty_key: DirtyKey) -> int:
         """An upper bound of the bytes that `dirty_key` adds to a commit."""
@@ -66,7 +65,7 @@ class Writer:
             if name == "state" and type(of) is int and (row := rows[of]) is not None and row.isr:
                 at = versions[of]
                 key, value = keys.state(row.topic, row.partition), partition_state.encode(row, epoch)
-                op = Put(key, value, at if at and at != UNREAD else ABSENT)
+                op = Put(key, value, at or ABSENT)
             else:
                 kind = kinds[name]
                 op = kind.op(of, kind.key(of))
@@ -76,30 +75,24 @@ class Writer:
         return dirty_keys, ops
 
     def is_next(self, dirty_key: DirtyKey, entry: Entry) -> bool:
-        """Whether the key of a partition or topic was written exactly once since: by the commit in question."""
+        """Whether a state key was written exactly once since: by the commit in question. Of other keys only the content
+        counts."""
         kind, of = dirty_key
-        if kind == "state":
-            number = cast(int, of)
-            return entry.generation == _next(self.state.versions[number], self.state.generations[number])
-        row = self.state.topics.get(cast(str, of)) if kind == "topic" else None
-        return row is None or entry.generation == _next(row.version, row.generation)
+        if kind != "state":
+            return True
+        number, versions = cast(int, of), self.state.versions
+        return entry.generation == (versions.generations[number] + 1 if versions.states[number] else 0)
 
     def committed(
         self, dirty_keys: Sequence[DirtyKey], ops: Sequence[Op], versions: Sequence[Version | None], seq: int
     ) -> None:
         """Record the `versions` of a commit of `dirty_keys` in the state."""
-        state, kinds, found, self._ground.seq = self.state, self._kinds, self._ground.found, seq
-        stood, generations, has_gone = state.versions, state.generations, state.deletions or state.reducing.purged
+        state, kinds, self._ground.seq = self.state, self._kinds, seq
+        states, generations = state.versions.states, state.versions.generations
+        has_gone = state.deletions or state.reducing.purged
         for (kind, of), op, version in zip(dirty_keys, ops, versions, strict=True):
-            if version and kind == "state" and type(of) is int and not has_gone:  # `States.stands`, inlined
-                generations[of] = generations[of] + 1 if stood[of] else 0
-                stood[of] = version
+            if version and kind == "state" and type(of) is int and not has_gone:  # `StateKeys.committed`, inlined
+                generations[of] = generations[of] + 1 if states[of] else 0
+                states[of] = version
             else:
-                kinds[kind].stands(of, version or 0)
-            if found:
-                found.pop(op.key, None)
-
-
-def _next(version: int, generation: int) -> int:
-    """The generation after our write of a key with this version and generation; version 0: it is absent."""
-    return generation + 1 if version else 0
+                kinds[kind].committed(of, op.key, version or 0)

@@ -43,16 +43,15 @@ class ClusterState(Stored):
     def load_topic(
         self, topic: Topic, partitions: PartitionColumns, configs: Mapping[str, str], versions: KeyVersions
     ) -> dict[int, Partition]:
-        """Add a topic from the store. Returns the rows that are kept whole, by number."""
+        """Add a topic from the store, with the `versions` of its state keys. Returns the rows that are kept whole, by
+        number."""
         row = self.add_topic(topic, configs)
-        row.version, row.generation = versions.topic.version, versions.topic.generation
-        row.config_version = versions.config
         assert len(partitions.replicas) == len(versions.versions) == len(versions.generations)
         first = len(self.rows)
         whole = self.rows.load(topic.name, 0, partitions)
         row.numbers.extend(range(first, len(self.rows)))
-        self.versions.extend(versions.versions)
-        self.generations.extend(versions.generations)
+        self.versions.states.extend(versions.versions)
+        self.versions.generations.extend(versions.generations)
         indexes = self._index
         for number, replicas in enumerate(partitions.replicas, first):
             if number in whole:
@@ -92,8 +91,8 @@ class ClusterState(Stored):
         number = len(self.rows)
         row.numbers.append(number)
         self.rows.append(partition)
-        self.versions.append(version)
-        self.generations.append(generation)
+        self.versions.states.append(version)
+        self.versions.generations.append(generation)
         self._enter(number, partition)
         self._tally_all((partition,), 1)
 
@@ -114,8 +113,8 @@ class ClusterState(Stored):
         assert number == len(self.rows) - 1, "partitions must be removed in the reverse order of their creation"
         partition = self.rows.pop()
         self._tally_all((partition,), -1)
-        self.versions.pop()
-        self.generations.pop()
+        self.versions.states.pop()
+        self.versions.generations.pop()
         self._unlist(number)
         for broker in () if partition is None else brokers_of(partition):
             self._index[broker].leave(broker, self.rows)
@@ -196,10 +195,8 @@ class ClusterState(Stored):
     # --- topics that are deleted
 
     def delete_topic(self, name: str) -> Deleted:
-        """Remove the topic and its partitions, except the versions of its keys; return what `undelete_topic` needs."""
+        """Remove the topic and its partitions; return what `undelete_topic` needs."""
         row = self.topics[name]
-        deletion = self.deletions[name]
-        deletion.topic_version, deletion.config_version = row.version, row.config_version
         numbers = frozenset(row.numbers)
         disks = {(number, broker) for number, broker in self._gone if number in numbers} if self._gone else set()
         partitions = [(number, self.rows[number]) for number in row.numbers]

@@ -11,8 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
-import attrs
-
 from ..model.values import DeleteIntent
 
 KeyId: TypeAlias = tuple[int, int]  # broker, seq
@@ -20,19 +18,11 @@ Slot: TypeAlias = tuple[str, int]  # topic_id, partition
 T = TypeVar("T")
 
 
-@attrs.define
-class IntentKey:
-    """The version of a key of intents, and how many of them are open."""
-
-    version: int
-    open_count: int
-
-
 class Intents:
     """All open intents. `undurable` ones belong to the batch that is not committed yet; they have no key."""
 
     def __init__(self) -> None:
-        self.keys: dict[KeyId, IntentKey] = {}
+        self.keys: dict[KeyId, int] = {}  # how many intents of each are open
         self._open = defaultdict[int, dict[Slot, DeleteIntent]](dict)
         self._undurable = defaultdict[int, dict[Slot, DeleteIntent]](dict)
         self._seqs = defaultdict[int, dict[Slot, int]](dict)  # of the durable ones: the seq of their key
@@ -68,9 +58,9 @@ class Intents:
         """How many intents of a partition are open, for any broker."""
         return self._of_slot.get((topic_id, partition), 0)
 
-    def load(self, broker: int, seq: int, version: int, intents: Iterable[DeleteIntent]) -> None:
+    def load(self, broker: int, seq: int, intents: Iterable[DeleteIntent]) -> None:
         """Add a key from the store. Of two intents for one replica, the newer one (higher epoch) counts."""
-        key = self.keys[broker, seq] = IntentKey(version, 0)
+        self.keys[broker, seq] = 0
         slots, seqs = self._open[broker], self._seqs[broker]
         for intent in intents:
             slot = (intent.topic_id, intent.partition)
@@ -80,13 +70,13 @@ class Intents:
             if held is None:
                 self._one_more(slot)
             elif slot in seqs:
-                self.keys[broker, seqs[slot]].open_count -= 1
+                self.keys[broker, seqs[slot]] -= 1
             slots[slot], seqs[slot] = intent, seq
-            key.open_count += 1
+            self.keys[broker, seq] += 1
 
     def finished_keys(self) -> list[KeyId]:
         """Keys without an open intent."""
-        return [key_id for key_id, key in self.keys.items() if not key.open_count]
+        return [key_id for key_id, count in self.keys.items() if not count]
 
     def open(self, intent: DeleteIntent) -> None:
         slot, broker = (intent.topic_id, intent.partition), intent.broker
@@ -103,9 +93,8 @@ class Intents:
             _take(self._undurable, broker, slot)
             return None, None
         seq = _take(self._seqs, broker, slot)
-        key = self.keys[broker, seq]
-        key.open_count -= 1
-        return seq, None if key.open_count else (broker, seq)
+        self.keys[broker, seq] -= 1
+        return seq, None if self.keys[broker, seq] else (broker, seq)
 
     def reopen(self, intent: DeleteIntent, seq: int | None) -> None:
         """Undo `close`."""
@@ -116,18 +105,22 @@ class Intents:
             self._open[broker][slot] = intent
             self._one_more(slot)
             self._seqs[broker][slot] = seq
-            self.keys[broker, seq].open_count += 1
+            self.keys[broker, seq] += 1
 
     def undurable(self, broker: int) -> list[DeleteIntent]:
         """The intents that the next key of `broker` must hold."""
         return list(self._undurable.get(broker, {}).values())
 
-    def durable(self, broker: int, seq: int, version: int) -> None:
+    def durable(self, broker: int, seq: int) -> None:
         """The undurable intents of `broker` were committed under `seq`."""
         fresh = self._undurable.pop(broker, {})
         if fresh:
             self._seqs[broker].update(dict.fromkeys(fresh, seq))
-            self.keys[broker, seq] = IntentKey(version, len(fresh))
+            self.keys[broker, seq] = len(fresh)
+
+    def key_is_gone(self, key: KeyId) -> None:
+        """A commit deleted the key, unless another program did before."""
+        self.keys.pop(key, None)
 
     def _one_more(self, slot: Slot) -> None:
         self._of_slot[slot] = self._of_slot.get(slot, 0) + 1

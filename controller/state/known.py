@@ -6,12 +6,11 @@ object, which saves the loop a call.
 
 from __future__ import annotations
 
-from array import array
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from ..model.records import KeyVersion
+from ..model.records import KeyAt, KeyVersion
 from ..model.reductions import Retirements
 from ..model.values import (
     ALL_BROKERS,
@@ -28,9 +27,10 @@ from .columns import Rows
 from .intents import Intents
 from .legacy import Legacy
 from .reductions import Reductions
-from .rows import ABSENT, NO_SETTINGS, Admitted, BrokerIndex, Deletion, OwnConfigs, TopicRow
+from .rows import ABSENT, BrokerIndex, Deletion, TopicRow
 from .tally import Tally
 from .throttles import Throttles
+from .versions import Versions
 
 KEYS_AT_ONCE: Final = 60  # unless the store takes fewer in one commit
 
@@ -41,10 +41,9 @@ class Known:
     # Without slots, looking up attributes and methods of an object with so many attributes is slow.
     __slots__ = (
         "_deleted_rows", "_gone", "_index", "_names", "_relisted", "admitted", "batch", "broker_configs", "brokers",
-        "changes", "controller_epoch", "controller_id", "deletions", "dying", "generations", "intents", "keys_at_once",
-        "legacy", "listing", "migration_version", "moves", "problems", "reducing", "refused", "rows",
+        "changes", "controller_epoch", "controller_id", "deletions", "dying", "intents", "keys_at_once",
+        "legacy", "listing", "migration_version", "moves", "problems", "reducing", "rows",
         "settings", "shutting_down", "tally", "throttles", "topics", "unread", "versions",
-        "worked_off",
     )  # fmt: skip
 
     def __init__(
@@ -57,13 +56,11 @@ class Known:
         self.dying: dict[int, int] = {}
         self.unread: dict[int, int] = {}
         self.shutting_down: dict[int, int] = {}
-        self.worked_off: dict[str, int] = {}  # notifications that the next commit deletes: key -> version
-        self.admitted: dict[int, Admitted] = {}
-        self.broker_configs: dict[str, OwnConfigs] = {}
+        self.admitted: dict[int, int] = {}  # broker -> epoch
+        self.broker_configs: dict[str, Mapping[str, str]] = {}
         self.changes = Changes()
         self.rows = Rows()
-        self.versions = array("q")
-        self.generations = array("q")
+        self.versions = Versions()
         self.topics: dict[str, TopicRow] = {}
         self.moves: dict[int, TopicPartition] = {}
         self.listing: dict[TopicPartition, Partition] = {}  # the moving partitions, ready to be copied for queries
@@ -74,7 +71,6 @@ class Known:
         self.migration_version = 0  # of the marker of a migration to this store, until it is deleted
         self.problems: dict[tuple[str, int | None], str] = {}
         self.deletions: dict[str, Deletion] = {}
-        self.refused: dict[str, int] = {}  # keys under /admin/delete_topics that this batch removes -> version
         self.reducing = Reductions()
         self.keys_at_once = keys_at_once
         self.batch = Batch()
@@ -90,8 +86,7 @@ class Known:
         return self.admitted
 
     def admitted_epoch(self, broker: int) -> int | None:
-        known = self.admitted.get(broker)
-        return None if known is None else known.epoch
+        return self.admitted.get(broker)
 
     def topic(self, name: str) -> Topic | None:
         row = self.topics.get(name)
@@ -104,15 +99,8 @@ class Known:
         row = self.topics.get(name)
         return {} if row is None else row.configs
 
-    def config_version(self, name: str) -> int:
-        row = self.topics.get(name)
-        return 0 if row is None else row.config_version
-
     def broker_config(self, name: str) -> Mapping[str, str]:
-        return self.broker_configs.get(name, NO_SETTINGS).configs
-
-    def broker_config_version(self, name: str) -> int:
-        return self.broker_configs.get(name, NO_SETTINGS).version
+        return self.broker_configs.get(name, {})
 
     def configured_brokers(self) -> Iterable[str]:
         return self.broker_configs
@@ -184,14 +172,14 @@ class Known:
         number = self.number(partition.topic, partition.partition)
         if number is None:
             return ABSENT.generation
-        return self.generations[number] + (("state", number) in self.batch.dirty_keys)
+        return self.versions.generations[number] + (("state", number) in self.batch.dirty_keys)
 
-    def key_version(self, topic: str, partition: int | None) -> KeyVersion:
-        if partition is None:
-            row = self.topics.get(topic)
-            return ABSENT if row is None else KeyVersion(row.version, row.generation)
-        number = self.number(topic, partition)
-        return ABSENT if number is None else KeyVersion(self.versions[number], self.generations[number])
+    def is_known(self, at: KeyAt) -> bool:
+        return self.versions.of(at.path) == at.version
+
+    def key_version(self, topic: str, partition: int) -> KeyVersion:
+        number, versions = self.number(topic, partition), self.versions
+        return ABSENT if number is None else KeyVersion(versions.states[number], versions.generations[number])
 
     def unreadable(self, topic: str, partition: int | None = None) -> str | None:
         return self.problems.get((topic, partition)) if self.problems else None
@@ -205,9 +193,6 @@ class Known:
 
     def is_deleting(self, topic: str) -> bool:
         return topic in self.deletions
-
-    def deletion_version(self, topic: str) -> int:
-        return self.deletions[topic].version
 
     def left_to_stop(self, topic: str) -> int:
         return self.deletions[topic].left_to_stop
@@ -224,9 +209,6 @@ class Known:
 
     def reduction(self, topic: str) -> Retirements:
         return self.reducing.entries(topic)
-
-    def reduction_version(self, topic: str) -> int:
-        return self.reducing.version(topic)
 
     def purged(self, topic: str) -> Collection[int]:
         return frozenset(p.partition for p in self.reducing.purged.values() if p.topic == topic)

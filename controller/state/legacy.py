@@ -24,17 +24,17 @@ class Legacy:
         """Take over the key with all its entries. Of two entries for one partition, the later one counts."""
         self.key = key
         self.entries = {entry.name: entry for entry in key.entries}
-        self.is_there = key.version != 0
+        self.is_there = key.is_there
 
     @property
     def is_behind(self) -> bool:
         """Whether the key names entries that are no longer in force."""
         return self.is_there and self.key.problem is None and len(self.key.names) != len(self.entries)
 
-    def stands(self, version: int) -> None:
-        """A commit wrote the key, which has `version` now, or removed it (0)."""
+    def committed(self, *, is_there: bool) -> None:
+        """A commit wrote the key, or removed it."""
         key = self.key
-        self.key = LegacyKey(version, tuple(self.ordered()), key.extra, key.format) if version else NO_KEY
+        self.key = LegacyKey(tuple(self.ordered()), key.extra, key.format) if is_there else NO_KEY
 
     def ordered(self) -> list[LegacyEntry]:
         """The entries in force by topic and partition; the order of the dict depends on what was undone."""

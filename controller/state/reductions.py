@@ -1,4 +1,4 @@
-"""The partitions that reductions remove (KIP-694), the versions of their keys, and what this batch purged."""
+"""The partitions that reductions remove (KIP-694), and what this batch purged."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ _NONE: Retirements = {}
 
 @attrs.define
 class Reduction:
-    """`version`: of the key, 0 before it is written. Without entries the key is deleted, or waits to be deleted with
-    its topic."""
+    """What the key of a topic holds, or will hold; `extra`: its unknown fields. Without entries the key is deleted
+    together with its topic."""
 
-    version: int = 0
-    entries: Retirements = attrs.field(factory=dict)
+    entries: Retirements
     extra: Extra | None = None
 
 
@@ -31,21 +30,3 @@ class Reductions:
     def entries(self, topic: str) -> Retirements:
         found = self.of.get(topic)
         return _NONE if found is None else found.entries
-
-    def version(self, topic: str) -> int:
-        found = self.of.get(topic)
-        return 0 if found is None else found.version
-
-    def known(self, topic: str) -> Reduction:
-        """The reduction of a topic; an empty one if there is none."""
-        return self.of.get(topic) or Reduction()
-
-    def stands(self, topic: str, version: int) -> None:
-        """A commit left the key at `version` (0: absent)."""
-        found = self.of.get(topic)
-        if found is None:
-            return
-        if found.entries and version:
-            found.version = version
-        else:
-            del self.of[topic]

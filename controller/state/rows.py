@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 import attrs
 
@@ -17,54 +17,29 @@ from ..model.records import KeyVersion
 from ..model.values import Partition, Topic
 from .columns import Rows
 
-ABSENT: Final = KeyVersion(0, -1)  # of an absent key; its first write makes generation 0
-
+ABSENT: Final = KeyVersion(0, -1)  # of an absent state key; its first write makes generation 0
 
 _STALE_MIN: Final = 1000  # stale entries of an index before a write checks whether they are a quarter
 
 
-class Admitted(NamedTuple):
-    """The content of /kedge/brokers/<id>, and its version."""
-
-    version: int
-    epoch: int
-
-
-class OwnConfigs(NamedTuple):
-    """The content of /config/brokers/<name>, and its version."""
-
-    version: int
-    configs: Mapping[str, str]
-
-
-NO_SETTINGS: Final = OwnConfigs(0, {})
-
-
 @attrs.define
 class Deletion:
-    """A topic that is being deleted. `version`: of its key under /admin/delete_topics, 0 before it is written.
-    `left_to_stop`: partitions that may still be led, or whose holders do not all have an intent; `keys_left`: state
-    keys, as committed. Once the topic is removed from the state, until the commit: the versions of its other keys."""
+    """A topic that is being deleted. `left_to_stop`: partitions that may still be led, or whose holders do not all have
+    an intent; `keys_left`: state keys, as committed."""
 
-    version: int
     left_to_stop: int
     keys_left: int
-    topic_version: int = 0
-    config_version: int = 0
 
 
 class TopicRow:
-    """A topic: the numbers of its partitions, the versions of its keys, its configs."""
+    """A topic: the numbers of its partitions, and its configs."""
 
-    __slots__ = ("config_version", "configs", "generation", "is_new", "numbers", "topic", "version")
+    __slots__ = ("configs", "is_new", "numbers", "topic")
 
     def __init__(self, topic: Topic, configs: Mapping[str, str]) -> None:
         self.topic = topic
         self.configs = configs
         self.numbers = array("I")
-        self.version = ABSENT.version
-        self.generation = ABSENT.generation
-        self.config_version = ABSENT.version
         self.is_new = False  # created in this term: old keys below its name belong to a former topic
 
 

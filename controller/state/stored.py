@@ -1,4 +1,4 @@
-"""The content of the store as the state knows it: loads before the first record of a term, and versions after a commit.
+"""The content of the store as the state knows it: loads before the first record of a term, and what a commit changes.
 None of it is undone: a load has no batch, and an applied commit is final.
 """
 
@@ -9,22 +9,20 @@ from collections.abc import Mapping
 from ..model.reductions import Retirements
 from ..model.throttles import MarkSlot, ThrottleMark
 from ..model.values import Broker, Extra, TopicPartition
-from .intents import KeyId
 from .known import Known
 from .reductions import Reduction
-from .rows import Admitted, Deletion, OwnConfigs
+from .rows import Deletion
 
 
 class Stored(Known):
-    """The `load_` methods take over the content of keys, the `_stands` methods their version after a commit (0:
-    absent)."""
+    """The `load_` methods take over the content of keys, the `_written` methods follow a commit."""
 
     __slots__ = ()
 
     # --- loading
 
-    def load_admitted(self, broker_id: int, version: int, epoch: int) -> None:
-        self.admitted[broker_id] = Admitted(version, epoch)
+    def load_admitted(self, broker_id: int, epoch: int) -> None:
+        self.admitted[broker_id] = epoch
 
     def load_broker(self, broker: Broker) -> bool:
         """Add a registration; return whether its broker is live: admitted under it, or never admitted."""
@@ -41,14 +39,14 @@ class Stored(Known):
     def load_dying(self, dead: Mapping[int, int]) -> None:
         self.dying.update(dead)
 
-    def load_broker_config(self, name: str, version: int, configs: Mapping[str, str]) -> None:
-        self.broker_configs[name] = OwnConfigs(version, configs)
+    def load_broker_config(self, name: str, configs: Mapping[str, str]) -> None:
+        self.broker_configs[name] = configs
 
     def load_change_number(self, number: int) -> None:
         self.changes.next_number = number
 
-    def load_reduction(self, topic: str, version: int, entries: Retirements, extra: Extra | None) -> None:
-        self.reducing.of[topic] = Reduction(version, entries, extra)
+    def load_reduction(self, topic: str, entries: Retirements, extra: Extra | None) -> None:
+        self.reducing.of[topic] = Reduction(entries, extra)
 
     def load_throttle_mark(self, slot: MarkSlot, mark: ThrottleMark) -> None:
         self.throttles.marks[slot] = mark
@@ -60,12 +58,12 @@ class Stored(Known):
         """Record that a key cannot be read."""
         self.problems[topic, partition] = problem
 
-    def start_deletion(self, name: str, version: int) -> None:
-        """A topic is being deleted; `version`: of its key under /admin/delete_topics, 0: not written yet."""
+    def start_deletion(self, name: str) -> None:
+        """A topic is being deleted."""
         numbers = self.topics[name].numbers
         rows = map(self.rows.once, numbers)
         left = sum(row is not None and not row.is_stopped for row in rows)
-        self.deletions[name] = Deletion(version, left, sum(self.versions[number] != 0 for number in numbers))
+        self.deletions[name] = Deletion(left, sum(self.versions.states[number] != 0 for number in numbers))
 
     # --- after a commit
 
@@ -76,46 +74,29 @@ class Stored(Known):
 
     def state_key_written(self, topic: str, number: int, version: int) -> None:
         """A commit left the state key with this number at `version`."""
-        generation = -1 if not version else self.generations[number] + 1 if self.versions[number] else 0
-        self.state_key_stands(topic, number, version, generation)
+        versions = self.versions
+        generation = -1 if not version else versions.generations[number] + 1 if versions.states[number] else 0
+        self.put_state_version(topic, number, version, generation)
         if self.reducing.purged:
             self.reducing.purged.pop(number, None)
 
-    def state_key_stands(self, topic: str, number: int, version: int, generation: int) -> None:
+    def put_state_version(self, topic: str, number: int, version: int, generation: int) -> None:
         """The state key with this number has this version and generation."""
-        before, self.versions[number], self.generations[number] = self.versions[number], version, generation
+        versions = self.versions
+        before, versions.states[number] = versions.states[number], version
+        versions.generations[number] = generation
         if self.deletions and topic in self.deletions and number not in self.reducing.purged:  # it does not count
             self.deletions[topic].keys_left += (version != 0) - (before != 0)
 
-    def topic_key_stands(self, name: str, version: int) -> None:
-        row = self.topics.get(name)
-        if row is not None:
-            row.generation = row.generation + 1 if row.version else 0
-            row.version = version
+    def admission_written(self, broker_id: int) -> None:
+        """A commit wrote the admission of a live broker."""
+        self.admitted[broker_id] = self.brokers[broker_id].epoch
 
-    def config_stands(self, name: str, version: int) -> None:
-        row = self.topics.get(name)
-        if row is not None:
-            row.config_version = version
+    def admission_deleted(self, broker_id: int) -> None:
+        """A commit deleted the admission of a forgotten broker."""
+        self.admitted.pop(broker_id, None)
 
-    def broker_config_stands(self, name: str, version: int) -> None:
-        self.broker_configs[name] = OwnConfigs(version, self.broker_config(name))
-
-    def deletion_stands(self, name: str, version: int) -> None:
-        self.refused.pop(name, None)
-        if name in self.topics and name in self.deletions:
-            self.deletions[name].version = version
-        else:
-            self.deletions.pop(name, None)
-
-    def admission_stands(self, broker_id: int, version: int) -> None:
-        if version:
-            self.admitted[broker_id] = Admitted(version, self.brokers[broker_id].epoch)
-        else:
-            self.admitted.pop(broker_id, None)
-
-    def intents_are_gone(self, key: KeyId) -> None:
-        self.intents.keys.pop(key, None)
-
-    def notification_is_gone(self, key: str) -> None:
-        self.worked_off.pop(key)
+    def deletion_written(self, topic: str) -> None:
+        """A commit wrote or deleted the key that requests the deletion of a topic, which ends with the topic."""
+        if topic not in self.topics:
+            self.deletions.pop(topic, None)

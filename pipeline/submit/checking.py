@@ -43,7 +43,7 @@ def _wait_for_key(looking: Looking, job: Job) -> None:
 
 def _is_ours(job: Job, seen: Look) -> bool:
     """Whether the legacy key holds nothing but moves of this wave."""
-    if not seen.key.version:
+    if not seen.key.is_there:
         return True
     wanted: Mapping[Name, Move] = {move.name: move for move in job.wave.moves}
     if job.undoes and all(e.name in wanted and e.target == wanted[e.name].before for e in seen.key.entries):

@@ -76,9 +76,9 @@ def _legacy(store: MetadataStore) -> LegacyKey:
     if entry is None:
         return NO_KEY
     try:
-        return legacy.decode(entry.value, entry.version)
+        return legacy.decode(entry.value)
     except BadValue as error:
-        return LegacyKey(entry.version, problem=str(error))
+        return LegacyKey(problem=str(error))
 
 
 def _seen(name: Name, topic: TopicKey | BadValue | None, said: bulk.States, place: int) -> Seen:

@@ -141,7 +141,7 @@ def _waves(folder: Path, files: Mapping[str, Any]) -> Iterator[Wave]:
 
 
 def _entries(file: Path) -> dict[tuple[str, int], Replicas]:
-    found = legacy.decode(file.read_bytes(), 0).entries
+    found = legacy.decode(file.read_bytes()).entries
     named = {entry.name: entry.target for entry in found}
     if len(named) != len(found):
         raise ValueError(f"{file.name} names a partition twice")

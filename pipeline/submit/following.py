@@ -133,7 +133,7 @@ class Follower(Looking):
             self.way.cancel([s.move for s in against])
         elif against or course.of("running"):
             self._set_rates(course)
-        elif missing and not seen.key.version:
+        elif missing and not seen.key.is_there:
             self._send(course, missing)
         elif missing and seen.key.names.isdisjoint(s.move.name for s in missing):
             return TAKEN

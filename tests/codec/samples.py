@@ -25,7 +25,7 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "config": small.decode_config,
     "intents": lambda value: small.decode_intents(value, 1),
     "admitted": small.decode_admitted,
-    "legacy": lambda value: legacy.decode(value, 1),
+    "legacy": legacy.decode,
     "partitions": notifications.decode_partitions,
     "log dir event": notifications.decode_log_dir_event,
     "config change": notifications.decode_config_change,

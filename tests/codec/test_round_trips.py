@@ -167,17 +167,17 @@ def test_intents_are_read_back_and_no_longer_than_foretold(intents: list[DeleteI
 def test_a_legacy_key_is_read_back_as_it_was_written(key: LegacyKey) -> None:
     """Entries in their order, whatever they ask for, with the fields that are unknown; no longer than foretold."""
     value = legacy.encode(key.entries, key.extra, key.format)
-    assert legacy.decode(value, 7) == key
+    assert legacy.decode(value) == key
     assert len(value) <= legacy.bytes_max(key.entries, key.extra)
 
 
 def test_a_plain_legacy_key_is_what_kafkas_tools_write() -> None:
     """`version`, `partitions`, and of each partition topic, id and replicas; a missing version is 1."""
     value = b'{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}'
-    found = legacy.decode(value, 3)
-    assert found == LegacyKey(3, (LegacyEntry("t", 0, (1, 2)),))
+    found = legacy.decode(value)
+    assert found == LegacyKey((LegacyEntry("t", 0, (1, 2)),))
     assert legacy.encode(found.entries) == value
-    assert legacy.decode(b'{"partitions":[]}', 1).format == 1
+    assert legacy.decode(b'{"partitions":[]}').format == 1
 
 
 def test_a_plan_that_a_key_cannot_hold_is_a_bad_value_that_says_so() -> None:
@@ -185,11 +185,11 @@ def test_a_plan_that_a_key_cannot_hold_is_a_bad_value_that_says_so() -> None:
     entry = LegacyEntry("t", 0, (1, 2))
     at_most = legacy.encode([entry] * 17_000)
     assert len(at_most) <= legacy.BYTES_MAX
-    assert len(legacy.decode(at_most, 1).entries) == 17_000
+    assert len(legacy.decode(at_most).entries) == 17_000
     beyond = '{"partitions":[],"x":"' + "\u00e4" * 200_000 + '"}'
     for value in (legacy.encode([entry] * 22_000), beyond.encode()):
         with pytest.raises(BadValue, match="950000"):
-            legacy.decode(value, 1)
+            legacy.decode(value)
 
 
 @given(st.dictionaries(st.text(), st.text()), st.integers(0, 2**63 - 1), st.integers(-(2**31), 2**31 - 1))

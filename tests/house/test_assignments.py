@@ -40,7 +40,7 @@ def test_a_change_is_found(code: str) -> None:
     "code",
     [
         "self._state = state",
-        "self.state.config_stands(topic, 1)",
+        "self.state.deletion_written(topic)",
         "state.intents.durable(1, 2, 3)",
         "names = set(state.topics)\n    names.add(topic)",
         "found = [p for p in self.state.rows]\n    found.append(1)",

@@ -27,8 +27,8 @@ def rows() -> list[Row]:
 def _rows() -> list[Row]:
     told = Told()
     told.world.plant(Partition("run", 0, (1, 2), (1, 2), 1, 3, Move((2, 3), (1, 2), 900)))
-    told.world.state.intents.load(6, 30, 1, [DeleteIntent(6, "orders", "id-of-orders", 0, 4)])
-    told.world.state.intents.load(1, 31, 1, [DeleteIntent(1, "old", "id-of-old", 0, 2)])
+    told.world.state.intents.load(6, 30, [DeleteIntent(6, "orders", "id-of-orders", 0, 4)])
+    told.world.state.intents.load(1, 31, [DeleteIntent(1, "old", "id-of-old", 0, 2)])
     told.take_over()
     told.move()
     told.tell(e.DeletionAcknowledged(0, tuple(told.world.state.open_intents(1))), "broker answered")

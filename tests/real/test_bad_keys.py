@@ -27,7 +27,6 @@ CONFIG = "/config/topics/t"
 PLAN = "/admin/reassign_partitions"
 NOTICE = "/isr_change_notification/isr_change_0000000007"
 BAD = (STATE, TOPIC, CONFIG)
-MAY_BE_FORBIDDEN = (STATE, TOPIC)
 ALSO_BAD = (PLAN, NOTICE)
 HUGE_BYTES = 1_040_000  # what a ZooKeeper just takes, above what a store of ours does
 FORBIDDEN = [make_acl("world", "anyone", admin=True, delete=True)]
@@ -128,37 +127,19 @@ def zookeeper() -> Iterator[Served]:
         yield served
 
 
-def test_keys_that_the_controller_may_not_read_are_reported_and_hurt_nothing_else(
-    zookeeper: Served, tmp_path: Path
-) -> None:
-    """By ZooKeeper's ACLs, which stand at each key: while it runs, and by the next controller."""
-    with begun(zookeeper, tmp_path) as (cluster, others):
-        forbid(zookeeper, MAY_BE_FORBIDDEN, FORBIDDEN)
-        moved(cluster, others, (3, 1))
-        cluster.leader_node.kill()
-        next(iter(cluster.remotes.values())).start()
-        cluster.until(lambda: cluster.active is not None, "the next one leads")
-        cluster.until(lambda: all(named(cluster, key) for key in MAY_BE_FORBIDDEN), "both are reported")
-        moved(cluster, others, (1, 2))
-        forbid(zookeeper, MAY_BE_FORBIDDEN, OPEN_ACL_UNSAFE)
-        cluster.until(lambda: not cluster.ask("describe").findings, "no finding is left")
-        moved(cluster, [TopicPartition("t", 0), TopicPartition("u", 0)], (3, 2))
-        cluster.until_converged()
-
-
-def test_a_controller_that_may_not_read_a_registration_stands_by(zookeeper: Served, tmp_path: Path) -> None:
-    """It says so, changes nothing, and leads once it may; no broker died meanwhile."""
-    registration = "/brokers/ids/1"
+@pytest.mark.parametrize("key", ["/brokers/ids/1", STATE, "/brokers/topics/t"])
+def test_a_controller_that_may_not_read_a_key_stands_by(zookeeper: Served, tmp_path: Path, key: str) -> None:
+    """It says so, changes nothing, and leads once it may; no broker died meanwhile. By ZooKeeper's ACLs, which belong
+    to single keys."""
     with Cluster(zookeeper, tmp_path, controllers=1, brokers=3, session_s=SESSION_S) as cluster:
         cluster.create_topic("t", [[1, 2], [2, 1]], records=1)
         node = next(iter(cluster.remotes.values()))
         node.kill()
-        forbid(zookeeper, [registration], FORBIDDEN)
+        forbid(zookeeper, [key], FORBIDDEN)
         node.start()
-        cluster.until(lambda: registration in described(cluster, node).findings.get("election", ""), "it stands by")
+        cluster.until(lambda: key in described(cluster, node).findings.get("election", ""), "it stands by")
         assert cluster.active is None
-        assert leads(cluster) == (1, [1, 2])
-        forbid(zookeeper, [registration], OPEN_ACL_UNSAFE)
+        forbid(zookeeper, [key], OPEN_ACL_UNSAFE)
         cluster.until(lambda: cluster.active is not None, "it leads")
         cluster.until(lambda: cluster.ask("describe").live_brokers == (1, 2, 3), "all are live")
         assert leads(cluster) == (1, [1, 2])

@@ -7,10 +7,10 @@ from typing import Any
 
 import attrs
 
+from kedge.controller.codec import keys
 from kedge.controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
 from kedge.controller.model.reductions import Retirement
 from kedge.controller.model.values import HOLDERS_LEFT, DeleteIntent, Move, Partition, Replicas
-from kedge.controller.state.reductions import Reduction
 from tests.rules.world import World
 
 
@@ -40,15 +40,14 @@ def name_of(text: str) -> tuple[str, int]:
     return text[:cut], int(text[cut + 1 :])
 
 
-def plan(line: Line, version: int) -> LegacyKey:
+def plan(line: Line) -> LegacyKey:
     """The legacy key that a line is about: `t-0:4,5`, `absent` or `broken`."""
-    version = int(line.options.get("version", version))
     if "absent" in line.words:
         return NO_KEY
     if "broken" in line.words:
-        return LegacyKey(version, problem="not JSON")
+        return LegacyKey(problem="not JSON")
     named = [word.rsplit(":", 1) for word in line.words]
-    return LegacyKey(version, tuple(LegacyEntry(*name_of(name), ids(target)) for name, target in named))
+    return LegacyKey(tuple(LegacyEntry(*name_of(name), ids(target)) for name, target in named))
 
 
 class Planting:
@@ -87,23 +86,27 @@ class Planting:
         broker = int(line.words[0])
         topic_id = line.options.get("id", f"id-of-{topic}")
         intent = DeleteIntent(broker, topic, topic_id, number, int(line.options.get("epoch", 2)))
-        self.world.state.intents.load(broker, 900 + len(self.world.state.intents), 1, [intent])
+        self.world.state.intents.load(broker, 900 + len(self.world.state.intents), [intent])
 
     def do_plan(self, line: Line) -> None:
         """What a takeover finds in the legacy key."""
-        self.world.state.legacy.load(plan(line, 1))
+        found = plan(line)
+        self.world.state.versions.put(keys.REASSIGN_PARTITIONS, int(line.options.get("version", found.is_there)))
+        self.world.state.legacy.load(found)
 
     def do_unreadable(self, line: Line) -> None:
         topic, number = name_of(line.words[0]) if "-" in line.words[0] else (line.words[0], None)
         self.world.state.load_problem(topic, number, "the key is broken")
 
     def do_deleting(self, line: Line) -> None:
-        self.world.state.start_deletion(line.words[0], 1)
+        self.world.state.versions.put(keys.delete_topic(line.words[0]), 1)
+        self.world.state.start_deletion(line.words[0])
 
     def do_reducing(self, line: Line) -> None:
         """What a takeover finds in the key of a reduction: `reducing t 3:500`."""
         entries = {int(w.split(":")[0]): Retirement(int(w.split(":")[1]), w.endswith(":now")) for w in line.words[1:]}
-        self.world.state.reducing.of[line.words[0]] = Reduction(1, entries)
+        self.world.state.versions.put(keys.delete_partitions(line.words[0]), 1)
+        self.world.state.load_reduction(line.words[0], entries, None)
 
     def do_retired(self, line: Line) -> None:
         """`retired t 2:5`: the last leader epoch of a partition that was purged."""

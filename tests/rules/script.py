@@ -11,9 +11,10 @@ from pathlib import Path
 
 import attrs
 
+from kedge.controller.codec import keys
 from kedge.controller.model import events as e
 from kedge.controller.model.config_requests import AlterConfigOp, OpType
-from kedge.controller.model.records import KeyVersion, KeyVersions
+from kedge.controller.model.records import KeyAt, KeyVersion, KeyVersions
 from kedge.controller.model.reductions import Retirement
 from kedge.controller.model.throttle_configs import Family
 from kedge.controller.model.throttles import CommitLimits
@@ -120,7 +121,8 @@ class Script(Planting):
         return e.DeleteTopic(self.world.now_ms, line.words[0])
 
     def do_deletionkey(self, line: Line) -> e.Event:
-        return e.DeletionKeyRead(self.world.now_ms, line.words[0], int(line.options.get("version", 77)))
+        at = KeyAt(keys.delete_topic(line.words[0]), int(line.options.get("version", 77)))
+        return e.DeletionKeyRead(self.world.now_ms, line.words[0], at)
 
     def do_deletion(self, line: Line) -> e.Event:
         return e.TopicDeletionDue(self.world.now_ms, line.words[0])
@@ -137,13 +139,16 @@ class Script(Planting):
     def do_reductionkey(self, line: Line) -> e.Event:
         """`reductionkey t 3:500 4:500:now`; `absent`, `broken`."""
         name, *said = line.words
-        now_ms, known = self.world.now_ms, self.world.state.reduction_version(name)
-        version = int(line.options.get("version", known + 5))
+        now_ms, at = self.world.now_ms, self._at(keys.delete_partitions(name), line)
         if "absent" in said:
-            return e.ReductionKeyRead(now_ms, name, 0, {})
+            return e.ReductionKeyRead(now_ms, name, KeyAt(at.path, 0), {})
         if "broken" in said:
-            return e.ReductionKeyRead(now_ms, name, version, {}, problem="not JSON")
-        return e.ReductionKeyRead(now_ms, name, version, _retirements(said))
+            return e.ReductionKeyRead(now_ms, name, at, {}, problem="not JSON")
+        return e.ReductionKeyRead(now_ms, name, at, _retirements(said))
+
+    def _at(self, path: str, line: Line) -> KeyAt:
+        """The key as another program left it: at the version in the line, or one above what is known."""
+        return KeyAt(path, int(line.options.get("version", self.world.state.versions.of(path) + 5)))
 
     def do_reduction(self, line: Line) -> e.Event:
         return e.ReductionDue(self.world.now_ms, line.words[0], "found" in line.words)
@@ -214,22 +219,26 @@ class Script(Planting):
 
     def do_preferredkey(self, line: Line) -> e.Event:
         named = tuple(TopicPartition(*name_of(word)) for word in line.words)
-        return e.PreferredElectionPut(self.world.now_ms, "/admin/p", 3, named)
+        return e.PreferredElectionPut(self.world.now_ms, KeyAt("/admin/p", 3), named)
 
     def do_logdir(self, line: Line) -> e.Event:
-        return e.LogDirNotified(self.world.now_ms, "/log_dir/1", 3, int(line.words[0]))
+        return e.LogDirNotified(self.world.now_ms, KeyAt("/log_dir/1", 3), int(line.words[0]))
 
     def do_unusable(self, line: Line) -> e.Event:
-        return e.NotificationDone(self.world.now_ms, line.words[0], 3, problem="not JSON")
+        return e.NotificationDone(self.world.now_ms, KeyAt(line.words[0], 3), problem="not JSON")
 
     def do_config(self, line: Line) -> e.Event:
-        return e.ConfigKeyRead(self.world.now_ms, line.words[0], _settings(line), int(line.options["version"]))
+        at = self._at(keys.topic_config(line.words[0]), line)
+        return e.ConfigKeyRead(self.world.now_ms, line.words[0], _settings(line), at)
 
     def do_defaults(self, line: Line) -> e.Event:
-        return e.BrokerConfigRead(self.world.now_ms, "<default>", _settings(line), int(line.options["version"]))
+        return self._broker_config("<default>", line)
 
     def do_brokerconfigs(self, line: Line) -> e.Event:
-        return e.BrokerConfigRead(self.world.now_ms, line.words[0], _settings(line), int(line.options["version"]))
+        return self._broker_config(line.words[0], line)
+
+    def _broker_config(self, name: str, line: Line) -> e.Event:
+        return e.BrokerConfigRead(self.world.now_ms, name, _settings(line), self._at(keys.broker_config(name), line))
 
     # --- settings
 
@@ -307,8 +316,6 @@ class Script(Planting):
 
     def do_topicread(self, line: Line) -> e.Event:
         name = line.words[0]
-        known = self.world.state.key_version(name, None)
-        at = KeyVersion(int(line.options.get("version", known.version + 5)), known.generation + 1)
         lists = _lists(line.options["R"]) if "R" in line.options else ()
         extra = {"other": line.options["extra"]} if "extra" in line.options else None
         found = Topic(name, line.options.get("id", f"id-of-{name}"), {}, extra) if lists else None
@@ -322,9 +329,9 @@ class Script(Planting):
             else ()
         )
         broken = {0: "not JSON"} if "broken_state" in line.words else {}
-        versions = KeyVersions.of(at, states, 0)
-        why = self._why(line)
-        return e.TopicKeyRead(self.world.now_ms, name, found, rows, {}, versions, moves, why, broken)
+        why, at, config_at = self._why(line), self._at(keys.topic(name), line), KeyAt(keys.topic_config(name), 0)
+        versions = KeyVersions.of(states)
+        return e.TopicKeyRead(self.world.now_ms, name, at, found, rows, versions, {}, config_at, moves, why, broken)
 
     # --- throttles
 
@@ -360,13 +367,13 @@ class Script(Planting):
         return e.ThrottleRemovalDue(self.world.now_ms)
 
     def do_brokerconfig(self, line: Line) -> e.Event:
-        settings = _settings(line)
-        return e.BrokerConfigRead(self.world.now_ms, line.words[0], settings, int(line.options["version"]))
+        return self._broker_config(line.words[0], line)
 
     # --- the legacy key
 
     def do_legacykey(self, line: Line) -> e.Event:
-        return e.LegacyKeyRead(self.world.now_ms, plan(line, self.world.state.legacy.key.version + 5))
+        found, at = plan(line), self._at(keys.REASSIGN_PARTITIONS, line)
+        return e.LegacyKeyRead(self.world.now_ms, at if found.is_there else KeyAt(at.path, 0), found)
 
     def do_legacyplan(self, _: Line) -> e.Event:
         return e.LegacyPlanDue(self.world.now_ms)

@@ -76,9 +76,11 @@ def _other(record: r.Record) -> str:
         return f"{name} {entry.topic}-{entry.partition} {_ids(entry.target)} ({record.cause}{reason})"
     if isinstance(record, (r.LegacySubmitted, r.LegacyKeyBroken, r.LegacyKeyChanged)):
         detail = f" ({record.detail})" if isinstance(record, r.LegacyKeyChanged) else ""
-        return f"{name} version {record.after.version} {record.after.problem or _plan(record.after)}{detail}"
-    if isinstance(record, r.KeyVersionFound):
-        return f"{name} {record.topic} {record.partition} version {record.found.version}"
+        return f"{name} {record.after.problem or _plan(record.after)}{detail}"
+    if isinstance(record, r.KeyAdopted):
+        return f"{name} {record.at.path} version {record.at.version}"
+    if isinstance(record, r.StateKeyAdopted):
+        return f"{name} {record.topic} {record.partition} version {record.at.version}"
     if (said := _reduction(name, record) or _throttle(name, record)) is not None:
         return said
     values = attrs.asdict(record, recurse=False)

@@ -17,7 +17,7 @@ def offline() -> World:
     world.plant(Partition("t", 0, (1,), (1,), 1, 3))
     row = Partition("t", 1, (1, 2), (1,), 1, 3, status_code=1, extra={HOLDERS_LEFT: [2]})
     world.plant(row)
-    world.state.load_reduction("t", 1, {1: Retirement(500, immediate=True)}, None)
+    world.state.load_reduction("t", {1: Retirement(500, immediate=True)}, None)
     del world.state.brokers[2]
     return world
 
@@ -34,7 +34,7 @@ def test_an_offline_partition_that_still_needs_the_broker_is_purged() -> None:
 
 def test_an_offline_partition_of_a_topic_that_is_being_deleted_is_stopped_first() -> None:
     world = offline()
-    world.state.start_deletion("t", 1)
+    world.state.start_deletion("t")
     ran = world.run(e.ForgetBroker(1000, 2))
     kinds = list(map(type, ran.records))
     assert kinds[0] is r.PartitionChanged

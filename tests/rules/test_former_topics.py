@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kedge.controller.model import events as e
-from kedge.controller.model.records import ForeignChange, KeyVersion, KeyVersionFound, TopicCreated
+from kedge.controller.model.records import ForeignChange, KeyVersion, StateKeyAdopted, TopicCreated
 from kedge.controller.model.values import Partition
 from tests.rules.world import World
 
@@ -16,7 +16,7 @@ def test_a_state_key_that_is_found_before_the_first_election_is_reported_and_the
     left = Partition("t", 0, (1,), (1,), 1, 30)
     decision = world.decide(e.StateKeyRead(6, "t", 0, left, None, KeyVersion(9, 1)))
     found, report = decision.records
-    assert isinstance(found, KeyVersionFound)
+    assert isinstance(found, StateKeyAdopted)
     assert report == ForeignChange("t", 0, "left of a former topic of this name; written over", is_rewritten=False)
     assert decision.expand == (e.PartitionDue(6, "t", 0),)
     elected = world.state.partition("t", 0)

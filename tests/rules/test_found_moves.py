@@ -63,16 +63,16 @@ def test_a_move_that_was_requested_since_goes_on(move: Move) -> None:
 
 def test_the_move_of_a_topic_that_is_being_deleted_is_left_to_the_deletion() -> None:
     world = moving()
-    world.state.start_deletion("t", 1)
+    world.state.start_deletion("t")
     assert foreign_target_found(world.state, e.ForeignTargetFound(1000, "t", 0, MOVE)) == Decision()
     assert foreign_target_found(world.state, e.ForeignTargetFound(1000, "none", 0, MOVE)) == Decision()
 
 
 def test_the_reduction_of_a_topic_that_is_being_deleted_is_left_to_the_deletion() -> None:
     world = kafkas()
-    world.state.load_reduction("t", 1, GONE, None)
+    world.state.load_reduction("t", GONE, None)
     assert reduction_due(world.state, e.ReductionDue(1000, "t")) != Decision()
-    world.state.start_deletion("t", 1)
+    world.state.start_deletion("t")
     assert reduction_due(world.state, e.ReductionDue(1000, "t")) == Decision()
 
 
@@ -86,7 +86,7 @@ def test_a_move_of_kafkas_that_is_taken_over_leaves_the_topic_key() -> None:
 def test_a_purge_takes_the_moves_of_its_partitions_out_of_the_topic_key() -> None:
     """Of these alone: the last two of three partitions go."""
     world = kafkas(0, 1, 2)
-    world.state.load_reduction("t", 1, GONE, None)
+    world.state.load_reduction("t", GONE, None)
     for number in (1, 2):
         row = Partition("t", number, (1, 2), (), -1, -1, status_code=1)
         world.state.put_row(number, world.partition("t", number), row)
@@ -130,7 +130,7 @@ def test_the_deletion_of_a_partition_that_cannot_be_read_ends_its_problem() -> N
     """The record has the problem, so that an undone batch brings it back."""
     world = kafkas()
     world.state.load_problem("t", 1, "no JSON")
-    world.state.start_deletion("t", 1)
+    world.state.start_deletion("t")
     decision = partition_deletion_due(world.state, e.PartitionDeletionDue(1000, "t", 1))
     assert r.BadKey("t", 1, None, "no JSON") in decision.records
 

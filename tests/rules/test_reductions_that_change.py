@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from kedge.controller.codec import keys
 from kedge.controller.model import events as e
 from kedge.controller.model import records as r
-from kedge.controller.model.errors import InvalidPartitions, StorageError
+from kedge.controller.model.errors import InvalidPartitions
 from kedge.controller.model.events import Decision
-from kedge.controller.model.records import UNREAD
+from kedge.controller.model.records import KeyAt
 from kedge.controller.model.reductions import OFFLINE, READ_ONLY, Retirement
 from kedge.controller.model.values import ALL_BROKERS, HOLDERS_LEFT, Move, Partition
 from kedge.controller.rules.reduction.configs import INTERVAL, interval_ms
@@ -35,7 +36,7 @@ def reduced(entries: dict[int, Retirement], count: int = 3, **last: Any) -> Worl
     for number in range(count):
         world.plant(Partition("t", number, (1, 2), (1, 2), 1, 3, **(last if number == count - 1 else {})))
     if entries:
-        world.state.load_reduction("t", 5, entries, None)
+        world.state.load_reduction("t", entries, None)
     return world
 
 
@@ -44,7 +45,7 @@ def asked(immediate: bool = False) -> e.DeletePartitions:
 
 
 def read(version: int, *partitions: int) -> e.ReductionKeyRead:
-    return e.ReductionKeyRead(1000, "t", version, dict.fromkeys(partitions, LATER))
+    return e.ReductionKeyRead(1000, "t", KeyAt(keys.delete_partitions("t"), version), dict.fromkeys(partitions, LATER))
 
 
 def test_a_request_for_what_is_under_way_is_answered_also_while_the_partition_moves() -> None:
@@ -59,15 +60,6 @@ def test_a_partition_that_went_offline_after_its_retention_is_answered_as_offlin
     assert delete_partitions(world.state, asked()).reply == {2: OFFLINE}
 
 
-def test_a_partition_whose_state_may_not_be_read_is_refused_by_name_and_left_alone() -> None:
-    world = reduced({2: NOW})
-    world.state.versions[world.state.topics["t"].numbers[2]] = UNREAD
-    reply = delete_partitions(world.state, asked()).reply
-    assert isinstance(reply, StorageError)
-    assert reply.message == "the state key of t-2 may not be read"
-    assert retirement_due(world.state, DUE) == Decision()
-
-
 @pytest.mark.slow
 def test_more_entries_than_a_key_holds_are_refused_with_their_number() -> None:
     world = reduced({}, MANY)
@@ -76,7 +68,10 @@ def test_more_entries_than_a_key_holds_are_refused_with_their_number() -> None:
     assert reply.message.startswith(f"topic t: {MANY - 1} partitions may take ")
     assert "which holds at most 950000; remove fewer at once" in reply.message
     entries = dict.fromkeys(range(1, MANY), Retirement(FAR_MS, immediate=True))
-    assert refusal(world.state, e.ReductionKeyRead(1000, "t", 7, entries)) == reply.message
+    assert (
+        refusal(world.state, e.ReductionKeyRead(1000, "t", KeyAt(keys.delete_partitions("t"), 7), entries))
+        == reply.message
+    )
 
 
 def test_a_key_of_a_topic_that_cannot_be_read_waits() -> None:
@@ -89,7 +84,6 @@ def test_a_key_of_a_topic_that_cannot_be_read_waits() -> None:
 
 def test_a_key_that_is_gone_once_all_is_done_is_no_request() -> None:
     world = reduced({})
-    world.state.load_reduction("t", 5, {}, None)
     assert reduction_key_read(world.state, read(0)) == Decision()
 
 
@@ -103,7 +97,7 @@ def test_only_the_last_partitions_are_purged() -> None:
     """The last one has no entry, though its log is deleted everywhere."""
     world = reduced({1: NOW}, status_code=OFFLINE, extra={HOLDERS_LEFT: []})
     assert purge_due(world.state, PURGE) == Decision()
-    world.state.load_reduction("t", 5, {1: NOW, 2: NOW}, None)
+    world.state.load_reduction("t", {1: NOW, 2: NOW}, None)
     assert [type(record) for record in purge_due(world.state, PURGE).records] == [r.TopicChanged, r.PartitionPurged]
 
 
@@ -127,5 +121,5 @@ def test_read_only_partitions_may_be_checked_every_millisecond() -> None:
     default = world.state.settings.delete_topic_partition_interval_delay_ms
     said_and_found = (("1", 1), ("0", default), ("-1", default), ("one", default))
     for version, (said, expected) in enumerate(said_and_found, 7):
-        world.run(e.BrokerConfigRead(1000, ALL_BROKERS, {INTERVAL: said}, version))
+        world.run(e.BrokerConfigRead(1000, ALL_BROKERS, {INTERVAL: said}, KeyAt(keys.BROKER_DEFAULTS, version)))
         assert interval_ms(world.state) == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kedge.controller.codec import keys
 from kedge.controller.model import events as e
 from kedge.controller.model import records as r
 from kedge.controller.model.legacy import LegacyEntry, LegacyKey
@@ -23,11 +24,11 @@ def world_of_three(*, move: Move | None = None, leader: int = 1) -> World:
 
 def test_a_plan_that_is_written_while_the_key_is_being_removed_is_removed_and_reported() -> None:
     world = world_of_three()
-    world.state.legacy.load(LegacyKey(5, (LegacyEntry("t", 0, (2, 1)),)))
+    world.state.legacy.load(LegacyKey((LegacyEntry("t", 0, (2, 1)),)))
     world.state.legacy.is_there = False
-    found = LegacyKey(9, (LegacyEntry("t", 0, (3, 1)),))
-    decision = world.decide(e.LegacyKeyRead(1000, found))
-    (changed,) = decision.records
+    found = LegacyKey((LegacyEntry("t", 0, (3, 1)),))
+    decision = world.decide(e.LegacyKeyRead(1000, r.KeyAt(keys.REASSIGN_PARTITIONS, 9), found))
+    _, changed = decision.records
     assert isinstance(changed, r.LegacyKeyChanged)
     assert changed.detail == "written by another program; removed"
     assert decision.expand == ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from kedge.controller.codec import keys
 from kedge.controller.model import events as e
 from kedge.controller.model import records as r
 from kedge.controller.model.reductions import READ_ONLY, Retirement
@@ -42,7 +43,8 @@ def test_a_broker_that_restarted_meanwhile_is_live_again_after_its_death() -> No
 
 
 def asked(*partitions: int) -> e.ReductionKeyRead:
-    return e.ReductionKeyRead(1000, "t", 5, {p: Retirement(500, immediate=False) for p in partitions})
+    at = r.KeyAt(keys.delete_partitions("t"), 5)
+    return e.ReductionKeyRead(1000, "t", at, {p: Retirement(500, immediate=False) for p in partitions})
 
 
 def test_a_reduction_that_may_go_on_is_in_force_from_the_start() -> None:
@@ -63,7 +65,7 @@ def test_a_reduction_that_names_nothing_or_not_the_last_ones_is_decided_as_a_req
 
 def test_a_reduction_goes_on_once_its_topic_has_an_id() -> None:
     world = world_of_three("")
-    world.state.load_reduction("t", 5, asked(1).entries, None)
+    world.state.load_reduction("t", asked(1).entries, None)
     world.run(e.TopicIdMissing(1000, "t", "given"))
     assert world.partition("t", 1).status_code == READ_ONLY
     assert world.partition("t", 0).status_code == 0
@@ -85,7 +87,7 @@ def test_a_stray_member_of_an_isr_has_its_replica_no_longer_to_delete() -> None:
     world = world_of_three()
     world.plant(Partition("t", 2, (1, 2), (1, 2, 3), 1, 3))
     intent = DeleteIntent(3, "t", "id-of-t", 2, 2)
-    world.state.intents.load(3, 900, 1, [intent])
+    world.state.intents.load(3, 900, [intent])
     ran = world.run(e.StrayIsrFound(1000, "t", 2))
     assert r.IntentDropped(intent, "member again") in ran.records
     assert world.partition("t", 2).replicas == (1, 2, 3)

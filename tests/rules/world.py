@@ -7,19 +7,18 @@ again, so that every test that uses a World tests `undo_to` as well.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import attrs
 
-from kedge.controller.codec import partition_state
+from kedge.controller.codec import keys, partition_state
 from kedge.controller.codec.text import parse
+from kedge.controller.keys.base import Ground
+from kedge.controller.keys.table import KeyKinds
 from kedge.controller.machine import decide, step
 from kedge.controller.model.events import LATER, BrokerCame, BrokerGone, Decision, Event
 from kedge.controller.model.records import Record
-from kedge.controller.model.throttles import MarkSlot
 from kedge.controller.model.values import (
-    LEADER_DURING_DELETE,
     Broker,
     BrokerRegistration,
     Move,
@@ -29,8 +28,10 @@ from kedge.controller.model.values import (
     Topic,
 )
 from kedge.controller.runtime.jobs import jobs_of
+from kedge.controller.runtime.writer import Writer
 from kedge.controller.state import Batch, ClusterState, start_batch, undo_to
-from kedge.controller.state.rows import ABSENT, Admitted
+from kedge.stores import MemoryStore
+from kedge.stores.base import Op, Put, Version
 from tests.rules.invariants import check_records, check_state
 from tests.state.snapshot import snapshot
 
@@ -52,6 +53,7 @@ class World:
     def __init__(self, settings: Settings | None = None, *, is_checked: bool = True) -> None:
         self.state = ClusterState(1, 7, settings or Settings())
         self.now_ms = 1000
+        self._writer = Writer(KeyKinds(Ground(self.state, MemoryStore())))
         self._seq = 0
         self._is_checked = is_checked
         self._stored: dict[str, tuple[Replicas, ...]] = {}  # R of each partition, as the topic keys say
@@ -61,11 +63,13 @@ class World:
     def plant_broker(self, broker_id: int, rack: str | None = None, epoch: int = 1) -> None:
         """A live broker that was admitted by an earlier term."""
         self.state.brokers[broker_id] = Broker(BrokerRegistration(broker_id, rack=rack), epoch)
-        self.state.admitted[broker_id] = Admitted(1, epoch)
+        self.state.load_admitted(broker_id, epoch)
+        self.state.versions.put(keys.admitted(broker_id), 1)
 
     def plant_topic(self, name: str, topic_id: str | None = None, configs: Mapping[str, str] | None = None) -> None:
-        row = self.state.add_topic(Topic(name, f"id-of-{name}" if topic_id is None else topic_id), dict(configs or {}))
-        row.version, row.generation, row.config_version = 1, 0, int(bool(configs))
+        self.state.add_topic(Topic(name, f"id-of-{name}" if topic_id is None else topic_id), dict(configs or {}))
+        self.state.versions.put(keys.topic(name), 1)
+        self.state.versions.put(keys.topic_config(name), int(bool(configs)))
 
     def plant(self, partition: Partition) -> Partition:
         """The next partition of a topic; the topic comes with its first one."""
@@ -123,77 +127,16 @@ class World:
         return decision
 
     def commit(self) -> Batch:
-        """The batch is in the store: keys have new versions, intents have a key."""
+        """The batch is in the store, as the runtime writes it: the version of each key that is written rises by one."""
         self._seq += 1
+        dirty_keys, ops = self._writer.ops(self.state.batch, self._seq)
+        self._writer.committed(dirty_keys, ops, [_version_after(op) for op in ops], self._seq)
+        self.state.changes.committed()
         done = start_batch(self.state)
-        self.state.changes.committed()
-        stands: dict[str, Callable[[Any], object]] = {
-            "state": self._state_key,
-            "topic": self._topic_key,
-            "deletion": self._deletion_key,
-            "admitted": self._admitted_key,
-            "forgotten": self.state.admitted.pop,
-            "unregistered": lambda _: None,
-            "intents": lambda broker: self.state.intents.durable(broker, self._seq, 1),
-            "intents done": self.state.intents.keys.pop,
-            "legacy": lambda _: self._legacy_key(),
-            "notification": self.state.worked_off.pop,
-            "config": lambda _: None,
-            "broker config": lambda _: None,
-            "change": lambda _: None,
-            "old change": lambda _: None,
-            "parent": lambda _: None,
-            "reduction": self._reduction_key,
-            "migration": lambda _: None,
-            "throttles": self._mark_key,
-        }
         for kind, of in done.dirty_keys:
-            stands[kind](of)
-        self.state.changes.committed()
+            if kind == "topic" and isinstance(of, str) and self._stored.pop(of, ()) and self.state.topic(of):
+                self._stored[of] = self._assignments(of)
         return done
-
-    def _state_key(self, number: int) -> None:
-        state = self.state
-        if state.reducing.purged.pop(number, None) is not None:
-            state.versions[number], state.generations[number] = ABSENT.version, ABSENT.generation
-            return
-        row = state.rows[number]
-        assert row is not None
-        is_gone = row.leader == LEADER_DURING_DELETE and not row.has_state
-        at = (0, -1) if is_gone else (state.versions[number] + 1, state.generations[number] + 1)
-        state.state_key_stands(row.topic, number, *at)
-
-    def _topic_key(self, name: str) -> None:
-        row = self.state.topics.get(name)
-        if row is not None:
-            row.version += 1
-            row.generation += 1
-            self._stored[name] = self._assignments(name)
-
-    def _admitted_key(self, broker: int) -> None:
-        if broker in self.state.brokers:
-            self.state.admitted[broker] = Admitted(self._seq, self.state.brokers[broker].epoch)
-
-    def _legacy_key(self) -> None:
-        legacy = self.state.legacy
-        legacy.stands(legacy.key.version + 1 if legacy.entries else 0)
-
-    def _mark_key(self, slot: MarkSlot) -> None:
-        mark = self.state.throttles.marks[slot]
-        self.state.throttles.stands(slot, mark.version + 1 if mark.owners else 0)
-
-    def _deletion_key(self, name: str) -> None:
-        """It was written, or held to be absent, or it went with its topic, or as one without an owner."""
-        if name in self.state.deletions and name in self.state.topics:
-            self.state.deletions[name].version = self._seq
-        elif name not in self.state.topics:
-            self.state.deletions.pop(name, None)
-            self._stored.pop(name, None)
-        self.state.refused.pop(name, None)
-
-    def _reduction_key(self, name: str) -> None:
-        known = self.state.reducing.of.get(name)
-        self.state.reducing.stands(name, self._seq if known and known.entries and name in self.state.topics else 0)
 
     def _assignments(self, topic: str) -> tuple[Replicas, ...]:
         """R of every partition, as a topic key would have it."""
@@ -221,3 +164,10 @@ class World:
         found = self.state.partition(topic, partition)
         assert found is not None, f"no partition {topic}-{partition}"
         return found
+
+
+def _version_after(op: Op) -> Version | None:
+    """What a store leaves that counts the versions of each key, as ZooKeeper does."""
+    if not isinstance(op, Put):
+        return None
+    return Version(op.expect + 1 if isinstance(op.expect, int) else 1)

@@ -6,18 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from kedge.controller.codec import keys
-from kedge.stores import ABSENT, Columns, Entry, MemoryStore, Put, Unauthorized
+from kedge.stores import ABSENT, Columns, Commit, Entry, MemoryStore, Op, Put, Unauthorized
 from kedge.stores.memory import MemoryServer
 from tests.runtime.world import Cluster
 
 
 class Guarded(MemoryStore):
-    """It refuses each read that meets one of its `forbidden` keys (with a slash at the end: the names below it), and
-    counts the reads."""
+    """It refuses each read of one of its `forbidden` keys (with a slash at the end: of the names below it), and each
+    commit that writes one of the `unwritable` ones, which it names if `names_keys`; it counts the reads."""
+
+    names_keys = True
 
     def __init__(self, server: MemoryServer | None = None, *forbidden: str) -> None:
         super().__init__(server)
         self.forbidden = set(forbidden)
+        self.unwritable: set[str] = set()
         self.reads = 0
 
     def get(self, key: str, *, sync: bool = False, timeout_s: float) -> Entry | None:
@@ -35,6 +38,12 @@ class Guarded(MemoryStore):
     def children(self, key: str, *, timeout_s: float) -> list[str]:
         self._check([f"{key}/"])
         return super().children(key, timeout_s=timeout_s)
+
+    def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
+        for op in ops:
+            if op.key in self.unwritable:
+                raise Unauthorized("not yours to write", key=op.key if self.names_keys else None)
+        return super().commit(ops, timeout_s=timeout_s)
 
     def _check(self, keys: Sequence[str]) -> None:
         self.reads += 1

@@ -11,6 +11,7 @@ from kedge.controller.codec import keys
 from kedge.controller.codec.notifications import CHANGES_MAX
 from kedge.controller.keys.changes import PILE_MAX, PILED_AFTER_MS, PURGE_AFTER_MS
 from kedge.controller.model.events import BrokerConfigRead, ConfigKeyRead
+from kedge.controller.model.records import KeyAt
 from kedge.controller.runtime.jobs import Job
 from kedge.stores.faults import DeliverLater, DropEvent, FailBefore, LoseReply, LoseRequest, Rule
 from tests.runtime.configured import BROKER, BROKER_KEY, KEY, RATE, TOPIC, alter, change, changes, described
@@ -125,9 +126,10 @@ def test_reading_that_waits_while_our_commit_writes_the_key_is_no_news(
     cluster.run()
     term = cluster.controller._loop.term  # noqa: SLF001 - a batch that is full leaves a reading there
     assert term is not None
-    versions = {"topics": term.state.config_version, "brokers": term.state.broker_config_version}
     kind = {"topics": ConfigKeyRead, "brokers": BrokerConfigRead}[entity[0]]
-    term.work.read([Job(kind(cluster.clock.now_ms(), entity[1], {name: "5"}, versions[entity[0]](entity[1])))])
+    path = keys.config(*entity)
+    at = KeyAt(path, term.state.versions.of(path))
+    term.work.read([Job(kind(cluster.clock.now_ms(), entity[1], {name: "5"}, at))])
     cluster.store.play([])
     cluster.wait(200)
     assert altered.exception(0) is None

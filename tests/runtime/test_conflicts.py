@@ -219,6 +219,20 @@ def test_a_reply_lost_with_a_foreign_write_behind_it_is_applied_and_the_write_ad
     assert cluster.done(cluster.isr([1, 2, 4])).partition_epoch == entry.generation + 1
 
 
+def test_a_topic_key_written_behind_a_lost_reply_is_adopted() -> None:
+    """A version is adopted with its content only, so the foreign partition is not taken for known."""
+    cluster = cluster_of_three()
+    cluster.store.play([Rule(LoseReply(), key=TOPIC, nth=1)])
+    added = cluster.controller.admin.create_partitions({"t": NewPartitions(2)})["t"]
+    while len(cluster.get(TOPIC)["partitions"]) == 1:
+        cluster.controller.poll_once()  # sent, and the answer lost
+    theirs = cluster.get(TOPIC)
+    cluster.put(TOPIC, {**theirs, "partitions": {**theirs["partitions"], "2": [3, 1]}})
+    cluster.done(added)
+    cluster.wait(500)
+    assert cluster.partition("t", 2).replicas == (3, 1)
+
+
 def test_same_bytes_behind_the_lost_reply_of_a_new_key_are_a_foreign_write() -> None:
     """The key was there just once when it was made: another write counts for the partition epoch."""
     cluster = cluster_of_three()

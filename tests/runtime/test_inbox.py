@@ -8,6 +8,7 @@ import pytest
 
 from kedge import NewTopic, NotController, Settings, TopicPartition
 from kedge.controller.model.events import DeletionKeyRead, PartitionDue
+from kedge.controller.model.records import KeyAt
 from kedge.controller.runtime.inbox import Inbox, Item, WorkQueue
 from kedge.controller.runtime.jobs import Job
 from kedge.controller.runtime.replies import Outstanding, Reply, WouldDeadlock
@@ -47,7 +48,7 @@ def test_events_decided_again_come_first_and_in_their_order() -> None:
 def test_values_of_keys_come_before_events_decided_again_and_after_earlier_reads() -> None:
     """Decided again, a request raises a leader epoch, and what a leader wrote under the former one would be lost."""
     queue = WorkQueue()
-    first, second = (Job(DeletionKeyRead(0, name, 1)) for name in "rs")
+    first, second = (Job(DeletionKeyRead(0, name, KeyAt(name, 1))) for name in "rs")
     queue.put_back([job("a"), job("b")])
     queue.read([first])
     queue.read([second])

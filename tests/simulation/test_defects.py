@@ -18,7 +18,7 @@ from tests.simulation.clusters import ORDERS, leading, orders, settle
 from tests.verify.explore import break_things, build, heal
 
 SEEDS = range(1, 31)
-OF_KINDS = ("load", "look", "reread", "op", "stands")
+OF_KINDS = ("load", "look", "reread", "op", "content", "committed")
 
 
 class Planted(Exception):

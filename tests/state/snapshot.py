@@ -19,8 +19,9 @@ def snapshot(state: ClusterState) -> dict[str, object]:
     """Everything, deep and independent of what happens to the state later."""
     return {
         "rows": list(state.rows),
-        "versions": list(state.versions),
-        "generations": list(state.generations),
+        "versions": list(state.versions.states),
+        "generations": list(state.versions.generations),
+        "keys": {parent: dict(known) for parent, known in state.versions._below.items() if known},  # noqa: SLF001
         "topics": {name: _topic(state, name) for name in state.topics},
         "moves": {number: state.rows[number] for number in state.moves},
         "listing": dict(state.listing),
@@ -28,17 +29,13 @@ def snapshot(state: ClusterState) -> dict[str, object]:
         "dying": dict(state.dying),
         "unread": dict(state.unread),
         "shutting down": dict(state.shutting_down),
-        "notification": dict(state.worked_off),
         "admitted": dict(state.admitted),
-        "settings": {
-            name: (dict(own.configs), type(own.configs), own.version) for name, own in state.broker_configs.items()
-        },
+        "settings": {name: (dict(own), type(own)) for name, own in state.broker_configs.items()},
         "changes": (state.changes.next_number, dict(state.changes._told)),  # noqa: SLF001 - what is about to be written
         "problems": dict(state.problems),
         "reductions": {name: attrs.astuple(one, recurse=False) for name, one in state.reducing.of.items()},
         "purged": dict(state.reducing.purged),
-        "deletions": {name: attrs.astuple(deletion)[:3] for name, deletion in state.deletions.items()},
-        "refused": dict(state.refused),
+        "deletions": {name: attrs.astuple(deletion) for name, deletion in state.deletions.items()},
         "total": state.partition_total(),
         "disks": state.gone_copy(),
         "intents": _intents(state),
@@ -49,7 +46,6 @@ def snapshot(state: ClusterState) -> dict[str, object]:
             state.throttles.is_removing,
             state.throttles.is_left_over,
         ),
-        "own settings": dict(state.broker_configs),
         "migration": state.migration_version,
         "tally": None if state.tally is None else state.tally.copy().as_dict(),
         "dirty_keys": list(state.batch.dirty_keys),
@@ -62,8 +58,7 @@ def snapshot(state: ClusterState) -> dict[str, object]:
 def _topic(state: ClusterState, name: str) -> tuple[object, ...]:
     row = state.topics[name]
     twin = state.colliding_topic(name.replace(".", "_"))
-    keys = (row.version, row.generation, row.config_version)
-    return (row.topic, dict(row.configs), isinstance(row.configs, UnreadConfigs), list(row.numbers), keys, twin)
+    return (row.topic, dict(row.configs), isinstance(row.configs, UnreadConfigs), list(row.numbers), twin)
 
 
 def _intents(state: ClusterState) -> dict[str, object]:
@@ -71,7 +66,7 @@ def _intents(state: ClusterState) -> dict[str, object]:
     brokers = intents.brokers()
     return {
         "open": {broker: frozenset(intents.of(broker)) for broker in brokers},
-        "keys": {key: (held.version, held.open_count) for key, held in intents.keys.items()},
+        "keys": dict(intents.keys),
         "undurable": {broker: frozenset(found) for broker in brokers if (found := intents.undurable(broker))},
         "count": len(intents),
         "of topics": Counter(intent.topic_id for broker in brokers for intent in intents.of(broker))

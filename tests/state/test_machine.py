@@ -14,8 +14,10 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from kedge.controller.codec import keys
 from kedge.controller.model import events as e
 from kedge.controller.model.errors import ApiError
+from kedge.controller.model.records import KeyAt
 from kedge.controller.model.values import Broker, BrokerRegistration, Partition, Replicas
 from tests.rules.invariants import steps_of
 from tests.rules.world import Ran, World
@@ -82,8 +84,9 @@ class Cluster(RuleBasedStateMachine):
     @rule(topic=st.sampled_from(TOPICS), unclean=st.booleans())
     def configure(self, topic: str, unclean: bool) -> None:
         configs = {"unclean.leader.election.enable": str(unclean).lower()}
-        version = self.world.state.config_version(topic) + 1
-        self.run_event(e.ConfigKeyRead(self.world.now_ms, topic, configs, version))
+        path = keys.topic_config(topic)
+        at = KeyAt(path, self.world.state.versions.of(path) + 1)
+        self.run_event(e.ConfigKeyRead(self.world.now_ms, topic, configs, at))
         assert self.world.state.topic_config(topic) == configs
 
     @rule(name=NAMES, wanted=LISTS, timeout=st.sampled_from([None, 1, 50]))

@@ -63,12 +63,11 @@ def test_a_topic_is_loaded_with_its_versions() -> None:
     """Keys stand where the store said, and an absent state key stands at version 0."""
     state = ClusterState(1, 1, Settings())
     rows = (Partition("t", 0, (1,), (1,), 1, 0), Partition("t", 1, (2,), (), -1, -1))
-    versions = KeyVersions.of(KeyVersion(5, 4), (KeyVersion(3, 2), KeyVersion(0, -1)), 6)
+    versions = KeyVersions.of((KeyVersion(3, 2), KeyVersion(0, -1)))
     state.load_topic(Topic("t", "id"), PartitionColumns.of(rows), {"a": "b"}, versions)
-    assert [state.key_version("t", p) for p in (None, 0, 1, 2)] == [
-        KeyVersion(5, 4), KeyVersion(3, 2), KeyVersion(0, -1), KeyVersion(0, -1),
-    ]  # fmt: skip
-    assert state.key_version("nobody", None) == KeyVersion(0, -1)
+    absent = KeyVersion(0, -1)
+    assert [state.key_version("t", p) for p in (0, 1, 2)] == [KeyVersion(3, 2), absent, absent]
+    assert state.key_version("nobody", 0) == absent
     assert [state.partition_epoch(row) for row in rows] == [2, -1]
     assert state.partition_epoch(Partition("nobody", 0, (1,), (), -1, -1)) == -1
     assert (list(state.topic_names()), state.topic_config("t"), state.topic_config("u")) == (["t"], {"a": "b"}, {})
@@ -85,7 +84,7 @@ def test_of_two_loaded_intents_for_one_replica_the_newer_stands() -> None:
     for first, second in (((7, old), (8, new)), ((8, new), (7, old))):
         intents = Intents()
         for seq, intent in (first, second):
-            intents.load(1, seq, 1, [intent])
+            intents.load(1, seq, [intent])
         assert (intents.of(1), intents.get(1, "id", 0), intents.finished_keys()) == ((new,), new, [(1, 7)])
         assert (len(intents), intents.brokers()) == (1, [1])
 
@@ -97,8 +96,8 @@ def test_the_key_of_intents_goes_with_the_last_of_them() -> None:
     intents.open(first)
     intents.open(second)
     assert intents.undurable(1) == [first, second]
-    intents.durable(1, 9, 1)
-    intents.durable(2, 9, 1)
+    intents.durable(1, 9)
+    intents.durable(2, 9)
     assert (intents.undurable(1), set(intents.keys)) == ([], {(1, 9)})
     intents.open(fresh)
     assert intents.close(fresh) == (None, None)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from kedge.controller.machine import step
 from kedge.controller.model import events as e
 from kedge.controller.model.records import (
-    KeyVersion,
     KeyVersions,
     PartitionChanged,
     PartitionPurged,
@@ -98,7 +97,7 @@ def test_a_topic_that_is_deleted_and_comes_back_takes_its_counts_along(sequence:
             step(state, event)
     start_batch(state)
     for number in state.topics["a"].numbers:
-        state.state_key_stands("a", number, 0, -1)
+        state.put_state_version("a", number, 0, -1)
     stood = kept(state).copy()
     step(state, e.TopicGoneDue(1000, "a"))
     assert kept(state) == recounted(state)
@@ -110,7 +109,7 @@ def test_a_partition_that_was_never_led_takes_its_count_along_when_it_is_purged(
     """It has no state key, and no status; as often as the batch is undone."""
     world = World(is_checked=False)
     never_led = Partition("t", 1, (1, 2), (), NO_LEADER, NO_EPOCH)
-    versions = KeyVersions(KeyVersion(1, 0), (1, 0), (0, -1), 0)
+    versions = KeyVersions((1, 0), (0, -1))
     rows = [Partition("t", 0, (1, 2), (1, 2), 1, 0), never_led]
     world.state.load_topic(Topic("t", "id"), PartitionColumns.of(rows), {}, versions)
     world.state.start_tally()
@@ -169,7 +168,7 @@ def test_a_topic_that_is_found_in_the_store_is_counted() -> None:
     world = World(is_checked=False)
     world.state.start_tally()
     rows = [Partition("t", 0, (1, 2), (1, 2), 2, 0), Partition("t", 1, (1, 2), (1,), 1, 0)]
-    versions = KeyVersions(KeyVersion(1, 0), (1, 1), (0, 0), 0)
+    versions = KeyVersions((1, 1), (0, 0))
     world.state.load_topic(Topic("t", "id"), PartitionColumns.of(rows), {}, versions)
     assert kept(world.state) == {"imbalanced": {1: 1}, "offline": 0, "reassigning": {}, "under_replicated": {1: 1}}
 

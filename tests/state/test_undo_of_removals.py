@@ -21,7 +21,7 @@ def world_of(*topics: str) -> World:
     for name in topics:
         for number in (0, 1):
             world.plant(Partition(name, number, (1, 2, 3), (1, 2), 1, 3))
-        world.state.deletions[name] = Deletion(1, 0, 2)
+        world.state.deletions[name] = Deletion(0, 2)
     for number in range(len(world.state.rows)):
         world.state.set_disk(number, 1, gone=True)
     world.state.start_tally()

@@ -31,14 +31,12 @@ def world_of(count: int) -> World:
 # --- what is loaded
 
 
-def test_a_topic_is_loaded_with_the_versions_of_its_keys() -> None:
+def test_a_topic_is_loaded_with_the_versions_of_its_state_keys() -> None:
     state = World().state
     rows = [Partition("t", 0, (1, 2), (1, 2), 1, 3)]
-    state.load_topic(
-        Topic("t", "id"), PartitionColumns.of(rows), {"a": "b"}, KeyVersions(KeyVersion(7, 4), (8,), (5,), 9)
-    )
-    assert (state.config_version("t"), dict(state.topic_config("t"))) == (9, {"a": "b"})
-    assert [state.key_version("t", partition) for partition in (None, 0)] == [KeyVersion(7, 4), KeyVersion(8, 5)]
+    state.load_topic(Topic("t", "id"), PartitionColumns.of(rows), {"a": "b"}, KeyVersions((8,), (5,)))
+    assert dict(state.topic_config("t")) == {"a": "b"}
+    assert state.key_version("t", 0) == KeyVersion(8, 5)
 
 
 def test_a_mark_is_loaded() -> None:
@@ -50,7 +48,7 @@ def test_a_mark_is_loaded() -> None:
 def test_a_topic_that_is_found_moving_is_listed_until_that_is_undone() -> None:
     state = World().state
     moving = Partition("t", 0, (1, 2), (1, 2), 1, 3, Move((3,), (1, 2), 500))
-    apply(state, r.TopicFound(Topic("t", "id"), (moving,), {}, KeyVersions(KeyVersion(7, 4), (8,), (5,), 0)))
+    apply(state, r.TopicFound(Topic("t", "id"), (moving,), {}, KeyVersions((8,), (5,))))
     assert (state.moving(), list(state.listing.values()), state.is_reassigning) == ([moving], [moving], True)
     undo_to(state, 0)
     assert (state.moving(), list(state.listing.values()), state.is_reassigning) == ([], [], False)
@@ -91,8 +89,8 @@ def test_the_partition_epoch_counts_the_write_that_is_not_committed() -> None:
 
 def test_empty_keys_of_intents_are_those_of_their_broker() -> None:
     state = World().state
-    state.intents.load(7, 1, 11, [])
-    state.intents.load(8, 2, 12, [])
+    state.intents.load(7, 1, [])
+    state.intents.load(8, 2, [])
     assert (state.empty_intent_keys(7), state.empty_intent_keys(8)) == ([1], [2])
 
 
@@ -101,8 +99,8 @@ def test_empty_keys_of_intents_are_those_of_their_broker() -> None:
 
 def test_the_state_key_of_a_topic_that_is_deleted_counts_once_it_is_found() -> None:
     state = world_of(1).state
-    state.deletions["t"] = Deletion(1, 0, 1)
-    apply(state, r.KeyVersionFound("t", 0, KeyVersion(0, -1), KeyVersion(1, 0)))
+    state.deletions["t"] = Deletion(0, 1)
+    apply(state, r.StateKeyAdopted("t", 0, KeyVersion(0, -1)))
     assert state.deletions["t"].keys_left == 0
     undo_to(state, 0)
     assert (state.deletions["t"].keys_left, state.key_version("t", 0)) == (1, KeyVersion(1, 0))
@@ -117,12 +115,6 @@ def test_a_foreign_change_writes_the_key_again_if_there_is_such_a_partition(
     assert list(state.batch.dirty_keys) == keys
 
 
-def test_a_notification_is_deleted_at_the_version_that_was_processed() -> None:
-    state = World().state
-    apply(state, r.NotificationWorkedOff("/one", 4))
-    assert state.worked_off == {"/one": 4}
-
-
 def test_throttles_are_being_removed_until_that_ends() -> None:
     state = World().state
     said = []
@@ -135,20 +127,7 @@ def test_throttles_are_being_removed_until_that_ends() -> None:
 def test_a_created_topic_is_new() -> None:
     state = World().state
     apply(state, r.TopicCreated(Topic("t", "id"), ((1, 2),)))
-    assert (state.is_new("t"), state.config_version("t")) == (True, 0)
-
-
-def test_the_key_of_a_deletion_that_is_found_gives_its_version() -> None:
-    state = world_of(1).state
-    state.deletions["t"] = Deletion(1, 0, 1)
-    apply(state, r.DeletionKeyFound("t", 5, 1))
-    assert state.deletion_version("t") == 5
-
-
-def test_a_refused_deletion_is_known_with_the_version_of_its_key() -> None:
-    state = World().state
-    apply(state, r.DeletionRefused("t", 5, "no such topic"))
-    assert state.refused == {"t": 5}
+    assert state.is_new("t")
 
 
 # --- what is removed
@@ -174,7 +153,7 @@ def _move_off(world: World) -> None:
 def _delete_another(world: World) -> None:
     for number in range(MANY):
         world.plant(Partition("u", number, (1, 2), (1, 2), 1, 3))
-    world.state.deletions["u"] = Deletion(1, 0, MANY)
+    world.state.deletions["u"] = Deletion(0, MANY)
     world.state.delete_topic("u")
 
 
@@ -199,7 +178,7 @@ def test_an_index_that_is_compacted_while_partitions_go_names_those_that_stay(
 @pytest.mark.parametrize("remove, left", [("purge_last_partition", [0]), ("delete_topic", [])])
 def test_disks_of_a_removed_partition_are_forgotten(remove: str, left: list[int]) -> None:
     state = world_of(2).state
-    state.deletions["t"] = Deletion(1, 0, 2)
+    state.deletions["t"] = Deletion(0, 2)
     for number in (0, 1):
         state.set_disk(number, 1, gone=True)
     getattr(state, remove)("t")

@@ -27,7 +27,7 @@ def check_memory(rig: Rig) -> None:
         assert row == state.rows[number]
         assert row.replicas == replicas
         at = stored.get(keys.state(row.topic, row.partition))
-        if at is None or at[1] != state.versions[number] or (row.topic, row.partition) in state.problems:
+        if at is None or at[1] != state.versions.states[number] or (row.topic, row.partition) in state.problems:
             continue
         held = partition_state.decode(parse(at[0]), row.topic, row.partition, row.replicas, 0)
         assert row == held, f"memory has {row}, the store {held}"

@@ -86,7 +86,7 @@ class Tree:
         entry = self.store.get(keys.REASSIGN_PARTITIONS, sync=True, timeout_s=_CALL_S)
         if entry is None:
             return frozenset()
-        found = legacy.decode(entry.value, entry.version).entries
+        found = legacy.decode(entry.value).entries
         return frozenset(TopicPartition(each.topic, each.partition) for each in found)
 
     def has_key(self) -> bool:

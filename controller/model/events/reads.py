@@ -6,18 +6,17 @@ from collections.abc import Mapping
 
 from ..frozen import frozen
 from ..legacy import LegacyKey
-from ..records import KeyVersion, KeyVersions
+from ..records import KeyAt, KeyVersion, KeyVersions
 from ..values import DeleteIntent, Move, Partition, Replicas, Topic, TopicPartition
 from .base import Event, KeyRead
 
 
 @frozen
 class DeletionKeyRead(KeyRead):
-    """A key under /admin/delete_topics was read at `version` (0: it is absent; UNREAD: it exists, and its content was
-    not readable)."""
+    """A key under /admin/delete_topics was read."""
 
     topic: str
-    version: int
+    at: KeyAt
 
 
 @frozen
@@ -93,15 +92,17 @@ class StateKeyRead(KeyRead):
 @frozen
 class TopicKeyRead(KeyRead):
     """A topic's key was read after another program wrote it. `found` None: it is absent (version 0), or unreadable
-    (`problem` says why). `partitions` and `versions`: everything in the store about the topic; `state_problems`: why
-    state keys of partitions cannot be read; `id_is_new`: the key has no topic_id, and `found` has one that was drawn
-    for it."""
+    (`problem` says why). `partitions` (their keys: `states`) and `configs` (their key: `config_at`): what else the
+    store has of the topic; `state_problems`: why state keys of partitions cannot be read; `id_is_new`: the key has no
+    topic_id, and `found` has one that was drawn for it."""
 
     name: str
+    at: KeyAt
     found: Topic | None
     partitions: tuple[Partition, ...]
+    states: KeyVersions
     configs: Mapping[str, str]
-    versions: KeyVersions
+    config_at: KeyAt
     kafka_moves: tuple[KafkaMoveFound, ...]
     problem: str | None
     state_problems: Mapping[int, str]
@@ -115,6 +116,7 @@ class TopicKeyRead(KeyRead):
 class LegacyKeyRead(KeyRead):
     """The legacy key was read, since this controller or another program wrote or deleted it."""
 
+    at: KeyAt
     found: LegacyKey
 
 
@@ -138,20 +140,20 @@ class LegacyKeyDue(Event):
 
 @frozen
 class ConfigKeyRead(KeyRead):
-    """The config key of a topic was read. `version` 0: it is absent."""
+    """The config key of a topic was read."""
 
     topic: str
     configs: Mapping[str, str]
-    version: int
+    at: KeyAt
 
 
 @frozen
 class BrokerConfigRead(KeyRead):
-    """`/config/brokers/<name>` was read (a broker's id in decimal, or "<default>"). `version` 0: it is absent."""
+    """`/config/brokers/<name>` was read (a broker's id in decimal, or "<default>")."""
 
     name: str
     configs: Mapping[str, str]
-    version: int
+    at: KeyAt
 
 
 # --- notifications: keys that brokers and tools write for the controller
@@ -159,19 +161,17 @@ class BrokerConfigRead(KeyRead):
 
 @frozen
 class PreferredElectionPut(Event):
-    """`/admin/preferred_replica_election` was read at `version`."""
+    """`/admin/preferred_replica_election` was read."""
 
-    key: str
-    version: int
+    at: KeyAt
     partitions: tuple[TopicPartition, ...]
 
 
 @frozen
 class LogDirNotified(Event):
-    """A notification was read at `version`: a disk of `broker` changed its state."""
+    """A notification was read: a disk of `broker` changed its state."""
 
-    key: str
-    version: int
+    at: KeyAt
     broker: int
 
 
@@ -180,7 +180,6 @@ class NotificationDone(Event):
     """Everything that a notification requested was decided. `notes`: what was skipped. `problem`: why it is
     unreadable."""
 
-    key: str
-    version: int
+    at: KeyAt
     notes: tuple[str, ...] = ()
     problem: str | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..frozen import frozen
+from ..records import KeyAt
 from ..reductions import Retirements
 from ..values import Extra
 from .base import Event, KeyRead
@@ -21,11 +22,11 @@ class DeletePartitions(Event):
 
 @frozen
 class ReductionKeyRead(KeyRead):
-    """The key of a reduction was read at `version` (0: it is absent). `problem`: why it is unreadable; otherwise
-    `entries` and `extra` hold its content."""
+    """The key of a reduction was read. `problem`: why it is unreadable; otherwise `entries` and `extra` hold its
+    content."""
 
     topic: str
-    version: int
+    at: KeyAt
     entries: Retirements
     extra: Extra | None = None
     problem: str | None = None

@@ -6,7 +6,7 @@ and journalled, and which keys and brokers it makes dirty.
 """
 
 from .base import (
-    UNREAD,
+    KeyAt,
     KeyVersion,
     KeyVersions,
     Record,
@@ -30,8 +30,9 @@ from .configs import BrokerConfigChanged, ChangePurged, ConfigChanged, ConfigsAl
 from .found import (
     BadKey,
     ForeignChange,
-    KeyVersionFound,
+    KeyAdopted,
     MigrationWorkedOff,
+    StateKeyAdopted,
 )
 from .orders import (
     LegacyEntryRemoved,
@@ -46,7 +47,6 @@ from .partitions import COMPLETED, STEPS, PartitionChanged, Step
 from .reductions import (
     PartitionPurged,
     ReductionChanged,
-    ReductionKeyFound,
     ReductionRefused,
 )
 from .throttles import (
@@ -63,7 +63,7 @@ from .throttles import (
     ThrottleStays,
 )
 from .topics import (
-    DeletionKeyFound,
+    DeletionKeyLost,
     DeletionRefused,
     KeysRewritten,
     PartitionsAdded,
@@ -77,7 +77,6 @@ from .topics import (
 __all__ = [
     "COMPLETED",
     "STEPS",
-    "UNREAD",
     "BadKey",
     "BrokerAskedAgain",
     "BrokerConfigChanged",
@@ -90,14 +89,15 @@ __all__ = [
     "ConfigsAltered",
     "DeathWorkedOff",
     "DeleteIntended",
-    "DeletionKeyFound",
+    "DeletionKeyLost",
     "DeletionRefused",
     "DiskGone",
     "ForeignChange",
     "IntentDropped",
     "IntentsKeyEmptied",
+    "KeyAdopted",
+    "KeyAt",
     "KeyVersion",
-    "KeyVersionFound",
     "KeyVersions",
     "KeysRewritten",
     "LegacyEntryRemoved",
@@ -114,11 +114,11 @@ __all__ = [
     "PartitionsAdded",
     "Record",
     "ReductionChanged",
-    "ReductionKeyFound",
     "ReductionRefused",
     "RegistrationKnown",
     "RegistrationUnread",
     "ReplicaDeleted",
+    "StateKeyAdopted",
     "Step",
     "ThrottleMarkChanged",
     "ThrottleReleased",

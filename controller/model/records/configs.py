@@ -11,23 +11,20 @@ from .base import Record
 
 @frozen
 class ConfigChanged(Record):
-    """The config key of a topic was read and differs: `after` at `version` (0: it is absent)."""
+    """The config key of a topic was read and differs: `after`."""
 
     topic: str
     before: Mapping[str, str]
     after: Mapping[str, str]
-    version: int
 
 
 @frozen
 class BrokerConfigChanged(Record):
-    """`/config/brokers/<name>` was read and differs: `after` at `version` (0: it is absent). In the journal:
-    ConfigChanged."""
+    """`/config/brokers/<name>` was read and differs: `after`. In the journal: ConfigChanged."""
 
     name: str
     before: Mapping[str, str]
     after: Mapping[str, str]
-    version: int
 
 
 @frozen

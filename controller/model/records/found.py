@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from ..frozen import frozen
-from .base import KeyVersion, Record
+from .base import KeyAt, KeyVersion, Record
 
 
 @frozen
-class KeyVersionFound(Record):
-    """The key of a partition (partition None: of a topic) was read again and is at `found`. Not in the journal."""
+class KeyAdopted(Record):
+    """What was read of a key counts from now on, with its version. The records beside it say what that is. Not in the
+    journal."""
+
+    at: KeyAt
+
+
+@frozen
+class StateKeyAdopted(Record):
+    """As KeyAdopted, of the state key of a partition. Not in the journal."""
 
     topic: str
-    partition: int | None
-    found: KeyVersion
-    before: KeyVersion
+    partition: int
+    at: KeyVersion
 
 
 @frozen

@@ -55,10 +55,9 @@ class LegacyKeyBroken(Record):
 
 @frozen
 class NotificationWorkedOff(Record):
-    """A notification was processed; its key is deleted if it is still at `version`. `notes`: what was skipped, and why.
-    `problem`: why it could not be read."""
+    """A notification was processed; its key is deleted if it is still as it was read. `notes`: what was skipped, and
+    why. `problem`: why it could not be read."""
 
     key: str
-    version: int
     notes: tuple[str, ...] = ()
     problem: str | None = None

@@ -17,23 +17,15 @@ class PartitionPurged(Record):
 
 @frozen
 class ReductionChanged(Record):
-    """A reduction has the entries `after` (if empty, its key is deleted). `is_written`: the key has them already.
-    `gone`: partitions that a former controller purged, perhaps without notifying its host. Not in the journal, which
-    has a StatusChanged and a PartitionPurged for each partition."""
+    """A reduction has the entries `after` (if empty, its key is deleted). `is_written`: the key is not written now.
+    `gone`: partitions that a former controller purged, perhaps without notifying its host. `extra`: unknown fields that
+    were read; without any, the known ones stay. Not in the journal, which has a StatusChanged and a PartitionPurged for
+    each partition."""
 
     topic: str
     after: Retirements
     is_written: bool = False
     gone: tuple[int, ...] = ()
-
-
-@frozen
-class ReductionKeyFound(Record):
-    """The key of a reduction is at version `found` (0: another program deleted it), with these unknown fields. Not in
-    the journal."""
-
-    topic: str
-    found: int
     extra: Extra | None = None
 
 
@@ -43,5 +35,4 @@ class ReductionRefused(Record):
     ForeignChange."""
 
     topic: str
-    version: int
     detail: str

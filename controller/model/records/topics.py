@@ -53,11 +53,9 @@ class TopicChanged(Record):
 
 @frozen
 class TopicDeletionStarted(Record):
-    """The deletion of a topic began. `version`: of its key under /admin/delete_topics, which another program wrote; 0:
-    this commit writes it."""
+    """The deletion of a topic began. This commit writes its key under /admin/delete_topics, unless it is there."""
 
     topic: Topic
-    version: int
 
 
 @frozen
@@ -68,13 +66,11 @@ class TopicDeleted(Record):
 
 
 @frozen
-class DeletionKeyFound(Record):
-    """Another program wrote the key under /admin/delete_topics of a topic that is being deleted (`found`: its version),
-    or removed it (0); a removed key is written again."""
+class DeletionKeyLost(Record):
+    """Another program removed the key under /admin/delete_topics of a topic that is being deleted: it is written again.
+    Not in the journal."""
 
     topic: str
-    found: int
-    before: int
 
 
 @frozen
@@ -83,7 +79,6 @@ class DeletionRefused(Record):
     journal: ForeignChange."""
 
     topic: str
-    version: int
     detail: str
 
 

@@ -98,7 +98,7 @@ class CommitRules:
         """A controller removes entries from the key, and adds none."""
         for op in commit.ops:
             if isinstance(op, Put) and op.key == keys.REASSIGN_PARTITIONS:
-                for entry in legacy.decode(op.value, 0).entries:
+                for entry in legacy.decode(op.value).entries:
                     asked = self._case.rig.asked_targets.get(TopicPartition(*entry.name), set())
                     self._case.require(entry.target in asked, 3, f"the legacy key has what was not requested: {entry}")
 

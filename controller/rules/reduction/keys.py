@@ -20,9 +20,9 @@ from ...model.events import (
 )
 from ...model.records import (
     ForeignChange,
+    KeyAdopted,
     Record,
     ReductionChanged,
-    ReductionKeyFound,
     ReductionRefused,
 )
 from ...model.reductions import Retirement, Retirements
@@ -36,13 +36,14 @@ _KEY = "/admin/delete_topic_partitions"
 def reduction_key_read(view: ClusterView, event: ReductionKeyRead) -> Decision:
     """Another tool requests a reduction, or wrote or removed a key of ours."""
     name = event.topic
-    if event.version == view.reduction_version(name):
+    if view.is_known(event.at):
         return Decision()
     if view.is_deleting(name):  # the key is removed with its topic
-        return Decision((ReductionKeyFound(name, event.version, event.extra),))
+        known = ReductionChanged(name, view.reduction(name), is_written=True)
+        return Decision((KeyAdopted(event.at), known) if event.at.version else (KeyAdopted(event.at),))
     if view.reduction(name):
         return _changed(view, event)
-    if not event.version or view.unreadable(name):
+    if not event.at.version or view.unreadable(name):
         return Decision()  # for an unreadable topic: wait until its partitions are known
     return _put(view, event)
 
@@ -77,15 +78,15 @@ def _is_gone(view: ClusterView, name: str, partition: int) -> bool:
 def _put(view: ClusterView, event: ReductionKeyRead) -> Decision:
     name = event.topic
     reason = refusal(view, event)
-    found = ReductionKeyFound(name, event.version, event.extra)
+    adopted = KeyAdopted(event.at)
     if reason is None:
-        changed = ReductionChanged(name, event.entries, is_written=bool(event.entries))
-        return Decision((found, changed), expand=_due(event))
+        changed = ReductionChanged(name, event.entries, is_written=bool(event.entries), extra=event.extra)
+        return Decision((adopted, changed), expand=_due(event))
     begun = _begun(view, name, event.now_ms, event.entries)
     if not begun:
-        return Decision((ReductionRefused(name, event.version, reason),))
+        return Decision((adopted, ReductionRefused(name, reason)))
     again = ForeignChange(name, None, f"{_KEY}: {reason}; what was begun goes on", is_rewritten=False)
-    return Decision((found, ReductionChanged(name, begun), again), expand=_due(event))
+    return Decision((adopted, ReductionChanged(name, begun, extra=event.extra), again), expand=_due(event))
 
 
 def _begun(view: ClusterView, name: str, now_ms: int, said: Retirements) -> dict[int, Retirement]:
@@ -101,13 +102,14 @@ def _due(event: ReductionKeyRead) -> tuple[Event, ...]:
 def _changed(view: ClusterView, event: ReductionKeyRead) -> Decision:
     """Another program wrote or removed the key of a running reduction."""
     name, ours = event.topic, view.reduction(event.topic)
-    found = ReductionKeyFound(name, event.version, event.extra)
-    merged = ours if event.problem is not None or not event.version else _merged(view, event, ours)
-    what = "removed by another program" if not event.version else "written by another program"
+    is_there = bool(event.at.version)
+    merged = ours if event.problem is not None or not is_there else _merged(view, event, ours)
+    what = "written by another program" if is_there else "removed by another program"
     said = f"{_KEY}: {event.problem or what}; the reduction goes on"
-    changed = ReductionChanged(name, merged, is_written=bool(event.version) and merged == event.entries)
+    is_written = is_there and merged == event.entries
+    changed = ReductionChanged(name, merged, is_written=is_written, extra=event.extra)
     foreign = ForeignChange(name, None, said, is_rewritten=False)
-    return Decision((found, changed, foreign), expand=_due(event) if merged != ours else ())
+    return Decision((KeyAdopted(event.at), changed, foreign), expand=_due(event) if merged != ours else ())
 
 
 def _merged(view: ClusterView, event: ReductionKeyRead, ours: Retirements) -> Retirements:
@@ -152,9 +154,7 @@ def reduction_key_due(view: ClusterView, event: ReductionKeyDue) -> Decision:
     name, entries = event.topic, view.reduction(event.topic)
     purged = view.purged(name)
     gone = tuple(p for p in entries if p >= view.partition_count(name) and p not in purged)
-    if view.is_deleting(name) or (entries and not gone):
-        return Decision()
-    if not entries and not view.reduction_version(name):
+    if view.is_deleting(name) or not gone:
         return Decision()
     left = {p: entries[p] for p in entries.keys() - set(gone)}
     return Decision((ReductionChanged(name, left, gone=gone if event.is_found else ()),))

@@ -8,7 +8,7 @@ A partition without a state key was never led. There is nothing to read in it, s
 from __future__ import annotations
 
 from ...model.events import Decision, PurgeDue, RetirementDue, RetirementOver
-from ...model.records import UNREAD, PartitionChanged
+from ...model.records import PartitionChanged
 from ...model.reductions import OFFLINE, READ_ONLY, Retirement
 from ...model.values import HOLDERS_LEFT, Extra, Partition, Replicas
 from ...model.view import ClusterView
@@ -60,7 +60,7 @@ def _retiring(view: ClusterView, name: str, number: int) -> tuple[Partition, Ret
     partition, entry, topic = view.partition(name, number), view.reduction(name).get(number), view.topic(name)
     if partition is None or entry is None or topic is None or not topic.topic_id or view.is_deleting(name):
         return None
-    if view.unreadable(name, number) or view.key_version(name, number).version == UNREAD:
+    if view.unreadable(name, number):
         return None
     return partition, entry
 

@@ -19,7 +19,7 @@ from ...model.errors import (
 )
 from ...model.events import Decision, DeletePartitions, ReductionDue, refuse
 from ...model.plural import counted
-from ...model.records import UNREAD, ReductionChanged
+from ...model.records import ReductionChanged
 from ...model.reductions import OFFLINE, READ_ONLY, Retirement, Retirements, entries_bytes_max
 from ...model.view import ClusterView
 from ..topics import VALUE_BYTES_MAX
@@ -96,8 +96,6 @@ def _check_partitions(view: ClusterView, event: DeletePartitions, tail: Iterable
         p, entry = view.partition(event.topic, number), known.get(number)
         if problem := view.unreadable(event.topic, number):
             return StorageError(problem)
-        if view.key_version(event.topic, number).version == UNREAD:
-            return StorageError(f"the state key of {event.topic}-{number} may not be read")
         is_asked = entry is not None and (entry.immediate or not event.immediate)
         if p is not None and p.move is not None and not is_asked:
             moving.append(number)

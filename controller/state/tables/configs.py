@@ -8,18 +8,15 @@ from ...model import records as r
 from ...model.values import TOPICS
 from ..batch import DirtyKey
 from ..cluster import ClusterState
-from ..rows import OwnConfigs
 from .kinds import Apply, Dirty, Table, no_keys, nothing
 
 
 def _set_config(state: ClusterState, record: r.ConfigChanged) -> None:
-    row = state.topics[record.topic]
-    state.batch.set(row, "configs", record.after)
-    state.batch.set(row, "config_version", record.version)
+    state.batch.set(state.topics[record.topic], "configs", record.after)
 
 
 def _set_broker(state: ClusterState, record: r.BrokerConfigChanged) -> None:
-    state.batch.put(state.broker_configs, record.name, OwnConfigs(record.version, record.after))
+    state.batch.put(state.broker_configs, record.name, record.after)
 
 
 def _alter(state: ClusterState, record: r.ConfigsAltered) -> None:
@@ -27,8 +24,7 @@ def _alter(state: ClusterState, record: r.ConfigsAltered) -> None:
     if entity.kind == TOPICS:
         state.batch.set(state.topics[entity.name], "configs", record.after)
     else:
-        own = OwnConfigs(state.broker_config_version(entity.name), record.after)
-        state.batch.put(state.broker_configs, entity.name, own)
+        state.batch.put(state.broker_configs, entity.name, record.after)
     if state.changes.tell(entity):
         state.batch.undone_by(state.changes.take_back, entity)
 

@@ -1,4 +1,4 @@
-"""Records about what was found in the store: versions, foreign changes, unreadable keys."""
+"""Records about what was found in the store: adopted keys, foreign changes, unreadable keys."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from ..cluster import ClusterState
 from .kinds import Table, no_keys, nothing
 
 
-def _set_version(state: ClusterState, record: r.KeyVersionFound) -> None:
-    _move_version(state, record, record.found)
-    state.batch.undone_by(_move_version, state, record, record.before)
+def _adopt(state: ClusterState, record: r.KeyAdopted) -> None:
+    at, versions = record.at, state.versions
+    state.batch.undone_by(versions.put, at.path, versions.of(at.path))
+    versions.put(at.path, at.version)
 
 
-def _move_version(state: ClusterState, record: r.KeyVersionFound, at: r.KeyVersion) -> None:
-    row = state.topics[record.topic]
-    if record.partition is None:
-        row.version, row.generation = at.version, at.generation
-    else:
-        state.state_key_stands(record.topic, row.numbers[record.partition], at.version, at.generation)
+def _adopt_state(state: ClusterState, record: r.StateKeyAdopted) -> None:
+    number, at = state.topics[record.topic].numbers[record.partition], record.at
+    known = state.key_version(record.topic, record.partition)
+    state.batch.undone_by(state.put_state_version, record.topic, number, known.version, known.generation)
+    state.put_state_version(record.topic, number, at.version, at.generation)
 
 
 def _foreign_key(state: ClusterState, record: r.ForeignChange, token: object) -> list[DirtyKey]:
@@ -45,7 +45,8 @@ def _work_off(state: ClusterState, record: r.MigrationWorkedOff) -> None:
 
 
 TABLE: Final[Table] = {
-    r.KeyVersionFound: (_set_version, no_keys),
+    r.KeyAdopted: (_adopt, no_keys),
+    r.StateKeyAdopted: (_adopt_state, no_keys),
     r.ForeignChange: (nothing, _foreign_key),
     r.MigrationWorkedOff: (_work_off, lambda _, record, __: [("migration", record.version)]),
     r.BadKey: (_set_problem, no_keys),

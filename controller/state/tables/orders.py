@@ -35,13 +35,6 @@ def _legacy_key(state: ClusterState, record: r.Record, token: object) -> list[Di
     return [LEGACY]
 
 
-# --- notifications
-
-
-def _work_off(state: ClusterState, record: r.NotificationWorkedOff) -> None:
-    state.batch.put(state.worked_off, record.key, record.version)
-
-
 TABLE: Final[Table] = {
     r.LegacySubmitted: (_load_legacy, no_keys),
     r.LegacyEntryRemoved: (_remove_entry, _entry_key),
@@ -49,5 +42,5 @@ TABLE: Final[Table] = {
     r.LegacyKeyRemoved: (_remove_legacy, _legacy_key),
     r.LegacyKeyChanged: (_change_legacy, _legacy_key),
     r.LegacyKeyBroken: (_load_legacy, no_keys),
-    r.NotificationWorkedOff: (_work_off, lambda _, record, __: [("notification", record.key)]),
+    r.NotificationWorkedOff: (nothing, lambda _, record, __: [("notification", record.key)]),
 }

@@ -8,7 +8,7 @@ from ...model import records as r
 from ..batch import DirtyKey
 from ..cluster import ClusterState
 from ..reductions import Reduction
-from .kinds import Table, no_keys
+from .kinds import Table, nothing
 
 
 def _purge(state: ClusterState, record: r.PartitionPurged) -> int:
@@ -25,38 +25,20 @@ def _purged_keys(state: ClusterState, record: r.PartitionPurged, number: int) ->
 
 
 def _change(state: ClusterState, record: r.ReductionChanged) -> None:
-    known = state.reducing.known(record.topic)
-    _stands(state, record.topic, Reduction(known.version, record.after, known.extra))
+    of, known = state.reducing.of, state.reducing.of.get(record.topic)
+    if record.after or record.is_written:
+        extra = record.extra or (None if known is None else known.extra)
+        state.batch.put(of, record.topic, Reduction(record.after, extra))
+    elif known is not None:
+        state.batch.take(of, record.topic)
 
 
 def _changed_key(state: ClusterState, record: r.ReductionChanged, token: object) -> list[DirtyKey]:
     return [] if record.is_written else [("reduction", record.topic)]
 
 
-def _find(state: ClusterState, record: r.ReductionKeyFound) -> None:
-    known = state.reducing.known(record.topic)
-    _stands(state, record.topic, Reduction(record.found, known.entries, record.extra))
-    """Without entries the key is deleted."""
-
-
-def _refuse(state: ClusterState, record: r.ReductionRefused) -> None:
-    """Without entries the key goes."""
-    known = state.reducing.known(record.topic)
-    state.batch.put(state.reducing.of, record.topic, Reduction(record.version, known.entries, known.extra))
-    """Without a key and entries there is no reduction."""
-
-
-def _stands(state: ClusterState, topic: str, reduction: Reduction) -> None:
-    """Without a key and without entries there is none."""
-    if reduction.version or reduction.entries:
-        state.batch.put(state.reducing.of, topic, reduction)
-    elif topic in state.reducing.of:
-        state.batch.take(state.reducing.of, topic)
-
-
 TABLE: Final[Table] = {
     r.PartitionPurged: (_purge, _purged_keys),
     r.ReductionChanged: (_change, _changed_key),
-    r.ReductionKeyFound: (_find, no_keys),
-    r.ReductionRefused: (_refuse, lambda _, record, __: [("reduction", record.topic)]),
+    r.ReductionRefused: (nothing, lambda _, record, __: [("reduction", record.topic)]),
 }

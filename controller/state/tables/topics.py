@@ -62,35 +62,33 @@ def _topic_key(state: ClusterState, record: r.PartitionsAdded, token: object) ->
 
 
 def _start_deletion(state: ClusterState, record: r.TopicDeletionStarted) -> None:
-    state.start_deletion(record.topic.name, record.version)
+    state.start_deletion(record.topic.name)
     state.batch.undone_by(state.deletions.pop, record.topic.name)
 
 
 def _started_key(state: ClusterState, record: r.TopicDeletionStarted, token: object) -> list[DirtyKey]:
-    return [] if record.version else [("deletion", record.topic.name)]
+    return [("deletion", record.topic.name)]
 
 
-def _delete_topic(state: ClusterState, record: r.TopicDeleted) -> None:
-    state.batch.undone_by(state.undelete_topic, state.delete_topic(record.topic.name))
+def _delete_topic(state: ClusterState, record: r.TopicDeleted) -> bool:
+    """Returns whether it had a reduction."""
+    name = record.topic.name
+    is_reduced = name in state.reducing.of
+    if is_reduced:
+        state.batch.take(state.reducing.of, name)
+    state.batch.undone_by(state.undelete_topic, state.delete_topic(name))
+    return is_reduced
 
 
-def _deleted_keys(state: ClusterState, record: r.TopicDeleted, token: object) -> list[DirtyKey]:
+def _deleted_keys(state: ClusterState, record: r.TopicDeleted, is_reduced: object) -> list[DirtyKey]:
     """In the order in which they are deleted."""
     name = record.topic.name
-    reduction: list[DirtyKey] = [("reduction", name)] if state.reducing.version(name) else []
+    reduction: list[DirtyKey] = [("reduction", name)] if is_reduced else []
     return [("parent", (name, None)), ("topic", name), ("config", name), *reduction, ("deletion", name)]
 
 
-def _find_deletion(state: ClusterState, record: r.DeletionKeyFound) -> None:
-    state.batch.set(state.deletions[record.topic], "version", record.found)
-
-
-def _found_key(state: ClusterState, record: r.DeletionKeyFound, token: object) -> list[DirtyKey]:
-    return [] if record.found else [("deletion", record.topic)]
-
-
-def _refuse_deletion(state: ClusterState, record: r.DeletionRefused) -> None:
-    state.batch.put(state.refused, record.topic, record.version)
+def _request_key(state: ClusterState, record: r.DeletionKeyLost | r.DeletionRefused, token: object) -> list[DirtyKey]:
+    return [("deletion", record.topic)]
 
 
 TABLE: Final[Table] = {
@@ -100,7 +98,6 @@ TABLE: Final[Table] = {
     r.TopicChanged: (_change_topic, lambda _, record, __: [("topic", record.after.name)]),
     r.TopicDeletionStarted: (_start_deletion, _started_key),
     r.TopicDeleted: (_delete_topic, _deleted_keys),
-    r.DeletionKeyFound: (_find_deletion, _found_key),
-    r.DeletionRefused: (_refuse_deletion, lambda _, record, __: [("deletion", record.topic)]),
+    **dict.fromkeys((r.DeletionKeyLost, r.DeletionRefused), (nothing, _request_key)),
     r.KeysRewritten: (nothing, lambda _, record, __: [("topic", record.topic)]),
 }

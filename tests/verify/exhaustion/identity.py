@@ -156,22 +156,29 @@ class Telling(Stored):
         if id(state) not in self.met:
             self.whole(state)
             for name, row in sorted(state.topics.items()):
-                self.say((name, self.holds(keys.topic(name), row.version)))
-                self.say(self.holds(keys.topic_config(name), row.config_version))
+                self.say(name)
                 self.thing(row.topic)
                 self.thing(row.configs)
                 for place, number in enumerate(row.numbers):
-                    self.say((number, self.holds(keys.state(name, place), state.versions[number])))
-            for broker_name, own in sorted(state.broker_configs.items()):
-                self.say((broker_name, self.holds(keys.broker_config(broker_name), own.version)))
-                self.thing(own.configs)
-            for broker, admitted in sorted(state.admitted.items()):
-                self.say((broker, self.holds(keys.admitted(broker), admitted.version)))
-                self.rank(BROKER_EPOCH, admitted.epoch)
+                    self.say((number, self.holds(keys.state(name, place), state.versions.states[number])))
+            for broker_name, configs in sorted(state.broker_configs.items()):
+                self.say(broker_name)
+                self.thing(configs)
+            for broker, epoch in sorted(state.admitted.items()):
+                self.say(broker)
+                self.rank(BROKER_EPOCH, epoch)
+
+    def versions(self, versions: Any) -> None:
+        """Whether each key is as it is known. Numbers of keys of intents are ranked by `intents`."""
+        _ranks(PARTITION_EPOCH)(self, versions.generations)
+        for parent, known in sorted(versions._below.items()):  # noqa: SLF001 - a walk looks inside
+            is_numbered = parent.startswith(keys.REPLICA_DELETIONS)
+            for name, version in sorted(known.items(), key=lambda one: int(one[0]) if is_numbered else one[0]):
+                self.say((parent, None if is_numbered else name, self.holds(f"{parent}/{name}", version)))
 
     def intents(self, intents: Any) -> None:
-        for (broker, seq), key in sorted(intents.keys.items()):
-            self.say((broker, key.open_count, self.holds(keys.replica_deletions(broker, seq), key.version)))
+        for (broker, seq), count in sorted(intents.keys.items()):
+            self.say((broker, count))
             self.rank(SEQ, seq)
         for broker, slots in sorted(intents._open.items()):  # noqa: SLF001
             self.say(broker)
@@ -299,7 +306,8 @@ Telling.kinds = {
     "Rows": Telling.each,
     "Intents": Telling.intents,
     "Dispatcher": Telling.dispatcher,
-    "Ground": lambda walk, ground: walk.each(sorted(ground.found)),
+    "Ground": None,
+    "Versions": Telling.versions,
     "Replica": Telling.replica,
     "LivePeer": lambda walk, peer: walk.say(peer.broker_id),
 }
