@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from ...stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
 from ..codec import keys
-from ..codec.migration import FROM
 from ..codec.notifications import CHANGES_MAX
 from ..codec.orders import CONTROLLER_VERSION, FORMAT_KEY
 from ..model.values import TopicPartition
@@ -19,7 +18,7 @@ def leadership(tree: Tree) -> Iterator[Finding]:
     if tree.leader is None:
         if tree.has_epoch or tree.topics:
             yield find("no-controller", LEADER_KEY, "there is no controller: pending work waits for one")
-    elif tree.leader.owner is None and tree.held is None and (tree.migration is None or tree.migration.may_lead):
+    elif tree.leader.owner is None and tree.held is None:
         yield find(
             "controller-stays", LEADER_KEY, "the key belongs to no session", "an ephemeral key", "a permanent one"
         )
@@ -27,10 +26,7 @@ def leadership(tree: Tree) -> Iterator[Finding]:
 
 def migration(tree: Tree) -> Iterator[Finding]:
     if tree.migration is not None:
-        way = "to" if tree.migration.side == "from" else "from"
-        what = f"a move {way} {tree.migration.other:.200}: {tree.migration.phase}"
-        away = tree.migration.side == FROM and not tree.migration.may_lead  # the cluster no longer uses this store
-        yield find("store-move", keys.MIGRATION, what, due=away)
+        yield find("store-move", keys.MIGRATION, str(tree.migration))
 
 
 def epochs(tree: Tree) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from ...stores.base import Entry
 from ...stores.checks import parent
 from ...stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token, decode_epoch
 from ..codec import broker, handed_back, keys, legacy, notifications, orders, producer_ids, small, topic
-from ..codec.migration import decode_marker
+from ..codec.migration import decode_marker, is_holder
 from ..codec.names import broker_in, is_topic, number_in
 from ..codec.text import BadValue, parse
 from .tree import IntentKey, Tree
@@ -112,7 +112,7 @@ def _throttled_brokers(tree: Tree, _: str, entry: Entry) -> None:
 
 def _leader(tree: Tree, _: str, entry: Entry) -> None:
     tree.leader = entry
-    if small.decode_controller(entry.value) is None:
+    if small.decode_controller(entry.value) is None and not is_holder(entry.value):
         parse(entry.value)  # raises the exact error if the value is no JSON at all
         raise BadValue("no controller's id", where="brokerid", expected="a controller's id", got=entry.value[:40])
 
@@ -205,7 +205,6 @@ EXACT: Final[Mapping[str, tuple[Reader, int]]] = {
     TOKEN_KEY: (_token, 0),
     orders.FORMAT_KEY: (_format, 1),
     keys.MIGRATION: (_migration, 1),
-    keys.ORIGIN: (_unread, 0),
     keys.GATEWAYS_SECRET: (_gateways_secret, 1),
     keys.REASSIGN_PARTITIONS: (_legacy, 1),
     keys.PREFERRED_ELECTION: (_elections, 1),

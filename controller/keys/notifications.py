@@ -94,15 +94,6 @@ class NotificationKeys(KeyKind):
         self.state.notification_is_gone(of)
 
 
-class MigrationKeys(KeyKind):
-    """The marker of a move to this store, which is deleted as notifications are. `of`: its version."""
-
-    dirty, path = "migration", staticmethod(lambda _: keys.MIGRATION)
-
-    def op(self, of: int, key: str) -> Op | None:
-        return None if self.ground.is_gone(key, of) else Delete(key, self.ground.at(key, of))
-
-
 def _preferred(_: Ground, entry: Entry, now_ms: int, __: Named) -> list[Event]:
     partitions = notifications.decode_partitions(entry.value)
     return [PreferredElectionPut(now_ms, entry.key, entry.version, partitions)]

@@ -84,7 +84,6 @@ class Rig(Parts):
         self.timeline = Timeline(self.clock)
         self._session = {"session_timeout_s": session_timeout_s, "clock": self.clock.monotonic_s}
         self.server = RecordingServer(**{**(store or {}), **self._session}) if server is None else server
-        self.next_server: RecordingServer | None = None
         self._journal = journal
         self.asked_targets: dict[TopicPartition, set[tuple[int, ...]]] = {}
         self.mishaps, self.wait = Mishaps(self), Waits(self)
@@ -123,8 +122,6 @@ class Rig(Parts):
         """Let one tick pass. Returns whether anything happened in it that may lead to more."""
         self.clock.advance(self.tick_ms)
         self.server.tick()
-        if self.next_server is not None:
-            self.next_server.tick()
         now_ms, deaf_ms = self.clock.now_ms(), self.tick_ms * 5
         moved = False
         for node in self._order():
@@ -205,31 +202,20 @@ class Rig(Parts):
 
     # --- another store
 
-    def add_store(
-        self, *, controllers: int = 2, register: Iterable[int] | None = None, **store: Any
-    ) -> RecordingServer:
-        """A second store, with nodes 201, 202, ... that await a cluster there, and the brokers `register` (None: all)
-        registered in it. `store`: options of its MemoryServer."""
-        self.next_server = RecordingServer(**{**store, **self._session})
-        for node_id in range(201, 201 + controllers):
-            self.nodes[node_id] = self._node(node_id)
-            self.nodes[node_id].start()
-        for broker_id in self.brokers if register is None else register:
-            self.duties[broker_id].register_next(self.next_server)
-        return self.next_server
-
-    def follow_to_next_store(self) -> None:
-        """The cluster was moved: the second store is the rig's store from now on."""
-        assert self.next_server is not None, "add_store() comes first"
+    def follow(self, server: RecordingServer) -> None:
+        """The cluster was moved to `server` while no controller ran: brokers and controllers continue there."""
         self.invariants.step()
-        self.server, self.next_server = self.next_server, None
+        self.server = server
         self.committed = CommittedTree(self.timeline)
-        self.committed.load(self.server)
+        self.committed.load(server)
         self.operators.partitions = self.committed.partitions
-        self.operators.moved(self.server)
+        self.operators.moved(server)
         self.invariants.moved(self.committed)
         for duties in self.duties.values():
-            duties.follow(self.server)
+            duties.follow(server)
+        for node in self.nodes.values():
+            node.server = server
+            node.start()
 
     # --- requests
 
@@ -304,10 +290,8 @@ class Rig(Parts):
     # --- construction
 
     def _node(self, node_id: int) -> Node:
-        server = self.server if self.next_server is None else self.next_server
-        parts = (NodeClock(self.clock), server, self.network, self.settings, self.seed, self._note_target)
-        awaits = self.next_server is not None
-        return Node(node_id, *parts, self._journal, awaits_cluster=awaits, operators=self.operators)
+        parts = (NodeClock(self.clock), self.server, self.network, self.settings, self.seed, self._note_target)
+        return Node(node_id, *parts, self._journal, operators=self.operators)
 
     def _note_target(self, tp: TopicPartition, target: tuple[int, ...]) -> None:
         """Called as the policy of every controller: records targets for the invariants. Never refuses."""

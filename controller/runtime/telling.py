@@ -118,19 +118,10 @@ def _metadata(telling: Telling, _: r.PartitionRecord, number: int) -> None:
     telling.touched.setdefault(number, False)
 
 
-def _elected(telling: Telling, record: r.LeaderElected | r.LeaderEpochRaised, number: int) -> None:
+def _elected(telling: Telling, record: r.LeaderElected, number: int) -> None:
     telling.touch(record, number)
-    if telling.state.rows[number] is not None and _may_be_unheard(telling.state, record):
-        telling.dispatcher.created(number, record.after.isr)
-
-
-def _may_be_unheard(state: ClusterState, record: r.LeaderElected | r.LeaderEpochRaised) -> bool:
-    """Whether brokers may have no log of the partition yet: it got its first leader, or still has the first leader
-    epoch of the store from which the cluster was migrated."""
-    if isinstance(record, r.LeaderElected):
-        return not record.before.has_state
-    topic = state.topic(record.after.topic)
-    return topic is not None and record.before.leader_epoch == topic.created_epoch(record.after.partition)
+    if telling.state.rows[number] is not None and not record.before.has_state:
+        telling.dispatcher.created(number, record.after.isr)  # its first leader: brokers have no log of it yet
 
 
 def _target(telling: Telling, record: r.TargetSet | r.TargetReplaced, number: int) -> None:
@@ -282,7 +273,7 @@ TOLD: Final[dict[type[r.Record], Tell | None]] = {
         (r.IsrChanged, r.IsrShrunk, r.ReplicasGrown, r.ReplicasChanged, r.TargetCleared, r.StatusChanged), None
     ),
     **dict.fromkeys((r.PartitionStopped, r.HoldersTold), _metadata),
-    **dict.fromkeys((r.LeaderElected, r.LeaderEpochRaised), _elected),
+    r.LeaderElected: _elected,
     **dict.fromkeys((r.TargetSet, r.TargetReplaced), _target),
     r.StateFound: _state_found,
     r.StateKeyRemoved: _state_key_removed,
@@ -314,7 +305,7 @@ TOLD: Final[dict[type[r.Record], Tell | None]] = {
         (
             r.BrokerShutsDown, r.ChangePurged, r.DeletionKeyFound, r.DeletionRefused,
             r.IntentsKeyEmptied, r.KeyVersionFound, r.KeysRewritten, r.LegacyKeyRemoved,
-            r.LegacyKeyRewritten, r.LegacyPlanWritten, r.LegacySubmitted, r.MigrationWorkedOff, r.PartitionsAdded,
+            r.LegacyKeyRewritten, r.LegacyPlanWritten, r.LegacySubmitted, r.PartitionsAdded,
             r.ReductionKeyFound, r.RegistrationKnown, r.RegistrationUnread, r.ThrottleReleased,
             r.ThrottleRemovalBegan, r.ThrottleRemovalEnded, r.ThrottleRequestBegan, r.ThrottleRequestEnded,
             r.ThrottleStays, r.TopicChanged,

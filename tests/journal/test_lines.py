@@ -27,7 +27,6 @@ EVENTS = {
     "IntentDropped", "LegacySubmitted", "LegacyEntryRemoved", "LegacyKeyRemoved", "ThrottleSet", "ThrottleRemoved",
     "ThrottleRestored", "ConfigChanged", "StatusChanged", "PartitionPurged", "ForeignChange", "BadKey", "Conflict",
     "KeysRewritten", "Gap",
-    "LeaderEpochRaised",  # a move to another store, of which the page knows nothing
 }  # fmt: skip
 
 A, C = "min.insync.replicas", "compression.type"
@@ -65,7 +64,6 @@ CASES: list[tuple[r.Record, dict[str, Any]]] = [
             "detail": {"bytes_copied": 77, "duration_ms": 100},
         },
     ),
-    (r.LeaderEpochRaised(IDLE, IDLE), {"event": "LeaderEpochRaised", **IDLE_ROW, **BY}),
     (r.IsrShrunk(IDLE, IDLE), {"event": "IsrShrunk", **IDLE_ROW, **BY}),
     (r.StateFound(IDLE, IDLE, "isr taken"), {"event": "ForeignChange", **IDLE_ROW, **BY, "cause": "isr taken"}),
     (

@@ -144,7 +144,6 @@ class World:
             "old change": lambda _: None,
             "parent": lambda _: None,
             "reduction": self._reduction_key,
-            "migration": lambda _: None,
             "throttles": self._mark_key,
         }
         for kind, of in done.dirty_keys:

@@ -50,7 +50,6 @@ def snapshot(state: ClusterState) -> dict[str, object]:
             state.throttles.is_left_over,
         ),
         "own settings": dict(state.broker_configs),
-        "migration": state.migration_version,
         "tally": None if state.tally is None else state.tally.copy().as_dict(),
         "dirty_keys": list(state.batch.dirty_keys),
         "late": list(state.batch.late_topics),

@@ -197,12 +197,11 @@ def test_what_is_loaded_is_known_under_its_version() -> None:
     state.load_admitted(1, 5, 77)
     state.load_dying({2: 70})
     state.load_unread_broker(3, 71)
-    state.load_migration(6)
     state.load_change_number(9)
     assert (state.broker_configs["1"].version, dict(state.broker_configs["1"].configs)) == (4, {"a": "b"})
     assert state.admitted[1] == Admitted(5, 77)
     assert (state.dying, state.unread) == ({2: 70}, {3: 71})
-    assert (state.migration_version, state.changes.next_number) == (6, 9)
+    assert state.changes.next_number == 9
 
 
 def test_a_notification_that_is_gone_is_no_longer_known() -> None:

@@ -32,7 +32,6 @@ from .found import (
     BadKey,
     ForeignChange,
     KeyVersionFound,
-    MigrationWorkedOff,
 )
 from .orders import (
     LegacyEntryRemoved,
@@ -47,7 +46,6 @@ from .partitions import (
     IsrChanged,
     IsrShrunk,
     LeaderElected,
-    LeaderEpochRaised,
     ReplicasChanged,
     ReplicasGrown,
     StateFound,
@@ -118,7 +116,6 @@ __all__ = [
     "KeyVersions",
     "KeysRewritten",
     "LeaderElected",
-    "LeaderEpochRaised",
     "LegacyEntryRemoved",
     "LegacyKeyBroken",
     "LegacyKeyChanged",
@@ -126,7 +123,6 @@ __all__ = [
     "LegacyKeyRewritten",
     "LegacyPlanWritten",
     "LegacySubmitted",
-    "MigrationWorkedOff",
     "NotificationWorkedOff",
     "PartitionPurged",
     "PartitionRecord",

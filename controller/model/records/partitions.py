@@ -37,9 +37,5 @@ class IsrShrunk(PartitionRecord):
     """ISR := ISR and T, the last change of a completed move."""
 
 
-class LeaderEpochRaised(PartitionRecord):
-    """Only the leader epoch rose, since the cluster was migrated to this store."""
-
-
 class StateFound(PartitionRecord):
     """Another program wrote the state key; `cause` says what was accepted. In the journal: ForeignChange."""

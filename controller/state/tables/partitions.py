@@ -77,6 +77,5 @@ TABLE: Final[Table] = {
     r.ReplicasChanged: (None, _topic_key),
     r.TargetCleared: (None, _topic_key),
     r.IsrShrunk: (None, state_key),
-    r.LeaderEpochRaised: (None, state_key),
     r.StateFound: (None, _topic_of_isr),
 }
