@@ -33,7 +33,7 @@ from .clock import Chance
 from .collector import collector_off
 
 CALL_S: Final = 120.0
-ROUNDS_MAX: Final = 5  # others may write to the former store, though nobody should
+ROUNDS_MAX: Final = 5  # since other programs may write to the former store
 _NAMED_MAX: Final = 5
 _OWN: Final = frozenset({LEADER_KEY, EPOCH_KEY, TOKEN_KEY, keys.MIGRATION})  # each store has its own
 _DECIMAL: Final = re.compile(rb"[0-9]{1,19}")

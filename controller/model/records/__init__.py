@@ -1,15 +1,14 @@
 """Records: small immutable values that say what changed. Named in the past tense; the journal uses the same names.
 
-A record holds the value before and after the change, so that it can be undone. Most are about one partition and differ
-only in name: `PartitionRecord`. The tables of `kedge.controller.state.tables` say how a record is applied, undone and
-journalled, and which keys and brokers it makes dirty.
+A record holds the value before and after the change, so that it can be undone. A Decision has one for each partition
+that it changes: `PartitionChanged`. The tables of `kedge.controller.state.tables` say how a record is applied, undone
+and journalled, and which keys and brokers it makes dirty.
 """
 
 from .base import (
     UNREAD,
     KeyVersion,
     KeyVersions,
-    PartitionRecord,
     Record,
 )
 from .brokers import (
@@ -42,24 +41,12 @@ from .orders import (
     LegacySubmitted,
     NotificationWorkedOff,
 )
-from .partitions import (
-    IsrChanged,
-    IsrShrunk,
-    LeaderElected,
-    ReplicasChanged,
-    ReplicasGrown,
-    StateFound,
-    TargetCleared,
-    TargetReplaced,
-    TargetSet,
-)
+from .partitions import COMPLETED, STEPS, PartitionChanged, Step
 from .reductions import (
-    HoldersTold,
     PartitionPurged,
     ReductionChanged,
     ReductionKeyFound,
     ReductionRefused,
-    StatusChanged,
 )
 from .throttles import (
     LegacyPlanWritten,
@@ -79,8 +66,6 @@ from .topics import (
     DeletionRefused,
     KeysRewritten,
     PartitionsAdded,
-    PartitionStopped,
-    StateKeyRemoved,
     TopicChanged,
     TopicCreated,
     TopicDeleted,
@@ -89,6 +74,8 @@ from .topics import (
 )
 
 __all__ = [
+    "COMPLETED",
+    "STEPS",
     "UNREAD",
     "BadKey",
     "BrokerAskedAgain",
@@ -106,16 +93,12 @@ __all__ = [
     "DeletionRefused",
     "DiskGone",
     "ForeignChange",
-    "HoldersTold",
     "IntentDropped",
     "IntentsKeyEmptied",
-    "IsrChanged",
-    "IsrShrunk",
     "KeyVersion",
     "KeyVersionFound",
     "KeyVersions",
     "KeysRewritten",
-    "LeaderElected",
     "LegacyEntryRemoved",
     "LegacyKeyBroken",
     "LegacyKeyChanged",
@@ -124,9 +107,8 @@ __all__ = [
     "LegacyPlanWritten",
     "LegacySubmitted",
     "NotificationWorkedOff",
+    "PartitionChanged",
     "PartitionPurged",
-    "PartitionRecord",
-    "PartitionStopped",
     "PartitionsAdded",
     "Record",
     "ReductionChanged",
@@ -135,14 +117,7 @@ __all__ = [
     "RegistrationKnown",
     "RegistrationUnread",
     "ReplicaDeleted",
-    "ReplicasChanged",
-    "ReplicasGrown",
-    "StateFound",
-    "StateKeyRemoved",
-    "StatusChanged",
-    "TargetCleared",
-    "TargetReplaced",
-    "TargetSet",
+    "Step",
     "ThrottleMarkChanged",
     "ThrottleReleased",
     "ThrottleRemovalBegan",
