@@ -21,7 +21,7 @@ FIXED: Final[Mapping[str, Mapping[str, str]]] = {
     "hostile": _SERVED,
     "memory": _NO_CONTROLLER,
     "metrics": {"driver": "polled"},  # it drives two clusters in turn, pass by pass
-    "migrate": {"driver": "polled"},  # the second controller takes over inside a call of the command
+    "migrate": _NO_CONTROLLER,
     "plan": {"content": "generated", **_NO_CONTROLLER},
     "planning": {"content": "generated", **_NO_CONTROLLER},
     "produce": _SERVED,

@@ -51,15 +51,13 @@ class Place:
         if not self.filled:
             plant(self._first, topics, partitions, brokers, self.conditions.content)
 
-    def driven(self, store: MetadataStore, host: Host, *, awaits_cluster: bool = False, metrics: bool = True) -> Driven:
+    def driven(self, store: MetadataStore, host: Host, *, metrics: bool = True) -> Driven:
         """A controller with the journal, host and driver of this run. It is closed after the run."""
         measured = MeasuredHost(host, encodes=self.conditions.host == "encoding")
         journal = None
         if self.conditions.journal == "on":
             journal = Journal(FolderSink(self._stack.enter_context(TemporaryDirectory(prefix="kedge-benchmark-"))))
-        controller = Controller(
-            store, 1, measured, journal=journal, awaits_cluster=awaits_cluster, metrics=metrics, tune_gc=True
-        )
+        controller = Controller(store, 1, measured, journal=journal, metrics=metrics, tune_gc=True)
         self._stack.callback(controller.close)
         return Driven(controller, measured, threads=self.conditions.driver == "threads")
 

@@ -67,9 +67,6 @@ class Controller:
     `seed` makes nonces, topic ids and placements repeatable; `clock` and `executor` are for simulations.
     `hooks`: the host's authorizer and policies for requests of the admin API.
 
-    `awaits_cluster`: stand by until the store holds a cluster (a controller epoch) instead of creating one. For a store
-    that a cluster will be migrated to (`docs/migrating.md`): until then, brokers can be registered and nothing else.
-
     `stand_by_only`: never take part in the election. The controller registers brokers and follows the active one, for
     example in a broker process that must not become the controller.
 
@@ -94,7 +91,6 @@ class Controller:
         seed: int | str | None = None,
         executor: Executor | None = None,
         hooks: Hooks | None = None,
-        awaits_cluster: bool = False,
         metrics: bool = True,
         tune_gc: bool = False,
         stand_by_only: bool = False,
@@ -130,7 +126,6 @@ class Controller:
             log_reports=LogReports(),
             notices=Notices(host, late),
             measures=Measures(clock) if metrics else Unmeasured(clock),
-            awaits_cluster=awaits_cluster,
             stand_by_only=stand_by_only,
         )
         timeout_s = self._services.read_timeout_s

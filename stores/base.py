@@ -132,7 +132,8 @@ class Columns:
 @_frozen
 class Snapshot:
     """All keys below a prefix (without the prefix itself), sorted by key. `subscribe` with `cursor` misses nothing that
-    was written after the snapshot. `consistent`: whether all entries are of one instant."""
+    was written after the snapshot; if the cursors of two snapshots are equal, nothing was written in between.
+    `consistent`: whether all entries are of one instant."""
 
     entries: tuple[Entry, ...]
     cursor: int

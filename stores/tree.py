@@ -63,13 +63,13 @@ def entries_of(document: Any, source: str) -> tuple[TreeEntry, ...]:
 def kept(entries: Iterable[TreeEntry]) -> Iterator[tuple[str, bytes, int]]:
     """Key, value and generation of the nodes that a store keeps: neither ephemeral ones nor mere parents."""
     entries = list(entries)
-    parents = _parents(entry.key for entry in entries)
+    parents = parents_of(entry.key for entry in entries)
     for entry in entries:
         if not entry.ephemeral and (entry.value is not None or entry.key not in parents):
             yield entry.key, entry.value or b"", entry.generation
 
 
-def _parents(keys: Iterable[str]) -> set[str]:
+def parents_of(keys: Iterable[str]) -> set[str]:
     """All ancestors of `keys`."""
     found: set[str] = set()
     for key in keys:

@@ -73,7 +73,6 @@ CANCELLED: Final = Step(
 )
 STATUS_CHANGED: Final = Step(frozenset({"status"}), (1,), between=conditions.goes_on, strays=True)
 SHRINK: Final = Step(frozenset({"isr"}), (0,), between=conditions.shrunk, has_target=False)
-EPOCH_RAISED: Final = Step(epochs=(1,), strays=True)
 TAKEN_OVER: Final = Step(frozenset({"isr"}), (0,), strays=True)
 TAKEN_WHOLE: Final = Step(frozenset(_VALUES), None, strays=True)
 
@@ -115,7 +114,6 @@ _STEPS: Final[Mapping[str, Callable[[object, Standing | None, Standing], Step]]]
     "TargetCleared": lambda cause, _, __: COMPLETED if cause == "completed" else CANCELLED,
     "IsrShrunk": lambda _, __, ___: SHRINK,
     "StatusChanged": lambda _, __, ___: STATUS_CHANGED,
-    "LeaderEpochRaised": lambda _, __, ___: EPOCH_RAISED,
     "ForeignChange": lambda cause, _, __: (
         TAKEN_WHOLE if isinstance(cause, str) and cause in WHOLE_CAUSES else TAKEN_OVER
     ),

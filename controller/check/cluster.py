@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from ...stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY
 from ..codec import keys
-from ..codec.migration import FROM
 from ..codec.notifications import CHANGES_MAX
 from ..codec.orders import CONTROLLER_VERSION, FORMAT_KEY
 from ..keys.brokers import UNKNOWN_EPOCH
@@ -17,11 +16,11 @@ from .tree import Tree
 
 
 def leadership(tree: Tree) -> Iterator[Finding]:
-    leader, marker = tree.entries.get(LEADER_KEY), tree.values.get(keys.MIGRATION)
+    leader = tree.entries.get(LEADER_KEY)
     if leader is None:
         if EPOCH_KEY in tree.entries or tree.state.topics:
             yield find("no-controller", LEADER_KEY, "there is no controller: pending work waits for one")
-    elif leader.owner is None and HELD_KEY not in tree.entries and (marker is None or marker.may_lead):
+    elif leader.owner is None and HELD_KEY not in tree.entries:
         yield find(
             "controller-stays", LEADER_KEY, "the key belongs to no session", "an ephemeral key", "a permanent one"
         )
@@ -30,10 +29,7 @@ def leadership(tree: Tree) -> Iterator[Finding]:
 def migration(tree: Tree) -> Iterator[Finding]:
     marker = tree.values.get(keys.MIGRATION)
     if marker is not None:
-        way = "to" if marker.side == FROM else "from"
-        what = f"a move {way} {marker.other:.200}: {marker.phase}"
-        away = marker.side == FROM and not marker.may_lead  # the cluster no longer uses this store
-        yield find("store-move", keys.MIGRATION, what, due=away)
+        yield find("store-move", keys.MIGRATION, str(marker))
 
 
 def epochs(tree: Tree) -> Iterator[Finding]:

@@ -131,8 +131,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     # The cluster
     "no-controller": Kind("note", "no controller is elected: pending work waits"),
     "store-move": Kind(
-        "warning",
-        "the cluster is being moved to or from another store (note), or was fenced or moved away: no controller leads",
+        "warning", "the cluster was moved to another store, or is not complete here yet: no controller leads"
     ),
     "controller-stays": Kind("warning", "/controller belongs to no session, so only `kedge controller` can lead"),
     "epoch-missing": Kind("error", "/controller_epoch is missing, and keys were written under an epoch"),

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from ...stores.checks import parent
 from ...stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token, decode_epoch
 from ..codec import broker, handed_back, keys, legacy, notifications, orders, producer_ids, small, topic
-from ..codec.migration import decode_marker
+from ..codec.migration import decode_marker, is_holder
 from ..codec.names import broker_in, is_topic, number_in
 from ..codec.text import BadValue, parse
 
@@ -59,7 +59,7 @@ def _numbered(prefix: str) -> Callable[[str], None]:
 
 
 def _leader(value: bytes) -> None:
-    if small.decode_controller(value) is None:
+    if small.decode_controller(value) is None and not is_holder(value):
         parse(value)  # raises the exact error if the value is no JSON at all
         raise BadValue("no controller's id", where="brokerid", expected="a controller's id", got=value[:40])
 
@@ -89,8 +89,6 @@ KNOWN: Final[Mapping[str, KnownKey]] = {
     keys.HANDED_BACK: KnownKey(handed_back.decode, 1),
     keys.PRODUCER_IDS: KnownKey(_producer_ids, 1),
     keys.MIGRATION: KnownKey(decode_marker, 1),
-    f"{keys.MIGRATION}/*": KnownKey(_unread),  # the seal, which is binary
-    keys.ORIGIN: KnownKey(_unread),
     keys.GATEWAYS_SECRET: KnownKey(small.decode_gateways_secret, 1),
     f"{keys.GATEWAYS}/*": KnownKey(small.decode_gateway, 1, (broker_in,)),
     keys.CLUSTER_ID: KnownKey(orders.decode_cluster_id),  # its version is a string

@@ -89,7 +89,7 @@ STORE: Final = Group(
             "diff": ("store.trees", "Print the keys that only one of two stores has, or that differ."),
             "dump": ("store.trees", "Write all keys of a store to a JSON file."),
             "load": ("store.trees", "Write the keys of a JSON file into an empty store."),
-            "migrate": ("store.migrate", "Move a running cluster from one store to another."),
+            "migrate": ("store.migrate", "Move a cluster to another store."),
         },
     ),
 )

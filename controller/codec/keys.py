@@ -32,7 +32,6 @@ CLUSTER_ID: Final = "/cluster/id"
 PRODUCER_IDS: Final = "/latest_producer_id_block"
 HANDED_BACK: Final = "/kedge/handed_back"
 MIGRATION: Final = "/kedge/migration"
-ORIGIN: Final = "/kedge/origin"  # the move by which a cluster came to this store; never deleted
 _PARTITION: Final = re.compile("0|[1-9][0-9]{0,9}")  # 01 is not partition 1: two keys would mean one partition
 
 
@@ -46,10 +45,6 @@ def admitted(broker_id: int) -> str:
 
 def gateway(controller_id: int) -> str:
     return f"/kedge/gateways/{controller_id}"
-
-
-def migration_seal(number: int) -> str:
-    return f"/kedge/migration/{number}"
 
 
 def topic(name: str) -> str:

@@ -29,7 +29,7 @@ DELETE_PARTITIONS: Final = keys.DELETE_PARTITIONS
 REPLICAS_REMOVAL: Final = (keys.REPLICAS_REMOVAL, keys.OLD_REPLICAS_REMOVAL)
 RATES_REMOVAL: Final = (keys.RATES_REMOVAL, keys.OLD_RATES_REMOVAL)
 FORMAT_KEY: Final = "/kedge/format"
-CONTROLLER_VERSION: Final = 2  # compared with the tree's `min_controller`; 2: knows the marker of a move
+CONTROLLER_VERSION: Final = 1  # compared with the tree's `min_controller`
 
 
 _KNOWN: Final = frozenset({"version", "partitions"})

@@ -6,6 +6,7 @@ exactly these fields takes a fast path through `decode`; otherwise unknown field
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ..model.values import LEADER_DURING_DELETE, Move, Partition, Replicas
@@ -13,12 +14,15 @@ from .text import (
     EPOCH_MAX,
     INT32_MAX,
     TIME_MS_MAX,
+    BadValue,
     bad,
     broker_ids,
+    dump,
     dump_extra,
     dump_ids,
     fields,
     number,
+    parse_many,
     unknown_fields,
 )
 
@@ -114,6 +118,19 @@ def encode(partition: Partition, controller_epoch: int) -> bytes:
         f'{{"controller_epoch":{controller_epoch},"leader":{partition.leader},"version":1,'
         f'"leader_epoch":{partition.leader_epoch},"isr":{ids}{rest}}}'
     ).encode()
+
+
+def raised(values: Sequence[bytes]) -> Iterator[bytes | BadValue]:
+    """Each value with the next leader epoch; all else stays, unknown fields as well. A BadValue where that is
+    impossible."""
+    for raw in parse_many(values):
+        try:
+            if isinstance(raw, BadValue):
+                raise raw
+            found = fields(raw, "state")
+            yield dump({**found, "leader_epoch": common(found)[2] + 1}).encode()
+        except BadValue as error:
+            yield error
 
 
 def state_bytes_max(partition: Partition) -> int:

@@ -94,15 +94,6 @@ class NotificationKeys(KeyKind):
         return GONE
 
 
-class MigrationKeys(KeyKind):
-    """The marker of a move to this store, which is deleted as notifications are. `of`: its version."""
-
-    dirty, path = "migration", staticmethod(lambda _: keys.MIGRATION)
-
-    def content(self, of: int) -> Content:  # noqa: ARG002
-        return GONE
-
-
 def _preferred(_: Ground, entry: Entry, now_ms: int, __: Named) -> list[Event]:
     partitions = notifications.decode_partitions(entry.value)
     return [PreferredElectionPut(now_ms, at_of(entry.key, entry), partitions)]

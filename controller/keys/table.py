@@ -17,7 +17,7 @@ from .configs import BrokerConfigKeys, TopicConfigKeys
 from .deletions import DeletionKeys
 from .intents import DoneIntentKeys, NewIntentKeys
 from .legacy import LegacyKeys
-from .notifications import MigrationKeys, NotificationKeys
+from .notifications import NotificationKeys
 from .reductions import ReductionKeys
 from .states import StateKeys
 from .throttles import ThrottleKeys
@@ -41,7 +41,6 @@ KINDS: Final[tuple[type[KeyKind], ...]] = (
     DoneIntentKeys,
     ThrottleKeys,
     NotificationKeys,
-    MigrationKeys,
 )
 """Keys are loaded and read in this order: admissions before registrations, topics before requests about them, and
 changes, which cause hints for configs, before configs."""

@@ -145,11 +145,6 @@ class ClusterView(Protocol):
     def throttles(self) -> ThrottlesView: ...
 
     @property
-    def migration_version(self) -> int:
-        """The version of the marker of a migration to this store, while leader epochs still have to be raised; 0: there
-        is none."""
-
-    @property
     def is_reassigning(self) -> bool:
         """Whether a reassignment runs: the legacy key exists, or some partition has a T."""
 

@@ -119,7 +119,6 @@ class Node:
     policy: Callable[[TopicPartition, tuple[int, ...]], str | None]
     journal: Callable[[int], Any] | None = None
     leader_and_isr_version: int = TARGETS_SINCE
-    awaits_cluster: bool = False
     operators: Operators = attrs.field(factory=Operators)
     state: State = State.DOWN
     process: Process | None = None
@@ -180,7 +179,6 @@ class Node:
                 seed=seed,
                 executor=NodeExecutor(marker, self.node_id, self.network),
                 hooks=Hooks(alter_policy=self.policy),
-                awaits_cluster=self.awaits_cluster,
                 **({} if self.journal is None else {"journal": self.journal(self.node_id)}),
             )
             controller.admin = WatchedAdmin(controller.admin, self.operators, self.network.brokers)

@@ -78,7 +78,6 @@ class Rig(Parts):
             seed, self.brokers, clock=clock, server=server, settings=settings or Settings(), tick_ms=tick_ms
         )
         self.record_bytes = record_bytes
-        self.next_server: RecordingServer | None = None
         self._journal = journal
         self.asked_targets: dict[TopicPartition, set[tuple[int, ...]]] = {}
         self.mishaps: Mishaps = Mishaps(self)
@@ -113,8 +112,6 @@ class Rig(Parts):
 
     def step(self) -> bool:
         """Let one tick pass. Returns whether anything happened in it that may lead to more."""
-        if self.next_server is not None:
-            self.next_server.tick()
         moved = self.poll()
         moved |= self.invariants.step()
         moved |= self.network.step(self.is_running)
@@ -161,31 +158,20 @@ class Rig(Parts):
 
     # --- another store
 
-    def add_store(
-        self, *, controllers: int = 2, register: Iterable[int] | None = None, **store: Any
-    ) -> RecordingServer:
-        """A second store, with nodes 201, 202, ... that await a cluster there, and the brokers `register` (None: all)
-        registered in it. `store`: options of its MemoryServer."""
-        self.next_server = RecordingServer(**{**store, **self._session})
-        for node_id in range(201, 201 + controllers):
-            self.nodes[node_id] = self._node(node_id)
-            self.nodes[node_id].start()
-        for broker_id in self.brokers if register is None else register:
-            self.duties[broker_id].register_next(self.next_server)
-        return self.next_server
-
-    def follow_to_next_store(self) -> None:
-        """The cluster was moved: the second store is the rig's store from now on."""
-        assert self.next_server is not None, "add_store() comes first"
+    def follow(self, server: RecordingServer) -> None:
+        """The cluster was moved to `server` while no controller ran: brokers and controllers continue there."""
         self.invariants.step()
-        self.server, self.next_server = self.next_server, None
+        self.server = server
         self.committed = CommittedTree(self.timeline)
-        self.committed.load(self.server)
+        self.committed.load(server)
         self.operators.partitions = self.committed.partitions
-        self.operators.moved(self.server)
+        self.operators.moved(server)
         self.invariants.moved(self.committed)
         for duties in self.duties.values():
-            duties.follow(self.server)
+            duties.follow(server)
+        for node in self.nodes.values():
+            node.server = server
+            node.start()
 
     # --- requests
 
@@ -251,10 +237,8 @@ class Rig(Parts):
     # --- construction
 
     def _node(self, node_id: int) -> Node:
-        server = self.server if self.next_server is None else self.next_server
-        parts = (NodeClock(self.clock), server, self.network, self.settings, self.seed, self._note_target)
-        awaits = self.next_server is not None
-        return Node(node_id, *parts, self._journal, awaits_cluster=awaits, operators=self.operators)
+        parts = (NodeClock(self.clock), self.server, self.network, self.settings, self.seed, self._note_target)
+        return Node(node_id, *parts, self._journal, operators=self.operators)
 
     def _note_target(self, tp: TopicPartition, target: tuple[int, ...]) -> None:
         """Called as the policy of every controller: records targets for the invariants. Never refuses."""

@@ -2,9 +2,8 @@
 
 If the store answers at once, a batch is small, since a query waits for the running batch. If a commit takes long
 whatever its size (a sync to the disks of a majority), a batch takes as many decisions as can be made in that time, but
-at most in 30 ms: a query waits for both. While no caller gets an answer (`hurry`), batches are large from the start. A
-Decision with many records (a purge has one per partition) counts as several: a hundred of those delayed callers by a
-quarter of a second.
+at most in 30 ms: a query waits for both. A Decision with many records (a purge has one per partition) counts as
+several: a hundred of those delayed callers by a quarter of a second.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from typing import Final
 from .clock import Clock
 
 DECISIONS_FEW: Final = 100
-DECISIONS_MANY: Final = 500
 _SPAN_S_MAX: Final = 0.03  # of deciding, while a caller may wait for an answer
 _RECORDS_EACH: Final = 10  # records that count as one decision; a move has fewer
 _GROWTH: Final = 2  # at most, from one commit to the next, since a single slow commit may be an exception
@@ -27,19 +25,8 @@ class BatchSize:
         self._clock = clock
         self._most = most
         self._few = min(DECISIONS_FEW, most)
-        self._hurries = False
         self._began_s = self._decided_s = 0.0
         self.decisions = self._few
-
-    def hurry(self) -> None:
-        """Use large batches: no caller waits for an answer between two commits."""
-        self._hurries = True
-        self._few = self.decisions = min(DECISIONS_MANY, self._most)
-
-    def calm(self) -> None:
-        """Use small batches again: callers may wait."""
-        self._hurries = False
-        self._few = self.decisions = min(DECISIONS_FEW, self._most)
 
     @property
     def records(self) -> int:
@@ -59,9 +46,7 @@ class BatchSize:
         deciding_s = self._decided_s - self._began_s
         if deciding_s <= 0.0 or not decisions:
             return  # the clock of a simulation does not advance
-        span_s = self._clock.monotonic_s() - self._decided_s
-        if not self._hurries:
-            span_s = min(span_s, _SPAN_S_MAX)
+        span_s = min(self._clock.monotonic_s() - self._decided_s, _SPAN_S_MAX)
         fitting = int(decisions * span_s / deciding_s)
         self.decisions = max(self._few, min(fitting, _GROWTH * decisions, self._most))
 

@@ -11,7 +11,7 @@ import attrs
 from ...stores.base import ABSENT, Check, Corrupt, Delete, Entry, Op, Put, as_read
 from ...stores.recipes import EPOCH_KEY, LEADER_KEY, Fence, Seat, decode_epoch, elect, hold
 from ..codec import BadValue, keys
-from ..codec.migration import Marker, decode_marker
+from ..codec.migration import decode_marker
 from ..codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
 from ..codec.small import decode_controller, encode_controller, is_of_kraft
 from .committer import Committer, End
@@ -46,7 +46,6 @@ class Won:
     controller_epoch: int
     session_id: int | None
     now_ms: int
-    migration_version: int = 0  # of the marker of a migration to this store that must be completed; 0: there is none
 
 
 class Candidacy:
@@ -74,12 +73,10 @@ class Candidacy:
         if services.stand_by_only:
             return Another(None) if entry is None else self._another(entry)
         services.store.ask_again(services.elapsed_ms(), timeout_s)
-        marker = services.store.get(keys.MIGRATION, sync=True, timeout_s=timeout_s)
-        moves = self._migration(marker)
         if entry is not None and entry.owner is None:
             return self._another(entry)
-        tree_format = self._format()
-        if tree_format is None or moves is None or not self._is_there():
+        is_moved, tree_format = self._is_moved(), self._format()
+        if tree_format is None or is_moved:
             if entry is not None:  # the marker or format was written between the election and the claim
                 self.give_up()
             return None
@@ -96,13 +93,12 @@ class Candidacy:
             committer,
             (
                 tree_format,
-                *([] if marker is None else [Check(keys.MIGRATION, marker.version)]),
+                Check(keys.MIGRATION, ABSENT),  # it may have been written since it was read
                 *([] if given is None else [Delete(keys.HANDED_BACK, given.version)]),
             ),
         )
         self._may_depose = False
-        version = 0 if marker is None or not moves else marker.version
-        return Won(committer, won.controller_epoch, session_id, now_ms, version)
+        return Won(committer, won.controller_epoch, session_id, now_ms)
 
     def taken(self) -> str | None:
         """The key that this controller lost, though it won it; None: it holds all of them. Raises what the store
@@ -165,8 +161,6 @@ class Candidacy:
 
     def _another(self, entry: Entry) -> Another:
         active_id = decode_controller(entry.value)
-        if entry.owner is None and keys.MIGRATION in self._findings:
-            return Another(None)  # held permanently by the migration; no controller answers there
         if active_id is None:
             self._findings[LEADER_KEY] = f"its holder does not give an id: {entry.value!r:.100}"
         elif active_id == self._services.controller_id:
@@ -206,31 +200,16 @@ class Candidacy:
         )
         return None
 
-    def _migration(self, entry: Entry | None) -> bool | None:
-        """Whether leader epochs must be raised, because the cluster was migrated to this store. None: no controller may
-        lead over this store, because the cluster left it or is not complete in it yet; this one only stands by."""
+    def _is_moved(self) -> bool:
+        """Whether no controller may lead over this store, because the cluster left it, or is not complete in it yet."""
+        entry = self._services.store.get(keys.MIGRATION, sync=True, timeout_s=self._services.read_timeout_s)
         if entry is None:
             return False
         try:
-            marker: Marker = decode_marker(entry.value)
+            self._findings[keys.MIGRATION] = f"stands by: {decode_marker(entry.value)}"
         except BadValue as error:
             self._findings[keys.MIGRATION] = f"stands by, since this cannot be read: {error}"
-            return None
-        if marker.may_lead:
-            return marker.is_to_be_raised
-        way = "moved to" if marker.side == "from" else "being copied from"
-        self._findings[keys.MIGRATION] = f"stands by: the cluster is {way} {marker.other} ({marker.phase})"
-        return None
-
-    def _is_there(self) -> bool:
-        """Whether there is a cluster to lead. Without one, this controller creates it, unless it awaits a cluster."""
-        self._findings.pop(EPOCH_KEY, None)
-        if not self._services.awaits_cluster:
-            return True
-        if self._services.store.get(EPOCH_KEY, sync=True, timeout_s=self._services.read_timeout_s) is not None:
-            return True
-        self._findings[EPOCH_KEY] = "stands by: the store holds no cluster, and this controller awaits one"
-        return False
+        return True
 
     def give_up(self) -> None:
         """Give the leadership up: the next controller is elected at once. Raises what the store raises."""

@@ -23,7 +23,7 @@ import attrs
 from ...stores.base import Check, Corrupt, Delete, Entry, Invalid, MetadataStore, Op, Put, Version, as_read
 from ...stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY, decode_epoch
 from ..codec import BadValue, handed_back, keys, partition_state, topic
-from ..codec.migration import decode_holder
+from ..codec.migration import is_holder
 from ..codec.small import decode_controller, is_of_kraft
 from ..codec.text import parse
 from ..keys.base import read_children
@@ -102,8 +102,8 @@ def _refusal(epoch: Entry | None, held: Entry | None, shown: Entry | None, *, ha
         return (
             f"{leads}: it holds {LEADER_KEY} by its session, as a Kafka broker does, so there is nothing to hand back"
         )
-    if shown is not None and decode_holder(shown.value) is not None:
-        return f"{LEADER_KEY}: a migration to another store holds it, so there is nothing to hand back"
+    if shown is not None and is_holder(shown.value):
+        return f"{LEADER_KEY}: a move to another store holds it, so there is nothing to hand back"
     if shown is not None or held is not None or has_begun:
         return None
     if epoch is None:

@@ -11,8 +11,8 @@ from ..state import ClusterState
 
 @attrs.define
 class Loaded:
-    """The kinds of keys of a new term, and the events to decide. `first`: decided before `events`, before any request,
-    and before leader epochs are raised."""
+    """The kinds of keys of a new term, and the events to decide. `first`: decided before `events` and before
+    any request."""
 
     kinds: KeyKinds
     first: list[Event] = attrs.field(factory=list)

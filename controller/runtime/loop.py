@@ -12,7 +12,6 @@ from typing import Final
 
 from ...stores.base import Changed, Depth, Resync, SessionChanged, SessionState, StoreError, StoreEvent
 from ...stores.recipes import LEADER_KEY
-from ..codec import keys
 from ..keys.intents import NewIntentKeys
 from ..keys.table import KINDS
 from ..model.errors import NotController
@@ -91,7 +90,7 @@ class Loop:
         `poll_once` mode it also answers all earlier requests."""
         term = self.term
         is_driven = self.driver not in {None, threading.get_ident()}
-        return term.moves if is_driven and term is not None and self.is_active and not term.is_raising else None
+        return term.moves if is_driven and term is not None and self.is_active else None
 
     # --- sessions: any thread of the runtime
 
@@ -301,8 +300,6 @@ class Loop:
             services.store, loaded.state, committer.gaps, now_ms, services.read_timeout_s
         )
         loaded.first += left
-        loaded.state.load_migration(won.migration_version)
-        loaded.state.versions.put(keys.MIGRATION, won.migration_version)
         if services.measures.is_kept:
             loaded.state.start_tally()
         seq = committer.next_seq - 1

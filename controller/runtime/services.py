@@ -35,7 +35,6 @@ class Services:
     log_reports: LogReports
     notices: Notices
     measures: Measures
-    awaits_cluster: bool = False  # lead over a store only once it holds a cluster
     stand_by_only: bool = False  # never lead
 
     def elapsed_ms(self) -> int:

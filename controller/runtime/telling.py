@@ -109,20 +109,8 @@ def _changed(telling: Telling, record: r.PartitionChanged, number: int) -> None:
         telling.dispatcher.readable_again(after)
     if after.move is not None and (after.move is not before.move or record.is_found):
         telling.moves.append(after)  # it may have a deadline
-    if telling.state.rows[number] is not None and _may_be_unheard(telling.state, record):
-        telling.dispatcher.created(number, after.isr)
-
-
-def _may_be_unheard(state: ClusterState, record: r.PartitionChanged) -> bool:
-    """Whether brokers may have no log of the partition yet: it got its first leader, or still has the first leader
-    epoch of the store from which the cluster was migrated."""
-    before, after = record.before, record.after
-    if not before.has_state:
-        return after.has_state and not record.is_found
-    if not record.is_raised:
-        return False
-    topic = state.topic(after.topic)
-    return topic is not None and before.leader_epoch == topic.created_epoch(after.partition)
+    if not before.has_state and after.has_state and not record.is_found and telling.state.rows[number] is not None:
+        telling.dispatcher.created(number, after.isr)  # its first leader: brokers have no log of it yet
 
 
 def _disk_gone(telling: Telling, record: r.DiskGone, _: object) -> None:
@@ -283,7 +271,7 @@ TOLD: Final[dict[type[r.Record], Tell]] = {
         (
             r.BrokerShutsDown, r.ChangePurged, r.DeletionKeyLost, r.DeletionRefused,
             r.IntentsKeyEmptied, r.KeyAdopted, r.KeysRewritten, r.LegacyKeyRemoved,
-            r.LegacyKeyRewritten, r.LegacyPlanWritten, r.LegacySubmitted, r.MigrationWorkedOff, r.PartitionsAdded,
+            r.LegacyKeyRewritten, r.LegacyPlanWritten, r.LegacySubmitted, r.PartitionsAdded,
             r.StateKeyAdopted, r.RegistrationKnown, r.RegistrationUnread, r.ThrottleReleased,
             r.ThrottleRemovalBegan, r.ThrottleRemovalEnded, r.ThrottleRequestBegan, r.ThrottleRequestEnded,
             r.ThrottleStays, r.TopicChanged,

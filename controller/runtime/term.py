@@ -15,7 +15,7 @@ import attrs
 
 from ...stores.base import StoreError
 from ..model.errors import RequestTimedOut
-from ..model.events import Event, Group, KeyRead, LeaderEpochsDue, MigrationDone, ReductionKeyRead
+from ..model.events import Event, KeyRead, ReductionKeyRead
 from ..state.tally import Tally
 from .batching import Batching
 from .collector import collector_off
@@ -33,7 +33,7 @@ from .timers import Timers
 from .writer import FIXED_OPS, Writer
 
 LOOK_AGAIN_MS: Final = 100  # after a failed read
-ACKNOWLEDGED_MAX: Final = 16  # deletions, or raised leader epochs, in one Decision
+ACKNOWLEDGED_MAX: Final = 16  # deletions in one Decision
 
 
 @attrs.frozen
@@ -82,9 +82,7 @@ class Term:
         )
         self._queries: list[Query] = []
         self._look_again_ms: int | None = None  # when a failed read is repeated
-        self._kept: list[Item] | None = None  # items that arrive while leader epochs are raised, and wait until then
         self.is_over = False  # set from any thread: nothing more is decided or sent
-        self._events: Sequence[Event | Group] = ()  # of the takeover, after leader epochs are raised
         self._begin(loaded)
         self.counts = self._count()  # of the committed state; replaced as a whole, so that any thread may read it
         self.moves = CommittedMoves(self.state)
@@ -116,65 +114,22 @@ class Term:
         return max(1, min(ACKNOWLEDGED_MAX, self.services.store.capabilities.commit_ops_max - FIXED_OPS))
 
     def _begin(self, loaded: Loaded) -> None:
-        self._events = loaded.events
         self.work.first.extend(Job(event, cause="takeover") for event in loaded.first)
-        if self.state.migration_version:
-            self._kept = []
-            self._batching.batch_size.hurry()
-            self.work.expand(jobs_of((self._to_be_raised(),), "migration"))
-        else:
-            self._take_over()
+        self.services.notices.term_began(self.state)
+        # Keys with requests about partitions are decided before any request of a caller.
+        jobs = jobs_of(loaded.events, "takeover")
+        self.work.read(job for job in jobs if isinstance(job.event, ReductionKeyRead))
+        self.work.expand(job for job in jobs if not isinstance(job.event, ReductionKeyRead))
         self._timers.moves(self.state.moving())
         for broker in self.state.brokers.values():
             self.dispatcher.registered(broker)
-
-    def _take_over(self) -> None:
-        self.services.notices.term_began(self.state)
-        # Keys with requests about partitions are decided before any request of a caller.
-        jobs = jobs_of(self._events, "takeover")
-        self.work.read(job for job in jobs if isinstance(job.event, ReductionKeyRead))
-        self.work.expand(job for job in jobs if not isinstance(job.event, ReductionKeyRead))
-        self._events = ()
-
-    def _to_be_raised(self) -> Group:
-        """An event for each part of the partitions of a topic, and one for the end."""
-        now_ms, most = self.services.clock.now_ms(), self._at_once
-        counts = ((name, self.state.partition_count(name)) for name in self.state.topic_names())
-        raised = [
-            LeaderEpochsDue(now_ms, name, tuple(range(start, min(start + most, count))))
-            for name, count in counts
-            for start in range(0, count, most)
-        ]
-        return Group(tuple(raised), MigrationDone(now_ms))
 
     # --- one pass
 
     def step(self, items: Sequence[Item]) -> bool:
         """One pass; returns whether anything was done. Raises Deposed when the term is over."""
         with collector_off():  # objects of a pass live on, or are freed without the collector
-            return self._step(items) if self._kept is None else self._raise(self._kept, items)
-
-    def _raise(self, kept: list[Item], items: Sequence[Item]) -> bool:
-        """One pass while leader epochs are raised after a migration. Until all are raised, brokers are sent nothing and
-        callers get no answers, since brokers know epochs that do not count any more."""
-        kept.extend(items)
-        if self.is_waiting_for_store and not self._batching.go_on():
-            return bool(items)
-        now_ms = self.services.elapsed_ms()
-        self.work.wake_delayed(now_ms)
-        try:
-            self._found(self._batching.release_held(now_ms))
-        except StoreError as error:
-            self.findings["store"] = str(error)
-        worked = bool(items) or self.work.is_ready()
-        if not self.is_over and self.work.is_ready():
-            self._batching.gather()
-        if not self.is_waiting_for_store and not self.is_over and not self.state.migration_version:
-            self._kept = None
-            self._batching.batch_size.calm()
-            self._take_over()
-            return self._step(kept)
-        return worked
+            return self._step(items)
 
     def _step(self, items: Sequence[Item]) -> bool:
         worked = bool(items)
@@ -264,8 +219,6 @@ class Term:
 
     def next_due_ms(self) -> int | None:
         """When there is something to do without any new item, in `elapsed_ms`; None if no timer runs."""
-        if self._kept is not None:
-            return min((*self._batching.held_until_ms(), *filter(None, [self.work.next_due_ms()])), default=None)
         now_ms, elapsed_ms = self.services.clock.now_ms(), self.services.elapsed_ms()
         times = [self._timers.next_due_ms(now_ms, elapsed_ms), self.work.next_due_ms(), self.dispatcher.next_due_ms()]
         if self._look_again_ms is not None:
@@ -273,11 +226,6 @@ class Term:
         else:
             times += [*self._batching.held_until_ms(), self.reconcile.next_due_ms(elapsed_ms)]
         return min((time for time in times if time is not None), default=None)
-
-    @property
-    def is_raising(self) -> bool:
-        """Whether leader epochs are raised after a migration; until all are, no caller gets an answer."""
-        return self._kept is not None
 
     @property
     def is_waiting_for_store(self) -> bool:

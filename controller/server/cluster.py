@@ -17,7 +17,6 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
 from functools import partial
 from typing import Any, Final, Self
 from weakref import WeakSet
@@ -91,7 +90,6 @@ class LiveCluster:
         chance = random.Random(seed)  # noqa: S311 - no secrets
         self.network = Network(self.brokers, chance, timeline, lambda: 0, requests_max=0)
         self._settings = StoredSettings(server.connection(), self._set)
-        self._former: list[LiveServer] = []
         host = (self.network, self.lock, self._steps.wake, self.brokers, server, self._settings.read_for)
         made = (self.settings, seed, journal)
         ids = range(first_id, first_id + controllers)
@@ -156,47 +154,6 @@ class LiveCluster:
         self._steps.begin()
         return self
 
-    # --- another store
-
-    def register_in(self, server: LiveServer) -> None:
-        """The brokers are also registered in the store that the cluster is being moved to. Raises what registering
-        raises; call it again to continue."""
-        with self.lock:
-            for duties in self.duties.values():
-                if duties.server is server:  # a controller over it has sent a request already
-                    continue
-                if not duties.broker.is_up:
-                    duties.next_server = server
-                elif duties.next_server is None or duties.broker.next_epoch is None:
-                    duties.register_next(server)
-
-    def follow(self, server: LiveServer) -> None:
-        """The cluster was moved to `server`, which this cluster closes: its controllers run there from now on, and its
-        brokers follow them. Does nothing if they run there. Raises StoreError, or an OSError of a journal; then they
-        run where they ran."""
-        if server is self.server:
-            return
-        settings = StoredSettings(server.connection(), self._set)
-        with ExitStack() as opened:  # what can fail
-            opened.callback(settings.close)
-            settings.begin()
-            up = [node for node in self.nodes.values() if node.is_up]
-            made = {node.node_id: opened.enter_context(closing(node.made(server))) for node in up}
-            opened.pop_all()
-        with ExitStack() as former:
-            former.callback(self._settings.close)
-            self._former.append(self.server)
-            self._settings, self.server = settings, server
-            for node in self.nodes.values():
-                if node.process is not None:
-                    former.callback(node.process.close)
-                node.host.follow(server, settings.read_for)
-                node.follow(server, made.get(node.node_id))
-            with self.lock:
-                for duties in self.duties.values():
-                    duties.follow(server)
-            self._steps.wake()
-
     def close(self) -> None:
         """The controllers resign, the brokers are unregistered, the store is closed. Idempotent."""
         if self._steps.is_over:
@@ -209,8 +166,7 @@ class LiveCluster:
             duties.leave(at_once=True)
         self.groups.close()
         self.logs.close()
-        for server in (*self._former, self.server):
-            server.close()
+        self.server.close()
 
     def __enter__(self) -> Self:
         return self.start()

@@ -93,10 +93,6 @@ class LiveHost(NodeHost):
             return self.others.stop_replica(request)
         return self._locked(super().stop_replica, request)
 
-    def follow(self, server: LiveServer, reads_for: Callable[[LeaderAndIsrRequest], None]) -> None:
-        """The cluster was moved to another store."""
-        self._server, self._reads_for = server, reads_for
-
     def obeyed(self, request: Ordered) -> HostResponse:
         """The answer of one of `ours` to a request of any process's controller. INVALID_REQUEST if the epoch of the
         request does not exist yet: a broker that took it would refuse the requests of every real controller. Raises
@@ -187,10 +183,3 @@ class LiveNode:
         process, self.process = self.process, None
         if process is not None:
             process.close()
-
-    def follow(self, server: LiveServer, process: Process | None) -> None:
-        """The cluster was moved to `server`: the controller of `process`, which was made there, runs now. The caller
-        closes the former process."""
-        self.server = server
-        if process is not None:
-            self._run(process)

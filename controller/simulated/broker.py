@@ -72,14 +72,12 @@ class Life(enum.Enum):
 
 @attrs.define(eq=False)
 class Broker:
-    """One broker. `metadata` and `peers`: the cluster according to the controller; `epoch`: of its registration,
-    `next_epoch`: of its registration in the store that the cluster is being moved to. `isolated` is held during the
-    work for one of its replicas."""
+    """One broker. `metadata` and `peers`: the cluster according to the controller; `epoch`: of its registration.
+    `isolated` is held during the work for one of its replicas."""
 
     registration: BrokerRegistration
     clock: NodeClock
     epoch: int = 0
-    next_epoch: int | None = None
     life: Life = Life.UP
     replicas: dict[ReplicaId, Replica] = attrs.field(factory=dict)
     metadata: dict[TopicPartition, PartitionMetadata] = attrs.field(factory=dict)
@@ -260,8 +258,6 @@ class Broker:
         return ErrorCode.NONE
 
     def _stale(self, request: LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest) -> HostResponse | None:
-        if request.broker_epoch == self.next_epoch and request.controller_epoch > self.controller_epoch:
-            self.epoch, self.next_epoch = self.next_epoch, None  # epochs of two stores cannot be compared
         if request.broker_epoch < self.epoch:
             return HostResponse(ErrorCode.STALE_BROKER_EPOCH)
         if request.controller_epoch < self.controller_epoch:

@@ -69,8 +69,6 @@ class Duties:
     proposed: Callable[[TopicPartition, IsrAsked], None]
     _connection: Connection | StoreClient | None = None
     _registrar: Registrar | None = None
-    next_server: ClusterStore | None = None  # the store that the cluster is being moved to
-    _next: tuple[ClusterStore, Connection | StoreClient, Registrar] | None = None  # the registration there
     _asking: dict[tuple[str, int], _Asking] = attrs.field(factory=dict)
     _ask_at: dict[tuple[str, int], int] = attrs.field(factory=dict)
     _asked_node: int | None = None
@@ -87,15 +85,6 @@ class Duties:
         """The broker is registered, by a new process of it."""
         self._connection, self._registrar, self.broker.epoch = self._registered(self.server)
         self.timeline.say(self.name, f"registered, epoch {self.broker.epoch}")
-        if self.next_server is not None:
-            self.register_next(self.next_server)
-
-    def register_next(self, server: ClusterStore) -> None:
-        """The broker is also registered in the store that the cluster is being moved to."""
-        self.next_server = server
-        connection, registrar, self.broker.next_epoch = self._registered(server)
-        self._next = (server, connection, registrar)
-        self.timeline.say(self.name, f"registered in the next store, epoch {self.broker.next_epoch}")
 
     def _registered(self, server: ClusterStore) -> tuple[Connection | StoreClient, Registrar, int]:
         with server.speaking(self.name):
@@ -104,22 +93,13 @@ class Duties:
             registrar = Registrar(connection, clock, version, server.session_timeout_s)
             return connection, registrar, registrar.register(self.broker.registration)
 
-    def _go_to_next(self) -> bool:
-        """After a request of a controller over the next store, end the registration in the former one."""
-        if self._next is None or self.broker.next_epoch is not None:
-            return False
-        former = (self._registrar, self._connection)
-        self.server, self._connection, self._registrar = self._next
-        self._next = self.next_server = None
-        for one in former:
-            if one is not None:
-                one.close()
-        return True
-
     def follow(self, server: ClusterStore) -> None:
-        """The cluster was moved to `server`: a broker that is down will start there."""
-        if self._registrar is None:
-            self.server, self.next_server = server, None
+        """The cluster was moved to `server`: the broker is registered there, unless it is down."""
+        is_registered = self._registrar is not None
+        self.leave(at_once=True)
+        self.server = server
+        if is_registered:
+            self.register()
 
     def leave(self, *, at_once: bool) -> None:
         """The process ends: its session ends at once, or when its time is over."""
@@ -129,15 +109,7 @@ class Duties:
             with self.server.speaking(self.name):
                 self._registrar.close()
                 self._connection.close()
-        if self._next is not None:
-            server, connection, registrar = self._next
-            for store in () if at_once else (connection, *connection.opened):
-                store.disconnect()
-            with server.speaking(self.name):
-                registrar.close()
-                connection.close()
-        self._registrar = self._connection = self.leaving = self._next = None
-        self.broker.next_epoch = None
+        self._registrar = self._connection = self.leaving = None
         self._asking.clear()
         self._ask_at.clear()
 
@@ -167,10 +139,6 @@ class Duties:
         """Register again where the session was lost; returns whether that happened."""
         if self._registrar is None:
             return False
-        if self._go_to_next():
-            return True
-        if self._next is not None:
-            self._watch_next(*self._next)
         with self.server.speaking(self.name):
             try:
                 self._registrar.watch()
@@ -182,11 +150,6 @@ class Duties:
         self.broker.epoch = epoch
         self.timeline.say(self.name, f"registered again, epoch {epoch}")
         return True
-
-    def _watch_next(self, server: ClusterStore, _: Connection | StoreClient, registrar: Registrar) -> None:
-        with server.speaking(self.name):
-            registrar.watch()
-        self.broker.next_epoch = registrar.epoch_of(self.broker.broker_id)
 
     # --- isr
 

@@ -6,8 +6,7 @@ deleted), `("admitted", broker)`, `("forgotten", broker)`, `("unregistered", bro
 `("intents", broker)` (its new intents), `("intents done", (broker, seq))`, `("deletion", topic)` (for a new topic:
 checked to be absent), `("parent", (topic, partition or None))` (a node without data, in stores that have them),
 `("reduction", topic)`, `("throttles", slot)` (a mark of throttles to be removed), `("notification", key)` (one to be
-deleted), `LEGACY`, `("migration", version)` (the marker to be deleted). Each is encoded once, from the state, however
-many records changed it.
+deleted), `LEGACY`. Each is encoded once, from the state, however many records changed it.
 
 The code that applies a record changes the state by methods of the batch, which push the inverse of each change, or
 pushes the inverse itself (`undone_by`). So there is no separate function to undo a record, which could be forgotten

@@ -42,7 +42,7 @@ class Known:
     __slots__ = (
         "_deleted_rows", "_gone", "_index", "_names", "_relisted", "admitted", "batch", "broker_configs", "brokers",
         "changes", "controller_epoch", "controller_id", "deletions", "dying", "intents", "keys_at_once",
-        "legacy", "listing", "migration_version", "moves", "problems", "reducing", "rows",
+        "legacy", "listing", "moves", "problems", "reducing", "rows",
         "settings", "shutting_down", "tally", "throttles", "topics", "unread", "versions",
     )  # fmt: skip
 
@@ -68,7 +68,6 @@ class Known:
         self.intents = Intents()
         self.legacy = Legacy()
         self.throttles = Throttles()
-        self.migration_version = 0  # of the marker of a migration to this store, until it is deleted
         self.problems: dict[tuple[str, int | None], str] = {}
         self.deletions: dict[str, Deletion] = {}
         self.reducing = Reductions()

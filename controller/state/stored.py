@@ -51,9 +51,6 @@ class Stored(Known):
     def load_throttle_mark(self, slot: MarkSlot, mark: ThrottleMark) -> None:
         self.throttles.marks[slot] = mark
 
-    def load_migration(self, version: int) -> None:
-        self.migration_version = version
-
     def load_problem(self, topic: str, partition: int | None, problem: str) -> None:
         """Record that a key cannot be read."""
         self.problems[topic, partition] = problem

@@ -186,25 +186,6 @@ class Gateway:
             await self._forwarding.beside(found)
         return found
 
-    def follow(self, controller: Controller, peers: Peers) -> None:
-        """The cluster was moved to another store, where `controller` runs: clients are served for it from now on, at
-        the same addresses. All connections are closed, and clients open new ones. Raises AlreadyRunning; then clients
-        are served as before."""
-        if self._loop is None:
-            raise WrongMode("this gateway does not listen yet")
-        asyncio.run_coroutine_threadsafe(self._follow(controller, peers), self._loop).result()
-
-    async def _follow(self, controller: Controller, peers: Peers) -> None:
-        forwarding = Forwarding(controller, peers, self._tls)
-        asking, service = Asking(forwarding), self._served(controller, forwarding, peers)
-        if self._forwarding is not None:
-            forwarding.brokers = self._forwarding.brokers
-        await forwarding.open(self.address)
-        asking.open()
-        former = (self.asking, self._forwarding)
-        self._controller, self._forwarding, self.asking, self._service = controller, forwarding, asking, service
-        await self._close(*former)
-
     # --- on a loop
 
     @property

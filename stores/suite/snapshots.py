@@ -110,3 +110,12 @@ def consistent_is_truthful_under_writes(backend: Backend) -> None:
         assert tokens == 1 or not shot.consistent
     if reader.capabilities.atomic_snapshot:
         assert all(shot.consistent for shot in shots)
+
+
+@case("snapshot")
+def a_write_moves_the_cursor(backend: Backend) -> None:
+    """If the cursors of two snapshots are equal, no client wrote anything in between."""
+    store, other = backend.open(), backend.open()
+    before = store.snapshot("/suite", timeout_s=CALL_S).cursor
+    put(other, "/elsewhere", b"1")
+    assert store.snapshot("/suite", timeout_s=CALL_S).cursor != before

@@ -13,9 +13,10 @@ Rules
 from .batches import batches, check_fits
 from .dumping import Dump, dump
 from .formats import Tree, parse
-from .writing import BrokenOff, NotEmpty, Told, load, may_load, write_all
+from .writing import PATIENCE_S, BrokenOff, NotEmpty, Told, load, may_load, write_all
 
 __all__ = [
+    "PATIENCE_S",
     "BrokenOff",
     "Dump",
     "NotEmpty",

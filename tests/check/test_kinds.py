@@ -193,24 +193,10 @@ CASES: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
     ({"/kedge/commit": GONE}, [("warning", "token-missing", "/kedge/commit")]),
     (NO_KEDGE, [("note", "never-led", "/kedge/commit")]),
     ({"/kedge/format": {"version": 1, "min_controller": 3}}, [("error", "format-newer", "/kedge/format")]),
-    (
-        {
-            "/kedge/migration": {
-                "migration": "a1", "side": "from", "phase": "moved", "other": "etcd://h/p", "started_ms": 1
-            },
-            "/kedge/migration/1": b"\xff\x00",
-        },
-        [("warning", "store-move", "/kedge/migration")],
-    ),
-    (
-        {
-            "/kedge/migration": {
-                "migration": "a1", "side": "from", "phase": "copying", "other": "etcd://h/p", "started_ms": 1
-            }
-        },
-        [("note", "store-move", "/kedge/migration")],
-    ),
-    ({"/kedge/migration": {"side": "to", "phase": "moved"}}, [("error", "unreadable", "/kedge/migration")]),
+    ({"/kedge/migration": {"migration": "a1", "moved_to": "etcd://h/p"}},
+     [("warning", "store-move", "/kedge/migration")]),
+    ({"/kedge/migration": {"migration": "a1"}}, [("error", "unreadable", "/kedge/migration")]),
+    ({"/controller": {"migrates": "etcd://h/p"}}, []),
     (NO_BROKERS, [("note", "no-broker", "/brokers/ids")]),
     ({"/kedge/brokers/1": {"broker_epoch": 12}}, [("error", "admitted-ahead", "/kedge/brokers/1")]),
     ({"/kedge/brokers/1": {"broker_epoch": 10}}, [("warning", "not-admitted", "/kedge/brokers/1")]),

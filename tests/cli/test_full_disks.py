@@ -99,10 +99,13 @@ def test_a_memory_store_and_a_dump_of_it_are_named(tmp_path: Path) -> None:
     with file_size_limit(100):
         loaded = run("store", "load", tree, f"memory:{full}")
         dumped = run("store", "dump", f"memory:{there}", full)
-        moved = run("store", "migrate", f"memory:{there}", f"memory:{full}", "--without-brokers")
+        moved = run("store", "migrate", f"memory:{there}", f"memory:{full}")
     assert is_said(loaded, f"memory:{full}: cannot be written: File too large")
     assert is_said(dumped, f"{full}: File too large")
-    assert (moved.exit_code, moved.stderr.splitlines()[-1]) == (2, f"kedge: {there}: File too large")
+    assert (moved.exit_code, moved.stderr.splitlines()[-1]) == (
+        2,
+        f"kedge: memory:{there}: cannot be written: File too large",
+    )
     assert is_said(run("store", "dump", f"memory:{there}", FULL), "/dev/full: No space left on device")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["there", "tree.json"]
 

@@ -44,12 +44,10 @@ def test_json_is_printed_all_the_same(tree: Path, tmp_path: Path) -> None:
     assert json.loads(done.stdout)["consistent"] is True
 
 
-def test_migration_prints_differences_alone(tree: Path, tmp_path: Path) -> None:
+def test_migration_prints_nothing(tree: Path, tmp_path: Path) -> None:
     urls = f"memory:{tree}", f"memory:{tmp_path / 'new.json'}"
-    done = run("store", "migrate", *urls, "--without-brokers", "--quiet")
+    done = run("store", "migrate", *urls, "--quiet")
     assert (done.exit_code, done.output) == (0, "")
-    done = run("store", "migrate", *urls, "--verify", "--quiet")
-    assert (done.exit_code, done.stdout.count("compared")) == (0, 1)
 
 
 def test_errors_are_printed(tmp_path: Path) -> None:

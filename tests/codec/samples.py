@@ -64,10 +64,7 @@ GOOD: dict[str, dict[str, object]] = {
     "gateway": {"version": 1, "host": "h", "port": 9},
     "gateways_secret": {"version": 1, "secret": "s"},
     "handed_back": {"version": 1, "phase": "begun"},
-    "marker": {
-        "version": 1, "migration": "m", "side": "from", "phase": "fenced", "other": "etcd://h:1/p", "started_ms": 1,
-        "controller_epoch": 8, "brokers": {"1": 17}, "seals": 2, "run": "r",
-    },
+    "marker": {"version": 1, "migration": "m", "moved_to": "etcd://h:1/p"},
     "reduction": {"version": 1, "partitions": {"3": {"timestamp": 5, "immediate": True}}},
     "throttled topics": {"version": 1, "topics": ["a"], "previous": {"a": {"c": {"set": ["w"], "was": "v"}}}},
     "throttled brokers": {"version": 1, "brokers": [3], "previous": {"3": {"c": {"set": [], "was": None}}}},

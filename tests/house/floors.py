@@ -154,20 +154,6 @@ ROOMS: Final = (
         pure=True,
     ),
     Room(
-        "kedge.controller.migration",
-        (
-            *_MODEL,
-            "kedge.controller.codec",
-            "kedge.controller.check",
-            "kedge.stores.base",
-            "kedge.stores.recipes",
-            "kedge.stores.transfer.batches",
-        ),
-        "a move to another store as values: entries in, changes, stages and plans out; it knows no state and no rule",
-        third_party=("attrs",),
-        pure=True,
-    ),
-    Room(
         "kedge.controller.keys",
         (*_DECIDING, "kedge.controller.codec", "kedge.stores.base", "kedge.stores.checks", "kedge.stores.recipes"),
         "one file per kind of key: what is read of a store and written to it, without a thread or a clock",
@@ -176,7 +162,7 @@ ROOMS: Final = (
     ),
     Room(
         "kedge.controller.runtime",
-        (*_RUNTIME, "kedge.controller.keys", "kedge.controller.migration"),
+        (*_RUNTIME, "kedge.controller.keys"),
         "the one place with threads, time and I/O stands on all that is pure",
     ),
     Room(
@@ -240,7 +226,6 @@ ROOMS: Final = (
             "kedge.controller.audit",
             "kedge.controller.check",
             "kedge.controller.groups",
-            "kedge.controller.migration",
             "kedge.controller.rig",
             "kedge.controller.server",
             "kedge.controller.simulated",

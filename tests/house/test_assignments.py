@@ -24,7 +24,7 @@ def test_only_the_room_of_the_state_changes_it() -> None:
         "del self._state.admitted[broker]",
         "state.refused.pop(topic, None)",
         "self.state.reducing.of.update(found)",
-        "loaded.state.migration_version = 1",
+        "loaded.state.controller_epoch = 1",
         "self.state.deletions[topic].version = 1",
         "row = self.state.topics.get(topic)\n    row.version = 1",
         "if (row := self.state.topics[topic]) is not None:\n        row.version += 1",

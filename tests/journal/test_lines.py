@@ -27,7 +27,6 @@ EVENTS = {
     "IntentDropped", "LegacySubmitted", "LegacyEntryRemoved", "LegacyKeyRemoved", "ThrottleSet", "ThrottleRemoved",
     "ThrottleRestored", "ConfigChanged", "StatusChanged", "PartitionPurged", "ForeignChange", "BadKey", "Conflict",
     "KeysRewritten", "Gap",
-    "LeaderEpochRaised",  # a move to another store, of which the page knows nothing
 }  # fmt: skip
 
 A, C = "min.insync.replicas", "compression.type"
@@ -74,7 +73,6 @@ CASES: list[tuple[r.Record, dict[str, Any]]] = [
             "detail": {"bytes_copied": 77, "duration_ms": 100},
         },
     ),
-    (r.PartitionChanged(attrs.evolve(IDLE, leader_epoch=4), IDLE), {"event": "LeaderEpochRaised", **IDLE_ROW, **BY}),
     (
         r.PartitionChanged(attrs.evolve(IDLE, isr=(1,)), IDLE, "isr taken", is_found=True),
         {"event": "ForeignChange", **IDLE_ROW, **BY, "cause": "isr taken"},

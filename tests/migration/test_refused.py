@@ -1,173 +1,206 @@
-"""What stops a move between two stores before its fence, and which controller cannot lead meanwhile."""
+"""Stores between which a cluster cannot be moved: the error says why, and nothing is written."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+import random
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from itertools import count
 
 import pytest
 
+from kedge import Controller
 from kedge.controller.codec import keys
-from kedge.controller.migration import MigrationRefused
-from kedge.controller.model.values import BrokerRegistration
-from kedge.controller.runtime.migration import TimedOut
-from kedge.stores import ABSENT, Conflict, MemoryServer, MemoryStore, Put
-from kedge.stores.base import Commit, Op
-from kedge.stores.recipes import EPOCH_KEY
-from tests.migration.world import STATE, Moved
+from kedge.controller.codec.migration import Marker, encode_marker
+from kedge.controller.codec.orders import FORMAT_KEY
+from kedge.controller.runtime.migration import Migration
+from kedge.stores import MemoryStore
+from kedge.stores.base import ABSENT, PRESENT, Conflict, Delete, Invalid, MetadataStore, Put, StoreError, TooLarge
+from kedge.stores.faults import Fault, FaultStore, LoseReply, at_commit
+from kedge.stores.faults.plan import Call
+from tests.migration.sites import NAMES, Site, migration, move
+from tests.runtime.world import Brokers
+
+STATE = keys.state("t", 0)
 
 
-def test_a_broker_that_never_registers_ends_it_in_time_and_nothing_is_fenced() -> None:
-    moved = Moved(brokers=(1, 2, 4, 5))
-    with pytest.raises(TimedOut, match=r"\[3\]"):
-        moved.migration().run(5)
-    assert moved.controllers[0].is_active
-    assert not moved.next.is_active
-    moved.next.register_broker(BrokerRegistration(3, rack="a"))
-    assert moved.migration().run(5) == ()
-    moved.take_over()
+def write(site: Site, key: str, value: bytes) -> None:
+    with closing(site.open()) as store:
+        store.commit([Put(key, value, ABSENT if store.get(key, timeout_s=1) is None else PRESENT)], timeout_s=1)
 
 
-def test_a_new_store_that_is_not_empty_is_refused_and_nothing_is_written() -> None:
-    moved = Moved()
-    moved.there.commit([Put("/something", b"else", ABSENT)], timeout_s=1)
-    before = moved.values(moved.server), moved.values(moved.to)
-    with pytest.raises(MigrationRefused, match="TO is not empty"):
-        moved.migration().run(0)
-    assert (moved.values(moved.server), moved.values(moved.to)) == before
+def mark(key: str, other: str, *, is_moved: bool) -> bytes:
+    return encode_marker(Marker(key, other, is_moved=is_moved))
 
 
-def test_an_old_store_without_a_cluster_is_refused() -> None:
-    moved = Moved()
-    empty = MemoryStore(MemoryServer())
-    with pytest.raises(MigrationRefused, match="holds no cluster"):
-        moved.migration(source=empty).run(0)
-    assert moved.values(moved.to) == {}
+@pytest.mark.parametrize(
+    "side, key, value, said",
+    [
+        ("to", "/any", b"1", "TO: the store is not empty"),
+        ("from", keys.MIGRATION, mark("m", "etcd://b", is_moved=True), "FROM: the cluster was moved to etcd://b"),
+        ("from", keys.MIGRATION, mark("m", "etcd://b", is_moved=False), "FROM: here is an unfinished copy of etcd://b"),
+        ("to", keys.MIGRATION, mark("m", "etcd://b", is_moved=True), "TO: the cluster was moved to etcd://b"),
+        ("to", keys.MIGRATION, mark("m", "etcd://b", is_moved=False), "TO: here is an unfinished copy of etcd://b"),
+        ("from", keys.MIGRATION, b"{", "FROM: /kedge/migration cannot be read"),
+        ("to", keys.MIGRATION, b"{}", "TO: /kedge/migration cannot be read"),
+    ],
+)
+def test_store_in_another_use_is_refused(  # noqa: PLR0917 - the parameters of the case
+    source: Site, target: Site, side: str, key: str, value: bytes, said: str
+) -> None:
+    write(source if side == "from" else target, key, value)
+    before = source.entries(), target.entries()
+    with pytest.raises(Invalid, match=said):
+        move(source, target)
+    assert (source.entries(), target.entries()) == before
 
 
-def test_value_over_the_new_stores_limit_is_reported_before_anything_is_written() -> None:
-    to = MemoryServer(value_bytes_max=2_000)
-    moved = Moved(to=to)
-    moved.put("/config/users/big", {"version": 1, "config": {"x": "y" * 3_000}})
-    with pytest.raises(MigrationRefused, match=r"/config/users/big: 30\d\d bytes, TO takes 2000"):
-        moved.migration().run(0)
-    assert moved.values(to) == {}
-    assert keys.MIGRATION not in moved.values(moved.server)
+@pytest.mark.parametrize(
+    "side, said",
+    [("FROM", "FROM: controller 7 leads there: close every controller"), ("TO", "TO: the store is not empty")],
+)
+def test_live_controller_is_refused(source: Site, target: Site, side: str, said: str) -> None:
+    led = source if side == "FROM" else target
+    with closing(led.open()) as store:
+        controller = Controller(store, 7, Brokers())
+        while not controller.is_active:
+            controller.poll_once()
+        before = source.entries(), target.entries()
+        with pytest.raises(Invalid, match=said):
+            move(source, target)
+        assert (source.entries(), target.entries()) == before
+        controller.close()
 
 
-def test_unreadable_state_key_is_reported_before_anything_is_written() -> None:
-    """Its leader epoch could not be raised, and its brokers would obey none of the new store's."""
-    moved = Moved()
-    moved.put(STATE, b"{broken")
-    with pytest.raises(MigrationRefused, match=f"{STATE} cannot be read"):
-        moved.migration().run(0)
-    assert moved.values(moved.to) == {}
+def test_store_that_another_run_holds_is_refused(source: Site, target: Site) -> None:
+    """Such as one that was killed, and whose session lives on for a while."""
+    with closing(source.open()) as here, closing(target.open()) as there:
+        losing = FaultStore(there)
+        losing.play(at_commit(1, LoseReply()))
+        killed = migration(here, losing)
+        killed.check()
+        with pytest.raises(StoreError):
+            killed.run()
+        with pytest.raises(Invalid, match="FROM: another `kedge store migrate` holds /controller, or one that was kil"):
+            move(source, target)
+    assert move(source, target) > 0
 
 
-@pytest.mark.parametrize("value", [b"not json", b"{}", b'{"version":2,"side":"to","phase":"moved"}'])
-def test_broken_marker_is_refused_on_both_sides_without_a_leader(value: bytes) -> None:
-    moved = Moved()
-    moved.put(keys.MIGRATION, value)
-    with pytest.raises(MigrationRefused, match=f"{keys.MIGRATION} of FROM cannot be read"):
-        moved.migration().run(0)
-    moved.delete(keys.MIGRATION)
-    moved.there.commit([Put(keys.MIGRATION, value, ABSENT), Put(EPOCH_KEY, b"7", ABSENT)], timeout_s=1)
-    with pytest.raises(MigrationRefused, match=f"{keys.MIGRATION} of TO cannot be read"):
-        moved.migration().run(0)
-    moved.wait(500)
-    assert not moved.next.is_active
-    assert "cannot be read" in moved.next.describe().findings[keys.MIGRATION]
+@pytest.mark.parametrize(
+    "key, value, error, said",
+    [
+        (
+            keys.config("users", "big"),
+            b"y" * 3_000,
+            TooLarge,
+            "/config/users/big: a value of 3000 bytes exceeds",
+        ),
+        (STATE, b"{broken", Invalid, f"leader epochs that cannot be raised: {STATE}: not JSON"),
+        (FORMAT_KEY, b'{"min_controller":9}', Invalid, "FROM needs a controller of version 9, and this is"),
+        (FORMAT_KEY, b"{", Invalid, "FROM: /kedge/format cannot be read"),
+        (f"/copy{keys.MIGRATION}", b"{}", Invalid, f"TO is below FROM, which has /copy{keys.MIGRATION}"),
+    ],
+)
+def test_key_that_cannot_be_moved_is_named_before_the_copy(  # noqa: PLR0917 - the parameters of the case
+    source: Site, target: Site, key: str, value: bytes, error: type[StoreError], said: str
+) -> None:
+    write(source, key, value)
+    with pytest.raises(error, match=said):
+        move(source, target)
+    assert target.entries() == {}
+    assert keys.MIGRATION not in source.values()
 
 
-def test_two_moves_of_one_cluster_to_two_stores_do_not_run_at_once() -> None:
-    moved = Moved(brokers=())
-    with pytest.raises(TimedOut):
-        moved.migration().run(0)
-    with pytest.raises(MigrationRefused, match="FROM is moving to memory:to"):
-        moved.migration(target=MemoryStore(MemoryServer())).run(0)
+# --- others act while it copies
 
 
-def test_a_store_that_a_cluster_was_moved_away_from_is_no_new_store() -> None:
-    moved = Moved()
-    moved.migration().run(0)
-    with pytest.raises(MigrationRefused, match="TO was itself moved to"):
-        moved.migration(source=other_cluster(), target=MemoryStore(moved.server)).run(0)
+@contextmanager
+def meddled(source: Site, target: Site, act: Callable[[MetadataStore], object]) -> Iterator[Migration]:
+    """A checked migration; `act` is called before each commit to the target that writes STATE, with the session of the
+    migration at the source."""
+
+    def plan(call: Call, _: random.Random) -> list[Fault]:
+        if call.name == "commit" and STATE in call.keys:
+            act(here)
+        return []
+
+    with closing(source.open()) as here, closing(target.open()) as there:
+        run = migration(here, FaultStore(there, plan))
+        run.check()
+        yield run
 
 
-def other_cluster() -> MemoryStore:
-    """Nothing but an epoch."""
-    store = MemoryStore(MemoryServer())
-    store.commit([Put(EPOCH_KEY, b"3", ABSENT)], timeout_s=1)
-    return store
+def test_key_that_is_written_meanwhile_is_copied(source: Site, target: Site) -> None:
+    with meddled(source, target, lambda _: write(source, "/late", b"1")) as run:
+        run.run()
+    assert target.values()["/late"] == b"1"
 
 
-def test_unfinished_copy_is_not_moved_on() -> None:
-    """Its leader epochs are not raised: the next store would not know that they must be."""
-    moved = Moved()
-    moved.migration().run(0)
-    with pytest.raises(MigrationRefused, match="no controller has taken over yet"):
-        moved.migration(source=moved.there, target=MemoryStore(MemoryServer())).run(0)
+def test_key_that_is_deleted_meanwhile_is_not_left_behind(source: Site, target: Site) -> None:
+    for key in ("/brief", "/brief/below"):
+        write(source, key, b"1")
+
+    def act(here: MetadataStore) -> None:
+        here.commit([Delete("/brief/below", PRESENT), Delete("/brief", PRESENT)], timeout_s=1)
+
+    with meddled(source, target, act) as run:
+        run.run()
+    assert not [key for key in target.values() if key.startswith("/brief")]
 
 
-def test_half_done_copy_has_no_leader() -> None:
-    """Also not a controller that awaits nothing: /controller of the new store is held from the first write on."""
-    moved = Moved(brokers=())
-    with pytest.raises(TimedOut):
-        moved.migration().run(0)
-    eager = moved.another(2, MemoryStore(moved.to))
-    moved.wait(500)
-    assert not eager.is_active
-    assert not moved.next.is_active
-    assert "being copied from memory:from" in eager.describe().findings[keys.MIGRATION]
+def test_former_store_that_is_written_again_and_again_is_given_up(source: Site, target: Site) -> None:
+    numbers = count()
+
+    def act(_: MetadataStore) -> None:
+        write(source, STATE, json.dumps({**state, "n": next(numbers)}).encode())
+
+    state = json.loads(source.values()[STATE])
+
+    with (
+        meddled(source, target, act) as run,
+        pytest.raises(StoreError, match="FROM or TO was written by others in each of 5 rounds"),
+    ):
+        run.run()
+    assert source.refusal() is None
 
 
-def test_a_controller_that_awaits_a_cluster_begins_none() -> None:
-    """Brokers may be registered with it all the same; once there is a cluster it leads as any other."""
-    moved = Moved(brokers=(1,))
-    moved.wait(500)
-    assert not moved.next.is_active
-    assert moved.values(moved.to) == {}
-    assert "awaits" in moved.next.describe().findings[EPOCH_KEY]
+def test_controller_that_takes_the_former_store_over_keeps_the_cluster(source: Site, target: Site) -> None:
+    """The session of the command ended while it copied: it can no longer mark the store as moved."""
+
+    def act(here: MetadataStore) -> None:
+        assert isinstance(here, MemoryStore)
+        here.server.expire(here.session.session_id)
+        assert source.refusal() is None
+
+    with meddled(source, target, act) as run, pytest.raises(Conflict):
+        run.run()
+    assert source.refusal() is None
+    assert f"unfinished copy of {NAMES[0]}" in (target.refusal() or "")
 
 
-def test_write_to_the_new_store_stops_the_migration_before_the_fence() -> None:
-    """What a copy overwrote of another client is never known; it is reported, and nothing is fenced."""
-    moved = Moved()
-    with pytest.raises(Conflict):
-        moved.migration(target=Spoiled(moved.to)).run(0)
-    assert moved.controllers[0].is_active
+def test_former_store_is_marked_only_after_the_new_one_is_saved(source: Site, target: Site) -> None:
+    """As with files, which are written when their stores are closed."""
+
+    def save(_: MetadataStore) -> None:
+        raise OSError("no space left on device")
+
+    with closing(source.open()) as here, closing(target.open()) as there:
+        run = migration(here, there, save=save)
+        run.check()
+        with pytest.raises(OSError, match="no space left"):
+            run.run()
+    assert source.refusal() is None
+    assert "unfinished copy" in (target.refusal() or "")
 
 
-class Spoiled(MemoryStore):
-    """A store in which another client writes a key just before each commit."""
-
-    written = 0
-
-    def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
-        entry = self.get("/config/topics/t", timeout_s=1)
-        self.written += 1
-        at = ABSENT if entry is None else entry.version
-        super().commit([Put("/config/topics/t", b"%d" % self.written, at)], timeout_s=1)
-        return super().commit(ops, timeout_s=timeout_s)
-
-
-def test_of_two_runs_at_a_time_the_later_one_goes_on_and_the_earlier_one_ends() -> None:
-    """What the earlier one read is old by then: not one commit of it arrives."""
-    moved = Moved()
-    store = Overtaken(moved.to)
-    store.overtake = lambda: moved.migration().run(0)
-    with pytest.raises(MigrationRefused, match="another run of this migration has begun"):
-        moved.migration(target=store).run(0)
-    assert moved.migration().verify().differing == ()
-    moved.take_over()
-
-
-class Overtaken(MemoryStore):
-    """A store in which something happens before the first commit that copies a topic."""
-
-    overtake: Callable[[], object] | None = None
-
-    def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
-        if self.overtake is not None and any(op.key == keys.topic("t") for op in ops):
-            overtake, self.overtake = self.overtake, None
-            overtake()
-        return super().commit(ops, timeout_s=timeout_s)
+def test_run_that_another_one_overtook_changes_nothing(source: Site, target: Site) -> None:
+    """It had checked both stores before."""
+    with closing(source.open()) as here, closing(target.open()) as there:
+        late = migration(here, there)
+        late.check()
+        move(source, target)
+        before = target.entries()
+        with pytest.raises(Conflict, match=keys.MIGRATION):
+            late.run()
+        assert target.entries() == before

@@ -89,7 +89,6 @@ ROOMS: Final[Mapping[str, Room]] = {
             "tests/rig/test_isolation.py",
             "tests/rig/test_live_cluster.py",
             "tests/rig/test_live_compaction.py",
-            "tests/rig/test_live_follow.py",
             "tests/rig/test_live_logs.py",
             "tests/rig/test_live_settings.py",
             "tests/rig/test_live_shelf.py",

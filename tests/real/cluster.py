@@ -64,18 +64,10 @@ class RegisteredDuties(Duties):
         self._registrar = Registrar(self.store, SystemClock(), self.registration_version, CALL_S)
         self.broker.epoch = self._registrar.register(self.broker.registration)
 
-    def register_next_in(self, store: MetadataStore, server: Shadow) -> None:
-        """The broker is registered in the store that the cluster is being moved to, too; `server`: its past."""
-        registrar = Registrar(store, SystemClock(), self.registration_version, CALL_S)
-        self.broker.next_epoch = registrar.register(self.broker.registration)
-        self._next = (server, None, registrar)  # type: ignore[assignment]  # a session that only the registrar has
-
     def leave(self, *, at_once: bool) -> None:  # noqa: ARG002 - it ends its session, there is no other way here
         if self._registrar is not None:
             self._registrar.close()
-        if self._next is not None:
-            self._next[2].close()
-        self._registrar = self._next = None
+        self._registrar = None
 
 
 class HeldCopying(Copying):

@@ -1,8 +1,7 @@
 """A controller in a process of its own, to be killed: `python -m tests.real.controller_process URL NODE_ID DESCRIPTOR`.
 
-URL#awaits: it awaits its cluster, which is moved there; its first commits are small and take long, so that it can be
-killed between them. It speaks over the socket that it inherited under DESCRIPTOR (see `tests.real.messages`), and ends
-with it, so that none outlives the test that started it.
+It speaks over the socket that it inherited under DESCRIPTOR (see `tests.real.messages`), and ends with it, so that none
+outlives the test that started it.
 """
 
 from __future__ import annotations
@@ -20,21 +19,16 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
 from queue import SimpleQueue
-from random import Random
 from typing import Any
 
-from kedge import Controller, HostResponse, Results, Settings
+from kedge import Controller, HostResponse, Results
 from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from kedge.stores import MetadataStore, Unavailable, open_store
-from kedge.stores.faults import Delay, Fault, FaultStore
-from kedge.stores.faults.plan import Call as FaultCall
 from tests.real.messages import Answer, Ask, Call, Leads, Notice, Request, Return
 
 LOOK_S = 0.02  # how often it is looked at whether the controller leads
 CALLBACK_S = 60.0
 OPEN_S = 60.0
-SLOW_COMMITS = 40
-SLOW_S = 0.05
 
 
 class WiredHost:
@@ -86,12 +80,7 @@ class TestOver(Exception):
 def serve(wire: Connection, url: str, node_id: int) -> None:
     """Until the other end is closed."""
     host = WiredHost(wire)
-    url, _, awaits = url.partition("#")
-    if awaits:
-        store = FaultStore(opened(url), slow())
-        controller = Controller(store, node_id, host, settings=Settings(commit_decisions_max=1), awaits_cluster=True)
-    else:
-        controller = Controller(opened(url), node_id, host)
+    controller = Controller(opened(url), node_id, host)
     controller.start()
     obey_all(wire, host, controller)
 
@@ -110,12 +99,6 @@ def obey_all(wire: Connection, host: WiredHost, controller: Controller) -> None:
         if epoch != led:
             led = epoch
             host.say(Leads(led))
-
-
-def slow() -> Callable[[FaultCall, Random], list[Fault]]:
-    """The plan of a store whose first commits take long."""
-    left = itertools.repeat(Delay(SLOW_S), SLOW_COMMITS)
-    return lambda call, _: list(itertools.islice(left, 1)) if call.name == "commit" else []
 
 
 def opened(url: str) -> MetadataStore:

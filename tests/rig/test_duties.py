@@ -9,7 +9,6 @@ import pytest
 from kedge.controller.model.values import TopicPartition
 from kedge.controller.rig import Life, Rig
 from kedge.controller.runtime.log_reports import LogReport
-from kedge.controller.simulated.store import ClusterStore
 
 
 def reported(rig: Rig, tp: TopicPartition) -> list[LogReport | None]:
@@ -83,20 +82,3 @@ def test_leader_asks_for_an_isr_again_until_it_is_answered(cut_off: str) -> None
     log = rig.brokers[3].log(tp)
     assert log is not None
     assert (log.end_offset, log.high_watermark) == (15, 15)
-
-
-def test_registration_in_the_next_store_is_renewed_where_its_session_was_lost() -> None:
-    rig = Rig(seed=1, brokers=dict.fromkeys((1, 2)))
-    following = ClusterStore(clock=rig.clock.monotonic_s)
-    duties = rig.duties[1]
-    duties.register_next(following)
-    first = rig.brokers[1].next_epoch
-    assert first is not None
-    registered = following.connection().get("/brokers/ids/1", timeout_s=1)
-    assert registered is not None
-    assert registered.owner is not None
-    following.expire(registered.owner)
-    rig.until(lambda: rig.brokers[1].next_epoch != first, what="it is registered again")
-    entry = following.connection().get("/brokers/ids/1", timeout_s=1)
-    assert entry is not None
-    assert entry.created == rig.brokers[1].next_epoch

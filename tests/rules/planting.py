@@ -118,10 +118,6 @@ class Planting:
         """How many keys one Decision may write."""
         self.world.state.keys_at_once = int(line.words[0])
 
-    def do_migration(self, line: Line) -> None:
-        """The marker of a move to this store, at its version."""
-        self.world.state.migration_version = int(line.words[0])
-
     def do_setting(self, line: Line) -> None:
         typed: dict[str, Any] = {name: int(value) for name, value in line.options.items()}
         typed = {name: bool(value) if name.endswith("_enable") else value for name, value in typed.items()}

@@ -203,12 +203,6 @@ class Script(Planting):
         epoch = int(line.options.get("epoch", live.epoch if live else 1))
         return e.ShutdownAsked(self.world.now_ms, int(line.words[0]), epoch)
 
-    def do_raise(self, line: Line) -> e.Event:
-        return e.LeaderEpochsDue(self.world.now_ms, line.words[0], ids(line.words[1]))
-
-    def do_raised(self, _: Line) -> e.Event:
-        return e.MigrationDone(self.world.now_ms)
-
     def do_leaves(self, line: Line) -> e.Event:
         return e.ReplicaLeaves(self.world.now_ms, *name_of(line.words[0]), int(line.words[1]))
 

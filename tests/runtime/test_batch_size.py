@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kedge.controller.runtime.batch_size import DECISIONS_FEW, DECISIONS_MANY, BatchSize
+from kedge.controller.runtime.batch_size import DECISIONS_FEW, BatchSize
 
 
 class Watch:
@@ -52,18 +52,6 @@ def test_a_clock_that_stands_still_changes_nothing() -> None:
     assert paced(batch_size, watch, 0.0, 5.0) == DECISIONS_FEW
 
 
-def test_there_are_many_clients_until_one_may_be_answered_again() -> None:
-    """Whatever the store's latency; and no more than the setting says."""
-    for most, many, few in ((2_000, DECISIONS_MANY, DECISIONS_FEW), (7, 7, 7)):
-        batch_size = BatchSize(Watch(), most)
-        batch_size.hurry()
-        assert batch_size.decisions == many
-        batch_size.too_many(many)
-        assert batch_size.decisions == max(1, many // 2)
-        batch_size.calm()
-        assert batch_size.decisions == few
-
-
 def test_a_batch_that_is_refused_for_its_size_is_halved() -> None:
     """Until something was committed; and the limit that was set is never exceeded."""
     watch = Watch()
@@ -85,13 +73,9 @@ def test_a_batch_is_full_with_ten_records_for_each_decision_that_it_may_take() -
 
 
 def test_deciding_takes_no_longer_than_a_caller_may_wait() -> None:
-    """However long a commit takes: 30 ms of deciding, unless no caller is answered meanwhile."""
+    """However long a commit takes: 30 ms of deciding."""
     watch = Watch()
     batch_size = BatchSize(watch, 2000)
     for _ in range(5):
         paced(batch_size, watch, batch_size.decisions / 10_000, 1.0)
     assert batch_size.decisions == 300
-    batch_size.hurry()
-    for _ in range(5):
-        paced(batch_size, watch, batch_size.decisions / 10_000, 1.0)
-    assert batch_size.decisions == 2000

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kedge.controller.codec import keys
+from kedge.controller.codec.migration import Marker, encode_marker
 from kedge.controller.codec.orders import FORMAT_KEY
 from kedge.stores import MemoryStore
 from kedge.stores.faults import Call, DeliverLater, FaultStore, LoseReply, LoseRequest, Rule
@@ -109,23 +111,36 @@ def test_the_first_claim_of_a_tree_writes_the_format_and_later_ones_leave_it() -
     assert cluster.other.get(FORMAT_KEY, timeout_s=1) == entry
 
 
-def test_a_format_that_is_raised_between_an_election_and_its_claim_is_heeded() -> None:
-    """A newer controller led for a moment: the older one gives up what it won, and says why it stands by."""
+@pytest.mark.parametrize(
+    "key, value, said",
+    [
+        (FORMAT_KEY, b'{"version":2,"min_controller":3}', "needs a controller of version 3"),
+        (
+            keys.MIGRATION,
+            encode_marker(Marker("m", "etcd://h/p", is_moved=True)),
+            "the cluster was moved to etcd://h/p",
+        ),
+    ],
+    ids=["a newer controller led", "the cluster was moved"],
+)
+def test_key_that_is_written_between_an_election_and_its_claim_is_heeded(key: str, value: bytes, said: str) -> None:
+    """The controller gives up what it won, and says why it stands by."""
     cluster = Cluster()
     cluster.run()
     cluster.controllers.pop().close()
     store = FaultStore(MemoryStore(cluster.server))
     older = cluster.another(2, store)
 
-    def raise_it(call: Call, _: object) -> tuple[()]:
-        if call.name == "commit" and TOKEN_KEY in call.keys and not raised:
-            raised.append(1)
-            cluster.put(FORMAT_KEY, {"version": 2, "min_controller": 3})
+    def write_it(call: Call, _: object) -> tuple[()]:
+        if call.name == "commit" and TOKEN_KEY in call.keys and not written:
+            written.append(1)
+            cluster.put(key, value)
         return ()
 
-    raised: list[int] = []
-    store.play(raise_it)
+    written: list[int] = []
+    store.play(write_it)
     cluster.wait(1000)
+    assert written
     assert not older.is_active
-    assert "needs a controller of version 3" in cluster.findings()[FORMAT_KEY]
+    assert said in cluster.findings()[key]
     assert not cluster.has(LEADER_KEY)

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final, cast
 
 import pytest
 
 from kedge import DeletePartitions, ReassignPartitionsOptions, Settings, ThrottledRate, TopicPartition
-from kedge.controller.codec import keys, migration, orders
+from kedge.controller.codec import keys, orders
 from kedge.controller.codec.small import intent_bytes_max
 from kedge.controller.keys.base import NAME_CHARACTERS_MAX
 from kedge.controller.keys.table import KINDS
 from kedge.controller.runtime.writer import Writer
 from kedge.controller.state import Batch, DirtyKey
 from kedge.stores import MemoryStore
-from kedge.stores.base import Commit, Delete, Op
+from kedge.stores.base import Op
 from kedge.stores.checks import op_bytes
 from kedge.stores.faults import DropEvent, Rule
 from tests.runtime.configured import ALL, alter, change
 from tests.runtime.world import Cluster, Counting
 
 NAME: Final = "n" * NAME_CHARACTERS_MAX
-ELSEWHERE: Final = {"parent", "migration", "old change"}
+ELSEWHERE: Final = {"parent", "old change"}
 """Kinds whose keys such a cluster does not write."""
 
 
@@ -140,34 +139,3 @@ def test_a_topic_is_deleted_without_any_hint() -> None:
     cluster.wait(2_000)
     assert (cluster.keys(keys.TOPICS), cluster.keys(orders.DELETE_TOPICS)) == ({}, {})
     assert cluster.store.errors == {}
-
-
-def test_a_marker_of_a_move_that_is_gone_already_is_not_removed() -> None:
-    """Another program removed it in the moment in which the controller was about to."""
-    cluster = Cluster()
-    cluster.join(1, 2, 3)
-    cluster.create("t", (1, 2))
-    cluster.controllers.pop().close()
-    marker = migration.Marker("m", "to", "complete", "memory:", 1, controller_epoch=1)
-    cluster.put(keys.MIGRATION, migration.encode_marker(marker))
-    removes = FirstRemoval(MemoryStore(cluster.server), cluster)
-    cluster.another(2, removes)
-    cluster.wait(2_000)
-    assert not removes.is_to_come
-    assert not cluster.has(keys.MIGRATION)
-    assert cluster.controller.is_active
-    assert cluster.state()["leader_epoch"] > 0
-
-
-class FirstRemoval(Counting):
-    """The first commit that removes the marker finds it removed."""
-
-    def __init__(self, inner: MemoryStore, cluster: Cluster) -> None:
-        super().__init__(inner)
-        self.cluster, self.is_to_come = cluster, True
-
-    def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
-        if self.is_to_come and any(isinstance(op, Delete) and op.key == keys.MIGRATION for op in ops):
-            self.is_to_come = False
-            self.cluster.delete(keys.MIGRATION)
-        return super().commit(ops, timeout_s=timeout_s)

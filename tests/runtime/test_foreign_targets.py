@@ -8,10 +8,9 @@ import pytest
 
 from kedge import Settings
 from kedge.controller.codec import keys
-from kedge.controller.codec.migration import Marker, encode_marker
 from kedge.stores.faults import FailBefore, Fault, LoseReply
 from kedge.stores.recipes import LEADER_KEY
-from tests.migration.world import Death
+from tests.kit.death import Death
 from tests.runtime.world import Cluster
 
 
@@ -85,24 +84,20 @@ def test_an_election_that_comes_to_nothing_does_not_hide_an_earlier_foreign_cont
 
 
 ENDS = pytest.mark.parametrize("fault", [FailBefore(), LoseReply()], ids=["before it is sent", "applied, reply lost"])
-MARKER = encode_marker(Marker("m", "to", "complete", "memory:from", 1))
 
 
 @pytest.mark.slow
 @ENDS
 @pytest.mark.parametrize("wrote", ["t", "u"])
-@pytest.mark.parametrize("is_migrated", [False, True], ids=["as it was", "migrated"])
 @pytest.mark.parametrize("resumes", [False, True])
 def test_a_takeover_dying_at_any_commit_resumes_all_or_nothing_as_the_setting_says(
-    fault: Fault, wrote: str, *, is_migrated: bool, resumes: bool
+    fault: Fault, wrote: str, *, resumes: bool
 ) -> None:
     """Its claim overwrites the token that showed the gap, and its other commits the state keys that prove it: by a
-    drop, a raised leader epoch, a request."""
+    drop, or a request."""
     for at in count(1):
         cluster, death = left_alone(wrote), Death(at, fault)
         wanted = [cluster.state("t", p)["targetReplicas"] if resumes else None for p in (0, 1)]
-        if is_migrated:
-            cluster.put(keys.MIGRATION, MARKER)
         dying = cluster.another(
             2, death.store(cluster.server), settings=Settings(commit_decisions_max=1, resume_foreign_targets=resumes)
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,10 @@ from click.testing import CliRunner, Result
 
 from kedge.controller.cli.root import kedge
 from kedge.controller.cli.serve.options import Place, as_brokers, as_place, as_topics
+from kedge.controller.codec import keys
+from kedge.controller.codec.migration import Marker, encode_marker
 from kedge.controller.wire.security.users import salted
+from kedge.stores import ABSENT, MemoryStore, Put
 from tests.kit.private import write_private
 from tests.wire.certificates import Authority
 
@@ -195,15 +199,11 @@ def test_a_secret_file_that_others_may_read_is_refused(option: str, mode: int, t
     assert done.stderr.endswith(f"mode {mode:04o} lets others read or change it; use chmod 600\n")
 
 
-@pytest.mark.parametrize(
-    "store, target, said",
-    [
-        ("memory:", "etcd://127.0.0.1:1/x", "--store: a cluster is moved between ZooKeeper and etcd only, not memory:"),
-        ("etcd://127.0.0.1:1/x", "memory:f", "--migrate-to: a cluster is moved between ZooKeeper and etcd only"),
-        ("etcd://127.0.0.1:1/x", "etcd://127.0.0.1:1/x/y", "are the same store, or one is below the other"),
-    ],
-)
-def test_a_cluster_is_moved_between_two_real_stores(store: str, target: str, said: str) -> None:
-    done = serve("--store", store, "--migrate-to", target)
-    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
-    assert said in done.stderr
+def test_a_store_that_the_cluster_left_is_refused_with_the_new_url(tmp_path: Path) -> None:
+    file = tmp_path / "store.json"
+    marker = encode_marker(Marker("m", "etcd://h/p", is_moved=True))
+    with closing(MemoryStore(file=file)) as store:
+        store.commit([Put(keys.MIGRATION, marker, ABSENT)], timeout_s=1)
+    done = serve("--store", f"memory:{file}")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == f"kedge: memory:{file}: the cluster was moved to etcd://h/p; start with --store for it\n"

@@ -46,7 +46,6 @@ def snapshot(state: ClusterState) -> dict[str, object]:
             state.throttles.is_removing,
             state.throttles.is_left_over,
         ),
-        "migration": state.migration_version,
         "tally": None if state.tally is None else state.tally.copy().as_dict(),
         "dirty_keys": list(state.batch.dirty_keys),
         "late": list(state.batch.late_topics),

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import socket
-from contextlib import ExitStack, closing
+from contextlib import closing
 from typing import Final
 
 import pytest
 
-from kedge import Controller
 from kedge.controller.codec import keys
-from kedge.controller.codec.small import decode_gateway, encode_gateway
+from kedge.controller.codec.small import encode_gateway
 from kedge.controller.wire import Gateway, Peers
 from kedge.controller.wire.peers.directory import AlreadyRunning
 from kedge.stores import MemoryStore
 from kedge.stores.base import ABSENT, MetadataStore, Put
-from kedge.stores.memory import MemoryServer
-from tests.kit.waiting import until
-from tests.runtime.world import Brokers
-from tests.wire.served import DEADLINE_S, Served, brokers_at
+from tests.wire.served import DEADLINE_S, Served
 
 KEY: Final = keys.gateway(1)
 
@@ -53,32 +49,6 @@ def test_gateway_whose_id_was_taken_is_started_later() -> None:
             gateway.start()
         with gateway:
             assert gateway.addresses([1]).keys() == {1}
-
-
-def test_gateway_that_cannot_follow_serves_as_before_and_follows_later() -> None:
-    other, port = listening()
-    there = MemoryServer()
-    with ExitStack() as stack:
-        served = stack.enter_context(Served())
-        session = stack.enter_context(closing(MemoryStore(served.server)))
-        second, next_session, store = (stack.enter_context(closing(MemoryStore(there))) for _ in range(3))
-        take(second, port)
-        gateway = stack.enter_context(Gateway(served.controller, peers=Peers(store=session)))
-        controller = stack.enter_context(Controller(store, 1, Brokers()))
-        controller.start()
-        until(lambda: controller.is_active)
-        asking, peers = gateway.asking, Peers(store=next_session)
-        with other, pytest.raises(AlreadyRunning):
-            gateway.follow(controller, peers)
-        assert gateway.asking is asking
-        assert brokers_at(gateway.address) == {1, 2, 3}
-        gateway.follow(controller, peers)
-        assert gateway.asking is not asking
-        assert brokers_at(gateway.address) == set()
-        assert session.get(KEY, timeout_s=DEADLINE_S) is None
-        entry = next_session.get(KEY, timeout_s=DEADLINE_S)
-        assert entry is not None
-        assert decode_gateway(entry.value) == (gateway.address.host, gateway.address.port)
 
 
 def take(store: MetadataStore, port: int) -> None:

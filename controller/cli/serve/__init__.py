@@ -42,7 +42,6 @@ from .options import (
     as_place,
     as_tls,
     as_topics,
-    demand_two,
 )
 
 _LISTEN: Final = "127.0.0.1:9092"
@@ -101,7 +100,6 @@ _FILE: Final = click.Path(path_type=Path)
 @group(
     "Metadata store, and several processes on it",
     option("--store", "url", metavar="URL", default="memory:", help="Where to keep the metadata."),
-    option("--migrate-to", metavar="URL", none="stay", help="Store to move the cluster to while it serves."),
     option("--node-id", type=int, metavar="ID", default=101, help="Controller id, unique in the store."),
     option("--peers-secret", type=_FILE, none="a secret in the store", help="Secret that all processes share."),
     option("--peers-ca", type=_FILE, none="--tls-certificate", help="Authority for certificates of the processes."),
@@ -169,8 +167,6 @@ def options_of(
         raise ValueError(f"--rebalance-delay: expected at least 0 ms, got {rebalance_delay}")
     if not 1 <= offsets_partitions <= PARTITIONS_MAX:
         raise ValueError(f"--offsets-partitions: expected 1 to {PARTITIONS_MAX}, got {offsets_partitions}")
-    if same["migrate_to"] is not None:
-        demand_two(same["url"], same["migrate_to"])
     for network in same["broker_networks"]:
         as_network("--broker-network", network)
     if not 0 <= same["node_id"] < 2**31:

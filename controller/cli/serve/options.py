@@ -82,7 +82,6 @@ class Options(Listening):
     rebalance_delay_ms: int
     creates_topics: bool
     journal: Path | None
-    migrate_to: str | None
     status_may_be_elsewhere: bool
 
 
@@ -156,14 +155,3 @@ def as_topics(texts: Sequence[str], brokers: int) -> Mapping[str, NewTopic]:
         default = min(3, brokers) or 3
         topics[found[1]] = NewTopic(1 if partitions is None else partitions, default if factor is None else factor)
     return topics
-
-
-def demand_two(url: str, migrate_to: str) -> None:
-    """Both are stores that other processes see, and not the same one."""
-    from ..store.opening import is_same_place  # noqa: PLC0415 - needed only here
-
-    for name, given in (("--store", url), ("--migrate-to", migrate_to)):
-        if given.partition(":")[0] == "memory":
-            raise ValueError(f"{name}: a cluster is moved between ZooKeeper and etcd only, not memory:")
-    if is_same_place(url, migrate_to):
-        raise ValueError("--store and --migrate-to are the same store, or one is below the other")

@@ -6,7 +6,6 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from typing import Any, Final
 
 import attrs
@@ -24,12 +23,11 @@ from ...wire.cluster_id import cluster_id
 from ...wire.peers.directory import AlreadyRunning
 from ...wire.records import with_records
 from ...wire.remote import RemoteHost, with_orders, with_remote_brokers
-from ..printing import is_quiet, one_line, say, without_place
+from ..printing import one_line, without_place
 from . import sharing
-from .moving import Moving, place
 from .options import CannotServe, Listening, Options, Place
 from .pages import Page, Pages
-from .starting import create, journals
+from .starting import create, journals, require_there
 from .status import Recent, Status
 
 READY_S: Final = 60.0
@@ -55,21 +53,19 @@ class Running:
 @contextmanager
 def running(options: Options) -> Iterator[Running]:
     """Runs until the block ends. CannotServe where it cannot start; then nothing is left running."""
-    note: Callable[[str], None] = (lambda _: None) if is_quiet() else say
     with ExitStack() as stack:
-        yield _begin(place(options, note), stack, note)
+        yield _begin(options, stack)
 
 
-def _begin(options: Options, stack: ExitStack, note: Callable[[str], None]) -> Running:
+def _begin(options: Options, stack: ExitStack) -> Running:
     users, tls = sharing.logins_of(options)
-    kept = stack.enter_context(ExitStack())
     authorizer = sharing.trusting_gateways(sharing.authorizer_of(options))
     shown = public_url(options.url).removesuffix(":")
     peers = sharing.peers_of(options, shown, stack)
     recent = Recent()
     cluster = _cluster(options, shown, peers, recent, stack)
     with in_the_store(shown):
-        known_as = _cluster_id(cluster.server, options.seed)
+        known_as = _cluster_id(cluster.server, options.seed, shown)
         cluster.start_controllers()
     with_own = with_records(
         cluster.logs,
@@ -106,9 +102,6 @@ def _begin(options: Options, stack: ExitStack, note: Callable[[str], None]) -> R
     of_metrics = None
     if options.metrics is not None:
         of_metrics = f"{_pages('--metrics', options.metrics, _metrics(cluster, gateway), options, stack)}metrics"
-    if options.migrate_to is not None:
-        moved = partial(about.__setitem__, "store")
-        stack.callback(Moving(options, cluster, gateway, kept=kept, note=note, done=moved).close)
     active_id = cluster.controller.active_id
     save = None if cluster.server.file is None else _saving(cluster.server)
     return Running(cluster, known_as, options.node_id, active_id, bootstrap, reached, of_status, of_metrics, save)
@@ -164,9 +157,10 @@ def alone(options: Listening) -> Iterator[None]:
         raise sharing.taken(options, error) from error
 
 
-def _cluster_id(server: LiveServer, seed: int | None) -> str:
+def _cluster_id(server: LiveServer, seed: int | None, shown: str) -> str:
     client = server.client()
     try:
+        require_there(client, shown)
         return cluster_id(client, seed)
     finally:
         client.close()

@@ -10,7 +10,7 @@ import attrs
 
 from ....stores.base import MetadataStore
 from ...codec import BadValue, keys
-from ...codec.migration import FROM, MOVED, decode_marker
+from ...codec.migration import decode_marker
 from ...host import Controller
 from ...model.errors import ApiError, ErrorCode, NotController, TopicAlreadyExists
 from ...model.requests import NewTopic
@@ -31,13 +31,8 @@ def require_there(store: MetadataStore, shown: str) -> None:
         marker = None if entry is None else decode_marker(entry.value)
     except BadValue:
         return  # the controller reports it
-    if marker is None or marker.may_lead:
-        return
-    if marker.side != FROM:
-        raise CannotServe(f"{shown}: a cluster is being moved here from {marker.other}, and is still led there")
-    if marker.phase == MOVED:
-        raise CannotServe(f"{shown}: this cluster was moved to {marker.other}; start with --store for it")
-    raise CannotServe(f"{shown}: this cluster is being moved to {marker.other}; complete that with kedge store migrate")
+    if marker is not None:
+        raise CannotServe(f"{shown}: {marker}{'; start with --store for it' if marker.is_moved else ''}")
 
 
 @attrs.frozen

@@ -22,7 +22,6 @@ EVENTS: Final = {
     "IsrShrunk": "Former replicas left the in-sync replicas",
     "KeysRewritten": "Keys in the store rewritten",
     "LeaderElected": "Leader elected",
-    "LeaderEpochRaised": "Leader epoch raised",
     "LegacyEntryRemoved": "Entry of /admin/reassign_partitions removed",
     "LegacyKeyRemoved": "Key /admin/reassign_partitions removed",
     "LegacySubmitted": "Reassignments in /admin/reassign_partitions",

@@ -15,8 +15,9 @@ import click
 
 from ....stores import Corrupt, Entry, MetadataStore, StoreError, probing, public_url
 from ....stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token, decode_epoch
-from ...codec import BadValue, keys, migration
+from ...codec import BadValue, keys
 from ...codec import broker as broker_codec
+from ...codec.migration import decode_marker
 from ...codec.names import broker_in
 from ...codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
 from ...codec.small import decode_controller, is_of_kraft
@@ -112,12 +113,11 @@ class _Questions:
 
     def controller(self) -> dict[str, int | None]:
         """The active controller and its epoch; keys of a controller that cannot be read are problems."""
-        leader, marker = self._read(LEADER_KEY), self._decoded(keys.MIGRATION, migration.decode_marker)
+        leader, marker = self._read(LEADER_KEY), self._decoded(keys.MIGRATION, decode_marker)
         active = None if leader is None else decode_controller(leader.value)
-        if leader is not None and migration.decode_holder(leader.value) is not None:
-            active = None
-            self.problems.append(_moved(marker))
-        elif leader is not None and active is None:
+        if marker is not None:
+            self.problems.append(f"no controller can lead here: {marker}")
+        if leader is not None and active is None:
             self.problems.append(f"{LEADER_KEY}: expected the id of the active controller, got {leader.value!r:.100}")
         elif leader is not None and leader.owner is None and self._read(HELD_KEY) is None:
             self.problems.append(f"{LEADER_KEY}: no session holds it{_what_to_do(leader.value)}")
@@ -166,14 +166,6 @@ class _Questions:
         except (Corrupt, BadValue) as error:
             self.problems.append(f"{key}: {one_line(error).removeprefix(f'{key}: ')}")
             return None
-
-
-def _moved(marker: migration.Marker | None) -> str:
-    """What holds /controller for good where a cluster was moved away."""
-    if marker is None:
-        return f"{LEADER_KEY}: held for a migration to another store, but {keys.MIGRATION} does not name it"
-    how = "was migrated" if marker.phase == migration.MOVED else "is being migrated"
-    return f"the cluster {how} to {marker.other:.200}; no controller can be active here, and {LEADER_KEY} must stay"
 
 
 def _what_to_do(value: bytes) -> str:

@@ -5,7 +5,7 @@
     controller --hand-back              that Kedge leads or led last (`runtime.hand_back`)
     plan submit --store                 `require_cluster`, then the partitions and brokers of the plan
     reassign-partitions --zookeeper     the same
-    store migrate, serve --migrate-to   a cluster in FROM, `require_kind`, and nothing in TO (`migration.stages`)
+    store migrate                       `require_cluster` and `require_kind` for FROM, and nothing in TO
     store load                          an empty tree; with --resume, a part of the file (`transfer.may_load`)
     store check --write                 that its scratch key is absent (`probing.commits`)
 
@@ -20,7 +20,7 @@ from typing import Final
 from ....stores.base import Corrupt, Invalid, MetadataStore
 from ....stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token, decode_epoch
 from ...codec import keys
-from ...codec.migration import decode_holder
+from ...codec.migration import is_holder
 from ...codec.small import decode_controller
 
 _CALL_S: Final = 15.0
@@ -28,7 +28,7 @@ _CLAIM_S: Final = 3.0  # what a controller may take from its election to its fir
 _LOOK_S: Final = 0.1
 _NAMED_MAX: Final = 3
 _KEDGES: Final = frozenset({
-    "brokers", "commit", "format", "gateways", "gateways_secret", "handed_back", "leader", "migration", "origin"
+    "brokers", "commit", "format", "gateways", "gateways_secret", "handed_back", "leader", "migration"
 })  # fmt: skip
 _TOPS: Final = frozenset({
     "admin", "brokers", "cluster", "config", "consumers", "controller", "controller_epoch", "delegation_token",
@@ -67,7 +67,7 @@ def require_kind(store: MetadataStore, *, kafka_brokers: bool) -> None:
     Only `kedge controller` keeps /controller without a session. A session holds it under an epoch that the commit token
     has where a controller of Kedge was elected last, and not where Kafka's was."""
     shown = store.get(LEADER_KEY, sync=True, timeout_s=_CALL_S)
-    if shown is None or decode_holder(shown.value) is not None:
+    if shown is None or is_holder(shown.value):
         return
     if shown.owner is None:
         if not kafka_brokers:

@@ -22,8 +22,6 @@ from .brokers import (
 )
 from .due import (
     ChangesDue,
-    LeaderEpochsDue,
-    MigrationDone,
     MoveDeadline,
     NothingDue,
     PartitionDeletionDue,
@@ -128,13 +126,11 @@ __all__ = [
     "IntentsKeyDue",
     "KafkaMoveFound",
     "KeyRead",
-    "LeaderEpochsDue",
     "LegacyEntryDue",
     "LegacyKeyDue",
     "LegacyKeyRead",
     "LegacyPlanDue",
     "LogDirNotified",
-    "MigrationDone",
     "MoveDeadline",
     "NamedTarget",
     "NothingDue",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ..frozen import frozen
 from .base import Event
 
@@ -83,23 +81,6 @@ class TopicGoneDue(Event):
     """Check whether all state keys of a topic that is being deleted are removed."""
 
     topic: str
-
-
-@frozen
-class LeaderEpochsDue(Event):
-    """Raise leader epochs after the cluster was migrated to this store, where generations and broker epochs begin
-    again.
-    `partitions`: some partitions of the topic, few enough for one commit."""
-
-    is_kept: ClassVar[bool] = True
-
-    topic: str
-    partitions: tuple[int, ...]
-
-
-@frozen
-class MigrationDone(Event):
-    """All leader epochs are raised: remove the marker of the migration."""
 
 
 @frozen

@@ -31,7 +31,6 @@ from .found import (
     BadKey,
     ForeignChange,
     KeyAdopted,
-    MigrationWorkedOff,
     StateKeyAdopted,
 )
 from .orders import (
@@ -107,7 +106,6 @@ __all__ = [
     "LegacyKeyRewritten",
     "LegacyPlanWritten",
     "LegacySubmitted",
-    "MigrationWorkedOff",
     "NotificationWorkedOff",
     "PartitionChanged",
     "PartitionPurged",

@@ -43,10 +43,3 @@ class BadKey(Record):
     partition: int | None
     problem: str | None
     before: str | None = None
-
-
-@frozen
-class MigrationWorkedOff(Record):
-    """The marker of a migration to this store is deleted: all leader epochs are raised. `version`: of the marker."""
-
-    version: int

@@ -18,7 +18,6 @@ from .base import Record
 COMPLETED: Final = "completed"
 TOPIC_DELETED: Final = "topic deleted"
 OFF: Final = "offline"
-RAISED: Final = "LeaderEpochRaised"
 
 
 STEPS: Final = (
@@ -26,7 +25,6 @@ STEPS: Final = (
     "IsrChanged",
     "IsrShrunk",
     "LeaderElected",
-    "LeaderEpochRaised",
     "ReplicasChanged",
     "ReplicasGrown",
     "StatusChanged",
@@ -120,12 +118,6 @@ class PartitionChanged(Record):
             return False
         return self.is_found or self.before.leader_epoch != self.after.leader_epoch
 
-    @property
-    def is_raised(self) -> bool:
-        """Whether the leader epoch rose and nothing else changed: the cluster was migrated to this store."""
-        before, after = self.before, self.after
-        return before.leader_epoch < after.leader_epoch and self._event(before, after) == RAISED
-
     # --- the journal
 
     def steps(self) -> Iterator[Step]:
@@ -156,7 +148,7 @@ class PartitionChanged(Record):
             return "IsrChanged"
         if before.replicas != first.replicas:
             return "ReplicasChanged"
-        return None if before.leader_epoch == first.leader_epoch else RAISED
+        return None if before.leader_epoch == first.leader_epoch else "LeaderElected"
 
     def _advance(self, via: Partition, after: Partition, move: Move) -> Iterator[Step]:
         """How the move went on, in the order of KIP-455."""

@@ -13,17 +13,10 @@ class CallbackRules:
 
     def __init__(self, case: Case) -> None:
         self._case = case
-        self._epoch_former = -1  # the last controller epoch of the store that the cluster was moved away from
-
-    def moved(self, epoch: int) -> None:
-        """Callbacks under a controller epoch up to `epoch` are not checked."""
-        self._epoch_former = epoch
 
     def check(self, sent: Sent) -> None:
         """Raises InvariantBroken."""
         request = sent.request
-        if request.controller_epoch <= self._epoch_former:
-            return
         if isinstance(request, StopReplicaRequest):
             self._deletes(sent, request)
             return

@@ -38,9 +38,8 @@ class Invariants:
         )
 
     def moved(self, committed: CommittedTree) -> None:
-        """The cluster continues in another store; callbacks of the former store's controllers are not checked."""
+        """The cluster continues in another store, which has what is `committed`."""
         self._case.committed = committed
-        self._callbacks.moved(committed.controller_epoch)
 
     # --- commits
 

@@ -320,7 +320,6 @@ NOT_JOURNALLED: Final = frozenset(
         r.RegistrationKnown,
         r.RegistrationUnread,
         r.LegacyKeyRewritten,
-        r.MigrationWorkedOff,
         r.BrokerShutsDown,
         r.BrokerAskedAgain,
         r.ThrottleMarkChanged,

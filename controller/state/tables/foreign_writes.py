@@ -40,14 +40,9 @@ def _set_problem(state: ClusterState, record: r.BadKey) -> None:
         state.batch.take(state.problems, key)
 
 
-def _work_off(state: ClusterState, record: r.MigrationWorkedOff) -> None:
-    state.batch.set(state, "migration_version", 0)
-
-
 TABLE: Final[Table] = {
     r.KeyAdopted: (_adopt, no_keys),
     r.StateKeyAdopted: (_adopt_state, no_keys),
     r.ForeignChange: (nothing, _foreign_key),
-    r.MigrationWorkedOff: (_work_off, lambda _, record, __: [("migration", record.version)]),
     r.BadKey: (_set_problem, no_keys),
 }

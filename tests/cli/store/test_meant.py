@@ -105,14 +105,6 @@ COMMANDS: Mapping[str, tuple[Callable[[Place], Sequence[object]], Mapping[str, s
         lambda at: ("serve", "--store", at.url, "--brokers", 0),
         {"above": HIGH, "kafkas": "controller 3 leads there, which is Kafka's own"},
     ),
-    "serve, from": (
-        lambda at: ("serve", "--store", at.url, "--migrate-to", at.other, "--brokers", 0),
-        {"above": HIGH, "kafkas": "controller 3 leads there, which is Kafka's own"},
-    ),
-    "serve, to": (
-        lambda at: ("serve", "--store", at.other, "--migrate-to", at.url, "--brokers", 0),
-        {"above": IN_USE, "kafkas": IN_USE, "kedges": IN_USE},
-    ),
     "load": (
         lambda at: ("store", "load", at.file, at.url),
         {"above": IN_USE, "kafkas": IN_USE, "kedges": IN_USE},
@@ -122,15 +114,16 @@ COMMANDS: Mapping[str, tuple[Callable[[Place], Sequence[object]], Mapping[str, s
         {"above": "/hbase/master exists", "kafkas": "exists with another value", "kedges": "exists with another value"},
     ),
     "migrate, from": (
-        lambda at: ("store", "migrate", at.url, at.other, "--without-brokers"),
+        lambda at: ("store", "migrate", at.url, at.other),
         {
-            "absent": "FROM holds no cluster",
-            "above": "FROM holds no cluster",
+            "absent": f"FROM: {NONE}",
+            "above": f"FROM: {NONE}",
             "kafkas": "FROM: controller 3 leads there, which is Kafka's own",
+            "kedges": "FROM: controller 41 leads there: close every controller",
         },
     ),
     "migrate, to": (
-        lambda at: ("store", "migrate", f"memory:{at.file}", at.url, "--without-brokers"),
+        lambda at: ("store", "migrate", f"memory:{at.file}", at.url),
         {"above": IN_USE, "kafkas": IN_USE, "kedges": IN_USE},
     ),
     "submit": (
@@ -223,7 +216,7 @@ def test_every_module_that_opens_a_store_is_known() -> None:
     only_read = {"plan/collect.py", "store/check_tree.py"}
     with_a_key_of_their_own = {"store/check.py"}
     above = {
-        *("controller/running.py", "serve/moving.py", "serve/running.py", "serve/sharing.py", "store/migrate.py"),
+        *("controller/running.py", "serve/running.py", "serve/sharing.py", "store/migrate.py"),
         *("store/opening.py", "store/trees.py", "plan/submit.py", "reassign/__init__.py", "reassign/legacy.py"),
     }
     assert found == only_read | with_a_key_of_their_own | above
@@ -275,7 +268,7 @@ def test_no_cluster_is_created_beside_other_keys(server: MemoryServer, values: M
 KAFKA_LEADS = (*kept({**CLUSTER, EPOCH_KEY: b"7"}), TOKEN, leader(3))
 SERVE_LEADS = (*kept(CLUSTER), TOKEN, leader(101))
 KEDGE_STAYS = (*kept(CLUSTER), TOKEN, Put(LEADER_KEY, leader(101).value, ABSENT))
-MOVES = (*kept(CLUSTER), TOKEN, Put(LEADER_KEY, encode_holder("a1", 1), ABSENT))
+MOVES = (*kept(CLUSTER), TOKEN, Put(LEADER_KEY, encode_holder("etcd://h/p"), ABSENT))
 
 
 @pytest.mark.parametrize(
