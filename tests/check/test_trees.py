@@ -34,10 +34,6 @@ def test_of_a_moving_tree_of_kafka_its_moves_are_said() -> None:
     assert notes(DATA / "kafka_3_9_tree_moving.json") == MOVES + NEVER_LED
 
 
-def test_of_the_tree_of_the_example_the_same_is_said() -> None:
-    assert notes(CHECKOUT / "examples" / "kafka_3_9_tree_moving.json") == MOVES + NEVER_LED
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 5, 9, 13, 18, 23])
 def test_a_cluster_that_was_broken_and_healed_leaves_nothing_to_find(seed: int) -> None:
