@@ -9,7 +9,7 @@ from ...stores.base import Delete, Entry, Op, Put
 from ...stores.checks import OP_BYTES_FIXED
 from ..codec import BadValue, keys, throttles
 from ..model.events import Event, ThrottleRemovalDue
-from ..model.throttles import KINDS, OLD, MarkKind, MarkSlot, ThrottleMark
+from ..model.throttles import KINDS, OLD, MarkKey, MarkKind, MarkSlot, OwnerMark, bytes_max
 from .base import KeyKind
 from .unreadable import Unreadable
 
@@ -37,29 +37,26 @@ class ThrottleKeys(KeyKind):
         slots: list[tuple[MarkSlot, MarkKind]] = [*((kind, kind) for kind in KINDS), *((OLD[k], k) for k in KINDS)]
         for (slot, kind), entry in zip(slots, self.ground.many([_PATHS[slot] for slot, _ in slots]), strict=True):
             if entry is not None:
-                self.state.load_throttle_mark(slot, self._read(kind, entry))
+                self.state.throttles.load(kind, slot, *self._read(kind, entry))
         return [ThrottleRemovalDue(now_ms)] if self.state.throttles.is_marked else []
 
-    def _read(self, kind: MarkKind, entry: Entry) -> ThrottleMark:
-        """What a key says; one that cannot be read says why."""
+    def _read(self, kind: MarkKind, entry: Entry) -> tuple[dict[str, OwnerMark], MarkKey]:
+        """The marks in a key; one that cannot be read is reported and has none."""
         try:
             return throttles.decode(kind, entry.value, entry.version)
         except BadValue as error:
-            problem = self.unreadable[0].said(error)
-            self.ground.findings.bad(entry.key, problem)
-            return ThrottleMark(entry.version, problem=problem)
+            self.ground.findings.bad(entry.key, self.unreadable[0].said(error))
+            return {}, MarkKey(entry.version)
 
     def cost_max(self, of: MarkSlot) -> int:
-        return OP_BYTES_FIXED + len(_PATHS[of]) + len(self._value(of) or b"")
-
-    def _value(self, of: MarkSlot) -> bytes | None:
-        mark = self.state.throttles.marks[of]
-        return throttles.encode(of, mark) if mark.owners and of in KINDS else None
+        marks = self.state.throttles.marks[of] if of in KINDS else {}
+        return OP_BYTES_FIXED + len(_PATHS[of]) + bytes_max(marks)
 
     def op(self, of: MarkSlot, key: str) -> Op | None:
-        version, value = self.state.throttles.marks[of].version, self._value(of)
-        if value is not None:
-            return Put(key, value, self.ground.at(key, version))
+        found = self.state.throttles
+        version = found.keys[of].version
+        if of in KINDS and found.listed(of):
+            return Put(key, throttles.encode(of, found.marks[of], found.keys[of]), self.ground.at(key, version))
         if not version or self.ground.is_gone(key, version):
             return None  # another client removed it
         return Delete(key, self.ground.at(key, version))

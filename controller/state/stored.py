@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..model.reductions import Retirements
-from ..model.throttles import MarkSlot, ThrottleMark
 from ..model.values import Broker, Extra, TopicPartition
 from .intents import KeyId
 from .known import Known
@@ -49,9 +48,6 @@ class Stored(Known):
 
     def load_reduction(self, topic: str, version: int, entries: Retirements, extra: Extra | None) -> None:
         self.reducing.of[topic] = Reduction(version, entries, extra)
-
-    def load_throttle_mark(self, slot: MarkSlot, mark: ThrottleMark) -> None:
-        self.throttles.marks[slot] = mark
 
     def load_migration(self, version: int) -> None:
         self.migration_version = version

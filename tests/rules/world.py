@@ -17,7 +17,7 @@ from kedge.controller.codec.text import parse
 from kedge.controller.machine import decide, step
 from kedge.controller.model.events import LATER, BrokerCame, BrokerGone, Decision, Event
 from kedge.controller.model.records import Record
-from kedge.controller.model.throttles import MarkSlot
+from kedge.controller.model.throttles import KINDS, MarkSlot
 from kedge.controller.model.values import (
     LEADER_DURING_DELETE,
     Broker,
@@ -87,19 +87,19 @@ class World:
     def run(self, event: Event) -> Ran:
         """Decide `event` and all that follows, commit it. AssertionError where an invariant is broken."""
         first: Decision | None = None
-        last: Decision | None = None
+        later: object = None
         waiting = deque([event])
         for _ in range(EXPANDED_MAX):
             if not waiting:
                 break
-            last = decision = self.decide(waiting.popleft())
+            decision = self.decide(waiting.popleft())
             first = first or decision
+            later = later if decision.reply in (None, LATER) else decision.reply
             waiting.extend(job.event for job in jobs_of(decision.expand, None))
         assert first is not None
-        assert last is not None
         assert not waiting, "events that follow never end"
         records = [record for record, _, _ in self.state.batch.log]
-        ran = Ran(last.reply if first.reply is LATER else first.reply, records, self.commit())
+        ran = Ran(later if first.reply is LATER else first.reply, records, self.commit())
         if self._is_checked:
             check_state(self.state)
             self._check_stored()
@@ -179,8 +179,9 @@ class World:
         legacy.stands(legacy.key.version + 1 if legacy.entries else 0)
 
     def _mark_key(self, slot: MarkSlot) -> None:
-        mark = self.state.throttles.marks[slot]
-        self.state.throttles.stands(slot, mark.version + 1 if mark.owners else 0)
+        throttles = self.state.throttles
+        is_there = slot in KINDS and bool(throttles.listed(slot))
+        throttles.stands(slot, throttles.keys[slot].version + 1 if is_there else 0)
 
     def _deletion_key(self, name: str) -> None:
         """It was written, or held to be absent, or it went with its topic, or as one without an owner."""

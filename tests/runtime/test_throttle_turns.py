@@ -17,10 +17,11 @@ from kedge import (
     TopicPartition,
 )
 from kedge.controller.codec import keys
-from kedge.controller.model.errors import ApiError, StorageError
+from kedge.controller.model.errors import StorageError
 from tests.runtime.test_conflicts import Meddling, meddled
 from tests.runtime.throttled import (
     FOLLOWER_LIST,
+    FOLLOWER_RATE,
     LEADER_LIST,
     LEADER_RATE,
     RATE,
@@ -169,16 +170,17 @@ def test_what_an_operator_sets_over_a_throttle_before_its_moves_begin_is_kept_an
     assert marked(cluster) == (None, None)
 
 
-def test_where_what_stood_before_a_throttle_is_put_back_before_its_moves_begin_the_answer_names_it() -> None:
-    """Nothing moves, and no other throttle stays."""
+@pytest.mark.parametrize("back", ["777", "5"], ids=["the earlier value", "another value"])
+def test_what_is_put_back_over_a_throttle_before_its_moves_begin_is_the_operators(back: str) -> None:
+    """As after the moves began: the mark says that the throttle was set."""
     cluster, asked = begun("777")
-    assert set_rate(cluster, "777") is not None
+    altered = set_rate(cluster, back)
     cluster.wait(1_000)
-    error = asked[T].exception(0)
-    assert isinstance(error, ApiError)
-    assert error.code == -1
-    assert f"{LEADER_RATE} of brokers 1 is '777', not the throttle" in error.message
-    assert "targetReplicas" not in cluster.state()
-    assert broker_config(cluster, 1) == {LEADER_RATE: "777"}
-    assert broker_config(cluster, 4) == topic_config(cluster) == {}
+    assert altered.exception(0) is None
+    assert asked[T].result(0) is None
+    assert cluster.state()["targetReplicas"] == [4, 5, 6]
+    assert broker_config(cluster, 1) == {LEADER_RATE: back, FOLLOWER_RATE: "5000"}
+    assert cluster.error(cluster.move(None)) is None
+    cluster.wait(1_000)
+    assert broker_config(cluster, 1) == {LEADER_RATE: back}
     assert marked(cluster) == (None, None)

@@ -44,10 +44,9 @@ def snapshot(state: ClusterState) -> dict[str, object]:
         "intents": _intents(state),
         "legacy": (state.legacy.key, dict(state.legacy.entries), state.legacy.is_there),
         "throttles": (
-            dict(state.throttles.marks),
-            state.throttles.request,
-            state.throttles.is_removing,
-            state.throttles.is_left_over,
+            {kind: dict(marks) for kind, marks in state.throttles.marks.items()},
+            dict(state.throttles.keys),
+            state.throttles.running,
         ),
         "own settings": dict(state.broker_configs),
         "migration": state.migration_version,
