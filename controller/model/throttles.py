@@ -131,8 +131,8 @@ Wanted: TypeAlias = Mapping[str, Mapping[str, tuple[str, ...]]]
 @frozen
 class ThrottlePlan:
     """The work of a checked request. `wanted`: throttles to set, by kind. `replaces`: kinds whose other marked owners
-    get their former values back, except those in `spared`. `moves`: what to move afterwards. `answer`: for the caller,
-    once all is done."""
+    get their former values back, except those in `spared`. `moves`: what to move afterwards; `topic_ids`: of their
+    topics, since another topic may get the name meanwhile. `answer`: for the caller, once all is done."""
 
     wanted: Mapping[MarkKind, Wanted]
     commit_limits: CommitLimits
@@ -140,6 +140,7 @@ class ThrottlePlan:
     spared: frozenset[str] = frozenset()
     auto_remove: bool = True
     moves: tuple[LegacyEntry, ...] = ()
+    topic_ids: Mapping[str, str] = attrs.field(factory=dict)
     answer: Mapping[object, ApiError | None] = attrs.field(factory=dict, eq=False)
 
 

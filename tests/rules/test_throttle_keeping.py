@@ -147,7 +147,7 @@ def test_a_list_that_names_everything_is_left_as_it_is(value: str) -> None:
     assert given_back(LIST, ConfigMark("5:5", ("0:1",)), value) == value
 
 
-def test_a_list_whose_elements_do_not_change_is_not_spelled_anew() -> None:
+def test_a_list_whose_elements_do_not_change_keeps_its_spelling() -> None:
     mark = ConfigMark("5:5", ("0:1",), ("0:1",))
     assert brought(LIST, mark, "0:1, 5:5") == ("0:1, 5:5", ConfigMark("5:5", ("0:1",)))
 

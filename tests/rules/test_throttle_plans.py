@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from kedge.controller.codec import legacy, notifications, small, throttles
 from kedge.controller.machine import decide
 from kedge.controller.model import events as e
-from kedge.controller.model.errors import ApiError, InvalidRequest, ReassignmentInProgress, UnknownTopicOrPartition
+from kedge.controller.model.errors import (
+    ApiError,
+    InvalidRequest,
+    InvalidTopic,
+    ReassignmentInProgress,
+    UnknownTopicOrPartition,
+)
 from kedge.controller.model.legacy import LegacyEntry
 from kedge.controller.model.records import LegacyPlanWritten, ThrottleChanged, ThrottlePlanRuns
 from kedge.controller.model.throttle_configs import LISTS, RATES
@@ -27,7 +33,7 @@ from kedge.controller.model.throttles import (
     Wanted,
     bytes_max,
 )
-from kedge.controller.model.values import Partition, TopicPartition
+from kedge.controller.model.values import Partition, Topic, TopicPartition
 from kedge.controller.rules.throttling.plans import AT_ONCE_MAX, carry_out, plan_bytes
 from kedge.controller.rules.throttling.requests import alter_replicas, config_bytes
 from kedge.controller.state import apply
@@ -44,10 +50,6 @@ def rates(*brokers: int, stays: bool = False) -> e.AlterThrottledRates:
     """A request for a rate of 7 on both sides."""
     wanted = tuple((broker, 7, 7) for broker in brokers)
     return e.AlterThrottledRates(5, False, not stays, LIMITS, wanted, "replication")
-
-
-def plan_of(wanted: Mapping[MarkKind, Wanted], **more: object) -> ThrottlePlan:
-    return ThrottlePlan(wanted, LIMITS, **more)  # type: ignore[arg-type]
 
 
 def scripted(text: str) -> World:
@@ -203,7 +205,7 @@ def test_a_mark_of_another_program_is_left_alone_by_throttles_that_are_to_stay()
     world = scripted("broker 1 2 3\npartition t-0 R=1,2\n")
     world.state.throttles.load("topics", "old topics", {"u": OwnerMark(None)}, MarkKey(1))
     wanted: Mapping[MarkKind, Wanted] = {"topics": {"t": {LISTS[0]: ("0:1",)}}}
-    decision = carry_out(world.state, plan_of(wanted, auto_remove=False), 5)
+    decision = carry_out(world.state, ThrottlePlan(wanted, LIMITS, auto_remove=False), 5)
     changed = [record for record in decision.records if isinstance(record, ThrottleChanged)]
     assert [(one.entity.name, one.mark_after and one.mark_after.is_listed) for one in changed] == [("t", False)]
 
@@ -262,9 +264,13 @@ def moving(topics: int, partitions: int) -> tuple[World, tuple[LegacyEntry, ...]
     return world, tuple(LegacyEntry(f"t{topic}", 0, (2, 3)) for topic in range(topics))
 
 
+def plan_of(moves: tuple[LegacyEntry, ...], limits: CommitLimits) -> ThrottlePlan:
+    return ThrottlePlan({}, limits, moves=moves, topic_ids={one.topic: f"id-of-{one.topic}" for one in moves})
+
+
 def is_at_once(world: World, moves: tuple[LegacyEntry, ...], limits: CommitLimits) -> bool:
     """Whether the moves begin in one Decision; otherwise they go by the legacy key."""
-    decision = carry_out(world.state, ThrottlePlan({}, limits, moves=moves), 1)
+    decision = carry_out(world.state, plan_of(moves, limits), 1)
     assert isinstance(decision.records[0], LegacyPlanWritten)
     due = tuple(e.LegacyEntryDue(1, one.topic, one.partition) for one in moves)
     assert decision.expand == (() if len(decision.records) > 1 else due)
@@ -274,7 +280,7 @@ def is_at_once(world: World, moves: tuple[LegacyEntry, ...], limits: CommitLimit
 @pytest.mark.parametrize("topics", [1, 3, 8])
 def test_what_may_not_fit_goes_by_the_legacy_key_and_keys_are_never_underrated(topics: int) -> None:
     world, moves = moving(topics, 2)
-    for record in carry_out(world.state, ThrottlePlan({}, CommitLimits(10_000, 10**9), moves=moves), 1).records:
+    for record in carry_out(world.state, plan_of(moves, CommitLimits(10_000, 10**9)), 1).records:
         apply(world.state, record)
     keys = len(world.state.batch.dirty_keys)
     fitting = next(n for n in range(1, 3 * keys) if is_at_once(*moving(topics, 2), CommitLimits(n, 10**9)))
@@ -293,10 +299,34 @@ def test_very_many_moves_go_by_the_legacy_key_whatever_a_commit_takes() -> None:
     assert not is_at_once(world, moves, CommitLimits(10**6, 10**9))
 
 
-def test_moves_of_which_one_is_refused_by_now_go_by_the_legacy_key() -> None:
+def test_a_move_that_is_refused_by_now_has_an_error_and_the_others_begin() -> None:
     world, moves = moving(2, 1)
-    gone = (*moves, LegacyEntry("none", 0, (2, 3)))
-    assert [is_at_once(world, some, CommitLimits(10**6, 10**9)) for some in (moves, gone)] == [True, False]
+    refused = (*moves[1:], LegacyEntry("t0", 7, (2, 3)))
+    decision = carry_out(world.state, plan_of(refused, CommitLimits(10**6, 10**9)), 1)
+    assert decision.records[0] == LegacyPlanWritten(moves[1:])
+    assert isinstance(decision.reply, dict)
+    assert list(decision.reply) == [TopicPartition("t0", 7)]
+    assert isinstance(decision.reply[TopicPartition("t0", 7)], ApiError)
+
+
+@pytest.mark.parametrize("is_made_again", [True, False])
+def test_a_topic_that_was_deleted_meanwhile_is_not_moved_nor_another_one_of_its_name(is_made_again: bool) -> None:
+    """Nothing else moves, so the throttles of brokers are removed again."""
+    world = scripted("broker 1 2 3\npartition t-0 R=1,2\n")
+    steps, then = begun(world, e.ReassignPartitions(5, False, True, LIMITS, (e.NamedTarget("t", 0, (2, 3)),), 7))
+    world.decide(steps[0])
+    steps, then = begun(world, then)
+    world.run(e.DeleteTopic(5, "t"))
+    if is_made_again:
+        world.state.topics["t"].topic = Topic("t", "another")
+        world.state.deletions.clear()
+    for step in steps:
+        world.decide(step)
+    decision = world.decide(then)
+    assert decision.expand == (REMOVAL,)
+    assert isinstance(decision.reply, dict)
+    assert isinstance(decision.reply[TopicPartition("t", 0)], InvalidTopic)
+    assert not world.state.is_reassigning
 
 
 @pytest.mark.slow

@@ -126,7 +126,7 @@ def test_a_notification_is_deleted_at_the_version_that_was_processed() -> None:
     assert state.worked_off == {"/one": 4}
 
 
-def test_at_the_end_of_all_moves_marks_end_and_keys_that_name_nobody_are_deleted() -> None:
+def test_at_the_end_of_all_moves_marks_end_and_keys_without_owners_are_deleted() -> None:
     state = World().state
     state.throttles.load("brokers", "brokers", {"1": OwnerMark(None)}, MarkKey(3))
     state.throttles.load("topics", "topics", {}, MarkKey(4))

@@ -25,8 +25,8 @@ class ThrottleChanged(ConfigsAltered):
 
 @frozen
 class ThrottlesEnded(Record):
-    """The last reassignment has ended: all that is marked is to be given back. Keys that name nobody, or cannot be
-    read, are deleted. Not in the journal, which has rows for the throttles themselves."""
+    """The last reassignment has ended: all that is marked is to be given back. Keys without owners, or that
+    cannot be read, are deleted. Not in the journal, which has rows for the throttles themselves."""
 
 
 @frozen

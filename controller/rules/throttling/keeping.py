@@ -1,4 +1,4 @@
-"""What belongs to whom in one config of one owner: the only place that computes it.
+"""Which part of one config of one owner is ours and which is an operator's: the only place that computes it.
 
 * A present value that is ours is ours. Any other is an operator's: it stays until we set another value over it, and is
   `previous` then. It is restored once we want nothing any more.

@@ -16,7 +16,7 @@ from typing import Final
 
 import attrs
 
-from ...model.errors import ApiError, ReassignmentInProgress, StorageError
+from ...model.errors import ApiError, InvalidTopic, ReassignmentInProgress, StorageError
 from ...model.events import (
     LATER,
     AlterReassignment,
@@ -26,11 +26,13 @@ from ...model.events import (
     ThrottleDue,
     ThrottlePlanDue,
     ThrottleRemovalDue,
+    refuse,
 )
 from ...model.legacy import LegacyEntry
 from ...model.records import LegacyPlanWritten, Record, ThrottleChanged, ThrottlePlanRuns
 from ...model.requests import ReassignmentAnswer
-from ...model.throttles import KINDS, MarkKind, OwnerMark, ThrottlePlan, listed
+from ...model.throttles import KINDS, CommitLimits, MarkKind, OwnerMark, ThrottlePlan, listed
+from ...model.values import TopicPartition
 from ...model.view import ClusterView
 from ..reassignment import alter_reassignment
 from .due import ended_due, is_going
@@ -131,46 +133,44 @@ def _give_up(view: ClusterView, plan: ThrottlePlan, now_ms: int, error: ApiError
 
 def _begin(view: ClusterView, plan: ThrottlePlan, now_ms: int, before: Sequence[Record]) -> Decision:
     """Begin the moves: at once if they fit into a commit. Otherwise they are written to the legacy key, and each of its
-    entries is due, as if a client had written it."""
-    records = _moves(view, plan, now_ms)
-    if records is not None:
-        return Decision((*before, *records), plan.answer)
-    due = tuple(LegacyEntryDue(now_ms, entry.topic, entry.partition) for entry in plan.moves)
-    return Decision((*before, LegacyPlanWritten(plan.moves)), plan.answer, due)
-
-
-def _moves(view: ClusterView, plan: ThrottlePlan, now_ms: int) -> list[Record] | None:
-    """Each partition gets its target; the legacy key names those whose moves then run. None if that may not fit, or if
-    a move is refused by now."""
-    if len(plan.moves) > AT_ONCE_MAX or _KEYS_OF_RECORD * len(plan.moves) > plan.commit_limits.keys:
-        return None
-    records: list[Record] = []
-    running: list[LegacyEntry] = []
+    entries is due, as if a client had written it. A move that is refused by now has an error in the answer."""
+    answer, moves = dict(plan.answer), list[LegacyEntry]()
+    records, running = list[Record](), list[LegacyEntry]()
     for entry in plan.moves:
-        decision = alter_reassignment(view, request_of(now_ms, entry))
-        if not isinstance(decision.reply, ReassignmentAnswer):
-            return None
+        decision = _begun(view, plan, now_ms, entry)
+        if isinstance(decision.reply, ApiError):
+            answer[TopicPartition(entry.topic, entry.partition)] = decision.reply
+            continue
+        moves.append(entry)
         records += decision.records
-        if decision.reply.target_replicas is not None:
+        if isinstance(decision.reply, ReassignmentAnswer) and decision.reply.target_replicas is not None:
             running.append(entry)
-    written = [LegacyPlanWritten(tuple(running)), *records] if running else records
-    return written if _fits(view, plan, len(records)) else None
+    if not moves:
+        return Decision(tuple(before), answer, (ThrottleRemovalDue(now_ms),))
+    if len(moves) <= AT_ONCE_MAX and _fits(view, moves, len(records), plan.commit_limits):
+        written = (LegacyPlanWritten(tuple(running)),) if running else ()
+        return Decision((*before, *written, *records), answer)
+    due = tuple(LegacyEntryDue(now_ms, entry.topic, entry.partition) for entry in moves)
+    return Decision((*before, LegacyPlanWritten(tuple(moves))), answer, due)
 
 
-def request_of(now_ms: int, entry: LegacyEntry) -> AlterReassignment:
-    """The move of an entry as a request."""
-    return AlterReassignment(now_ms, entry.topic, entry.partition, entry.target)
+def _begun(view: ClusterView, plan: ThrottlePlan, now_ms: int, entry: LegacyEntry) -> Decision:
+    """The beginning of one move. Another topic may have the name by now."""
+    topic = view.topic(entry.topic)
+    if topic is None or view.is_deleting(entry.topic) or topic.topic_id != plan.topic_ids[entry.topic]:
+        return refuse(InvalidTopic(f"topic {entry.topic} was deleted meanwhile"))
+    return alter_reassignment(view, AlterReassignment(now_ms, entry.topic, entry.partition, entry.target))
 
 
-def _fits(view: ClusterView, plan: ThrottlePlan, records: int) -> bool:
+def _fits(view: ClusterView, moves: Sequence[LegacyEntry], records: int, limits: CommitLimits) -> bool:
     """Whether so many records of moves fit into a commit, by upper bounds."""
-    limits, keys = plan.commit_limits, 1 + _KEYS_OF_RECORD * records
-    size = plan_bytes(plan.moves) + 2 * _KEY_BYTES * records
-    for name in {entry.topic for entry in plan.moves}:
+    keys = 1 + _KEYS_OF_RECORD * records
+    size = plan_bytes(moves) + 2 * _KEY_BYTES * records
+    for name in {entry.topic for entry in moves}:
         size += sum(12 + 11 * len(p.replicas) for p in view.partitions_of(name))
     return keys <= limits.keys and size <= limits.bytes
 
 
-def plan_bytes(entries: tuple[LegacyEntry, ...]) -> int:
+def plan_bytes(entries: Sequence[LegacyEntry]) -> int:
     """An upper bound of the bytes of the legacy key."""
     return _KEY_BYTES + sum(64 + len(entry.topic) + 11 * len(entry.target) for entry in entries)

@@ -57,9 +57,14 @@ def reassign_partitions(view: ClusterView, event: ReassignPartitions) -> Decisio
     good = [one for tp, one in targets.items() if answer[tp] is None]
     if not good:
         return Decision(reply=answer)
-    moves = tuple(LegacyEntry(one.topic, one.partition, one.target) for one in good)
-    wanted = _wanted(view, event, good)
-    plan = ThrottlePlan(wanted, event.commit_limits, auto_remove=event.auto_remove, moves=moves, answer=answer)
+    plan = ThrottlePlan(
+        _wanted(view, event, good),
+        event.commit_limits,
+        auto_remove=event.auto_remove,
+        moves=tuple(LegacyEntry(one.topic, one.partition, one.target) for one in good),
+        topic_ids={one.topic: topic.topic_id for one in good if (topic := view.topic(one.topic)) is not None},
+        answer=answer,
+    )
     return _checked(view, plan, event)
 
 
@@ -205,7 +210,9 @@ def _altered(  # noqa: PLR0917 - what both requests have
     """The valid part of the request replaces what is marked; if nothing is valid, nothing changes."""
     if answer and not wanted:
         return Decision(reply=answer)
-    plan = ThrottlePlan({kind: wanted}, event.commit_limits, frozenset({kind}), spared, event.auto_remove, (), answer)
+    plan = ThrottlePlan(
+        {kind: wanted}, event.commit_limits, frozenset({kind}), spared, event.auto_remove, answer=answer
+    )
     return _checked(view, plan, event)
 
 
