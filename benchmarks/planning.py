@@ -1,6 +1,6 @@
 """The engines of `kedge plan` side by side: the same Parquet to the same plan.json, in a session that stands; fleets.
 
-Clusters as in `plan`: a tenth of the brokers is drained. Spark is embedded on two cores, and each figure of it is the
+Clusters as in `plan`: a tenth of the brokers is drained. Spark is embedded on all cores, and each figure of it is the
 best of three, since the first starts its workers. `load` and `check` are measured on the largest cluster, with its
 logs, 1.3 million rows. KEDGE_CLUSTERS: of the fleet.
 Processor seconds are those of this process, the JVM and its workers: on a busy machine they say more than the clock.
@@ -46,7 +46,7 @@ _COLOURS = ("--s1:#1f6f8b",)
 
 def run() -> None:
     """Print the figures, and draw them if a file is named."""
-    with TemporaryDirectory() as folder, session("local[2]") as spark:
+    with TemporaryDirectory() as folder, session() as spark:
         seconds: dict[str, float] = {}
         for brokers, topics in SIZES:
             seconds |= _sizes(spark, Path(folder) / str(topics), brokers, topics)

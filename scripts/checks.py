@@ -60,15 +60,15 @@ class Need(NamedTuple):
 
 NEEDS = (
     Need("zookeeper", ("servers", "--install")),
-    Need("etcd", ("servers.etcd", "--which", "--install")),
+    Need("etcd", ("servers.etcd", "--install")),
     Need("spark", ("servers.spark", "--install")),
     Need("kafka's clients", ("tests.clients.machine", "java", "--install"), "kafka"),
-    Need("etcd to be killed", ("servers.etcd", "--which", "--sound", "--install"), "sound etcd", all_only=True),
+    Need("etcd to be killed", ("servers.etcd", "--sound", "--install"), "sound etcd", all_only=True),
     Need("browser", ("tests.browser", "--install"), "browser", all_only=True),
     Need("node", ("tests.clients.machine", "node", "--install"), "node", all_only=True),
     Need("go", ("tests.clients.machine", "go", "--install"), "go", all_only=True),
     Need("lakes", ("tests.lake_jars", "--install"), "lakes", all_only=True),
-    Need("containers", ("servers.containers", "--install"), "containers", all_only=True),
+    Need("containers", ("servers.containers",), "containers", all_only=True),
     Need("networks", ("servers.network", "--install"), "networks", all_only=True),
 )
 LEFT_OUT = {

@@ -8,8 +8,8 @@ caller gave one. It can be stopped, killed, paused and started again with its da
 which each may fail, or be cut off from the others. `NoServer` names what a server needs and is missing: a Java, the
 network, room on the disk.
 
-In containers: `servers.containers`. As fixtures of pytest: `servers.fixtures`. Servers that keep running after the
-command: `python -m servers start`. Names are imported lazily, since modules here are commands as well.
+In containers: `servers.containers`. As fixtures of pytest: `servers.fixtures`. For a first try:
+`python -m servers etcd`. Names are imported lazily, since modules here are commands as well.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from servers.etcd import LocalEtcd
     from servers.process import NoServer, ServerProcess, free_port, free_ports
     from servers.proxy import Proxy
-    from servers.server import LocalServer, Server
+    from servers.server import LocalServer
     from servers.zookeeper import LocalZooKeeper
 
 _HOMES: Final = {
@@ -33,7 +33,6 @@ _HOMES: Final = {
     "LocalZooKeeper": "zookeeper",
     "NoServer": "process",
     "Proxy": "proxy",
-    "Server": "server",
     "ServerProcess": "process",
     "ZooKeeperEnsemble": "ensembles",
     "free_port": "process",
@@ -48,7 +47,6 @@ __all__ = [
     "LocalZooKeeper",
     "NoServer",
     "Proxy",
-    "Server",
     "ServerProcess",
     "ZooKeeperEnsemble",
     "free_port",

@@ -1,4 +1,4 @@
-"""Several servers as one store: three by default, of which one may fail.
+"""Three servers as one store, of which one may fail.
 
     with ZooKeeperEnsemble() as ensemble:
         store = open_store(ensemble.url("/kedge"))
@@ -16,8 +16,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import ClassVar, Final, Generic, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import ClassVar, Final, Generic, TypeAlias, TypeVar
 
 from servers.etcd import LocalEtcd, etcd_binary, etcd_version, spares_disk
 from servers.folders import RunFolder
@@ -30,44 +29,25 @@ _Node = TypeVar("_Node", bound=LocalServer)
 Ports: TypeAlias = tuple[int, int, int]
 
 
-class Shared(TypedDict, total=False):
-    """The parameters of every kind of ensemble, see Ensemble."""
-
-    network: bool
-    folder: Path | None
-    ports: Sequence[Ports] | None
-    durable: bool
+NODES: Final = 3
+_HEAP_MB: Final = 128
 
 
 class Ensemble(Running, Generic[_Node]):
-    """`nodes` servers as one store. `folder`: for their data; without one, a folder that `close` removes. `ports`:
-    three for each node, for clients, for other nodes and one more; free ones by default. `durable=False`: as for
+    """Three servers as one store, with a folder for their data that `close` removes. `durable=False`: as for
     LocalEtcd."""
 
     usual_ports: ClassVar[Ports]
+    """Of a node: for clients, for other nodes, and one more."""
 
-    def __init__(
-        self,
-        nodes: int = 3,
-        *,
-        network: bool = False,
-        folder: Path | None = None,
-        ports: Sequence[Ports] | None = None,
-        durable: bool = True,
-    ) -> None:
-        if nodes < 1:
-            raise ValueError(f"nodes: expected at least 1, got {nodes}")
+    def __init__(self, *, network: bool = False, durable: bool = True) -> None:
         self.durable: Final = durable
-        self._network: Final = Network(nodes) if network else None
-        self._own: RunFolder | None = None
-        if folder is None:
-            self._own = RunFolder("ensemble", in_memory=self._in_memory())
-            folder = self._own.path
-        self.folder: Final = folder
-        places = self._network.places if self._network else (LOOPBACK,) * nodes
-        if ports is None:  # nodes in one network need different ports
-            ports = [self.usual_ports] * nodes if self._network else _free(nodes)
-        self.ports: Final = tuple(ports)
+        self._network: Final = Network(NODES) if network else None
+        self._own: Final = RunFolder("ensemble", in_memory=self._in_memory())
+        self.folder: Final = self._own.path
+        places = self._network.places if self._network else (LOOPBACK,) * NODES
+        # nodes in one network need different ports
+        self.ports: Final = (self.usual_ports,) * NODES if self._network else _free()
         try:
             self.nodes: Final[tuple[_Node, ...]] = self._make(places)
         except BaseException:
@@ -122,8 +102,8 @@ class Ensemble(Running, Generic[_Node]):
         self._cable().mend(self.nodes.index(node))
 
     def close(self) -> None:
-        """End every node, and remove the network and a temporary folder. Idempotent."""
-        self._each(lambda node: node.close() if self._own is None else node.kill())
+        """End every node, and remove the network and the folder. Idempotent."""
+        self._each(lambda node: node.kill())
         self._clear()
 
     def _cable(self) -> Network:
@@ -137,33 +117,23 @@ class Ensemble(Running, Generic[_Node]):
             list(pool.map(does, self.nodes))
 
     def _clear(self) -> None:
-        if self._own is not None:
-            self._own.close()
+        self._own.close()
         if self._network is not None:
             self._network.close()
 
 
 class ZooKeeperEnsemble(Ensemble[LocalZooKeeper]):
-    """ZooKeeper nodes. `tick_ms`: their unit of time; a leader without contact to a majority steps down after 15
-    ticks."""
+    """ZooKeeper nodes. A leader without contact to a majority steps down after 15 ticks of 200 ms."""
 
     scheme = "zookeeper"
     usual_ports = (2181, 2888, 3888)
-
-    def __init__(self, nodes: int = 3, *, tick_ms: int = 200, heap_mb: int = 128, **shared: Unpack[Shared]) -> None:
-        self._tick_ms = tick_ms
-        self._heap_mb = heap_mb
-        super().__init__(nodes, **shared)
 
     def _make(self, places: Sequence[Place]) -> tuple[LocalZooKeeper, ...]:
         settings = {"initLimit": "100", "syncLimit": "15", "cnxTimeout": "1000"}
         if not self.durable:
             settings["forceSync"] = "no"
-        if len(places) > 1:
-            listed = enumerate(zip(places, self.ports, strict=True), 1)
-            settings |= {
-                f"server.{number}": f"{place.host}:{peer}:{vote}" for number, (place, (_, peer, vote)) in listed
-            }
+        listed = enumerate(zip(places, self.ports, strict=True), 1)
+        settings |= {f"server.{number}": f"{place.host}:{peer}:{vote}" for number, (place, (_, peer, vote)) in listed}
         return tuple(
             self._node(number, place, client, settings)
             for number, (place, (client, _, _)) in enumerate(zip(places, self.ports, strict=True), 1)
@@ -173,9 +143,7 @@ class ZooKeeperEnsemble(Ensemble[LocalZooKeeper]):
         folder = self.folder / f"node-{number}"
         (folder / "data").mkdir(parents=True, exist_ok=True)
         (folder / "data" / "myid").write_text(f"{number}\n", encoding="utf-8")
-        return LocalZooKeeper(
-            folder, tick_ms=self._tick_ms, settings=settings, heap_mb=self._heap_mb, port=port, place=place
-        )
+        return LocalZooKeeper(folder, settings=settings, heap_mb=_HEAP_MB, port=port, place=place)
 
 
 class EtcdEnsemble(Ensemble[LocalEtcd]):
@@ -185,9 +153,9 @@ class EtcdEnsemble(Ensemble[LocalEtcd]):
     scheme = "etcd"
     usual_ports = (2379, 2380, 2381)
 
-    def __init__(self, nodes: int = 3, *, sound: bool | None = None, **shared: Unpack[Shared]) -> None:
+    def __init__(self, *, sound: bool | None = None, network: bool = False, durable: bool = True) -> None:
         self._sound = sound
-        super().__init__(nodes, **shared)
+        super().__init__(network=network, durable=durable)
 
     def revisions(self) -> list[int]:
         """The revision of each member by its own report: equal once every write has reached every member."""
@@ -212,6 +180,6 @@ class EtcdEnsemble(Ensemble[LocalEtcd]):
         )
 
 
-def _free(nodes: int) -> list[Ports]:
-    free = iter(free_ports(3 * nodes))
-    return list(zip(free, free, free, strict=True))
+def _free() -> tuple[Ports, ...]:
+    free = iter(free_ports(3 * NODES))
+    return tuple(zip(free, free, free, strict=True))

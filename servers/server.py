@@ -1,8 +1,8 @@
-"""The interface of all servers in this package, as a process or in a container.
+"""A server as a process, and what it shares with an ensemble of several.
 
 Rules
-* The methods are the same everywhere, so that a test is written once: start stop kill pause resume restart close, and
-  pid running log_tail version address url. All but `start` may be called twice.
+* The methods are the same for every store, so that a test is written once: start stop kill pause resume restart close,
+  and pid running log_tail version address url. All but `start` may be called twice.
 * A server outside of a `with` block runs only after `start`.
 """
 
@@ -75,53 +75,13 @@ class Running(abc.ABC):
         self.close()
 
 
-class Server(Running):
-    """One server."""
+class LocalServer(Running):
+    """A server as a process of this machine. Its data is in `folder`; `close` removes a temporary one."""
 
     version: str
     """As "3.9.4"."""
     address: str
     """HOST:PORT for clients."""
-
-    @property
-    def addresses(self) -> tuple[str, ...]:
-        """The address as a tuple."""
-        return (self.address,)
-
-    @property
-    @abc.abstractmethod
-    def pid(self) -> int:
-        """The process id. Raises NoServer if it does not run."""
-
-    @property
-    @abc.abstractmethod
-    def running(self) -> bool:
-        """Whether its process lives, paused or not."""
-
-    @abc.abstractmethod
-    def kill(self) -> None:
-        """Kill it, as a power cut does; its data is kept."""
-
-    @abc.abstractmethod
-    def pause(self) -> None:
-        """It keeps its connections and answers nothing, until `resume`."""
-
-    @abc.abstractmethod
-    def resume(self) -> None:
-        """It continues. No effect if it is not paused."""
-
-    @abc.abstractmethod
-    def log_tail(self) -> str:
-        """The end of its output."""
-
-    def restart(self) -> None:
-        """Kill it and start it again, with its data, at the same address."""
-        self.kill()
-        self.start()
-
-
-class LocalServer(Server):
-    """A server as a process of this machine. Its data is in `folder`; `close` removes a temporary one."""
 
     def __init__(self, kind: str, folder: Path | None, place: Place, *, in_memory: bool = False) -> None:
         self._own: RunFolder | None = None
@@ -132,6 +92,11 @@ class LocalServer(Server):
         self.folder: Final = folder
         self.place: Final = place
         self._process: ServerProcess
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The address as a tuple."""
+        return (self.address,)
 
     @property
     def pid(self) -> int:
@@ -163,11 +128,10 @@ class LocalServer(Server):
         """Kill it, as a power cut does; its data is kept."""
         self._process.kill()
 
-    def leave(self) -> None:
-        """It keeps running when this process ends. Only with a folder of the caller: a temporary one is removed
-        then."""
-        assert self._own is None, "a server with a temporary folder cannot keep running"
-        self._process.leave()
+    def restart(self) -> None:
+        """Kill it and start it again, with its data, at the same address."""
+        self.kill()
+        self.start()
 
     def pause(self) -> None:
         """It keeps its connections and answers nothing until `resume`; all its threads are stopped on return."""

@@ -32,17 +32,33 @@ SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.driver.defaultJavaOptions": _JAVA,
     "spark.sql.streaming.stopTimeout": "30000",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
 }
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Embedded, on two cores, one shuffle partition. It ends with the module, since `--engine auto` takes an active
     session and the same worker goes on with other tests; the JVM stays."""
-    from kedge.pipeline.spark import session  # noqa: PLC0415 - tests without Spark need not import it
+    opened = started({**SETTINGS, "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse"))})
+    yield opened
+    opened.stop()
 
-    with session("local[2]", settings=SETTINGS) as opened:
-        yield opened
+
+def started(settings: Mapping[str, str]) -> SparkSession:
+    """A session on two cores of this machine, as a program of a user's makes it."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - tests without Spark need not import it
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        return SparkSession.builder.master("local[2]").config(map=dict(settings)).getOrCreate()
+
+
+def submit_arguments(settings: Mapping[str, str]) -> list[str]:
+    """As options of spark-submit."""
+    return [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
 
 
 class Submitter(NamedTuple):
@@ -57,15 +73,19 @@ class Submitter(NamedTuple):
         """What spark-submit came to with these, the first of which are its own options."""
         settings = {
             **SETTINGS,
-            "spark.ui.enabled": "false",
             "spark.executor.defaultJavaOptions": _JAVA,
             "spark.driver.memory": "512m",
             "spark.executor.memory": "512m",
             "spark.local.dir": str(self.home / "local"),
         }
-        given = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
         return subprocess.run(
-            [str(self.home / "bin" / "spark-submit"), *given, "--py-files", str(self.package), *arguments],
+            [
+                str(self.home / "bin" / "spark-submit"),
+                *submit_arguments(settings),
+                "--py-files",
+                str(self.package),
+                *arguments,
+            ],
             cwd=self.home,
             env={**{name: value for name, value in os.environ.items() if name != "KEDGE_ENGINE"}, **self.environment},
             capture_output=True,
@@ -79,14 +99,11 @@ def submitter(tmp_path_factory: pytest.TempPathFactory) -> Submitter:
     """spark-submit, the wheel of this checkout under the name that it takes, and workers without the checkout."""
     import pyspark  # noqa: PLC0415 - as above
 
-    from kedge.pipeline.spark.embedded import QUIET, java  # noqa: PLC0415
-
     home = tmp_path_factory.mktemp("spark-home")
     installed = Path(pyspark.__file__).parent
     for name in ("bin", "jars", "python", "sbin"):
         (home / name).symlink_to(installed / name)
     (home / "conf").mkdir()
-    (home / "conf" / "log4j2.properties").write_text(QUIET)
     python = home / "worker-python"  # of the virtual environment the packages, and no link to the checkout
     base = os.path.realpath(sys.executable)
     python.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{installed.parent}" exec {base} "$@"\n')
@@ -95,7 +112,6 @@ def submitter(tmp_path_factory: pytest.TempPathFactory) -> Submitter:
         "SPARK_HOME": str(home),
         "SPARK_CONF_DIR": str(home / "conf"),
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "JAVA_HOME": str(Path(java()).resolve().parents[1]),
         "PYSPARK_PYTHON": str(python),
         "PYSPARK_DRIVER_PYTHON": str(python),
     }

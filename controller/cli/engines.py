@@ -7,89 +7,35 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import click
 
+from ...pipeline.errors import EngineFailed
 from ...pipeline.journal.files import NoJournal, journals
 from .extras import need
-from .options import ENGINE, OUTPUT, group, option
+from .options import ENGINE, OUTPUT, option
 from .printing import fail, note, one_line
 
 F = TypeVar("F", bound=Callable[..., Any])
-REMOTE_TIMEOUT_S: Final = 20.0
 AUTO: Final = "auto"
+LOCAL: Final = "local"
+SPARK: Final = "spark"
+Engine: TypeAlias = Literal["auto", "local", "spark"]
 
 
-class Setting(click.ParamType[tuple[str, str]]):
-    """A setting of Spark, KEY=VALUE."""
-
-    name = "key=value"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        if isinstance(value, tuple):
-            return value
-        key, is_given, setting = str(value).partition("=")
-        key = key.strip()
-        if not is_given or not key.startswith("spark."):
-            self.fail(f"{value!r:.80} is not spark.KEY=VALUE", param, ctx)
-        return key, setting.strip()
-
-
-class Engine(NamedTuple):
-    """The options: auto, local or spark, where Spark is, and its configs."""
-
-    name: str
-    master: str | None
-    remote: str | None
-    remote_timeout_s: float = REMOTE_TIMEOUT_S
-    conf: tuple[tuple[str, str], ...] = ()
-    packages: str | None = None
-
-    @property
-    def is_local(self) -> bool:
-        return self.name == "local"
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """Of Spark; of two with one name the last counts."""
-        return {**dict(self.conf), **({} if self.packages is None else {"spark.jars.packages": self.packages})}
-
-
-def engine_options(auto: str) -> Callable[[F], F]:
-    """Adds --engine and the options of Spark; one argument `engine`, checked. `auto`: when `auto` is Spark."""
-    options = group(
-        ENGINE,
-        option(
-            "--engine",
-            type=click.Choice([AUTO, "local", "spark"]),
-            default=AUTO,
-            envvar="KEDGE_ENGINE",
-            show_envvar=True,
-            none=f"auto: spark {auto}, else local",
-            help="Where to compute; the results are identical.",
-        ),
-        option("--master", metavar="URL", none="Spark's own, or local[*]", help="Master of Spark."),
-        option("--remote", metavar="URL", help="Spark Connect server, sc://HOST:PORT."),
-        option(
-            "--remote-timeout",
-            metavar="SECONDS",
-            type=click.FloatRange(min=0, min_open=True),
-            default=REMOTE_TIMEOUT_S,
-            help="Time limit for the first answer of --remote, in seconds.",
-        ),
-        option("--conf", metavar="KEY=VALUE", type=Setting(), multiple=True, help="Config of Spark; may be repeated."),
-        option("--packages", metavar="COORDS", help="Maven packages that Spark loads."),
+def engine_option(auto: str) -> Callable[[F], F]:
+    """Adds --engine; argument `engine`. `auto`: when `auto` is Spark."""
+    return option(
+        "--engine",
+        type=click.Choice([AUTO, LOCAL, SPARK]),
+        default=AUTO,
+        envvar="KEDGE_ENGINE",
+        show_envvar=True,
+        none=f"auto: spark {auto}, else local",
+        group=ENGINE,
+        help="Where to compute; the results are identical.",
     )
-
-    def add(command: F) -> F:
-        def taking(*positional: Any, **given: Any) -> Any:
-            names = ("engine", "master", "remote", "remote_timeout", "conf", "packages")
-            return command(*positional, engine=checked(Engine(*(given.pop(name) for name in names))), **given)
-
-        return options(renamed(taking, command))
-
-    return add
 
 
 def renamed(taking: Callable[..., Any], command: F) -> F:
@@ -103,7 +49,7 @@ def renamed(taking: Callable[..., Any], command: F) -> F:
 def options(command: F) -> F:
     """Adds the journals and the engine, as arguments `paths` and `engine` of a command."""
     paths = click.argument("paths", metavar="JOURNAL...", nargs=-1, required=True, type=click.Path(path_type=Path))
-    return paths(engine_options("if an option names it or a session is active")(command))
+    return paths(engine_option("if a session is active")(command))
 
 
 def out_option(command: F) -> F:
@@ -118,44 +64,25 @@ def export_option(does: str) -> Callable[[F], F]:
     return option("--export", "exports", type=folder, metavar="FOLDER", multiple=True, help=does)
 
 
-def checked(engine: Engine) -> Engine:
-    """The engine; options that do not go together are exit code 2."""
-    if engine.is_local and (engine.master is not None or engine.remote is not None):
-        fail("--master and --remote need --engine spark")
-    if engine.is_local and engine.settings:
-        fail("--conf and --packages need --engine spark")
-    if engine.master is not None and engine.remote is not None:
-        fail("--master and --remote exclude each other")
-    return engine
-
-
 def settled(engine: Engine) -> Engine:
-    """The engine that was given; for `auto` Spark if something asks for it, which is printed."""
-    if engine.name != AUTO:
+    """The engine that was given; for `auto` Spark if a session is active, which is printed."""
+    if engine != AUTO:
         return engine
-    why = why_spark(engine)
-    if why is not None:
-        note(f"engine: spark, because {why}")
-    return engine._replace(name="local" if why is None else "spark")
+    if not is_active():
+        return LOCAL
+    note("engine: spark, because a session is active")
+    return SPARK
 
 
-def why_spark(engine: Engine) -> str | None:
-    """What asks for Spark, of the options and of this process."""
-    if engine.remote is not None:
-        return "--remote is given"
-    if engine.master is not None:
-        return "--master is given"
-    if engine.settings:
-        return "--conf or --packages is given"
-    return "a session is active" if _is_active() else None
+def is_active() -> bool:
+    """Whether this process has a Spark session, or spark-submit has started it to create one."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # PySpark finds the JVM of spark-submit by this variable
+        return True
+    if sys.modules.get("pyspark") is None:
+        return False
+    from ...pipeline.spark.session import active  # noqa: PLC0415 - Spark is loaded already
 
-
-def _is_active() -> bool:
-    if sys.modules.get("pyspark") is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
-        return False  # asked without loading what would answer
-    from ...pipeline.spark.there import is_active  # noqa: PLC0415 - Spark is loaded already, or its JVM is there
-
-    return is_active()
+    return active() is not None
 
 
 def journals_in(paths: Sequence[Path]) -> Mapping[str, Sequence[Path]]:
@@ -182,15 +109,13 @@ def need_one(option: str, found: Mapping[str, Sequence[Path]]) -> None:
 
 
 @contextmanager
-def spark(engine: Engine) -> Iterator[Any]:
-    """The active session of Spark, or one with these options. Exits with 2 where there is none."""
+def spark() -> Iterator[Any]:
+    """The active session of Spark, or a new one. Exits with 2 if there is none, or if a job fails."""
     need("spark")
     from ...pipeline.spark import NoSpark, session  # noqa: PLC0415 - a JVM, or the package itself, may be missing
 
     try:
-        with session(
-            engine.master, engine.remote, settings=engine.settings, remote_timeout_s=engine.remote_timeout_s
-        ) as opened:
+        with session() as opened:
             yield opened
-    except NoSpark as error:
+    except (NoSpark, EngineFailed) as error:
         fail(one_line(error))

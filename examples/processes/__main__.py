@@ -1,6 +1,6 @@
 """Three processes on one store; the one whose controller is active is killed while a partition moves.
 
-    python -m examples.processes "$(scripts/servers start etcd)/processes"
+    python -m examples.processes etcd://127.0.0.1:2379/kedge/processes
 
 The prefix in the store must be empty.
 """

@@ -16,5 +16,10 @@ def failing() -> Iterator[None]:
     except PipelineError:
         raise
     except Exception as error:
-        lines = [line.strip() for line in str(error).splitlines() if "Error: " in line or "Exception: " in line]
-        raise EngineFailed(f"Spark: {' '.join((lines or [str(error)])[-1].split())[:500]}") from error
+        raise EngineFailed(f"Spark: {reason(error)}") from error
+
+
+def reason(error: BaseException) -> str:
+    """The last line of an error that names one, without stack frames."""
+    lines = [line.strip() for line in str(error).splitlines() if "Error: " in line or "Exception: " in line]
+    return " ".join((lines or [str(error)])[-1].split())[:500]

@@ -18,6 +18,7 @@ from pyspark.sql import functions as f
 from ..journal.arrow import events_of
 from ..journal.files import Part
 from ..journal.lines import Event
+from .failing import failing
 from .source import FORMAT, KedgeJournal
 
 if TYPE_CHECKING:
@@ -32,10 +33,12 @@ _OF_GROUP: Final = pa.schema([("cluster", pa.string()), ("key", pa.string()), ("
 
 
 def each_file(spark: SparkSession, parts: Sequence[Part], work: Callable[[Part], T]) -> list[T]:
-    """The result of `work` for each file, in their order."""
+    """The result of `work` for each file, in their order. Raises EngineFailed."""
     given = spark.createDataFrame([(n, json.dumps(part)) for n, part in enumerate(parts)], "n int, part string")
     spread = given.repartition(len(parts), "n").mapInArrow(_in_file(work), "n int, found binary")
-    return [pickle.loads(row["found"]) for row in spread.orderBy("n").collect()]  # noqa: S301 - ours
+    with failing():
+        rows = spread.orderBy("n").collect()
+    return [pickle.loads(row["found"]) for row in rows]  # noqa: S301 - ours
 
 
 def _in_file(work: Callable[[Part], T]) -> Callable[[Batches], Batches]:
@@ -60,12 +63,14 @@ def each_group(
     fold: Callable[[str, str | None, Iterator[Event]], T],
 ) -> Iterator[tuple[str, str | None, T]]:
     """The cluster and key of each group, and the result of `fold` for its rows. `ranks`: by cluster, the place of each
-    file in the journal."""
+    file in the journal. Raises EngineFailed."""
     placed = [(file, cluster, at) for cluster, files in ranks.items() for file, at in files.items()]
     ranked = f.broadcast(rows.sparkSession.createDataFrame(placed, "file string, cluster string, rank int"))
     spread = rows.join(ranked, "file").repartition(*_GROUP).sortWithinPartitions(*_GROUP, "rank", "line")
     done = spread.groupBy(*_GROUP).applyInArrow(_in_group(fold), "cluster string, key string, found binary")
-    for row in done.collect():
+    with failing():
+        collected = done.collect()
+    for row in collected:
         yield row["cluster"], row["key"], pickle.loads(row["found"])  # noqa: S301 - ours
 
 

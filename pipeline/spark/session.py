@@ -1,121 +1,102 @@
-"""The Spark session of the pipeline: the active one, or one that is created and stopped again.
+"""The Spark session of the pipeline: the active one, or one that PySpark creates and that is stopped again.
 
 * A session that is active in this process, classic or of Spark Connect, is used as it is: its settings are not changed,
   and it is not stopped.
-* Under `spark-submit` the session has the options of spark-submit, without defaults of ours.
-* `remote`, or SPARK_REMOTE, is a server of Spark Connect (sc://host:port), which needs no Java here.
-* Otherwise a JVM is started for this process (`kedge.pipeline.spark.embedded`).
+* Otherwise PySpark decides where the session runs: under `spark-submit` by its options, with SPARK_REMOTE on a server
+  of Spark Connect, else in a JVM of this process, by `spark-defaults.conf` and PYSPARK_SUBMIT_ARGS.
+* Such a JVM gets a few defaults of Kedge as environment variables: Java system properties, which everything that the
+  user sets overrides (docs/decisions/0094).
 * No result depends on `spark.sql.session.timeZone`: stages handle times as instants, never as dates or text.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from ...controller.model.extras import missing
-from .embedded import embedded
-from .starting import NoSpark, need_answer, need_listener, opened, reason_of
-from .there import active, is_submitted
+from ...controller.model import extras
+from .failing import reason
+from .java import NoJava, find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-REMOTE_TIMEOUT_S: Final = 20.0
+JAVA_MIN: Final = 17
+
+
+class NoSpark(RuntimeError):
+    """No session can be created; the message says what is missing."""
 
 
 @contextmanager
-def session(
-    master: str | None = None,
-    remote: str | None = None,
-    *,
-    settings: Mapping[str, str] | None = None,
-    remote_timeout_s: float = REMOTE_TIMEOUT_S,
-) -> Iterator[SparkSession]:
-    """The active session, or one that is stopped afterwards. `settings`: of Spark, overriding all others.
-    `remote_timeout_s`: how long the server of Spark Connect may take for its first answer, in seconds.
-
-    Raises NoSpark, also if `master`, `remote` or `settings` conflict with the active session.
-    """
-    given = dict(settings or {})
-    master, remote = master or given.get("spark.master"), remote or given.pop("spark.remote", None)
-    if master is not None and remote is not None:
-        raise NoSpark("expected a master or a remote, got both")
-    try:
-        import pyspark  # noqa: F401, PLC0415 - this module can be imported without Spark
-    except ImportError as error:
-        raise NoSpark(missing("spark", error)) from error
-    with _chosen(master, remote, given, remote_timeout_s) as chosen:
-        yield chosen
-
-
-def _chosen(
-    master: str | None, remote: str | None, settings: dict[str, str], remote_timeout_s: float
-) -> AbstractContextManager[SparkSession]:
-    address = None if master is None else need_listener(master)
-    if remote is not None:
-        _need_answer(remote, remote_timeout_s)
-    running = active()
-    if running is not None:
-        _need_nothing("the active session of this process", master, remote, settings)
-        return nullcontext(running)
-    if is_submitted():
-        jars = {name: value for name, value in settings.items() if name.startswith("spark.jars")}
-        _need_nothing("the session of spark-submit", master, remote, jars)
-        return _submitted(settings)
-    if remote is None and master is None and (remote := os.environ.get("SPARK_REMOTE")) is not None:
-        _need_answer(remote, remote_timeout_s)
-    return embedded(master, address, settings) if remote is None else _reached(remote, settings)
-
-
-def _need_nothing(whose: str, master: str | None, remote: str | None, settings: Mapping[str, str]) -> None:
-    """Raises NoSpark if something is requested that the existing session cannot have."""
-    asked = {"spark.master": master, "spark.remote": remote, **settings}
-    named = [f"{name}={value}" for name, value in asked.items() if value is not None]
-    if named:
-        raise NoSpark(f"{whose} cannot take {', '.join(named)}"[:500])
-
-
-def _need_answer(remote: str, timeout_s: float) -> None:
-    if remote.startswith("local"):  # PySpark starts its own server
+def session() -> Iterator[SparkSession]:
+    """The active session, or a new one that is stopped afterwards. Raises NoSpark."""
+    if (running := active()) is not None:
+        yield running
         return
+    if (why := missing()) is not None:
+        raise NoSpark(why)
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - this module can be imported without Spark
+
     try:
-        need_answer(remote, timeout_s)
-    except ImportError as error:
-        raise NoSpark(missing("spark", error)) from error
-
-
-@contextmanager
-def _submitted(settings: Mapping[str, str]) -> Iterator[SparkSession]:
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
-
-    with _stopped(SparkSession.builder.config(map=dict(settings))) as made:
-        yield made
-
-
-@contextmanager
-def _reached(remote: str, settings: Mapping[str, str]) -> Iterator[SparkSession]:
-    """Settings are set on the new session, since only then does the server refuse one."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
-
-    with _stopped(SparkSession.builder.remote(remote)) as made:
-        for name, value in settings.items():
-            try:
-                made.conf.set(name, value)
-            except Exception as error:
-                raise NoSpark(f"the server of Spark Connect: {name}: {reason_of((), error)}") from error
-        yield made
-
-
-@contextmanager
-def _stopped(builder: SparkSession.Builder) -> Iterator[SparkSession]:
-    try:
-        made = opened(builder)
+        with _defaults():
+            made = SparkSession.builder.getOrCreate()
     except Exception as error:
-        raise NoSpark(reason_of((), error)) from error
+        raise NoSpark(f"Spark did not start: {reason(error)}") from error
     try:
         yield made
     finally:
         made.stop()
+
+
+def active() -> SparkSession | None:
+    """The active session of this thread, or else the default one of this process, which another thread has created."""
+    if sys.modules.get("pyspark") is None:
+        return None
+    from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - it is already loaded
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    try:
+        return SparkSession.active()
+    except PySparkRuntimeError:
+        return None
+
+
+def missing() -> str | None:
+    """Why no session can be created here; None if one can, as far as that is known without creating it."""
+    try:
+        import pyspark  # noqa: F401, PLC0415 - looked for where it may be needed
+    except ImportError as error:
+        return extras.missing("spark", error)
+    if "SPARK_REMOTE" in os.environ or "PYSPARK_GATEWAY_PORT" in os.environ:  # by spark-submit, which has a JVM
+        return None
+    try:
+        find_java(JAVA_MIN, "Spark")
+    except NoJava as error:
+        return str(error)
+    return None
+
+
+@contextmanager
+def _defaults() -> Iterator[None]:
+    """In the block, a JVM that PySpark starts prints nothing but errors, has no UI, splits work by the cores of this
+    machine, and runs Python workers with this interpreter, unless the user has said otherwise."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    settings = {
+        "spark.log.level": "ERROR",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": str(2 * cores),
+    }
+    options = " ".join(f"-D{name}={value}" for name, value in settings.items())
+    defaults = {"SPARK_SUBMIT_OPTS": options, "PYSPARK_PYTHON": sys.executable}
+    ours = {name: value for name, value in defaults.items() if name not in os.environ}
+    os.environ.update(ours)
+    try:
+        yield
+    finally:
+        for name in ours:
+            del os.environ[name]

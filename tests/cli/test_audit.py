@@ -60,17 +60,6 @@ def test_what_is_no_journal_is_exit_code_2_and_a_line(verb: str, tmp_path: Path)
         assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("verb", ["audit", "progress"])
-@pytest.mark.parametrize(
-    "options", [("--master", "local[1]"), ("--engine", "spark", "--master", "local", "--remote", "sc://x")]
-)
-def test_options_of_spark_that_do_not_go_together_are_exit_code_2(
-    verb: str, options: tuple[str, ...], tmp_path: Path
-) -> None:
-    write(tmp_path, written())
-    assert run(verb, tmp_path, *options).exit_code == 2
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -219,8 +208,8 @@ def test_without_the_extra_tables_are_refused_and_say_what_is_missing(tmp_path: 
 
 @pytest.mark.full
 @pytest.mark.server
-def test_both_engines_print_the_same_bytes_and_leave_nothing(tmp_path: Path) -> None:
-    """As a user starts it: a process of its own, which ends its JVM and removes its folder."""
+def test_both_engines_print_the_same_bytes(tmp_path: Path) -> None:
+    """As a user starts it: in a process of its own, which ends its JVM. Spark's own warnings are on stderr."""
     rows = written()
     completed_early(rows)
     write(tmp_path / "journal", rows)
@@ -235,6 +224,7 @@ def test_both_engines_print_the_same_bytes_and_leave_nothing(tmp_path: Path) -> 
         )
         for engine in ("local", "spark")
     )
-    assert (spark.returncode, spark.stdout, spark.stderr) == (local.returncode, local.stdout, local.stderr)
+    assert (spark.returncode, spark.stdout) == (local.returncode, local.stdout)
+    assert spark.stderr.endswith(local.stderr)
     assert local.returncode == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["journal"]

@@ -74,10 +74,10 @@ def test_a_partition_that_does_not_move_has_a_dash_as_target(folder: Path) -> No
     result = show(folder, "--event", "IsrShrunk", "--event", "DeleteIntended", "--plain")
     head, *rows = columns(result)
     assert [(row[head.index("event")], row[head.index("R")], row[head.index("T")]) for row in rows] == [
-        ("DeleteIntended", "", ""),
-        ("DeleteIntended", "", ""),
-        ("DeleteIntended", "", ""),
         ("IsrShrunk", "[4,5,6]", "-"),
+        ("DeleteIntended", "", ""),
+        ("DeleteIntended", "", ""),
+        ("DeleteIntended", "", ""),
     ]
 
 

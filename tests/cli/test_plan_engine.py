@@ -49,13 +49,3 @@ def test_a_fleet_is_done_without_spark_where_there_is_none_and_that_is_said(
     assert done.exit_code in (0, 1)
     assert done.stderr.startswith("kedge: engine: local, although there are 2 clusters: ")
     assert ("pyspark is not installed" in done.stderr) == (missing == "pyspark")
-
-
-@pytest.mark.slow
-def test_a_master_or_a_server_that_is_named_is_spark(fleet: Path) -> None:
-    """No server listens there, which Spark alone would notice."""
-    for option, value in (("--remote", "sc://127.0.0.1:1"), ("--master", "spark://127.0.0.1:1")):
-        line = ["plan", "check", str(fleet), "--cluster", "east", "--engine", "auto", option, value]
-        done = CliRunner().invoke(kedge, [*line, *(["--remote-timeout", "1"] if option == "--remote" else [])])
-        assert done.exit_code == 2
-        assert done.stderr.startswith(f"kedge: engine: spark, because {option} is given")

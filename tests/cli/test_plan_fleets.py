@@ -95,8 +95,6 @@ def test_a_fleet_is_of_the_snapshot_that_is_named_or_the_last_of_each_cluster(fl
     "options, message",
     [
         (("--all-clusters", "--cluster", "east"), "--cluster and --all-clusters exclude each other"),
-        (("--master", "local[1]"), "need --engine spark"),
-        (("--engine", "spark", "--master", "local", "--remote", "sc://x"), "--master and --remote exclude each other"),
         (("--all-clusters", "--snapshot", "9"), "no table partition of snapshot 9"),
         (("--all-clusters", "--out", "{file}"), "expected a folder"),
     ],

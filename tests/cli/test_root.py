@@ -116,13 +116,6 @@ def test_a_group_alone_shows_its_help(arguments: tuple[str, ...], said: str) -> 
         (("plan", "drain", "t", "--brokrs", "1"), "No such option '--brokrs'"),
         (("plan", "drain", "t", "--brokers", "x"), "Invalid value for '--brokers'"),
         (("audit", "j", "--engine", "flink"), "'flink' is not one of 'auto', 'local', 'spark'"),
-        (("audit", "j", "--engine", "spark", "--conf", "spark.a"), "'spark.a' is not spark.KEY=VALUE"),
-        (("plan", "check", "t", "--conf", "a=b"), "'a=b' is not spark.KEY=VALUE"),
-        (("progress", "j", "--engine", "local", "--conf", "spark.a=b"), "--conf and --packages need --engine spark"),
-        (
-            ("plan", "waves", "t", "--name", "p", "--engine", "local", "--packages", "a"),
-            "--conf and --packages need --engine spark",
-        ),
         (("store", "dump", "a", "b", "c"), "unexpected extra argument"),
     ],
 )

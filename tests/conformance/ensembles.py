@@ -3,16 +3,14 @@ clients go on with those that are left."""
 
 from __future__ import annotations
 
-import itertools
-import os
 from typing import Any, Final
 
 from kedge.stores import MetadataStore, open_store
 from kedge.stores.suite import Backend, Hook
 from servers.ensembles import Ensemble
+from tests.stores.etcd.served import fresh_root
 
 SESSION_S: Final = 20
-_numbers = itertools.count()
 
 
 class EnsembleBackend(Backend):
@@ -24,7 +22,7 @@ class EnsembleBackend(Backend):
     def __init__(self, on: Ensemble[Any]) -> None:
         self.name = f"{on.scheme}-ensemble"
         self._ensemble = on
-        self._root = f"/case-{os.getpid()}-{next(_numbers)}"
+        self._root = fresh_root()
         self._stores: list[MetadataStore] = []
 
     def open(self) -> MetadataStore:

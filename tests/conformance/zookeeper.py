@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
-import os
 import time
 from collections.abc import Iterator
 from typing import cast
@@ -14,12 +12,12 @@ from kazoo.client import KazooClient
 from kedge.stores import MetadataStore, open_store
 from kedge.stores.suite import Backend, Hook
 from kedge.stores.zookeeper import ZooKeeperStore
-from servers import LocalZooKeeper, Proxy, Server
+from servers import LocalServer, LocalZooKeeper, Proxy
 from servers.fixtures import shared_zookeeper
 from tests.conformance.frames import MULTI_READ, UNIMPLEMENTED, FrameProxy
+from tests.stores.etcd.served import fresh_root
 
 SESSION_S = 4.0
-_numbers = itertools.count()
 
 
 def server() -> LocalZooKeeper:
@@ -34,9 +32,9 @@ class ZooKeeperBackend(Backend):
     hooks = frozenset(Hook) - {Hook.COMPACT}
     wait_s = 30.0
 
-    def __init__(self, on: Server | None = None) -> None:
+    def __init__(self, on: LocalServer | None = None) -> None:
         self._server = server() if on is None else on
-        self._chroot = f"/case-{os.getpid()}-{next(_numbers)}"
+        self._chroot = fresh_root()
         self._proxies: dict[MetadataStore, Proxy] = {}
 
     def open(self) -> MetadataStore:
@@ -110,7 +108,7 @@ class OldZooKeeperBackend(Backend):
     name = "zookeeper-without-multiread"
 
     def __init__(self, on: LocalZooKeeper | None = None) -> None:
-        self._chroot = f"/case-{os.getpid()}-{next(_numbers)}"
+        self._chroot = fresh_root()
         self._proxy = FrameProxy(
             (server() if on is None else on).port, lambda opcode: UNIMPLEMENTED if opcode == MULTI_READ else None
         )

@@ -16,13 +16,12 @@ from kedge.controller.cli.tree import ROOT, Group
 CHECKOUT = Path(__file__).resolve().parents[2]
 READERS = (
     *("controller/cli", "kedge", "pipeline/collect", "pipeline/submit", "pipeline/audit", "pipeline/progress"),
-    *("pipeline/policy.py", "pipeline/spark/source.py", "pipeline/spark/starting.py"),
+    *("pipeline/policy.py", "pipeline/spark/source.py"),
     *("stores/etcd/url.py", "stores/zookeeper/url.py"),
 )
 """What reads options, files and urls of people."""
 NUMBER = "a number already"
 KNOWN = {
-    ("controller/cli/demo/throttle.py", "int(broker)"): "of the controller's own answer",
     ("controller/cli/kafka/client.py", "float(self.config['request_timeout_ms'])"): NUMBER,
     ("pipeline/collect/gathered.py", "float(found)"): NUMBER,
     (

@@ -65,13 +65,6 @@ def test_only_spark_reads_and_writes_a_catalog(command: str, tmp_path: Path) -> 
         find_place("catalog:kedge", PARTITION, None, None)
 
 
-def test_collect_into_files_has_no_use_for_a_master() -> None:
-    line = ["plan", "collect", "t", "--cluster", "c", "--snapshot", "1", "--map", __file__, "--master", "local[1]"]
-    done = CliRunner().invoke(kedge, [*line, "--engine", "spark"])
-    assert done.exit_code == 2
-    assert "need TABLES in a catalog or in Delta" in done.stderr
-
-
 def test_snapshots_are_found_in_what_a_catalog_lists() -> None:
     root = Listed("catalog:kedge", files=FILES)
     assert [(p.cluster, p.snapshot) for p in find_places(root, PARTITION, None)] == [("east", "2"), ("west", "1")]

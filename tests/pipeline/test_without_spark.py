@@ -25,9 +25,9 @@ import json, pkgutil, sys
 from importlib import import_module
 sys.modules |= dict.fromkeys(("pyspark", "py4j", "pandas", "grpc", "google"))
 import kedge.pipeline
-found = pkgutil.walk_packages(pipeline.__path__, "pipeline.")
-names = [one.name for one in found if not one.name.startswith("kedge.pipeline.spark.") and one.name !=
-"kedge.pipeline.job"] for name in (*names, "kedge.pipeline.spark.session"):
+found = [one.name for one in pkgutil.walk_packages(kedge.pipeline.__path__, "kedge.pipeline.")]
+names = [name for name in found if not name.startswith("kedge.pipeline.spark.") and name != "kedge.pipeline.job"]
+for name in (*names, "kedge.pipeline.spark.session"):
     import_module(name)
 from click.testing import CliRunner
 from kedge.controller.cli.root import kedge
@@ -63,7 +63,7 @@ def test_the_local_engine_works_where_nothing_of_spark_is_installed(tmp_path: Pa
         ["progress", journal],
     ]
     spark = [["plan", "check", tables, "--engine", "spark"], ["audit", journal, "--engine", "spark"]]
-    spark += [["progress", journal, "--engine", "spark", "--remote", "sc://127.0.0.1:1"]]
+    spark += [["progress", journal, "--engine", "spark"]]
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", PROGRAM, json.dumps([*local, *spark])],
         capture_output=True,

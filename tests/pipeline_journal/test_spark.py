@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from itertools import accumulate
 from pathlib import Path
@@ -249,14 +248,6 @@ def test_two_limits_of_a_batch_and_a_limit_that_is_no_number_are_refused(spark: 
         stream = Stream(spark, tmp_path, tmp_path / "work", **options)
         with pytest.raises(Exception, match=r"limit of a batch|a number of at least 1"):
             stream.run()
-
-
-def test_an_embedded_session_binds_to_loopback_and_opens_no_page(spark: SparkSession) -> None:
-    settings = dict(spark.sparkContext.getConf().getAll())
-    assert settings["spark.driver.host"] == "127.0.0.1"
-    assert "spark.driver.bindAddress" not in settings  # by default the host
-    assert spark.sparkContext.uiWebUrl is None
-    assert spark.sparkContext.pythonExec == sys.executable
 
 
 def test_rows_of_an_unknown_event_and_field_are_kept(spark: SparkSession, tmp_path: Path) -> None:

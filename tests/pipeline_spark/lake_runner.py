@@ -12,20 +12,20 @@ from typing import Any
 from click.testing import CliRunner
 
 from kedge.controller.cli.root import kedge
-from kedge.pipeline.spark import session
 from tests.pipeline_spark.schemas import rows_of
+from tests.sparks import started
 
 
 def main(jobs: Path) -> None:
     given = json.loads(jobs.read_text())
     said: dict[str, Any] = {}
-    with session("local[2]", settings=given["settings"]) as spark:
-        for schema in given["schemas"]:
-            spark.sql(f"CREATE NAMESPACE {schema}")
-        for name, job in given["jobs"].items():
-            done = [CliRunner().invoke(kedge, line) for line in job["lines"]]
-            there = {table: rows for table, where in job["tables"].items() if (rows := rows_of(spark, where, table))}
-            said[name] = [(one.exit_code, one.stdout, one.stderr) for one in done], there
+    spark = started(given["settings"])
+    for schema in given["schemas"]:
+        spark.sql(f"CREATE NAMESPACE {schema}")
+    for name, job in given["jobs"].items():
+        done = [CliRunner().invoke(kedge, line) for line in job["lines"]]
+        there = {table: rows for table, where in job["tables"].items() if (rows := rows_of(spark, where, table))}
+        said[name] = [(one.exit_code, one.stdout, one.stderr) for one in done], there
     jobs.with_suffix(".said").write_bytes(pickle.dumps(said))
 
 

@@ -76,6 +76,7 @@ def there(here: Path, local: dict[str, Any]) -> dict[str, Any]:
     found = lakes()
     settings = {
         **SETTINGS,
+        "spark.sql.warehouse.dir": str(here / "warehouse"),
         "spark.jars": ",".join(map(str, found.jars)),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,"
         "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",

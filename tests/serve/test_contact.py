@@ -13,7 +13,7 @@ import pytest
 
 from kedge.controller.cli.serve import Contact
 from servers import LocalEtcd, LocalZooKeeper
-from servers.server import Server
+from servers.server import LocalServer
 from tests.kit.waiting import until
 from tests.serve.processes import DEADLINE_S, begun
 
@@ -53,7 +53,7 @@ def topics(bootstrap: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.server
 @pytest.mark.full
 @pytest.mark.parametrize("kind", [LocalEtcd, LocalZooKeeper])
-def test_paused_store_is_named_to_operators_and_to_commands(kind: Callable[[], Server]) -> None:
+def test_paused_store_is_named_to_operators_and_to_commands(kind: Callable[[], LocalServer]) -> None:
     """It goes on when the store does."""
     with kind() as server:
         process = begun(

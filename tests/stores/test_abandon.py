@@ -13,15 +13,12 @@ from kedge.stores import ABSENT, Closed, Put, open_store
 from kedge.stores.etcd.store import EtcdStore
 from kedge.stores.zookeeper import ZooKeeperStore
 from tests.conformance.zookeeper import server as zookeeper
+from tests.kit.waiting import until
 from tests.stores.etcd.served import fresh_root
 from tests.stores.etcd.served import server as etcd
 
-pytestmark = [
-    pytest.mark.server,
-    pytest.mark.full,
-]
+pytestmark = [pytest.mark.server, pytest.mark.full]
 SESSION_S = 2
-WAIT_S = 30.0
 
 
 def zookeeper_url() -> str:
@@ -46,14 +43,7 @@ def test_an_abandoned_session_outlives_its_client_and_ends_by_itself(make: Calla
         with pytest.raises(Closed):
             store.get("/e", timeout_s=1)
         assert other.get("/e", sync=True, timeout_s=10) is not None
-        eventually(lambda: other.get("/e", sync=True, timeout_s=10) is None)
+        until(lambda: other.get("/e", sync=True, timeout_s=10) is None)
         assert time.monotonic() - died_s > SESSION_S / 4
         store.close()
-        eventually(lambda: {t for t in threading.enumerate() if t.name.startswith("kedge")} <= before)
-
-
-def eventually(holds: Callable[[], bool]) -> None:
-    deadline_s, pause = time.monotonic() + WAIT_S, threading.Event()
-    while not holds():
-        assert time.monotonic() < deadline_s, "not in time"
-        pause.wait(0.05)
+        until(lambda: {t for t in threading.enumerate() if t.name.startswith("kedge")} <= before)

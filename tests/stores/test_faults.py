@@ -11,6 +11,7 @@ from kedge.stores import (
     ABSENT,
     PRESENT,
     Changed,
+    Check,
     Closed,
     Conflict,
     Depth,
@@ -47,16 +48,13 @@ from kedge.stores.faults import (
     Rule,
     at_commit,
 )
+from kedge.stores.suite.backend import put
 
 
 def faulty(plan: Plan = (), **options: object) -> tuple[FaultStore, MemoryStore]:
     """A FaultStore over a memory store, and an observer of the same server."""
     server = MemoryServer()
     return FaultStore(MemoryStore(server), plan, **options), MemoryStore(server)  # type: ignore[arg-type]
-
-
-def put(store: MetadataStore, key: str, value: bytes = b"", *, ephemeral: bool = False) -> None:
-    store.commit([Put(key, value, ABSENT, ephemeral)], timeout_s=1)
 
 
 def exists(store: MetadataStore, key: str) -> bool:
@@ -107,9 +105,8 @@ def test_what_was_never_sent_loses_no_reply() -> None:
     store, _ = faulty([Rule(LoseReply())])
     with pytest.raises(TooLarge):
         store.commit([Put("/a", b"x" * 1_000_000, ABSENT)], timeout_s=1)
-    put_ephemeral = [Put("/e", b"", ABSENT, ephemeral=True), Put("/e/x", b"", ABSENT)]
     with pytest.raises(Invalid):
-        store.commit(put_ephemeral, timeout_s=1)
+        store.commit([Put("/a", b"", ABSENT), Check("/a", ABSENT)], timeout_s=1)
     store.disconnect()
     with pytest.raises(Unavailable):
         put(store, "/a")

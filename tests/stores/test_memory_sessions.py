@@ -21,6 +21,7 @@ from kedge.stores import (
     Subscription,
     Unavailable,
 )
+from kedge.stores.suite.backend import put
 
 
 class Clock:
@@ -46,10 +47,6 @@ def drain(stream: Subscription) -> list[StoreEvent]:
     while (event := stream.poll(0)) is not None:
         events.append(event)
     return events
-
-
-def put(store: MemoryStore, key: str, value: bytes = b"", *, ephemeral: bool = False) -> None:
-    store.commit([Put(key, value, ABSENT, ephemeral)], timeout_s=1)
 
 
 def test_a_store_alone_has_a_server_of_its_own() -> None:

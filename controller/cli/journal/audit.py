@@ -23,6 +23,7 @@ from ....pipeline.report import audit_page
 from ....pipeline.written import written_as
 from ...model.plural import counted
 from ..engines import (
+    LOCAL,
     Engine,
     export_option,
     journals_in,
@@ -118,11 +119,11 @@ def _run(
 ) -> tuple[dict[str, Audit], Progress | None]:
     """The audits by cluster, and the moves of the only one."""
     first = next(iter(journals.values()))
-    if engine.is_local:
+    if engine == LOCAL:
         with bar("audit") as told:
             found = {one: audit_here(files, told, processes=_processors()) for one, files in journals.items()}
             return found, progress_here(first, told=told) if wants_moves else None
-    with spark(engine) as session:
+    with spark() as session:
         from ....pipeline.spark.audit import audits as audits_there  # noqa: PLC0415 - Spark is there, as it is running
         from ....pipeline.spark.progress import progress as progress_there  # noqa: PLC0415
 

@@ -19,7 +19,7 @@ import click
 
 from ....pipeline.audit import Quarantined, Violation
 from ...model.plural import counted
-from ..engines import Engine, spark
+from ..engines import LOCAL, Engine, spark
 from ..extras import need
 from ..printing import clean, compact, fail, is_of_stdout, need_folder, of_system, one_line, say
 from ..signals import handled
@@ -41,14 +41,14 @@ class Wanted(NamedTuple):
 
 def follow(wanted: Wanted, engine: Engine) -> NoReturn:
     """Run the stream until it ends or a signal comes, and exit."""
-    if engine.is_local:
+    if engine == LOCAL:
         fail("--follow needs --engine spark")
     for path in wanted.paths:
         if not path.exists():
             fail(f"{path}: No such file or directory")
     need_folder(wanted.out)
     found = _Found(wanted, _claimed(wanted.checkpoint))
-    with spark(engine) as session:
+    with spark() as session:
         if ".connect." in type(session).__module__:
             fail("--follow cannot run on a server of Spark Connect: it prints from the process of its session")
         _run(session, wanted, found)

@@ -19,6 +19,7 @@ from ....pipeline.progress.values import WaveTime
 from ....pipeline.progress.waves import summary_of, wave_times
 from ...model.plural import counted
 from ..engines import (
+    LOCAL,
     Engine,
     export_option,
     journals_in,
@@ -122,10 +123,10 @@ def _samples(folder: Path, files: Journals, cluster: str | None, snapshot: str |
 def _run(
     journals: Journals, engine: Engine, samples: Mapping[str, Samples], asked: dict[str, Any]
 ) -> dict[str, Progress]:
-    if engine.is_local:
+    if engine == LOCAL:
         with bar("progress") as told:
             return {one: progress_here(files, samples.get(one), told=told, **asked) for one, files in journals.items()}
-    with spark(engine) as session:
+    with spark() as session:
         from ....pipeline.spark.progress import progresses  # noqa: PLC0415 - Spark is running
 
         return progresses(session, journals, samples, **asked)

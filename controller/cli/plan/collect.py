@@ -28,7 +28,7 @@ from ..options import CONNECTION, command, group, option
 from ..printing import fail, print_pairs, say, without_place
 from ..store.opening import bar
 from .options import Common, alone, failing, formatted, output_options
-from .running import finish, of_catalog, say_json, told_of
+from .running import finish, need_spark, say_json, told_of
 
 _FILE: Final = click.Path(exists=True, dir_okay=False, allow_dash=False)
 
@@ -85,28 +85,24 @@ def collect(
         raise click.UsageError("--command-config needs --bootstrap-server")
     if broker_list_cluster is not None and sources["broker_list"] is None:
         raise click.UsageError("--broker-list-cluster needs --broker-list")
-    if not tables.in_spark and (engine.master or engine.remote or engine.settings):
-        raise click.UsageError("--master, --remote, --conf and --packages need TABLES in a catalog or in Delta")
     with failing(), bar("collecting", shown=not plain):
-        engine = of_catalog(engine, tables) if tables.in_spark else engine
+        if tables.in_spark:
+            need_spark(engine, tables)
         place = Place(tables, check_name(cluster, "--cluster"), check_name(snapshot, "--snapshot"))
         gathered = Gathered()
         listed = cluster if broker_list_cluster is None else broker_list_cluster
         consistent = _read(gathered, sources, listed)
         verb = Load(dry_run, consistent, tuple(gathered.notes))
-        if tables.in_spark:
-            said = _in_catalog(verb, place, gathered, engine)
-        else:
-            said = verb.run(place, gathered.tables(), unheard)
+        said = _in_catalog(verb, place, gathered) if tables.in_spark else verb.run(place, gathered.tables(), unheard)
     say_json(said.row) if as_json else print_pairs(said.lines)
     sys.exit(said.code)
 
 
-def _in_catalog(verb: Load, place: Place, gathered: Gathered, engine: Engine) -> Said:
+def _in_catalog(verb: Load, place: Place, gathered: Gathered) -> Said:
     """What the verb writes is written by Spark."""
     kept = Kept.over(Given(place.root, place.cluster, place.snapshot))
     said = verb.run(kept, gathered.tables(), unheard)
-    with spark(engine) as session:
+    with spark() as session:
         from ....pipeline.spark.catalog import Catalog  # noqa: PLC0415 - Spark is there, as it is running
         from ....pipeline.spark.groups import keep  # noqa: PLC0415
 

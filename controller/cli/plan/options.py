@@ -12,7 +12,7 @@ import click
 from ....pipeline.errors import PipelineError
 from ....pipeline.tables.location import FORMATS, PARQUET, Location
 from ...model import numerals
-from ..engines import Engine, engine_options, renamed
+from ..engines import LOCAL, Engine, engine_option, renamed
 from ..options import ENGINE, OUTPUT, T, json_option, option, plain_option, quiet_option
 from ..printing import fail, of_system, one_line
 from ..store.opening import uncollected
@@ -59,7 +59,7 @@ class Common:
     as_json: bool
     dry_run: bool
     plain: bool
-    engine: Engine = Engine("local", None, None)  # noqa: RUF009 - a tuple
+    engine: Engine = LOCAL
     all_clusters: bool = False
     all_snapshots: bool = False
     since: str | None = None
@@ -82,7 +82,7 @@ class Common:
 
 
 CHOOSE: Final = "Clusters and snapshots"
-alone: Final = engine_options("for several clusters or tables that are not local")
+alone: Final = engine_option("for several clusters or tables that are not local")
 cluster_option: Final = option(
     "--cluster", metavar="ID", group=CHOOSE, none="the only one in TABLES", help="Cluster to work on."
 )

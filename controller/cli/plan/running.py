@@ -21,7 +21,7 @@ from ....pipeline.tables.location import Location
 from ....pipeline.tables.schema import Table
 from ....pipeline.verbs.local import results
 from ....pipeline.verbs.verb import Said, Told, Verb
-from ..engines import AUTO, Engine, spark, why_spark
+from ..engines import AUTO, LOCAL, SPARK, Engine, is_active, spark
 from ..printing import compact, note, one_line, print_pairs
 from ..store.opening import bar
 from .options import Common
@@ -29,39 +29,39 @@ from .options import Common
 
 def chosen(engine: Engine, tables: Location, of: Sequence[Place]) -> Engine:
     """The engine that was given; for `auto` the one to use for these places."""
-    if engine.name != AUTO:
+    if engine != AUTO:
         return engine
-    why = _why_spark(engine, tables, of)
+    if is_active():
+        note("engine: spark, because a session is active")
+        return SPARK
+    why = _why_spark(tables, of)
     if why is None:
-        return engine._replace(name="local")
-    if why_spark(engine) is None and (missing := _missing()) is not None:
+        return LOCAL
+    if (missing := _missing()) is not None:
         note(f"engine: local, although {why}: {missing}")
-        return engine._replace(name="local")
+        return LOCAL
     note(f"engine: spark, because {why}")
-    return engine._replace(name="spark")
+    return SPARK
 
 
-def of_catalog(engine: Engine, tables: Location) -> Engine:
-    """Spark, which alone reads and writes `tables`. BadInput where another engine was asked for."""
-    if engine.is_local:
+def need_spark(engine: Engine, tables: Location) -> None:
+    """Only Spark reads and writes `tables`, and it is named if it was not chosen. BadInput for another engine."""
+    if engine == LOCAL:
         what = "a catalog" if tables.is_catalog else tables.format
         raise BadInput(f"{tables}: only Spark reads and writes {what}; use --engine spark")
-    if engine.name == AUTO:
+    if engine == AUTO:
         note(f"engine: spark, because only Spark reads {tables}")
-    return engine._replace(name="spark")
 
 
-def _why_spark(engine: Engine, tables: Location, of: Sequence[Place]) -> str | None:
-    clusters = len({place.cluster for place in of})
-    if (why := why_spark(engine)) is not None:
-        return why
+def _why_spark(tables: Location, of: Sequence[Place]) -> str | None:
     if not tables.is_local:
         return f"{tables} is not a local folder"
+    clusters = len({place.cluster for place in of})
     return f"there are {clusters} clusters" if clusters > 1 else None
 
 
 def _missing() -> str | None:
-    from ....pipeline.spark.there import missing  # noqa: PLC0415 - looked for where it may be needed
+    from ....pipeline.spark.session import missing  # noqa: PLC0415 - looked for where it may be needed
 
     return missing()
 
@@ -150,10 +150,10 @@ def _over(common: Common, verb: Verb, of: Sequence[Place]) -> _Results:
         return
     engine = chosen(common.engine, common.tables, of)
     with bar(verb.title, shown=not common.plain) as told:
-        if engine.is_local:
+        if engine == LOCAL:
             yield from results(verb, of, told)
             return
-        with spark(engine) as session:
+        with spark() as session:
             from ....pipeline.spark.verbs import results as on_spark  # noqa: PLC0415 - Spark is there, as it is running
 
             with _watched(session, common, told):
@@ -162,8 +162,8 @@ def _over(common: Common, verb: Verb, of: Sequence[Place]) -> _Results:
 
 
 def _in_catalog(common: Common, verb: Verb, place_of: tuple[Table, str], at: _At, check: _Check) -> _Results:
-    engine = of_catalog(common.engine, common.tables)
-    with bar(verb.title, shown=not common.plain) as told, spark(engine) as session:
+    need_spark(common.engine, common.tables)
+    with bar(verb.title, shown=not common.plain) as told, spark() as session:
         from ....pipeline.spark.catalog import Catalog  # noqa: PLC0415 - as above
         from ....pipeline.spark.groups import results as in_groups  # noqa: PLC0415
 

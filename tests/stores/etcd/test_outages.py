@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager
 
 import pytest
 
@@ -16,29 +16,18 @@ from kedge.stores import (
     Changed,
     Depth,
     MetadataStore,
-    OutcomeUnknown,
     Put,
     Resync,
     SessionChanged,
     SessionState,
-    StoreError,
-    StoreEvent,
-    Subscription,
     Unavailable,
     open_store,
 )
-from kedge.stores.recipes import Attempt, Fence, Outcome, elect, resolve
 from servers import LocalEtcd, Proxy, free_ports
 from tests.stores.etcd.served import server
-from tests.stores.waits import raised_by
+from tests.stores.waits import CALL_S, WAIT_S, raised_by, until_event, until_state, watched
 
-pytestmark = [
-    pytest.mark.server,
-    pytest.mark.slow,
-]
-
-CALL_S = 10.0
-WAIT_S = 30.0
+pytestmark = [pytest.mark.server, pytest.mark.slow]
 
 
 @pytest.fixture
@@ -46,38 +35,6 @@ def local() -> Iterator[LocalEtcd]:
     """A server of this test alone, which it may stop."""
     with LocalEtcd(durable=False) as server_of_its_own:
         yield server_of_its_own
-
-
-def until(stream: Subscription, wanted: Callable[[StoreEvent], bool]) -> list[StoreEvent]:
-    deadline_s = time.monotonic() + WAIT_S
-    events: list[StoreEvent] = []
-    while (left_s := deadline_s - time.monotonic()) > 0:
-        event = stream.poll(left_s)
-        if event is not None:
-            events.append(event)
-            if wanted(event):
-                return events
-    raise AssertionError(f"not within {WAIT_S} s; came: {events[-20:]}")
-
-
-def until_state(stream: Subscription, state: SessionState) -> None:
-    until(stream, lambda event: isinstance(event, SessionChanged) and event.state is state)
-
-
-def watched(store: MetadataStore, prefix: str) -> Subscription:
-    stream = store.subscribe(prefix, Depth.VALUES)
-    assert stream.poll(WAIT_S) == Resync(prefix, "initial")
-    return stream
-
-
-def settled(store: MetadataStore, attempt: Attempt) -> Outcome:
-    """What `resolve` says, once it can."""
-    deadline_s = time.monotonic() + WAIT_S
-    while True:
-        try:
-            return resolve(store.another_session, attempt, CALL_S).outcome
-        except (Unavailable, OutcomeUnknown):
-            assert time.monotonic() < deadline_s
 
 
 @pytest.mark.full
@@ -88,73 +45,8 @@ def test_session_says_why_it_is_not_connected(local: LocalEtcd) -> None:
         until_state(stream, SessionState.SUSPENDED)
         assert store.session.why.startswith(f"no etcd answers at {local.url('/a')}: DEADLINE_EXCEEDED ")
         local.resume()
-        until(stream, lambda event: isinstance(event, SessionChanged) and event.state is not SessionState.LOST)
+        until_event(stream, lambda event: isinstance(event, SessionChanged) and event.state is not SessionState.LOST)
         assert store.session.why == ""
-
-
-@pytest.mark.full
-def test_a_server_that_stops_under_a_commit_leaves_its_outcome_unknown_until_resolve_tells(local: LocalEtcd) -> None:
-    """Several times, as the stop hits the commit before or after it was applied: what resolve says is what stands."""
-    store = open_store(local.url("/a", session_timeout=20))
-    term = elect(store, b"me", "n", CALL_S)
-    assert term is not None
-    fence = Fence(term)
-    for step in range(5):
-        attempt = fence.attempt([Put(f"/x/{step}", b"", ABSENT)], f"n{step}")
-        local.pause()
-        error = raised_by(lambda ops=attempt.ops: store.commit(ops, timeout_s=0.5))  # type: ignore[misc]
-        local.resume()
-        assert isinstance(error, OutcomeUnknown)
-        assert error.applied == "unknown"
-        outcome = settled(store, attempt)
-        stands = store.get(f"/x/{step}", sync=True, timeout_s=CALL_S) is not None
-        assert outcome is (Outcome.APPLIED if stands else Outcome.NOT_APPLIED)
-        if outcome is Outcome.NOT_APPLIED:
-            with suppress(StoreError):  # it may still arrive by itself
-                store.commit(attempt.ops, timeout_s=CALL_S)
-        resolution = resolve(store.another_session, attempt, CALL_S)
-        assert resolution.outcome is Outcome.APPLIED
-        fence.resolved(attempt, resolution)
-    store.close()
-
-
-def test_kill_9_amid_commits_loses_nothing_that_was_acknowledged(local: LocalEtcd) -> None:
-    """One thread commits all the time; after the restart each acknowledged write is there, and each one that is not
-    there was unknown or never sent."""
-    store = open_store(local.url("/a"))
-    acknowledged: list[int] = []
-    open_ended: list[int] = []
-    stop = threading.Event()
-
-    def work() -> None:
-        for number in range(1_000_000):
-            if stop.is_set():
-                return
-            try:
-                store.commit([Put(f"/k/{number:07}", b"", ABSENT)], timeout_s=1.0)
-            except (OutcomeUnknown, Unavailable) as error:
-                open_ended.append(number if error.applied == "unknown" else -1)
-            else:
-                acknowledged.append(number)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    reader = open_store(local.url("/a"))
-    stream = watched(reader, "/k")
-    for _ in range(3):
-        before = len(acknowledged)
-        until(stream, lambda event: isinstance(event, Changed))
-        local.restart()
-        deadline_s = time.monotonic() + WAIT_S
-        while len(acknowledged) < before + 50:
-            assert time.monotonic() < deadline_s
-            stream.poll(0.01)
-    stop.set()
-    thread.join()
-    there = {int(name) for name in store.children("/k", timeout_s=CALL_S)}
-    assert set(acknowledged) <= there <= set(acknowledged) | set(open_ended)
-    store.close()
-    reader.close()
 
 
 @pytest.mark.full
@@ -165,7 +57,7 @@ def test_streams_go_on_after_a_restart_without_a_resync(local: LocalEtcd) -> Non
     local.restart()
     until_state(stream, SessionState.RESUMED)
     other.commit([Put("/w/a", b"", ABSENT)], timeout_s=CALL_S)
-    events = until(stream, lambda event: event == Changed("/w/a"))
+    events = until_event(stream, lambda event: event == Changed("/w/a"))
     assert not [event for event in events if isinstance(event, Resync)]
     store.close()
     other.close()
@@ -183,10 +75,10 @@ def test_a_history_that_went_while_the_client_was_away_is_a_resync(
         other.commit([Put(f"/w/{step}", b"", ABSENT)], timeout_s=CALL_S)
     server().ask("kv/compaction", {"revision": other.snapshot("/w", timeout_s=CALL_S).cursor, "physical": True})
     proxy.mend()
-    events = until(stream, lambda event: event == Resync("/w", "compacted"))
+    events = until_event(stream, lambda event: event == Resync("/w", "compacted"))
     assert not [event for event in events if isinstance(event, Changed)]
     other.commit([Put("/w/after", b"", ABSENT)], timeout_s=CALL_S)
-    until(stream, lambda event: event == Changed("/w/after"))
+    until_event(stream, lambda event: event == Changed("/w/after"))
 
 
 def test_data_that_were_put_back_to_an_older_state_are_a_resync(opening: Callable[[str], MetadataStore]) -> None:
@@ -201,10 +93,10 @@ def test_data_that_were_put_back_to_an_older_state_are_a_resync(opening: Callabl
         first.stop()
         peer, metrics = free_ports(2)
         with LocalEtcd(durable=False, ports=(port, peer, metrics)) as second:
-            until(stream, lambda event: isinstance(event, Resync))
+            until_event(stream, lambda event: isinstance(event, Resync))
             other = opening(second.url("/a"))
             other.commit([Put("/w/new", b"", ABSENT)], timeout_s=CALL_S)
-            until(stream, lambda event: event == Changed("/w/new") or isinstance(event, Resync))
+            until_event(stream, lambda event: event == Changed("/w/new") or isinstance(event, Resync))
             assert store.children("/w", timeout_s=CALL_S) == ["new"]
 
 
@@ -222,7 +114,7 @@ def test_a_silent_connection_is_noticed_before_the_session_can_have_ended(
     with pytest.raises(Unavailable):
         store.commit([Put("/w/a", b"", ABSENT)], timeout_s=0.3)
     proxy.speak()
-    events = until(stream, lambda event: isinstance(event, SessionChanged))
+    events = until_event(stream, lambda event: isinstance(event, SessionChanged))
     assert events[-1] == SessionChanged(SessionState.RESUMED, session)
 
 
@@ -239,7 +131,7 @@ def test_of_several_endpoints_any_one_that_answers_is_enough(
             down.cut()
             key = f"/w/{down.address.rpartition(':')[2]}"
             other.commit([Put(key, b"", ABSENT)], timeout_s=CALL_S)
-            until(stream, lambda event, key=key: event == Changed(key))  # type: ignore[misc]
+            until_event(stream, lambda event, key=key: event == Changed(key))  # type: ignore[misc]
             assert store.get(key, timeout_s=CALL_S) is not None
         assert store.session == session
 
@@ -324,5 +216,5 @@ def test_nothing_is_left_of_a_client_that_is_closed_while_it_is_cut_off(
     deadline_s = time.monotonic() + WAIT_S  # threads of gRPC end a moment after their channel
     while not set(threading.enumerate()) <= before:
         assert time.monotonic() < deadline_s
-    until(stream, lambda event: event == Changed("/e"))
+    until_event(stream, lambda event: event == Changed("/e"))
     assert other.get("/e", sync=True, timeout_s=CALL_S) is None

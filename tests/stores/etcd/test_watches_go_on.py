@@ -25,10 +25,8 @@ from kedge.stores.etcd.rpc import etcdrpc
 from kedge.stores.etcd.watches import Watches
 from servers import Proxy
 from tests.stores.etcd.served import server
-from tests.stores.etcd.test_outages import until, until_state, watched
 from tests.stores.etcd.test_streams import drained
-
-CALL_S = 10.0
+from tests.stores.waits import CALL_S, until_event, until_state, watched
 
 
 def all_of(stream: Subscription, wanted: set[StoreEvent]) -> None:
@@ -39,7 +37,7 @@ def all_of(stream: Subscription, wanted: set[StoreEvent]) -> None:
         left.discard(event)
         return not left
 
-    until(stream, was_last)
+    until_event(stream, was_last)
 
 
 def compact(store: MetadataStore) -> None:
@@ -65,7 +63,9 @@ def test_what_was_written_while_cut_off_before_the_first_event_is_hinted(
     proxy.mend()
     until_state(stream, SessionState.RESUMED)
     other.commit([Put("/w/last", b"", ABSENT)], timeout_s=CALL_S)
-    assert until(stream, lambda event: event == Changed("/w/last")) == [Changed(key) for key in (*keys, "/w/last")]
+    assert until_event(stream, lambda event: event == Changed("/w/last")) == [
+        Changed(key) for key in (*keys, "/w/last")
+    ]
 
 
 @pytest.mark.server
@@ -111,7 +111,7 @@ def test_a_deletion_at_the_revision_of_a_compaction_while_cut_off_is_not_missed(
     proxy.mend()
     until_state(stream, SessionState.RESUMED)
     other.commit([Put("/w/b", b"", ABSENT)], timeout_s=CALL_S)
-    until(stream, lambda event: event in {Changed("/w/a"), Resync("/w", "compacted")})
+    until_event(stream, lambda event: event in {Changed("/w/a"), Resync("/w", "compacted")})
 
 
 class Wire:

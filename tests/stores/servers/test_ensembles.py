@@ -118,11 +118,6 @@ def test_nodes_of_the_loopback_interface_are_not_cut() -> None:
         ensemble.cut(ensemble.nodes[0])
 
 
-def test_an_ensemble_without_nodes_is_refused() -> None:
-    with pytest.raises(ValueError, match="expected at least 1, got"):
-        ZooKeeperEnsemble(0)
-
-
 def test_an_ensemble_without_a_leader_says_so_in_time() -> None:
     with closing(EtcdEnsemble()) as ensemble, pytest.raises(NoServer, match="one node leads"):
         ensemble.leader(timeout_s=0.2)

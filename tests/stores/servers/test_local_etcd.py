@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -10,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from kedge.stores import ABSENT, Put, open_store
-from servers import EtcdEnsemble, LocalEtcd, NoServer, free_ports
+from servers import EtcdEnsemble, LocalEtcd, NoServer
 from servers.etcd import VARIABLE, etcd_binary, main
 from servers.folders import memory_folder
-from servers.standing import made
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
@@ -63,7 +61,7 @@ def test_without_a_binary_there_is_one_clear_line(
     monkeypatch.setenv(VARIABLE, str(tmp_path / "none"))
     with pytest.raises(NoServer, match=VARIABLE):
         etcd_binary()
-    assert main(["--which"]) == 1
+    assert main([]) == 1
     assert capsys.readouterr().err.count("\n") == 1
     monkeypatch.setenv(VARIABLE, sys.executable)
     assert etcd_binary() == Path(sys.executable)
@@ -87,7 +85,7 @@ def test_a_version_that_loses_writes_when_it_is_killed_is_not_sound(
     binary = pretended(tmp_path, version)
     monkeypatch.setenv(VARIABLE, str(binary))
     assert etcd_binary() == binary
-    assert main(["--which", "--sound"]) == (0 if sound else 1)
+    assert main(["--sound"]) == (0 if sound else 1)
     assert f"etcd {version} at {binary}\n" == capsys.readouterr().out if sound else version in capsys.readouterr().err
     if not sound:
         with pytest.raises(NoServer, match=f"no sound etcd: found {version}"):
@@ -111,21 +109,8 @@ def test_a_sound_one_is_taken_before_another(unsound_first: tuple[Path, Path]) -
     unsound, sound = unsound_first
     assert etcd_binary() == etcd_binary(sound=True) == sound
     assert etcd_binary(sound=False) == unsound
-    with closing(EtcdEnsemble(1)) as ensemble:
+    with closing(EtcdEnsemble()) as ensemble:
         assert ensemble.version == "3.4.23"
-
-
-@pytest.mark.usefixtures("unsound_first")
-@pytest.mark.parametrize("before, now", [(None, "3.4.23"), ("3.4.23", "3.4.23"), ("3.5.1", "3.5.1")])
-def test_data_of_an_unsound_one_stay_with_it(tmp_path: Path, before: str | None, now: str) -> None:
-    """An older etcd would refuse them."""
-    folder = tmp_path / "etcd-1"
-    folder.mkdir()
-    if before is not None:
-        state = {"kind": "etcd", "url": "", "version": before, "ports": [free_ports(3)]}
-        (folder / "stand.json").write_text(json.dumps(state))
-    with closing(made("etcd", 1, folder)) as ensemble:
-        assert ensemble.version == now
 
 
 def test_what_has_no_flag_to_spare_the_disk_has_its_data_in_memory(
@@ -143,16 +128,16 @@ def test_what_has_no_flag_to_spare_the_disk_has_its_data_in_memory(
 
 def test_the_command_prints_a_url_that_can_be_opened() -> None:
     with subprocess.Popen(
-        [sys.executable, "-m", "servers.etcd"], stdout=subprocess.PIPE, text=True, env=os.environ
+        [sys.executable, "-m", "servers", "etcd"], stdout=subprocess.PIPE, text=True, env=os.environ
     ) as process:
         assert process.stdout is not None
-        store = open_store(process.stdout.readline().split()[0])
+        store = open_store(process.stdout.readline().strip())
         assert store.session.connected
         store.close()
         process.send_signal(2)
         assert process.wait(30) == 0
 
 
-def test_which_names_the_binary(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--which"]) == 0
+def test_the_binary_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
     assert str(etcd_binary()) in capsys.readouterr().out

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -82,15 +81,20 @@ def test_what_ends_by_itself_says_so_and_is_neither_paused_nor_resumed(tmp_path:
     process.stop()
 
 
-def test_a_process_that_is_left_runs_on_and_is_found_by_its_record_until_it_ends(tmp_path: Path) -> None:
+def test_a_process_of_another_owner_is_found_by_its_record_and_ended(tmp_path: Path) -> None:
     process = sleeper(tmp_path)
     process.start()
     pid = process.pid
-    process.leave()
-    assert not process.running
+    process.pause()
     assert recorded(tmp_path) == pid
-    end(pid, signal.SIGTERM)
+    end(pid)
     assert recorded(tmp_path) is None
+
+
+@pytest.mark.slow
+def test_wrong_use_of_the_command_is_one_line_and_exit_code_2() -> None:
+    done = subprocess.run([sys.executable, "-m", "servers", "kafka"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "usage: python -m servers zookeeper|etcd\n")
 
 
 def test_record_with_the_same_number_of_another_process_is_ignored(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -11,8 +9,7 @@ from kazoo.client import KazooClient
 
 from kedge.stores import MetadataStore, open_store
 from servers import LocalZooKeeper
-
-_numbers = itertools.count()
+from tests.stores.etcd.served import fresh_root
 
 
 @pytest.fixture
@@ -31,7 +28,7 @@ def own_server() -> Iterator[LocalZooKeeper]:
 @pytest.fixture
 def chroot() -> str:
     """A chroot in which nothing is."""
-    return f"/test-{os.getpid()}-{next(_numbers)}"
+    return fresh_root()
 
 
 @pytest.fixture

@@ -15,8 +15,9 @@ from kedge.stores import Unavailable, open_store
 from kedge.stores.zookeeper.causes import SURE_S, Cause, Causes, NotZooKeeper, cause_of
 from kedge.stores.zookeeper.revival import FIRST_S, MAX_S, Revival
 from servers import LocalZooKeeper, free_port
+from tests.kit.waiting import until
 from tests.stores.waits import raised_by
-from tests.stores.zookeeper.test_trouble import eventually, foreign
+from tests.stores.zookeeper.test_trouble import foreign
 
 PATIENT_S = 25.0  # far above what it should take
 PASSES, STAYS = Cause("refused"), Cause("unknown", passes=False)
@@ -134,7 +135,7 @@ def test_a_store_whose_server_died_says_why_there_is_no_contact(own_server: Loca
         def said() -> str:
             return str(raised_by(lambda: store.get("/a", timeout_s=1.0)))
 
-        eventually("the cause is said", lambda: f"not connected: {own_server.address}: connection refused" in said())
+        until(lambda: f"not connected: {own_server.address}: connection refused" in said(), "the cause is said")
 
 
 def test_who_is_refused_again_and_again_is_started_ever_later() -> None:

@@ -16,7 +16,7 @@ from kedge.stores import ABSENT, PRESENT, MetadataStore, Put, StoreError, Unauth
 from servers import LocalZooKeeper, free_port
 from servers.zookeeper import java
 from tests.conformance.frames import AUTH_FAILED, SASL, FrameProxy
-from tests.stores.zookeeper.test_trouble import eventually
+from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 CALL_S = 10.0
@@ -124,7 +124,7 @@ def test_a_refusal_in_the_middle_of_its_life_is_not_the_end_of_a_store(sasl_serv
     store.commit([Put("/a", b"1", ABSENT)], timeout_s=CALL_S)
     proxy.judge = lambda opcode: AUTH_FAILED if opcode == SASL else None
     proxy.drop()
-    eventually("refused", lambda: proxy.judged > 0)
+    until(lambda: proxy.judged > 0, "refused")
     proxy.judge = lambda _: None
 
     def read() -> bool:
@@ -132,7 +132,7 @@ def test_a_refusal_in_the_middle_of_its_life_is_not_the_end_of_a_store(sasl_serv
             return store.get("/a", timeout_s=1.0) is not None
         return False
 
-    eventually("it is let in again", read)
+    until(read, "it is let in again")
     store.close()
     proxy.close()
 

@@ -16,8 +16,8 @@ from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest,
 from kedge.stores import open_store
 from kedge.stores.tree import TreeEntry, read_tree
 from tests.kit.data import DATA
+from tests.kit.waiting import until
 from tests.stores.zookeeper.test_layout import make
-from tests.stores.zookeeper.test_trouble import eventually
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 WAIT_S = 60.0
@@ -134,5 +134,14 @@ def test_kafkas_moves_are_finished_in_zookeeper(raw: KazooClient, chroot: str, o
     assert json.loads(raw.get(f"{chroot}/controller")[0])["brokerid"] == 1
     assert raw.exists(f"{chroot}/brokers/ids/2").ephemeralOwner
     assert int(raw.get(f"{chroot}/controller_epoch")[0]) > 1
-    eventually("the onlooker sees five keys change", lambda: onlooker.seen >= onlooker.first + 5)
+    until(lambda: onlooker.seen >= onlooker.first + 5, "the onlooker sees five keys change")
     assert onlooker.broken == []
+
+
+def test_a_deleted_topic_leaves_nothing_behind(controller: Controller, raw: KazooClient, chroot: str) -> None:
+    """The controller deletes the parents of its keys as well: a node that stayed would be a topic to Kafka's tools."""
+    assert "orders" in raw.get_children(f"{chroot}/brokers/topics")
+    until(lambda: controller.describe().is_active, "the controller leads")
+    controller.admin.delete_topics(["orders"])["orders"].result(timeout=WAIT_S)
+    until(lambda: "orders" not in raw.get_children(f"{chroot}/brokers/topics"), "the topic is gone")
+    assert raw.get_children(f"{chroot}/admin/delete_topics") == []

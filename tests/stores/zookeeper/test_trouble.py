@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -14,59 +13,22 @@ from kedge.stores import (
     ABSENT,
     PRESENT,
     Depth,
-    MetadataStore,
     OutcomeUnknown,
     Put,
     Resync,
     SessionChanged,
     SessionState,
     StoreError,
-    StoreEvent,
-    Subscription,
     Unavailable,
     open_store,
 )
-from kedge.stores.recipes import Fence, Outcome, Resolution, elect, resolve
 from kedge.stores.zookeeper import ZooKeeperStore
 from servers import LocalZooKeeper, NoServer, Proxy, free_port
 from tests.conformance.frames import GET_DATA, MULTI_READ, UNIMPLEMENTED, FrameProxy
-from tests.stores.waits import raised_by
+from tests.kit.waiting import until
+from tests.stores.waits import CALL_S, WAIT_S, raised_by, until_event, watched
 
-pytestmark = [
-    pytest.mark.server,
-    pytest.mark.slow,
-]
-CALL_S = 10.0
-WAIT_S = 30.0
-
-
-def eventually(what: str, holds: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + WAIT_S
-    while not holds():
-        assert time.monotonic() < deadline_s, f"not within {WAIT_S} s: {what}"
-        time.sleep(0.01)
-
-
-def until(stream: Subscription, stop: Callable[[StoreEvent], bool]) -> list[StoreEvent]:
-    deadline_s = time.monotonic() + WAIT_S
-    events: list[StoreEvent] = []
-    while not events or not stop(events[-1]):
-        assert time.monotonic() < deadline_s, events
-        event = stream.poll(1.0)
-        events += [] if event is None else [event]
-    return events
-
-
-def settled(store: MetadataStore, attempt: Callable[[], Resolution]) -> Resolution:
-    found: list[Resolution] = []
-
-    def asked() -> bool:
-        with contextlib.suppress(StoreError):
-            found.append(attempt())
-        return bool(found)
-
-    eventually(f"resolve answers {store}", asked)
-    return found[0]
+pytestmark = [pytest.mark.server, pytest.mark.slow]
 
 
 @contextlib.contextmanager
@@ -103,7 +65,7 @@ def test_a_port_that_speaks_another_protocol(says: bytes) -> None:
         error = raised_by(lambda: open_store(f"zookeeper://{address}/x?connect_timeout=1"))
         assert isinstance(error, Unavailable)
         assert f"{address}/x: no ZooKeeper answered" in str(error)
-    eventually("threads end", lambda: set(threading.enumerate()) <= before)
+    until(lambda: set(threading.enumerate()) <= before, "threads end")
 
 
 def test_nothing_listens() -> None:
@@ -116,35 +78,10 @@ def test_session_says_why_it_is_not_connected(own_server: LocalZooKeeper) -> Non
     with contextlib.closing(open_store(f"zookeeper://{own_server.address}/x?session_timeout=4")) as store:
         assert store.session.why == ""
         own_server.kill()
-        eventually("the reason", lambda: store.session.why == f"{own_server.address}: connection refused")
+        until(lambda: store.session.why == f"{own_server.address}: connection refused", "the reason")
         own_server.start()
-        eventually("contact", lambda: store.session.connected)
+        until(lambda: store.session.connected, "contact")
         assert store.session.why == ""
-
-
-@pytest.mark.full
-def test_a_silent_server_makes_the_outcome_unknown_and_resolve_tells_it(own_server: LocalZooKeeper) -> None:
-    """SIGSTOP under a commit: OutcomeUnknown in time; afterwards the token says whether it was applied."""
-    store = open_store(f"zookeeper://{own_server.address}/x?session_timeout=8")
-    term = elect(store, b"me", "nonce", CALL_S)
-    assert term is not None
-    fence = Fence(term)
-    for step in range(3):
-        attempt = fence.attempt([Put(f"/data/{step}", b"", ABSENT)], f"n{step}")
-        own_server.pause()
-        error = raised_by(lambda ops=attempt.ops: store.commit(ops, timeout_s=1.0))  # type: ignore[misc]
-        own_server.resume()
-        assert isinstance(error, OutcomeUnknown)
-        resolution = settled(store, lambda attempt=attempt: resolve(store.another_session, attempt, CALL_S))  # type: ignore[misc]
-        eventually("contact", lambda: store.session.connected)
-        there = store.get(f"/data/{step}", sync=True, timeout_s=CALL_S) is not None
-        if resolution.outcome is Outcome.NOT_APPLIED:
-            assert not there
-            fence.done(attempt, store.commit(attempt.ops, timeout_s=CALL_S))
-        else:
-            assert (resolution.outcome, there) == (Outcome.APPLIED, True)
-            fence.resolved(attempt, resolution)
-    store.close()
 
 
 @pytest.mark.full
@@ -182,9 +119,9 @@ def test_a_busy_client_leaves_a_server_that_answers_nothing(server: LocalZooKeep
                 store.commit([Put("/a", b"again", PRESENT)], timeout_s=0.3)
             return not store.session.connected
 
-        eventually("suspended", suspended)
+        until(suspended, "suspended")
         proxy.speak()
-        eventually("back", lambda: store.session.connected)
+        until(lambda: store.session.connected, "back")
         store.close()
 
 
@@ -192,55 +129,24 @@ def test_closing_before_a_silent_server_does_not_wait_for_it(own_server: LocalZo
     before = set(threading.enumerate())
     store = open_store(f"zookeeper://{own_server.address}/x?session_timeout=30")
     stream = store.subscribe("/", Depth.VALUES)
-    until(stream, lambda event: isinstance(event, Resync))
+    until_event(stream, lambda event: isinstance(event, Resync))
     own_server.pause()
     assert raised_by(store.close) is None
-    eventually("threads end", lambda: set(threading.enumerate()) <= before)
-
-
-def test_killed_in_mid_commit_and_started_again(own_server: LocalZooKeeper) -> None:
-    """What was acknowledged is there; of the one commit under way nothing or all is; the same client goes on."""
-    store = open_store(f"zookeeper://{own_server.address}/x?session_timeout=10")
-    acknowledged: list[int] = []
-    ended: list[StoreError] = []
-
-    def work() -> None:
-        with contextlib.suppress(StoreError):
-            for step in range(1_000_000):
-                try:
-                    store.commit([Put(f"/{half}/{step}", b"", ABSENT) for half in "ab"], timeout_s=2.0)
-                except StoreError as error:
-                    ended.append(error)
-                    raise
-                acknowledged.append(step)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    eventually("some commits", lambda: len(acknowledged) > 50)
-    own_server.kill()
-    thread.join(WAIT_S)
-    assert isinstance(ended[0], OutcomeUnknown | Unavailable)
-    own_server.start()
-    eventually("contact", lambda: store.session.connected)
-    left, right = (set(store.children(f"/{half}", timeout_s=CALL_S)) for half in "ab")
-    assert left == right
-    assert {str(step) for step in acknowledged} <= left <= {str(step) for step in range(len(acknowledged) + 1)}
-    store.close()
+    until(lambda: set(threading.enumerate()) <= before, "threads end")
 
 
 def test_watches_survive_a_restart_as_a_resync(own_server: LocalZooKeeper) -> None:
     """The stream says Suspended, Resumed, Resync, and goes on to hint; the session is the same."""
     store = open_store(f"zookeeper://{own_server.address}/x?session_timeout=20")
-    stream = store.subscribe("/w", Depth.VALUES)
-    until(stream, lambda event: event == Resync("/w", "initial"))
+    stream = watched(store)
     session_id = store.session.session_id
     own_server.restart()
-    events = until(stream, lambda event: event == Resync("/w", "reconnected"))
+    events = until_event(stream, lambda event: event == Resync("/w", "reconnected"))
     states = [event.state for event in events if isinstance(event, SessionChanged)]
     assert (states[0], states[-1]) == (SessionState.SUSPENDED, SessionState.RESUMED)
     assert store.session.session_id == session_id
     store.commit([Put("/w/a", b"", ABSENT)], timeout_s=CALL_S)
-    until(stream, lambda event: getattr(event, "key", None) == "/w/a")
+    until_event(stream, lambda event: getattr(event, "key", None) == "/w/a")
     store.close()
 
 
@@ -249,14 +155,13 @@ def test_a_server_without_multi_read_is_read_by_gets(server: LocalZooKeeper, chr
     asked again, and watches stand."""
     proxy = FrameProxy(server.port, lambda opcode: UNIMPLEMENTED if opcode == MULTI_READ else None)
     store = open_store(f"zookeeper://{proxy.address}{chroot}")
-    stream = store.subscribe("/w", Depth.VALUES)
-    until(stream, lambda event: event == Resync("/w", "initial"))
+    stream = watched(store)
     keys = [f"/w/{index:04}" for index in range(700)]
     store.commit([Put(key, key.encode(), ABSENT) for key in keys], timeout_s=CALL_S)
     assert store.get_columns([*keys, "/none"], timeout_s=CALL_S).values == [*(key.encode() for key in keys), None]
     assert [entry and entry.key for entry in store.get_many(["/none", *keys], timeout_s=CALL_S)] == [None, *keys]
     assert [entry.key for entry in store.snapshot("/", timeout_s=CALL_S).entries] == keys
-    until(stream, lambda event: getattr(event, "key", None) == keys[-1])
+    until_event(stream, lambda event: getattr(event, "key", None) == keys[-1])
     assert proxy.judged == 1
     store.close()
     proxy.close()
@@ -276,7 +181,7 @@ def test_a_server_that_loses_multi_read_later(server: LocalZooKeeper, chroot: st
             return store.get_columns(["/a"], timeout_s=CALL_S).values == [b"1"]
         return False
 
-    eventually("it is read by gets", read)
+    until(read, "it is read by gets")
     store.close()
     proxy.close()
 
@@ -286,18 +191,17 @@ def test_an_answer_that_kazoo_cannot_read_is_survived(server: LocalZooKeeper, ch
     session, and streams hear of it."""
     proxy = FrameProxy(server.port, lambda _: None)
     store = open_store(f"zookeeper://{proxy.address}{chroot}")
-    stream = store.subscribe("/w", Depth.VALUES)
-    until(stream, lambda event: event == Resync("/w", "initial"))
+    stream = watched(store)
     old = store.session.session_id
     proxy.judge = lambda opcode: -9999 if opcode == GET_DATA else None
     with pytest.raises(StoreError):
         store.get("/a", timeout_s=1.0)
     proxy.judge = lambda _: None
-    until(stream, lambda event: event == Resync("/w", "session"))
+    until_event(stream, lambda event: event == Resync("/w", "session"))
     assert store.session.session_id != old
     assert store.get("/a", timeout_s=CALL_S) is None
     store.commit([Put("/w/a", b"", ABSENT)], timeout_s=CALL_S)
-    until(stream, lambda event: getattr(event, "key", None) == "/w/a")
+    until_event(stream, lambda event: getattr(event, "key", None) == "/w/a")
     store.close()
     proxy.close()
 
@@ -305,11 +209,10 @@ def test_an_answer_that_kazoo_cannot_read_is_survived(server: LocalZooKeeper, ch
 def test_stream_without_a_reader_stays_bounded(own_server: LocalZooKeeper) -> None:
     """However often the connection comes and goes."""
     store = open_store(f"zookeeper://{own_server.address}/x")
-    stream = store.subscribe("/w", Depth.VALUES)
-    until(stream, lambda event: event == Resync("/w", "initial"))
+    stream = watched(store)
     for step in range(12_000):
         stream.told(SessionChanged(SessionState.SUSPENDED, step))  # type: ignore[attr-defined]
-    events = until(stream, lambda event: isinstance(event, Resync))
+    events = until_event(stream, lambda event: isinstance(event, Resync))
     assert len(events) <= 10_001
     assert events[-1] == Resync("/w", "overflow")
     assert SessionChanged(SessionState.SUSPENDED, 11_999) in events
@@ -321,11 +224,11 @@ def test_a_stream_is_opened_without_contact(own_server: LocalZooKeeper) -> None:
     """Its first event comes when watching has begun, and is the initial Resync."""
     store = open_store(f"zookeeper://{own_server.address}/x?session_timeout=30")
     own_server.kill()
-    eventually("no contact", lambda: not store.session.connected)
+    until(lambda: not store.session.connected, "no contact")
     stream = store.subscribe("/w", Depth.VALUES)
     assert stream.poll(0) is None
     own_server.start()
-    events = until(stream, lambda event: isinstance(event, Resync))
+    events = until_event(stream, lambda event: isinstance(event, Resync))
     assert events[-1] == Resync("/w", "initial")
     store.close()
 

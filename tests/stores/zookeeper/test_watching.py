@@ -10,10 +10,11 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.protocol.states import WatchedEvent
 
-from kedge.stores import ABSENT, PRESENT, Changed, Delete, Depth, MetadataStore, Put, Resync, Subscription
+from kedge.stores import ABSENT, PRESENT, Changed, Delete, MetadataStore, Put, Subscription
 from kedge.stores.zookeeper.link import Link
 from kedge.stores.zookeeper.url import parse_url
 from kedge.stores.zookeeper.watching import SetWatches, parted
+from tests.stores.waits import watched
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 CALL_S: Final = 10.0
@@ -27,14 +28,6 @@ def hinted(stream: Subscription, keys: set[str]) -> bool:
     while left and (event := stream.poll(WAIT_S)) is not None:
         left -= {event.key} if isinstance(event, Changed) else set()
     return not left
-
-
-def watched(store: MetadataStore) -> Subscription:
-    """A stream of what stands below /w, whose watches stand."""
-    stream = store.subscribe("/w", Depth.VALUES)
-    while stream.poll(WAIT_S) != Resync("/w", "initial"):
-        pass
-    return stream
 
 
 def test_each_of_many_nodes_is_watched_again_and_again(store: MetadataStore) -> None:
