@@ -29,9 +29,9 @@ from .rules.reduction import keys as reduction_keys
 from .rules.reduction import partitions as retirement
 from .rules.reduction import purge
 from .rules.reduction import requests as reduction
-from .rules.throttling import removal as throttle_removal
+from .rules.throttling import due as throttle_due
+from .rules.throttling import plans as throttle_plans
 from .rules.throttling import requests as throttle_requests
-from .rules.throttling import steps as throttle_steps
 from .state import ClusterState, apply_all
 
 Rule = Callable[[Any, Any], Decision]
@@ -102,11 +102,9 @@ RULES: Final[dict[type[Event], Rule]] = {
     e.ReassignPartitions: throttle_requests.reassign_partitions,
     e.AlterThrottledRates: throttle_requests.alter_rates,
     e.AlterThrottledReplicas: throttle_requests.alter_replicas,
-    e.ThrottleStepDue: throttle_steps.step_due,
-    e.ThrottleRequestAborted: throttle_steps.request_aborted,
-    e.ThrottleRemovalDue: throttle_removal.removal_due,
-    e.ThrottleBackDue: throttle_removal.back_due,
-    e.ThrottleMarkGoneDue: throttle_removal.mark_gone_due,
+    e.ThrottleDue: throttle_due.throttle_due,
+    e.ThrottlePlanDue: throttle_plans.plan_due,
+    e.ThrottleRemovalDue: throttle_due.removal_due,
 }
 
 
@@ -123,6 +121,6 @@ def step(state: ClusterState, event: Event) -> Decision:
     decision = decide(state, event)
     if decision.records:
         apply_all(state, decision.records)
-    if had_moves and state.moves and not state.throttles.is_left_over:
+    if had_moves and state.moves and not isinstance(event, e.KeyRead):
         return decision  # the usual case: moves continue
-    return throttle_removal.follow(state, event, decision, was_reassigning=was_reassigning)
+    return throttle_due.add_consequences(state, event, decision, was_reassigning=was_reassigning)

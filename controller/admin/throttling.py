@@ -76,7 +76,7 @@ class ThrottlingAdmin:
             self._submitter.now_ms(),
             options.validate_only,
             options.auto_remove_throttle,
-            self._submitter.room,
+            self._submitter.commit_limits,
             tuple(
                 NamedTarget(tp.topic, tp.partition, target, None if policy is None else policy(tp, target))
                 for tp, target in targets.items()
@@ -118,7 +118,7 @@ class ThrottlingAdmin:
             self._submitter.now_ms(),
             validate_only,
             auto_remove_throttle,
-            self._submitter.room,
+            self._submitter.commit_limits,
             tuple((broker, rate.leader_rate, rate.follower_rate) for broker, rate in rates.items()),
             family,
         )
@@ -150,7 +150,7 @@ class ThrottlingAdmin:
             self._submitter.now_ms(),
             validate_only,
             auto_remove_throttle,
-            self._submitter.room,
+            self._submitter.commit_limits,
             tuple((tp.topic, tp.partition, sides.leaders, sides.followers) for tp, sides in replicas.items()),
         )
         return self._asked(event, replicas, as_timeout(timeout_s), "alter_interbroker_throttled_replicas")

@@ -79,12 +79,12 @@ def _number(name: str) -> int:
 
 def decode_throttled_topics(value: bytes) -> tuple[str, ...]:
     """The topics whose throttled replicas are to be removed (KIP-179)."""
-    return throttles.decode("topics", value).owners
+    return tuple(throttles.decode("topics", value)[0])
 
 
 def decode_throttled_brokers(value: bytes) -> Replicas:
     """The brokers whose throttle rates are to be removed (KIP-179)."""
-    return tuple(int(owner) for owner in throttles.decode("brokers", value).owners)
+    return tuple(int(owner) for owner in throttles.decode("brokers", value)[0])
 
 
 def decode_cluster_id(value: bytes) -> str:

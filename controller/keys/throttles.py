@@ -9,7 +9,7 @@ from ...stores.base import Entry
 from ...stores.checks import OP_BYTES_FIXED
 from ..codec import BadValue, keys, throttles
 from ..model.events import Event, ThrottleRemovalDue
-from ..model.throttles import KINDS, OLD, MarkKind, MarkSlot, ThrottleMark
+from ..model.throttles import KINDS, OLD, MarkKey, MarkKind, MarkSlot, OwnerMark, bytes_max
 from .base import GONE, Content, KeyKind
 from .unreadable import Unreadable
 
@@ -38,25 +38,24 @@ class ThrottleKeys(KeyKind):
         for (slot, kind), entry in zip(slots, self.ground.many([_PATHS[slot] for slot, _ in slots]), strict=True):
             if entry is not None:
                 self.state.versions.put(entry.key, entry.version)
-                self.state.load_throttle_mark(slot, self._read(kind, entry))
+                self.state.throttles.load(kind, slot, *self._read(kind, entry))
         return [ThrottleRemovalDue(now_ms)] if self.state.throttles.is_marked else []
 
-    def _read(self, kind: MarkKind, entry: Entry) -> ThrottleMark:
-        """What a key says; one that cannot be read says why."""
+    def _read(self, kind: MarkKind, entry: Entry) -> tuple[dict[str, OwnerMark], MarkKey]:
+        """The marks in a key; one that cannot be read is reported and has none."""
         try:
             return throttles.decode(kind, entry.value, entry.version)
         except BadValue as error:
-            problem = self.unreadable[0].said(error)
-            self.ground.findings.bad(entry.key, problem)
-            return ThrottleMark(entry.version, problem=problem)
+            self.ground.findings.bad(entry.key, self.unreadable[0].said(error))
+            return {}, MarkKey(entry.version)
 
     def cost_max(self, of: MarkSlot) -> int:
-        content = self.content(of)
-        return OP_BYTES_FIXED + len(_PATHS[of]) + (len(content) if isinstance(content, bytes) else 0)
+        marks = self.state.throttles.marks[of] if of in KINDS else {}
+        return OP_BYTES_FIXED + len(_PATHS[of]) + bytes_max(marks)
 
     def content(self, of: MarkSlot) -> Content:
-        mark = self.state.throttles.marks[of]
-        return throttles.encode(of, mark) if mark.owners and of in KINDS else GONE
+        found = self.state.throttles
+        return throttles.encode(of, found.marks[of], found.keys[of]) if of in KINDS and found.listed(of) else GONE
 
     def committed(self, of: MarkSlot, key: str, version: int) -> None:
         super().committed(of, key, version)

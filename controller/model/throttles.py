@@ -1,13 +1,13 @@
 """Throttles of replication (KIP-179, KIP-73, KIP-542) as values: requests, and marks for their removal.
 
-A mark is a key below `/admin`. It names the owners (topics or brokers) whose throttles are removed when no reassignment
-runs any more. For each config it keeps the value that an operator had set (`was`) and the values of this controller
-(`set`). For a config without such a record, everything counts as the mark's: a mark by a program that does not know
-`previous` covers all throttles of its owners.
+Keys below `/admin` mark the owners (topics or brokers) whose throttles are removed when no reassignment runs any more.
+The mark of an owner has, for each config, the value that an operator had set, the values of this controller, and the
+wanted values until they are set. A change of the mark and of the configs is one commit, so the mark is always true.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
@@ -40,34 +40,80 @@ ADVISED_MIN: Final = 1024
 
 
 @frozen
-class Kept:
-    """One config of a marked owner. `set`: the values that this controller set, or the elements that it added to a
-    list.
-    `was`: the former value, None if there was none."""
+class ConfigMark:
+    """One config of a marked owner. `previous`: the operator's value, None if there is none. `ours`: the value that
+    this controller set, or the elements that it added to a list.
 
-    was: str | None = None
-    set: tuple[str, ...] = ()
+    Until the config is as wanted: `wanted`, the values that are to be ours (None: there is nothing to do), and `stays`,
+    values that are set besides, and belong to the operator from then on."""
+
+    previous: str | None = None
+    ours: tuple[str, ...] = ()
+    wanted: tuple[str, ...] | None = None
+    stays: tuple[str, ...] = ()
     extra: Extra | None = None
 
-
-Previous: TypeAlias = Mapping[str, Mapping[str, Kept]]
-"""By owner and config."""
+    @property
+    def bytes_max(self) -> int:
+        """An upper bound of its bytes in the key."""
+        values = (*self.ours, *(self.wanted or ()))
+        previous = 0 if self.previous is None else len(json.dumps(self.previous))
+        return 120 + previous + sum(len(value) + 3 for value in values)
 
 
 @frozen
-class ThrottleMark:
-    """A mark in the store, or one to be written. `version` 0: the key is absent. `problem`: why it cannot be read; it
-    has no owners then. `format`: the `version` in its JSON."""
+class OwnerMark:
+    """The throttle of one topic or broker. `configs`: None if a program that knows no `previous` named the owner: all
+    its throttles count as ours. `is_replaced`: it is given back at once. `is_ended`: it is given back as soon as
+    nothing is being reassigned. These two, and values that are to stay, are kept in memory only: after a takeover, the
+    throttle ends with the moves."""
+
+    configs: Mapping[str, ConfigMark] | None = attrs.field(factory=dict)
+    is_replaced: bool = False
+    is_ended: bool = False
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether a config is not yet as wanted."""
+        return any(one.wanted is not None for one in (self.configs or {}).values())
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether the key names the owner: not where there is nothing but values that are to stay."""
+        return not self.configs or any(one.ours or not one.stays for one in self.configs.values())
+
+    @property
+    def bytes_max(self) -> int:
+        """An upper bound of its bytes in the key, without its name."""
+        return 20 + sum(one.bytes_max for one in (self.configs or {}).values())
+
+
+Marks: TypeAlias = Mapping[str, OwnerMark]
+"""By owner."""
+
+
+def owners(kind: MarkKind, marks: Marks) -> list[str]:
+    """The marked owners: topics by name, brokers by id."""
+    return sorted(marks, key=int if kind == "brokers" else str)
+
+
+def listed(kind: MarkKind, marks: Marks) -> list[str]:
+    """The owners that the key names."""
+    return [owner for owner in owners(kind, marks) if marks[owner].is_listed]
+
+
+def bytes_max(marks: Marks) -> int:
+    """An upper bound of the bytes of the key."""
+    return 400 + sum(2 * len(owner) + 20 + mark.bytes_max for owner, mark in marks.items())
+
+
+@frozen
+class MarkKey:
+    """A key of marks without its owners. `version` 0: it is absent. `format`: the `version` in its JSON."""
 
     version: int = 0
-    owners: tuple[str, ...] = ()
-    previous: Previous = attrs.field(factory=dict)
     extra: Extra | None = None
     format: int = 1
-    problem: str | None = None
-
-
-NO_MARK: Final = ThrottleMark()
 
 
 @frozen
@@ -85,27 +131,17 @@ Wanted: TypeAlias = Mapping[str, Mapping[str, tuple[str, ...]]]
 @frozen
 class ThrottlePlan:
     """The work of a checked request. `wanted`: throttles to set, by kind. `replaces`: kinds whose other marked owners
-    get their former values back, except those in `spared`. `moves`: what to move afterwards. `answer`: for the caller,
-    once all is done."""
+    get their former values back, except those in `spared`. `moves`: what to move afterwards; `topic_ids`: of their
+    topics, since another topic may get the name meanwhile. `answer`: for the caller, once all is done."""
 
     wanted: Mapping[MarkKind, Wanted]
+    commit_limits: CommitLimits
     replaces: frozenset[MarkKind] = frozenset()
     spared: frozenset[str] = frozenset()
     auto_remove: bool = True
     moves: tuple[LegacyEntry, ...] = ()
-    answer: Mapping[object, ApiError | None] = attrs.field(factory=dict)
-    is_reassignment: bool = False
-
-
-@frozen
-class ThrottleStep:
-    """One step of a plan that does not fit into one commit. `order`: a step waits for all with a lower one. `owner` "":
-    the step is about the mark, or (`begin`) about the moves."""
-
-    order: int
-    do: Literal["mark", "back", "set", "trim", "begin"]
-    kind: MarkKind = "topics"
-    owner: str = ""
+    topic_ids: Mapping[str, str] = attrs.field(factory=dict)
+    answer: Mapping[object, ApiError | None] = attrs.field(factory=dict, eq=False)
 
 
 # --- arguments of callers

@@ -8,7 +8,7 @@ from typing import Protocol
 from .legacy import LegacyEntry, LegacyKey, LegacyName
 from .records import KeyAt, KeyVersion
 from .reductions import Retirements
-from .throttles import MarkKind, MarkSlot, ThrottleMark, ThrottlePlan
+from .throttles import MarkKind, Marks, ThrottlePlan
 from .values import Broker, DeleteIntent, Partition, Settings, Topic
 
 
@@ -33,37 +33,18 @@ class LegacyView(Protocol):
 
 
 class ThrottlesView(Protocol):
-    """The throttles that are marked for removal, and the running request or removal."""
+    """The throttles that are marked for removal, and the requests that are being carried out."""
 
     @property
-    def marks(self) -> Mapping[MarkSlot, ThrottleMark]: ...
+    def marks(self) -> Mapping[MarkKind, Marks]: ...
 
     @property
-    def request(self) -> ThrottlePlan | None:
-        """The request between its first and its last Decision."""
-
-    @property
-    def is_removing(self) -> bool: ...
-
-    @property
-    def is_left_over(self) -> bool:
-        """Whether a removal left marks behind, because configs could not be read."""
+    def running(self) -> Collection[ThrottlePlan]:
+        """The requests between their first and their last Decision."""
 
     @property
     def is_marked(self) -> bool:
-        """Whether throttles are marked, or a key of marks is unreadable and may be removed."""
-
-    def mark(self, kind: MarkKind) -> ThrottleMark:
-        """The mark under the name that this controller writes."""
-
-    def old(self, kind: MarkKind) -> ThrottleMark:
-        """The mark under the other name of the KIP."""
-
-    def owners(self, kind: MarkKind) -> tuple[str, ...]:
-        """The owners that either mark names."""
-
-    def has_marked(self, kind: MarkKind, owner: str) -> bool:
-        """Whether either mark names the owner."""
+        """Whether throttles are marked, or a key of marks exists, perhaps an unreadable one."""
 
 
 class ClusterView(Protocol):

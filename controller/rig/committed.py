@@ -288,7 +288,7 @@ def _in_words(change: Change) -> str:
 def _marked(key: str, value: bytes) -> tuple[str, ...]:
     """The owners in a mark; other programs may write any value."""
     try:
-        return throttles.decode("topics" if key == keys.REPLICAS_REMOVAL else "brokers", value).owners
+        return tuple(throttles.decode("topics" if key == keys.REPLICAS_REMOVAL else "brokers", value)[0])
     except BadValue:
         return ()
 

@@ -61,7 +61,7 @@ from ..model.values import (
 from ..model.view import ClusterView
 from .completion import intend_deletion
 from .isr import told_by_key
-from .throttling.marks import without_owner
+from .throttling.marks import unmarked
 
 INTENT_KEYS_MAX: Final = 4  # that one Decision writes or removes, besides the state key, the topic's and a parent
 UNKNOWN = "there is no such topic"
@@ -267,8 +267,8 @@ def topic_gone_due(view: ClusterView, event: TopicGoneDue) -> Decision:
     topic = view.topic(event.topic)
     if topic is None or not _are_logs_gone(view, event.topic) or view.state_keys_left(event.topic):
         return Decision()
-    if unmarked := without_owner(view, "topics", event.topic):
-        return Decision(tuple(unmarked), expand=(event,))
+    if marks := unmarked(view, "topics", event.topic):
+        return Decision(marks, expand=(event,))
     return Decision((TopicDeleted(topic),))
 
 

@@ -13,7 +13,6 @@ from ..keys.table import KeyKinds
 from ..machine import step
 from ..model.errors import ApiError, InvalidRequest, RequestTimedOut
 from ..model.events import Decision
-from ..rules.throttling.turns import must_wait
 from ..state import ClusterState, DirtyKey, start_batch, undo_to
 from . import unwritten
 from .batch_size import BatchSize
@@ -96,7 +95,7 @@ class Deciding:
             is_late = job.deadline_ms is not None and now_ms >= job.deadline_ms
             if job.reply is not None and (is_late or job.reply.done()) and self._is_over(job, now_ms):
                 continue
-            if (job.after is not None or job.event.takes_turns) and self._must_wait(job):
+            if job.after is not None and self._must_wait(job):
                 continue
             before = len(log)
             try:
@@ -163,8 +162,8 @@ class Deciding:
         return True
 
     def _must_wait(self, job: Job) -> bool:
-        """Whether the job must wait: for parts of its group that are not decided yet, or for another large event."""
-        if not job.is_too_early() and not must_wait(self.state, job.event):
+        """Whether parts of its group are not decided yet: then it is decided later."""
+        if not job.is_too_early():
             return False
         self.work.delay(job, self.services.elapsed_ms())
         return True

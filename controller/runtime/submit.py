@@ -56,7 +56,7 @@ class Submitter:
         return self._services.clock.now_ms()
 
     @property
-    def room(self) -> CommitLimits:
+    def commit_limits(self) -> CommitLimits:
         """The limits of a commit without its fence."""
         capabilities = self._services.store.capabilities
         return CommitLimits(capabilities.commit_ops_max - FIXED_OPS, capabilities.commit_bytes_max - FIXED_BYTES)

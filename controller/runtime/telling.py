@@ -214,8 +214,10 @@ def _broker_config_changed(telling: Telling, record: r.BrokerConfigChanged, _: o
         telling.services.notices.config_changed(BROKERS, record.name, record.after)
 
 
-def _throttle_marked(telling: Telling, record: r.ThrottleMarkChanged, _: object) -> None:
-    telling.timers.throttles.marked(record, telling.services.elapsed_ms())
+def _throttle_changed(telling: Telling, record: r.ThrottleChanged, _: object) -> None:
+    telling.timers.throttles.marked(telling.services.elapsed_ms())
+    if record.after != record.before:
+        _configs_altered(telling, record, None)
 
 
 def _legacy(_: Telling, record: r.Record, __: object) -> None:
@@ -260,10 +262,10 @@ TOLD: Final[dict[type[r.Record], Tell]] = {
     r.DeleteIntended: Telling.intended,
     r.ReplicaDeleted: Telling.deleted,
     r.IntentDropped: _intent_dropped,
-    **dict.fromkeys((r.ConfigsAltered, r.ThrottleSet, r.ThrottleRemoved, r.ThrottleRestored), _configs_altered),
+    r.ConfigsAltered: _configs_altered,
     r.ConfigChanged: _config_changed,
     r.BrokerConfigChanged: _broker_config_changed,
-    r.ThrottleMarkChanged: _throttle_marked,
+    r.ThrottleChanged: _throttle_changed,
     **dict.fromkeys((r.LegacyEntryRemoved, r.LegacyKeyChanged, r.LegacyKeyBroken), _legacy),
     r.NotificationWorkedOff: _notification_worked_off,
     r.BadKey: _bad_key,
@@ -272,9 +274,8 @@ TOLD: Final[dict[type[r.Record], Tell]] = {
             r.BrokerShutsDown, r.ChangePurged, r.DeletionKeyLost, r.DeletionRefused,
             r.IntentsKeyEmptied, r.KeyAdopted, r.KeysRewritten, r.LegacyKeyRemoved,
             r.LegacyKeyRewritten, r.LegacyPlanWritten, r.LegacySubmitted, r.PartitionsAdded,
-            r.StateKeyAdopted, r.RegistrationKnown, r.RegistrationUnread, r.ThrottleReleased,
-            r.ThrottleRemovalBegan, r.ThrottleRemovalEnded, r.ThrottleRequestBegan, r.ThrottleRequestEnded,
-            r.ThrottleStays, r.TopicChanged,
+            r.StateKeyAdopted, r.RegistrationKnown, r.RegistrationUnread, r.ThrottlePlanRuns, r.ThrottlesEnded,
+            r.TopicChanged,
         ),
         _nobody,
     ),

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..model.reductions import Retirements
-from ..model.throttles import MarkSlot, ThrottleMark
 from ..model.values import Broker, Extra, TopicPartition
 from .known import Known
 from .reductions import Reduction
@@ -47,9 +46,6 @@ class Stored(Known):
 
     def load_reduction(self, topic: str, entries: Retirements, extra: Extra | None) -> None:
         self.reducing.of[topic] = Reduction(entries, extra)
-
-    def load_throttle_mark(self, slot: MarkSlot, mark: ThrottleMark) -> None:
-        self.throttles.marks[slot] = mark
 
     def load_problem(self, topic: str, partition: int | None, problem: str) -> None:
         """Record that a key cannot be read."""

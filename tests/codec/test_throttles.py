@@ -9,34 +9,54 @@ import pytest
 from hypothesis import given
 
 from kedge.controller.codec import BadValue, throttles
-from kedge.controller.model.throttles import Kept, MarkKind, ThrottleMark
+from kedge.controller.model.throttles import ConfigMark, MarkKey, MarkKind, OwnerMark
 
 VALUES = st.text(max_size=5)
-KEPT = st.builds(Kept, st.none() | VALUES, st.lists(VALUES, max_size=3).map(tuple))
+LISTED = st.lists(VALUES, max_size=3).map(tuple)
+CONFIGS = st.dictionaries(VALUES, st.builds(ConfigMark, st.none() | VALUES, LISTED, st.none() | LISTED), max_size=2)
 OWNERS = {"topics": st.sampled_from(["a", "b.c", "d_e"]), "brokers": st.integers(0, 2**31 - 1).map(str)}
+KEY = MarkKey(7)
 
 
 @st.composite
-def marks(draw: st.DrawFn) -> tuple[MarkKind, ThrottleMark]:
+def marks(draw: st.DrawFn) -> tuple[MarkKind, dict[str, OwnerMark]]:
     kind: MarkKind = draw(st.sampled_from(["topics", "brokers"]))
-    owners = draw(st.lists(OWNERS[kind], unique=True, max_size=3).map(tuple))
-    previous = draw(st.dictionaries(OWNERS[kind], st.dictionaries(VALUES, KEPT, max_size=2), max_size=2))
-    return kind, ThrottleMark(7, owners, previous)
+    found = draw(st.dictionaries(OWNERS[kind], st.builds(OwnerMark, st.none() | CONFIGS), max_size=3))
+    return kind, {owner: mark for owner, mark in found.items() if mark.is_listed}
 
 
 @pytest.mark.slow
 @given(marks())
-def test_a_mark_that_was_written_is_read_as_it_was(given_mark: tuple[MarkKind, ThrottleMark]) -> None:
-    kind, mark = given_mark
-    assert throttles.decode(kind, throttles.encode(kind, mark), 7) == mark
+def test_a_mark_that_was_written_is_read_as_it_was(given_marks: tuple[MarkKind, dict[str, OwnerMark]]) -> None:
+    kind, found = given_marks
+    assert throttles.decode(kind, throttles.encode(kind, found, KEY), 7) == (found, KEY)
 
 
 def test_the_mark_is_spelled_as_the_page_says() -> None:
-    mark = ThrottleMark(1, ("a",), {"a": {"c": Kept("v", ("w",))}})
-    assert throttles.encode("topics", mark) == (
-        b'{"version":1,"topics":["a"],"previous":{"a":{"c":{"set":["w"],"was":"v"}}}}'
+    mark = OwnerMark({"c": ConfigMark("v", ("w",)), "d": ConfigMark(None, (), ("x",))})
+    assert throttles.encode("topics", {"a": mark}, MarkKey()) == (
+        b'{"version":1,"topics":["a"],"previous":{"a":{"c":{"set":["w"],"was":"v"},'
+        b'"d":{"set":[],"was":null,"wanted":["x"]}}}}'
     )
-    assert throttles.encode("brokers", ThrottleMark(1, ("3",))) == b'{"version":1,"brokers":[3],"previous":{}}'
+    assert throttles.encode("brokers", {"3": OwnerMark(None)}, MarkKey()) == (
+        b'{"version":1,"brokers":[3],"previous":{}}'
+    )
+
+
+def test_throttles_that_are_to_stay_are_never_in_the_key() -> None:
+    """Neither an owner of which nothing else is marked, nor values that are not set yet."""
+    stays = ConfigMark(None, (), (), ("5",))
+    found = {"1": OwnerMark({"c": stays}), "2": OwnerMark({"c": stays, "d": ConfigMark("v", ("w",), (), ("x",))})}
+    assert throttles.encode("brokers", found, MarkKey()) == (
+        b'{"version":1,"brokers":[2],"previous":{"2":{"d":{"set":["w"],"was":"v"}}}}'
+    )
+
+
+def test_owners_are_in_order_of_their_numbers_or_names() -> None:
+    """However they were marked, so that the same marks are the same bytes."""
+    found = {owner: OwnerMark(None) for owner in ("10", "9", "1")}
+    assert throttles.encode("brokers", found, MarkKey()) == b'{"version":1,"brokers":[1,9,10],"previous":{}}'
+    assert throttles.encode("topics", found, MarkKey()) == b'{"version":1,"topics":["1","10","9"],"previous":{}}'
 
 
 def test_unknown_fields_and_the_version_survive_a_rewrite() -> None:
@@ -47,13 +67,12 @@ def test_unknown_fields_and_the_version_survive_a_rewrite() -> None:
         "previous": {"1": {"c": {"set": [], "was": None, "x": 1}}},
         "more": {"y": [2]},
     }
-    mark = throttles.decode("brokers", json.dumps(said).encode())
-    assert json.loads(throttles.encode("brokers", mark)) == said
+    assert json.loads(throttles.encode("brokers", *throttles.decode("brokers", json.dumps(said).encode()))) == said
 
 
 def test_mark_without_previous_values_is_read() -> None:
-    mark = throttles.decode("topics", b'{"version":1,"topics":["a","b","a"]}')
-    assert (mark.owners, mark.previous) == (("a", "b"), {})
+    found, _ = throttles.decode("topics", b'{"version":1,"topics":["a","b","a"]}')
+    assert found == {"a": OwnerMark(None), "b": OwnerMark(None)}
 
 
 BROKEN = [
@@ -69,6 +88,7 @@ BROKEN = [
     ("brokers", b'{"brokers":[1],"previous":{"1":{"c":{"was":"v"}}}}'),
     ("brokers", b'{"brokers":[1],"previous":{"1":{"c":{"set":[1]}}}}'),
     ("brokers", b'{"brokers":[1],"previous":{"1":{"c":{"set":[],"was":1}}}}'),
+    ("brokers", b'{"brokers":[1],"previous":{"1":{"c":{"set":[],"wanted":[1]}}}}'),
     ("brokers", b'{"version":"1","brokers":[1]}'),
 ]
 

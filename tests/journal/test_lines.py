@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kedge.controller.model import records as r
 from kedge.controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
 from kedge.controller.model.reductions import Retirement
+from kedge.controller.model.throttles import OwnerMark
 from kedge.controller.model.values import Broker, BrokerRegistration, ConfigEntity, DeleteIntent, Move, Partition, Topic
 from kedge.controller.runtime.journal import Decided, Journal, MemorySink
 from kedge.controller.runtime.journal.lines import NOT_JOURNALLED, TABLE
@@ -29,6 +30,7 @@ EVENTS = {
     "KeysRewritten", "Gap",
 }  # fmt: skip
 
+BROKER_7 = ConfigEntity("brokers", "7")
 A, C = "min.insync.replicas", "compression.type"
 """Configs of topics and of brokers, because values of unknown ones are hidden."""
 IDLE = Partition("orders", 0, (1, 2, 3), (1, 2), 1, 5)
@@ -209,39 +211,40 @@ CASES: list[tuple[r.Record, dict[str, Any]]] = [
         },
     ),
     (
-        r.ThrottleSet(ConfigEntity("topics", "orders"), {A: "b"}, {A: "b", C: "d"}, ""),
+        r.ThrottleChanged(
+            ConfigEntity("topics", "orders"), {A: "b"}, {A: "b", C: "d"}, "", None, None, "ThrottleSet"
+        ),
         {
             "event": "ThrottleSet", "topic": "orders", "topic_id": "id-of-orders", **BY,
             "detail": {"entity": "topics/orders", "configs": {C: "d"}, "was": {}},
         },
     ),
     (
-        r.ThrottleRemoved(ConfigEntity("brokers", "7"), {A: "b", C: "d"}, {A: "b"}, "throttle removal"),
+        r.ThrottleChanged(
+            BROKER_7, {A: "b", C: "d"}, {A: "b"}, "throttle removal", OwnerMark(), None, "ThrottleRemoved"
+        ),
         {
             "event": "ThrottleRemoved", **BY, "cause": "throttle removal",
             "detail": {"entity": "brokers/7", "configs": {}, "was": {C: "d"}},
         },
     ),
     (
-        r.ThrottleRestored(ConfigEntity("brokers", "7"), {C: "d"}, {C: "b"}, "throttle removal"),
+        r.ThrottleChanged(BROKER_7, {C: "d"}, {C: "b"}, "throttle removal", OwnerMark(), None, "ThrottleRestored"),
         {
             "event": "ThrottleRestored", **BY, "cause": "throttle removal",
             "detail": {"entity": "brokers/7", "configs": {C: "b"}, "was": {C: "d"}},
         },
     ),
     (
-        r.ThrottleReleased(ConfigEntity("brokers", "7"), "throttle removal"),
+        r.ThrottleChanged(BROKER_7, {C: "d"}, {C: "d"}, "to stay", OwnerMark(), None, "ThrottleSet"),
         {
-            "event": "ThrottleRemoved", **BY, "cause": "throttle removal",
+            "event": "ThrottleSet", **BY, "cause": "to stay",
             "detail": {"entity": "brokers/7", "configs": {}, "was": {}},
         },
     ),
     (
-        r.ThrottleStays(ConfigEntity("topics", "orders"), "to stay"),
-        {
-            "event": "ThrottleSet", "topic": "orders", "topic_id": "id-of-orders", **BY, "cause": "to stay",
-            "detail": {"entity": "topics/orders", "configs": {}, "was": {}},
-        },
+        r.ThrottleChanged(BROKER_7, {C: "d"}, {C: "d"}, "", None, OwnerMark()),
+        {"event": "KeysRewritten", **BY},
     ),
     (
         r.LegacyPlanWritten(PLAN.entries),

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import pytest
 
-from kedge.controller.machine import RULES
-from kedge.controller.model.events import Decision, ThrottleBackDue
 from kedge.controller.model.requests import NewTopic
 from kedge.controller.rig.outside import configs, is_marked
 from kedge.controller.rules import completion, reassignment
-from kedge.controller.rules.throttling import removal
+from kedge.controller.rules.throttling import due, marks
 from kedge.controller.runtime.journal import FolderSink
 from kedge.pipeline.audit import Audit, audit
 from kedge.pipeline.journal.files import journal_files
@@ -143,14 +141,13 @@ def deleted_too_early(folder: Path) -> list[Path]:
 
 def a_throttle_is_forgotten(folder: Path) -> list[Path]:
     """The removal passes over broker 4, and its mark goes all the same."""
-    right = RULES[ThrottleBackDue]
+    right = marks.given_back
 
-    def back_due(view: Any, event: Any) -> Any:
-        return Decision() if event.owner == "4" else right(view, event)
+    def given_back(view: Any, kind: Any, owner: str, *rest: Any) -> Any:
+        return marks.marked(view, kind, owner, None) if owner == "4" else right(view, kind, owner, *rest)
 
     with Patch.context() as patch:
-        patch.setitem(RULES, ThrottleBackDue, back_due)
-        patch.setattr(removal, "_is_left", lambda *_: False)
+        patch.setattr(due, "given_back", given_back)
         made = make(folder, check=False)
         made.submit()
         assert configs(made.rig, "brokers", "4") != {}

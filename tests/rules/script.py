@@ -338,8 +338,8 @@ class Script(Planting):
         return e.ReassignPartitions(*self._common(line), targets, throttle)
 
     def _common(self, line: Line) -> tuple[int, bool, bool, CommitLimits]:
-        room = CommitLimits(int(line.options.get("keys", 1000)), 1_000_000)
-        return self.world.now_ms, "only" in line.words, "stays" not in line.words, room
+        limits = CommitLimits(int(line.options.get("keys", 1000)), 1_000_000)
+        return self.world.now_ms, "only" in line.words, "stays" not in line.words, limits
 
     def do_rates(self, line: Line) -> e.Event:
         """`rates 1=5000/6000 2=7000/7000`, `reassignment` for the other family."""

@@ -11,7 +11,7 @@ from kedge.controller.model.errors import ApiError
 from kedge.controller.model.legacy import LegacyKey
 from kedge.controller.model.reductions import Retirements
 from kedge.controller.model.requests import CreatedTopic, ReassignmentAnswer
-from kedge.controller.model.throttles import ThrottleMark
+from kedge.controller.model.throttles import ConfigMark, OwnerMark
 from kedge.controller.model.values import ConfigEntity, DeleteIntent, Partition, Topic
 from kedge.controller.state import ClusterState
 from tests.rules.world import Ran
@@ -105,21 +105,29 @@ def _throttle(name: str, record: r.Record) -> str | None:
     if isinstance(record, r.ConfigsAltered):
         names = [n for n in {**record.before, **record.after} if record.before.get(n) != record.after.get(n)]
         said = " ".join(f"{n}={record.after.get(n, '-')}" for n in names)
+        if isinstance(record, r.ThrottleChanged):
+            cause = f" ({record.cause})" if record.cause else ""
+            what = f"{said}{cause} | {_owner_mark(record.mark_after)}".strip()
+            return f"{record.event or 'Marked'} {record.entity.kind} {record.entity.name} {what}"
         return f"{name} {record.entity.kind} {record.entity.name} {said} ({record.cause})"
-    if isinstance(record, r.ThrottleMarkChanged):
-        return f"{name} {record.slot} {_throttle_mark(record.after)}"
-    if isinstance(record, (r.ThrottleRequestBegan, r.ThrottleRequestEnded)):
-        return name
+    if isinstance(record, r.ThrottlePlanRuns):
+        return f"{name} {'is over' if record.is_over else 'begins'}"
     return None
 
 
-def _throttle_mark(mark: ThrottleMark) -> str:
-    """Owner, and per config: what was, and what is ours."""
-    told = [
-        f"{owner}: " + "; ".join(f"{config} was {k.was} set {'|'.join(k.set)}" for config, k in configs.items())
-        for owner, configs in mark.previous.items()
-    ]
-    return " ".join([f"[{' '.join(mark.owners)}]", " / ".join(told)]).rstrip()
+def _owner_mark(mark: OwnerMark | None) -> str:
+    """What is marked of an owner now, by config."""
+    if mark is None:
+        return "no mark"
+    flags = [word for word, is_so in (("replaced", mark.is_replaced), ("ended", mark.is_ended)) if is_so]
+    configs = ("everything",) if mark.configs is None else (f"{n} {_config(c)}" for n, c in mark.configs.items())
+    return "; ".join([*flags, *configs]) or "nothing of it"
+
+
+def _config(mark: ConfigMark) -> str:
+    values = {"was": mark.previous, "ours": "|".join(mark.ours), "stays": "|".join(mark.stays)}
+    wanted = [] if mark.wanted is None else [f"wanted {'|'.join(mark.wanted) or 'nothing'}"]
+    return ", ".join([*(f"{name} {value}" for name, value in values.items() if value), *wanted])
 
 
 def _plan(key: LegacyKey) -> str:

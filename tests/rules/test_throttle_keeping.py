@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import attrs
 import hypothesis.strategies as st
 import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from kedge.controller.model.throttle_configs import LISTS, RATES
-from kedge.controller.model.throttles import Kept
-from kedge.controller.rules.throttling.keeping import elements, given_back, joined, released, trimmed, written
+from kedge.controller.model.throttles import ConfigMark
+from kedge.controller.rules.throttling.keeping import brought, elements, given_back, wanting
 
 RATE, LIST = RATES["replication"][0], LISTS[0]
 OURS = st.sampled_from(["1000", "2000", "3000"])
@@ -22,38 +23,30 @@ THEIR_ELEMENTS = st.lists(st.sampled_from(["5:5", "6:6", "7:7"]), max_size=3, un
 
 
 class Rates(RuleBasedStateMachine):
-    """One rate. A request marks first and sets then; anything may come in between, also a crash that forgets it."""
+    """One rate. A request marks first and sets then; anything may come in between."""
 
     def __init__(self) -> None:
         super().__init__()
         self.present: str | None = None
         self.theirs: str | None = None
-        self.kept: Kept | None = None
-        self.wanted: str | None = None
+        self.mark: ConfigMark | None = None
 
     @rule(value=OURS)
-    def mark(self, value: str) -> None:
-        self.kept, self.wanted = joined(RATE, self.kept, self.present, (value,)), value
+    def want(self, value: str) -> None:
+        mark = self.mark or ConfigMark()
+        self.mark = wanting(RATE, mark, self.present, (value,), replaces=True, stays=False)
 
-    @precondition(lambda self: self.wanted is not None)
+    @precondition(lambda self: self.mark is not None and self.mark.wanted)
     @rule()
-    def put(self) -> None:
-        assert self.wanted is not None
-        if self.kept is None or self.wanted not in self.kept.set:
-            return
-        kept = joined(RATE, self.kept, self.present, (self.wanted,))  # as a conflict has it decided again
-        self.kept = kept
-        self.present, self.wanted = written(RATE, kept, self.present, (self.wanted,), replaces=True), None
-
-    @rule()
-    def crash(self) -> None:
-        self.wanted = None
-
-    @precondition(lambda self: self.kept is not None and self.wanted is None)
-    @rule()
-    def trim(self) -> None:
-        assert self.kept is not None
-        self.kept = trimmed(RATE, self.kept, self.present)
+    def bring(self) -> None:
+        assert self.mark is not None
+        assert self.mark.wanted is not None
+        (wanted,) = self.mark.wanted
+        self.present, self.mark = brought(RATE, self.mark, self.present)
+        assert self.present == wanted
+        assert self.mark is not None
+        again = attrs.evolve(self.mark, wanted=(wanted,))
+        assert brought(RATE, again, self.present) == (self.present, self.mark), "it is not idempotent"
 
     @rule(value=THEIRS)
     def operate(self, value: str | None) -> None:
@@ -61,10 +54,9 @@ class Rates(RuleBasedStateMachine):
 
     @rule()
     def remove(self) -> None:
-        if self.kept is not None:
-            self.present = given_back(RATE, self.kept, self.present)
-            assert given_back(RATE, self.kept, self.present) == self.present, "giving back is not idempotent"
-        self.kept = self.wanted = None
+        if self.mark is not None:
+            self.present = given_back(RATE, self.mark, self.present)
+        self.mark = None
         assert self.present == self.theirs
 
     def teardown(self) -> None:
@@ -78,17 +70,25 @@ class Lists(RuleBasedStateMachine):
         super().__init__()
         self.present: str | None = None
         self.theirs: tuple[str, ...] = ()
-        self.kept: Kept | None = None
+        self.mark: ConfigMark | None = None
 
-    @rule(wanted=OUR_ELEMENTS, replaces=st.booleans(), crashes=st.booleans())
-    def request(self, wanted: tuple[str, ...], replaces: bool, crashes: bool) -> None:
-        self.kept = joined(LIST, self.kept, self.present, wanted)
-        if not crashes:
-            self.present = written(LIST, self.kept, self.present, wanted, replaces=replaces)
-            assert {*wanted, *self.theirs} <= {*elements(self.present)}
-            if replaces:
-                assert {*elements(self.present)} == {*wanted, *self.theirs}
-                self.kept = trimmed(LIST, self.kept, self.present)
+    @rule(values=OUR_ELEMENTS, replaces=st.booleans(), stays=st.booleans(), crashes=st.booleans())
+    def request(self, values: tuple[str, ...], replaces: bool, stays: bool, crashes: bool) -> None:
+        mark = self.mark or ConfigMark()
+        self.mark = wanting(LIST, mark, self.present, values, replaces=replaces, stays=stays)
+        if crashes:
+            self.mark = mark if stays else self.mark  # what is to stay is not in the key
+            return
+        wanted = self.mark
+        self.present, self.mark = brought(LIST, wanted, self.present)
+        assert {*values, *self.theirs} <= {*elements(self.present)}
+        if replaces:
+            assert {*elements(self.present)} == {*values, *self.theirs}
+        if stays:
+            self.theirs = (*self.theirs, *(one for one in values if one not in self.theirs))
+        else:
+            again = attrs.evolve(self.mark or ConfigMark(), wanted=wanted.wanted)
+            assert brought(LIST, again, self.present) == (self.present, self.mark), "it is not idempotent"
 
     @rule(theirs=THEIR_ELEMENTS, blank=st.booleans())
     def operate(self, theirs: tuple[str, ...], blank: bool) -> None:
@@ -104,11 +104,10 @@ class Lists(RuleBasedStateMachine):
 
     @rule()
     def remove(self) -> None:
-        if self.kept is not None:
-            self.present = given_back(LIST, self.kept, self.present)
-            assert given_back(LIST, self.kept, self.present) == self.present, "giving back is not idempotent"
-        self.kept = None
-        assert elements(self.present) == self.theirs
+        if self.mark is not None:
+            self.present = given_back(LIST, self.mark, self.present)
+        self.mark = None
+        assert {*elements(self.present)} == {*self.theirs}
         assert self.present is None or self.theirs
 
     def teardown(self) -> None:
@@ -121,49 +120,76 @@ TestLists = Lists.TestCase
 TestLists.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
 
 
+def set_over(config: str, present: str | None, *values: str) -> tuple[str | None, ConfigMark | None]:
+    """A first request for these values."""
+    mark = wanting(config, ConfigMark(), present, values, replaces=False, stays=False)
+    return brought(config, mark, present)
+
+
 @pytest.mark.parametrize("value", ["0:1, 0:2", "0:1,0:2", ""])
 def test_list_of_an_operator_is_restored_as_it_was_spelled(value: str) -> None:
     """Blanks and an empty text included."""
-    kept = joined(LIST, None, value, ("3:3",))
-    present = written(LIST, kept, value, ("3:3",), replaces=False)
-    assert given_back(LIST, kept, present) == value
+    present, mark = set_over(LIST, value, "3:3")
+    assert mark is not None
+    assert given_back(LIST, mark, present) == value
 
 
 def test_an_element_that_was_there_before_is_the_operators() -> None:
-    kept = joined(LIST, None, "0:1", ("0:1", "0:2"))
-    assert written(LIST, kept, "0:1", ("0:1", "0:2"), replaces=False) == "0:1,0:2"
-    assert given_back(LIST, kept, "0:1,0:2") == "0:1"
+    present, mark = set_over(LIST, "0:1", "0:1", "0:2")
+    assert (present, mark) == ("0:1,0:2", ConfigMark("0:1", ("0:2",)))
+    assert given_back(LIST, ConfigMark("0:1", ("0:2",)), "0:1,0:2") == "0:1"
 
 
-def test_a_list_that_names_everything_is_left_as_it_is() -> None:
-    kept = joined(LIST, None, "*", ("0:1",))
-    assert written(LIST, kept, "*", ("0:1",), replaces=True) == "*"
-    assert given_back(LIST, kept, "*") == "*"
+@pytest.mark.parametrize("value", ["*", "*, *"])
+def test_a_list_that_names_everything_is_left_as_it_is(value: str) -> None:
+    """Nothing is added, its spelling stays, and nothing of it is ours."""
+    assert set_over(LIST, value, "0:1") == (value, None)
+    assert given_back(LIST, ConfigMark("5:5", ("0:1",)), value) == value
 
 
-def test_what_names_everything_gets_nothing_added_and_keeps_its_spelling() -> None:
-    assert joined(LIST, None, "*", ("0:1",)).set == ()
-    assert written(LIST, None, "*, *", ("0:1",), replaces=False) == "*, *"
+def test_a_list_whose_elements_do_not_change_keeps_its_spelling() -> None:
+    mark = ConfigMark("5:5", ("0:1",), ("0:1",))
+    assert brought(LIST, mark, "0:1, 5:5") == ("0:1, 5:5", ConfigMark("5:5", ("0:1",)))
 
 
 def test_what_stood_there_before_the_first_request_is_kept_over_the_second() -> None:
-    kept = joined(LIST, Kept("5:5", ("0:1",)), "5:5,0:1", ("0:2",))
-    assert kept == Kept("5:5", ("0:1", "0:2"))
+    mark = wanting(LIST, ConfigMark("5:5", ("0:1",)), "5:5,0:1", ("0:2",), replaces=False, stays=False)
+    assert mark == ConfigMark("5:5", ("0:1",), ("0:1", "0:2"))
+    assert brought(LIST, mark, "5:5,0:1") == ("5:5,0:1,0:2", ConfigMark("5:5", ("0:1", "0:2")))
+
+
+def test_an_element_of_ours_that_an_operator_removed_is_not_added_again_by_a_request_for_others() -> None:
+    mark = wanting(LIST, ConfigMark(None, ("0:1", "0:2")), "0:2", ("0:3",), replaces=False, stays=False)
+    assert mark.wanted == ("0:2", "0:3")
+
+
+def test_a_request_for_more_adds_to_what_is_not_set_yet() -> None:
+    mark = wanting(LIST, ConfigMark(None, (), ("0:1",)), None, ("0:2",), replaces=False, stays=False)
+    assert mark.wanted == ("0:1", "0:2")
 
 
 def test_a_list_of_which_an_operator_took_its_own_part_away_is_removed() -> None:
-    assert given_back(LIST, Kept("5:5", ("0:1",)), "0:1") is None
+    assert given_back(LIST, ConfigMark("5:5", ("0:1",)), "0:1") is None
 
 
-def test_nothing_is_kept_of_a_list_that_is_to_stay_as_a_whole() -> None:
-    kept = Kept("5:5", ("0:1", "0:2"))
-    assert released(LIST, kept, ("0:1",)) == Kept("5:5", ("0:2",))
-    assert released(LIST, kept, ("0:1", "0:2")) is None
+@pytest.mark.parametrize(
+    "values, kept", [(("0:1",), ConfigMark("5:5", ("0:2",))), (("0:1", "0:2"), None)], ids=["in part", "as a whole"]
+)
+def test_nothing_is_kept_of_what_is_to_stay(values: tuple[str, ...], kept: ConfigMark | None) -> None:
+    mark = wanting(LIST, ConfigMark("5:5", ("0:1", "0:2")), "5:5,0:1,0:2", values, replaces=False, stays=True)
+    assert brought(LIST, mark, "5:5,0:1,0:2") == ("5:5,0:1,0:2", kept)
+
+
+def test_a_rate_that_is_to_stay_is_the_operators_from_then_on() -> None:
+    mark = wanting(RATE, ConfigMark("7", ("1000",)), "1000", ("2000",), replaces=True, stays=True)
+    assert brought(RATE, mark, "1000") == ("2000", None)
 
 
 def test_an_operator_who_had_the_same_rate_keeps_it() -> None:
-    kept = joined(RATE, None, "1000", ("1000",))
-    assert given_back(RATE, joined(RATE, kept, "1000", ("2000",)), "2000") == "1000"
+    present, mark = set_over(RATE, "1000", "1000")
+    assert mark is not None
+    mark = wanting(RATE, mark, present, ("2000",), replaces=True, stays=False)
+    assert given_back(RATE, attrs.evolve(mark, ours=("2000",)), "2000") == "1000"
 
 
 class Looked(str):
@@ -185,13 +211,12 @@ PRESENT = ",".join(REPLICAS)
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda: joined(LIST, Kept(None, REPLICAS), PRESENT, REPLICAS),
-        lambda: joined(LIST, Kept(None, REPLICAS[:1]), PRESENT, REPLICAS),
-        lambda: written(LIST, Kept(None, REPLICAS), PRESENT, REPLICAS, replaces=True),
-        lambda: trimmed(LIST, Kept(None, REPLICAS), PRESENT),
-        lambda: given_back(LIST, Kept(None, REPLICAS), PRESENT),
+        lambda: wanting(LIST, ConfigMark(None, REPLICAS), PRESENT, REPLICAS, replaces=False, stays=False),
+        lambda: brought(LIST, ConfigMark(None, REPLICAS, REPLICAS), PRESENT),
+        lambda: brought(LIST, ConfigMark(None, REPLICAS[:1], REPLICAS), PRESENT),
+        lambda: given_back(LIST, ConfigMark(None, REPLICAS), PRESENT),
     ],
-    ids=["joined", "joined anew", "written", "trimmed", "given back"],
+    ids=["wanting", "brought", "brought anew", "given back"],
 )
 def test_a_list_of_many_replicas_costs_what_it_has_and_not_its_square(ask: Callable[[], object]) -> None:
     """A topic may have thousands of partitions. Each element is compared a few times, not with each."""

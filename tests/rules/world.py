@@ -91,19 +91,19 @@ class World:
     def run(self, event: Event) -> Ran:
         """Decide `event` and all that follows, commit it. AssertionError where an invariant is broken."""
         first: Decision | None = None
-        last: Decision | None = None
+        later: object = None
         waiting = deque([event])
         for _ in range(EXPANDED_MAX):
             if not waiting:
                 break
-            last = decision = self.decide(waiting.popleft())
+            decision = self.decide(waiting.popleft())
             first = first or decision
+            later = later if decision.reply in (None, LATER) else decision.reply
             waiting.extend(job.event for job in jobs_of(decision.expand, None))
         assert first is not None
-        assert last is not None
         assert not waiting, "events that follow never end"
         records = [record for record, _, _ in self.state.batch.log]
-        ran = Ran(last.reply if first.reply is LATER else first.reply, records, self.commit())
+        ran = Ran(later if first.reply is LATER else first.reply, records, self.commit())
         if self._is_checked:
             check_state(self.state)
             self._check_stored()

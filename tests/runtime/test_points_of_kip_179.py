@@ -36,8 +36,6 @@ from tests.runtime.throttled import (
     until,
 )
 
-OPS_MAX = 10_000
-
 
 @pytest.mark.checklist(6)
 def test_no_options_are_the_default_options() -> None:
@@ -68,7 +66,7 @@ def test_a_target_alone_is_a_reassignment_in_progress() -> None:
 @pytest.mark.checklist(47)
 def test_until_a_request_for_rates_has_ended_the_key_names_the_brokers_of_both() -> None:
     """A death in between leaves no rate that is never removed."""
-    cluster = small(10)
+    cluster = small()
     assert set(alter_rates(cluster, dict.fromkeys((1, 2, 3), 5_000)).values()) == {None}
     wanted = {broker: ThrottledRate(6_000, 6_000) for broker in (3, 4, 5, 6)}
     asked = cluster.controller.admin.alter_interbroker_throttled_rates(wanted).all()
@@ -84,7 +82,7 @@ def test_until_a_request_for_rates_has_ended_the_key_names_the_brokers_of_both()
     "leader, follower, side", [(0, 1, "leader"), (-5, 1, "leader"), (1, 0, "follower"), (1, -5, "follower")]
 )
 def test_a_rate_below_one_is_refused_by_its_side(leader: int, follower: int, side: str) -> None:
-    cluster = small(OPS_MAX)
+    cluster = small()
     asked = cluster.controller.admin.alter_interbroker_throttled_rates({1: ThrottledRate(leader, follower)})
     error = cluster.error(asked[1])
     assert isinstance(error, InvalidThrottle)
@@ -101,7 +99,7 @@ def test_a_rate_below_one_is_refused_by_its_side(leader: int, follower: int, sid
     ],
 )
 def test_no_list_is_every_broker_also_one_that_is_down(sides: ThrottledReplicas, lists: Mapping[str, str]) -> None:
-    cluster = small(OPS_MAX)
+    cluster = small()
     cluster.leave(6)
     assert replicas(cluster, {T: sides}) == {T: None}
     assert topic_config(cluster) == lists
@@ -109,15 +107,14 @@ def test_no_list_is_every_broker_also_one_that_is_down(sides: ThrottledReplicas,
 
 @pytest.mark.checklist(54)
 def test_an_unknown_follower_is_refused() -> None:
-    cluster = small(OPS_MAX)
+    cluster = small()
     assert isinstance(replicas(cluster, {T: ThrottledReplicas([1], [9])})[T], UnknownMemberId)
     assert topic_config(cluster) == {}
 
 
 @pytest.mark.checklist(55)
-@pytest.mark.parametrize("ops_max", [10, OPS_MAX])
-def test_lists_go_with_the_last_move(ops_max: int) -> None:
-    cluster = small(ops_max)
+def test_lists_go_with_the_last_move() -> None:
+    cluster = small()
     assert cluster.error(cluster.move([4, 5, 6])) is None
     assert replicas(cluster, {T: ThrottledReplicas([1], [4])}) == {T: None}
     assert topic_config(cluster) == {LEADER_LIST: "0:1", FOLLOWER_LIST: "0:4"}
@@ -127,7 +124,7 @@ def test_lists_go_with_the_last_move(ops_max: int) -> None:
 
 @pytest.mark.checklist(57)
 def test_rates_and_lists_of_requests_are_described() -> None:
-    cluster = small(OPS_MAX)
+    cluster = small()
     assert alter_rates(cluster, {1: 5_000}) == {1: None}
     assert replicas(cluster, {T: ThrottledReplicas([1], [4])}) == {T: None}
     of = ConfigResource(ConfigResourceType.BROKER, "1"), ConfigResource(ConfigResourceType.TOPIC, "t")

@@ -33,7 +33,6 @@ from tests.runtime.throttled import (
     FOLLOWER_LIST,
     LEADER_LIST,
     RATE,
-    SMALL,
     T,
     both,
     broker_config,
@@ -372,6 +371,19 @@ def test_a_topic_whose_settings_cannot_be_read_is_not_throttled() -> None:
     assert reassign(cluster, {T: [4]}, None) == {T: None}
 
 
+def test_moves_of_a_broker_whose_settings_cannot_be_read_are_not_throttled() -> None:
+    """Its rate would be written over what it has. Without a throttle they begin."""
+    cluster = cluster_with()
+    cluster.put(keys.broker_config("4"), b"{")
+    cluster.run()
+    before = cluster.keys("/")
+    error = reassign(cluster, {T: [4]})[T]
+    assert _why(error) == (StorageError, 56)
+    assert "the configs of brokers 4 cannot be read" in error.message
+    assert cluster.keys("/") == before
+    assert reassign(cluster, {T: [4]}, None) == {T: None}
+
+
 def test_the_private_number_is_none_of_kafkas() -> None:
     """Which ends at some 130 today; 16 bits hold it."""
     assert max(int(code) for code in ErrorCode if code is not ErrorCode.INVALID_THROTTLE) < ErrorCode.INVALID_THROTTLE
@@ -383,10 +395,9 @@ def test_the_private_number_is_none_of_kafkas() -> None:
 
 
 @pytest.mark.checklist(33)
-@SMALL
-def test_marks_and_settings_are_written_before_what_moves(ops_max: int) -> None:
-    """In one commit if it fits, else step by step: mark, lists, mark, rates, the legacy key, targets."""
-    cluster = cluster_with({"t": [[1, 2, 3]]}, options={"commit_ops_max": ops_max})
+def test_marks_and_settings_are_written_before_what_moves() -> None:
+    """Mark, lists, mark, rates, the legacy key, targets; each owner's settings in one commit with its mark."""
+    cluster = cluster_with({"t": [[1, 2, 3]]}, options={"commit_ops_max": 10})
     first = len(cluster.store.calls)
     assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
     commits = [[op.key for op in call.ops if isinstance(op, Put)] for call in cluster.store.calls[first:] if call.ops]
@@ -396,12 +407,15 @@ def test_marks_and_settings_are_written_before_what_moves(ops_max: int) -> None:
         keys.broker_config("6"), keys.REASSIGN_PARTITIONS, keys.state("t", 0),
     )]  # fmt: skip
     assert order == sorted(order)
-    assert (len(set(order)) == 1) is (ops_max > 10)
+    assert order[0] < order[1]
+    assert order[2] < order[3]
+    owners = {keys.topic_config("t"): keys.REPLICAS_REMOVAL, keys.broker_config("6"): keys.RATES_REMOVAL}
+    assert all(owners[key] in commit for commit in commits for key in owners if key in commit)
     ended(cluster)
 
 
 def test_a_request_of_many_steps_counts_as_running_until_its_last_one() -> None:
-    """A second one is refused (60), a request for rates waits, and nothing is removed in between."""
+    """A second one is refused (60)."""
     cluster = cluster_with({"t": [[1, 2, 3]]}, options={"commit_ops_max": 6})
     admin = cluster.controller.admin
     first = admin.reassign_partitions({T: [4, 5, 6]}, ReassignPartitionsOptions(throttle=RATE))

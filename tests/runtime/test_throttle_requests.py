@@ -24,7 +24,6 @@ from tests.runtime.throttled import (
     LEADER_LIST,
     LEADER_RATE,
     RATE,
-    SMALL,
     T,
     alter_rates,
     both,
@@ -53,7 +52,7 @@ def replicas(cluster: Cluster, wanted: dict[TopicPartition, ThrottledReplicas], 
 
 @pytest.mark.checklist(44)
 def test_the_rates_of_the_two_sides_may_differ() -> None:
-    cluster = small(10_000)
+    cluster = small()
     asked = cluster.controller.admin.alter_interbroker_throttled_rates({1: ThrottledRate(5_000, 7_000)})
     assert cluster.done(asked.all()) == {1: None}
     assert broker_config(cluster, 1) == {LEADER_RATE: "5000", FOLLOWER_RATE: "7000"}
@@ -62,7 +61,7 @@ def test_the_rates_of_the_two_sides_may_differ() -> None:
 @pytest.mark.checklist(231)
 def test_the_rates_of_reassignment_are_another_family() -> None:
     """KIP-542's: both go when they are removed."""
-    cluster = small(10_000)
+    cluster = small()
     assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
     assert alter_rates(cluster, {1: 5_000}, family="reassignment") == {1: None}
     assert broker_config(cluster, 1) == both(RATE) | dict.fromkeys(RATES["reassignment"], "5000")
@@ -70,11 +69,10 @@ def test_the_rates_of_reassignment_are_another_family() -> None:
     ended(cluster)
 
 
-@SMALL
 @pytest.mark.checklist(45, 47)
-def test_what_is_asked_for_replaces_what_was(ops_max: int) -> None:
+def test_what_is_asked_for_replaces_what_was() -> None:
     """A broker that is not named any more loses its rates; the mark names just those of the request."""
-    cluster = small(ops_max)
+    cluster = small()
     assert alter_rates(cluster, {1: 5_000, 2: 5_000}) == {1: None, 2: None}
     assert marked(cluster) == (None, [1, 2])
     assert alter_rates(cluster, {2: 6_000, 3: 7_000}) == {2: None, 3: None}
@@ -86,7 +84,7 @@ def test_what_is_asked_for_replaces_what_was(ops_max: int) -> None:
 
 @pytest.mark.checklist(46)
 def test_a_rate_is_changed_while_a_move_runs_and_the_host_hears_of_it() -> None:
-    cluster = small(10_000)
+    cluster = small()
     assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
     assert set(alter_rates(cluster, dict.fromkeys(range(1, 7), 99_000)).values()) == {None}
     assert [broker_config(cluster, b) for b in range(1, 7)] == [both(99_000)] * 6
@@ -96,7 +94,7 @@ def test_a_rate_is_changed_while_a_move_runs_and_the_host_hears_of_it() -> None:
 @pytest.mark.checklist(48)
 def test_bad_rates_have_errors_and_the_good_ones_are_set() -> None:
     """A broker that is named wrongly stays as it is, marked and all."""
-    cluster = small(10_000)
+    cluster = small()
     assert alter_rates(cluster, {1: 5_000, 2: 5_000}) == {1: None, 2: None}
     answers = alter_rates(cluster, {1: 0, 3: 5_000, 99: 5_000})
     assert answers.pop(3) is None
@@ -113,7 +111,7 @@ def test_bad_rates_have_errors_and_the_good_ones_are_set() -> None:
 
 @pytest.mark.checklist(49, 55)
 def test_validate_only_changes_nothing() -> None:
-    cluster = small(10_000)
+    cluster = small()
     before = cluster.keys("/")
     assert alter_rates(cluster, {1: 5_000}, validate_only=True) == {1: None}
     assert isinstance(alter_rates(cluster, {99: 5_000}, validate_only=True)[99], UnknownMemberId)
@@ -121,11 +119,10 @@ def test_validate_only_changes_nothing() -> None:
     assert cluster.keys("/") == before
 
 
-@SMALL
 @pytest.mark.checklist(50, 55)
-def test_a_throttle_that_is_to_stay_is_not_marked_any_more(ops_max: int) -> None:
+def test_a_throttle_that_is_to_stay_is_not_marked_any_more() -> None:
     """Who was marked and is asked for stays; who was marked and is not loses it."""
-    cluster = small(ops_max)
+    cluster = small()
     assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
     assert alter_rates(cluster, {2: 6_000}, auto_remove_throttle=False) == {2: None}
     assert replicas(cluster, {T: ThrottledReplicas([1], [4])}, auto_remove_throttle=False) == {T: None}
@@ -140,7 +137,7 @@ def test_a_throttle_that_is_to_stay_is_not_marked_any_more(ops_max: int) -> None
 def test_a_throttle_that_is_set_while_nothing_moves_goes_with_the_next_move_and_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    cluster = small(10_000)
+    cluster = small()
     assert alter_rates(cluster, {1: 5_000}) == {1: None}
     cluster.wait(9_000)
     assert "while nothing moves" not in caplog.text
@@ -153,7 +150,7 @@ def test_a_throttle_that_is_set_while_nothing_moves_goes_with_the_next_move_and_
 
 def test_a_throttle_that_is_followed_by_its_move_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     """As the commands do it: rates first, so that nothing is copied without."""
-    cluster = small(10_000)
+    cluster = small()
     assert alter_rates(cluster, {1: 5_000}) == {1: None}
     cluster.wait(5_000)
     cluster.done(cluster.move([4, 5, 6]))
@@ -165,7 +162,7 @@ def test_a_throttle_that_is_followed_by_its_move_is_not_logged(caplog: pytest.Lo
 
 
 def test_a_rate_below_a_kilobyte_works_and_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
-    cluster = small(10_000)
+    cluster = small()
     assert alter_rates(cluster, {1: 100}) == {1: None}
     assert broker_config(cluster, 1) == both(100)
     assert "100 bytes per second" in caplog.text
@@ -174,11 +171,10 @@ def test_a_rate_below_a_kilobyte_works_and_is_warned_of(caplog: pytest.LogCaptur
 # --- replicas
 
 
-@SMALL
 @pytest.mark.checklist(51, 53)
-def test_lists_are_set_by_side_and_replace_what_was(ops_max: int) -> None:
+def test_lists_are_set_by_side_and_replace_what_was() -> None:
     """Also the former elements of a topic that is named again; a topic that is not loses its lists."""
-    cluster = small(ops_max)
+    cluster = small()
     u = [TopicPartition("u", n) for n in range(2)]
     wanted = {T: ThrottledReplicas([1], [2, 3]), u[0]: ThrottledReplicas([1], []), u[1]: ThrottledReplicas([], [3])}
     assert set(replicas(cluster, wanted).values()) == {None}
@@ -191,18 +187,9 @@ def test_lists_are_set_by_side_and_replace_what_was(ops_max: int) -> None:
     assert marked(cluster) == (["u"], None)
 
 
-@pytest.mark.checklist(52)
-def test_none_is_every_broker_in_the_cluster() -> None:
-    """Also one that is down."""
-    cluster = small(10_000)
-    cluster.leave(6)
-    assert replicas(cluster, {T: ThrottledReplicas(None, [2])}) == {T: None}
-    assert topic_config(cluster) == {LEADER_LIST: "0:1,0:2,0:3,0:4,0:5,0:6", FOLLOWER_LIST: "0:2"}
-
-
 @pytest.mark.checklist(54)
 def test_bad_partitions_and_brokers_have_errors_and_the_good_ones_are_set() -> None:
-    cluster = small(10_000)
+    cluster = small()
     nowhere, far = TopicPartition("x", 0), TopicPartition("t", 9)
     answers = replicas(
         cluster,
@@ -223,10 +210,9 @@ def test_bad_partitions_and_brokers_have_errors_and_the_good_ones_are_set() -> N
 # --- what an operator had, and what the operator does meanwhile
 
 
-@SMALL
 @pytest.mark.checklist(58)
-def test_what_an_operator_had_set_is_given_back_and_what_is_not_listed_is_not_touched(ops_max: int) -> None:
-    cluster = small(ops_max)
+def test_what_an_operator_had_set_is_given_back_and_what_is_not_listed_is_not_touched() -> None:
+    cluster = small()
     set_by_hand(cluster, keys.broker_config("1"), leader_replication_throttled_rate="777")
     set_by_hand(cluster, keys.topic_config("t"), leader_replication_throttled_replicas="0:3, 5:5", retention_ms="9")
     set_by_hand(cluster, keys.topic_config("u"), follower_replication_throttled_replicas="*")
@@ -245,7 +231,7 @@ def test_what_an_operator_had_set_is_given_back_and_what_is_not_listed_is_not_to
 
 def test_what_an_operator_changes_meanwhile_is_left_alone() -> None:
     """A rate that the operator sets or deletes; of a list only our elements go."""
-    cluster = small(10_000)
+    cluster = small()
     assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
     set_by_hand(cluster, keys.broker_config("1"), leader_replication_throttled_rate="777")
     set_by_hand(cluster, keys.broker_config("2"))
@@ -258,7 +244,7 @@ def test_what_an_operator_changes_meanwhile_is_left_alone() -> None:
 
 
 def test_a_throttle_over_an_operators_change_gives_back_that() -> None:
-    cluster = small(10_000)
+    cluster = small()
     assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
     set_by_hand(cluster, keys.broker_config("1"), leader_replication_throttled_rate="777")
     assert alter_rates(cluster, {1: 5_000}) == {1: None}
@@ -269,7 +255,7 @@ def test_a_throttle_over_an_operators_change_gives_back_that() -> None:
 
 def test_what_an_operator_sets_after_it_was_marked_and_before_it_is_set_comes_back() -> None:
     """The mark says so in the commit that sets over it."""
-    cluster = small(10)
+    cluster = small()
     set_by_hand(cluster, keys.broker_config("6"), leader_replication_throttled_rate="666")
     asked = cluster.controller.admin.reassign_partitions({T: [4, 5, 6]}, ReassignPartitionsOptions(throttle=RATE))
     until(cluster, lambda: marked(cluster)[1] is not None)
@@ -285,7 +271,7 @@ def test_what_an_operator_sets_after_it_was_marked_and_before_it_is_set_comes_ba
 @pytest.mark.checklist(57)
 def test_throttles_are_settings_that_others_read_and_hear_of() -> None:
     """Each with a notification below /config/changes, set and removed."""
-    cluster = small(10_000)
+    cluster = small()
     assert alter_rates(cluster, {1: 5_000}) == {1: None}
     told = [value for key, value in cluster.keys("/config/changes").items() if key != "/config/changes"]
     assert told == [b'{"version":2,"entity_path":"brokers/1"}']
@@ -295,7 +281,7 @@ def test_throttles_are_settings_that_others_read_and_hear_of() -> None:
 
 def test_settings_that_cannot_be_read_stay_marked_until_they_can() -> None:
     """What would be restored is unknown; the rest is removed."""
-    cluster = small(10_000)
+    cluster = small()
     assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
     cluster.put(keys.broker_config("4"), b"{")
     cluster.run()
@@ -324,22 +310,21 @@ def test_settings_that_cannot_be_read_stay_marked_until_they_can() -> None:
 )
 def test_arguments_of_another_kind_raise_at_once(asked: Any) -> None:
     with pytest.raises(TypeError):
-        asked(small(10_000).controller.admin)
+        asked(small().controller.admin)
 
 
 def test_another_family_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="replication, reassignment"):
-        small(10_000).controller.admin.alter_interbroker_throttled_rates({}, family="both")  # type: ignore[arg-type]
+        small().controller.admin.alter_interbroker_throttled_rates({}, family="both")  # type: ignore[arg-type]
 
 
 # --- what was to go, and is to stay
 
 
-@SMALL
 @pytest.mark.checklist(18)
-def test_a_throttle_that_is_to_stay_stays_where_the_same_one_was_to_go(ops_max: int) -> None:
+def test_a_throttle_that_is_to_stay_stays_where_the_same_one_was_to_go() -> None:
     """It is not marked any more, however equal its values are; the rest of what is marked goes."""
-    cluster = small(ops_max)
+    cluster = small()
     assert alter_rates(cluster, {1: RATE, 6: RATE}) == {1: None, 6: None}
     assert replicas(cluster, {T: ThrottledReplicas([1, 6], [4])}) == {T: None}
     assert reassign(cluster, {T: [4, 2, 3]}, auto_remove_throttle=False) == {T: None}
@@ -351,10 +336,9 @@ def test_a_throttle_that_is_to_stay_stays_where_the_same_one_was_to_go(ops_max: 
     assert marked(cluster) == (None, None)
 
 
-@SMALL
 @pytest.mark.checklist(50)
-def test_rates_of_the_other_family_go_though_those_of_the_request_are_to_stay(ops_max: int) -> None:
-    cluster = small(ops_max)
+def test_rates_of_the_other_family_go_though_those_of_the_request_are_to_stay() -> None:
+    cluster = small()
     assert alter_rates(cluster, {1: 5_000}, family="reassignment") == {1: None}
     assert alter_rates(cluster, {1: 6_000}, auto_remove_throttle=False) == {1: None}
     assert marked(cluster) == (None, [1])
@@ -368,11 +352,10 @@ def test_rates_of_the_other_family_go_though_those_of_the_request_are_to_stay(op
 # --- topics that go
 
 
-@SMALL
 @pytest.mark.checklist(58)
-def test_a_topic_that_comes_under_the_name_of_a_marked_one_keeps_the_lists_that_it_is_made_with(ops_max: int) -> None:
+def test_a_topic_that_comes_under_the_name_of_a_marked_one_keeps_the_lists_that_it_is_made_with() -> None:
     """The mark goes with the old topic, before the name is free."""
-    cluster = small(ops_max)
+    cluster = small()
     assert replicas(cluster, {T: ThrottledReplicas([1], [2])}) == {T: None}
     cluster.done(cluster.controller.admin.delete_topics(["t"]).all())
     assert not cluster.has(keys.topic("t"))
@@ -387,9 +370,8 @@ def test_a_topic_that_comes_under_the_name_of_a_marked_one_keeps_the_lists_that_
     assert marked(cluster) == (None, None)
 
 
-@SMALL
-def test_topics_that_stay_are_marked_still_when_another_one_is_deleted(ops_max: int) -> None:
-    cluster = small(ops_max)
+def test_topics_that_stay_are_marked_still_when_another_one_is_deleted() -> None:
+    cluster = small()
     u = TopicPartition("u", 0)
     assert replicas(cluster, {T: ThrottledReplicas([1], [2]), u: ThrottledReplicas([1], [2])}) == {T: None, u: None}
     cluster.done(cluster.controller.admin.delete_topics(["u"]).all())

@@ -17,10 +17,11 @@ from kedge import (
     TopicPartition,
 )
 from kedge.controller.codec import keys
-from kedge.controller.model.errors import ApiError, StorageError
+from kedge.controller.model.errors import InvalidTopic, StorageError
 from tests.runtime.test_conflicts import Meddling, meddled
 from tests.runtime.throttled import (
     FOLLOWER_LIST,
+    FOLLOWER_RATE,
     LEADER_LIST,
     LEADER_RATE,
     RATE,
@@ -97,7 +98,7 @@ def test_nothing_is_removed_before_the_end_of_a_request_during_which_the_last_mo
 
 
 def test_topic_deleted_during_a_request_ends_no_other_move() -> None:
-    """Its move is passed over with it; what was marked of it goes."""
+    """Its move has an error; what was marked of it goes."""
     cluster, store = meddled(keys.topic_config("t"), 3, options={"commit_ops_max": 10})
     options = ReassignPartitionsOptions(throttle=5_000)
     asked = cluster.controller.admin.reassign_partitions({T: [4, 5, 6], U: [4, 5, 6]}, options)
@@ -105,7 +106,8 @@ def test_topic_deleted_during_a_request_ends_no_other_move() -> None:
     cluster.wait(3_000)
     assert store.times == 0
     assert deleted.result(0) == {"u": None}
-    assert {tp: future.exception(0) for tp, future in asked.items()} == {T: None, U: None}
+    assert asked[T].exception(0) is None
+    assert isinstance(asked[U].exception(0), InvalidTopic)
     assert not cluster.has(keys.topic("u"))
     assert marked(cluster)[0] == ["t"]
     assert cluster.state()["targetReplicas"] == [4, 5, 6]
@@ -169,16 +171,17 @@ def test_what_an_operator_sets_over_a_throttle_before_its_moves_begin_is_kept_an
     assert marked(cluster) == (None, None)
 
 
-def test_where_what_stood_before_a_throttle_is_put_back_before_its_moves_begin_the_answer_names_it() -> None:
-    """Nothing moves, and no other throttle stays."""
+@pytest.mark.parametrize("back", ["777", "5"], ids=["the earlier value", "another value"])
+def test_what_is_put_back_over_a_throttle_before_its_moves_begin_is_the_operators(back: str) -> None:
+    """As after the moves began: the mark says that the throttle was set."""
     cluster, asked = begun("777")
-    assert set_rate(cluster, "777") is not None
+    altered = set_rate(cluster, back)
     cluster.wait(1_000)
-    error = asked[T].exception(0)
-    assert isinstance(error, ApiError)
-    assert error.code == -1
-    assert f"{LEADER_RATE} of brokers 1 is '777', not the throttle" in error.message
-    assert "targetReplicas" not in cluster.state()
-    assert broker_config(cluster, 1) == {LEADER_RATE: "777"}
-    assert broker_config(cluster, 4) == topic_config(cluster) == {}
+    assert altered.exception(0) is None
+    assert asked[T].result(0) is None
+    assert cluster.state()["targetReplicas"] == [4, 5, 6]
+    assert broker_config(cluster, 1) == {LEADER_RATE: back, FOLLOWER_RATE: "5000"}
+    assert cluster.error(cluster.move(None)) is None
+    cluster.wait(1_000)
+    assert broker_config(cluster, 1) == {LEADER_RATE: back}
     assert marked(cluster) == (None, None)

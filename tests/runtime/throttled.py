@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-import pytest
-
 from kedge import Hooks, ReassignPartitionsOptions, ThrottledRate, TopicPartition
 from kedge.controller.admin import Admin
 from kedge.controller.codec import keys
@@ -24,13 +22,9 @@ def both(rate: int | str) -> dict[str, str]:
     return {LEADER_RATE: str(rate), FOLLOWER_RATE: str(rate)}
 
 
-SMALL: Final = pytest.mark.parametrize("ops_max", [10, 10_000])
-"""Step by step, and all in one commit."""
-
-
-def small(ops_max: int) -> Cluster:
-    """Two topics, over a store that takes so many ops at once."""
-    return cluster_with({"t": [[1, 2, 3]], "u": [[1, 2], [2, 3]]}, options={"commit_ops_max": ops_max})
+def small(**more: Any) -> Cluster:
+    """Two topics, over a store that takes ten ops at once: owners get their throttles in several commits."""
+    return cluster_with({"t": [[1, 2, 3]], "u": [[1, 2], [2, 3]]}, options={"commit_ops_max": 10}, **more)
 
 
 def until(cluster: Cluster, is_so: Callable[[], bool]) -> None:

@@ -10,12 +10,15 @@ import pytest
 
 from kedge.controller.codec import keys
 from kedge.controller.keys.throttles import ThrottleKeys
+from kedge.controller.machine import RULES
+from kedge.controller.model.events import Decision, ThrottleDue, ThrottleRemovalDue
+from kedge.controller.model.records import ThrottlesEnded
 from kedge.controller.model.throttle_configs import RATES
 from kedge.controller.model.throttles import ReassignPartitionsOptions, ThrottledReplicas
 from kedge.controller.model.values import Settings
 from kedge.controller.rig import InvariantBroken, NotInTime, Rig
 from kedge.controller.rig.outside import is_marked, set_by_hand
-from kedge.controller.rules.throttling import keeping, marks, prepared, removal, steps
+from kedge.controller.rules.throttling import due, keeping
 from tests.simulation.clusters import AFTER, ORDERS, leading, orders, running, settle
 from tests.simulation.enumeration import crash_at, until_so
 from tests.simulation.throttle_scenarios import ask_for_a_rate
@@ -27,41 +30,45 @@ OPTIONS = ReassignPartitionsOptions(throttle=5_000_000)
 
 def removes_what_it_did_not_set(patch: Patch) -> None:
     """As the proposal has it: whatever stands there goes."""
-    patch.setattr(marks, "given_back", lambda *_: None)
+    patch.setattr(keeping, "given_back", lambda *_: None)
 
 
 def forgets_what_was(patch: Patch) -> None:
     """A throttle over an operator's value does not keep it."""
-    patch.setattr(marks, "joined", lambda *of: attrs.evolve(keeping.joined(*of), was=None))
+    right = keeping.brought
+
+    def brought(*of: Any) -> Any:
+        value, mark = right(*of)
+        return value, mark and attrs.evolve(mark, previous=None)
+
+    patch.setattr(keeping, "brought", brought)
 
 
 def forgets_who_cannot_be_read(patch: Patch) -> None:
     """A request that replaces throttles drops the marks of those whose settings cannot be read."""
-    patch.setattr(steps, "final_mark", lambda view, *of: _with_all_read(marks.final_mark, view, *of))
-
-
-def _with_all_read(final_mark: Callable[..., Any], view: Any, *of: Any) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(marks, "is_unread", lambda *_: False)
-        return final_mark(view, *of)
+    patch.setattr(due, "is_unread", lambda *_: False)
 
 
 def removes_before_the_end(patch: Patch) -> None:
     """A takeover removes what is marked, whatever runs."""
-    patch.setattr(removal, "_is_held_up", lambda _: False)
+
+    def removal_due(view: Any, event: Any) -> Decision:
+        every = ((kind, owner) for kind, marks in view.throttles.marks.items() for owner in marks)
+        return Decision((ThrottlesEnded(),), expand=tuple(ThrottleDue(event.now_ms, *one) for one in every))
+
+    patch.setitem(RULES, ThrottleRemovalDue, removal_due)
+    patch.setattr(due, "_is_held_up", lambda _: False)
 
 
 def marks_after_the_settings(patch: Patch) -> None:
-    """The mark is written once the throttle is set."""
-    right = steps._steps  # noqa: SLF001
+    """The mark is written once every throttle is set, not together with each of them."""
+    right = ThrottleKeys.op
 
-    def later(view: Any, plan: Any) -> Any:
-        orders_of = {"mark": 3, "set": 0}
-        found = [attrs.evolve(s, order=s.order // 4 * 4 + orders_of.get(s.do, s.order % 4)) for s in right(view, plan)]
-        return iter(sorted(found, key=lambda step: step.order))
+    def op(self: ThrottleKeys, of: Any, key: str) -> Any:
+        is_pending = any(mark.is_pending for mark in self.state.throttles.marks[of].values())
+        return None if is_pending else right(self, of, key)
 
-    patch.setattr(steps, "_steps", later)
-    patch.setattr(prepared, "_is_marked", lambda *_: True)
+    patch.setattr(ThrottleKeys, "op", op)
 
 
 def finds_no_marks(patch: Patch) -> None:

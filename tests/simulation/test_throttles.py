@@ -147,33 +147,24 @@ def test_marks_and_lists_of_a_topic_whose_key_a_takeover_cannot_read_outlast_oth
 # --- crashes
 
 
-STORES: Mapping[str, Mapping[str, int]] = {"large": {}, "small": {"commit_ops_max": 10}}
-"""Options of stores. Of a small one a commit takes ten keys, so that each step of a request is one of its own."""
-
-
 @functools.cache
-def on(store: str, make: Make) -> Make:
-    """What makes the rig, over such a store. The same each time: commits are counted once for all troubles."""
-    return functools.partial(make, store=STORES[store])
+def small(make: Make) -> Make:
+    """What makes the rig, over a store of which a commit takes ten keys, so that each step of a request is one of its
+    own. The same each time: commits are counted once for all troubles."""
+    return functools.partial(make, store={"commit_ops_max": 10})
 
 
 @pytest.mark.checklist(36, 37, 38, 39, 40, 42, 56)
 @pytest.mark.full
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("make,scenario,ends", SCENARIOS, ids=named)
-def test_no_lost_commit_leaves_a_throttle_behind(
-    make: Make, scenario: Scenario, ends: Scenario, store: str, loss: str
-) -> None:
-    lost(on(store, make), scenario, ends, loss)
+def test_no_lost_commit_leaves_a_throttle_behind(make: Make, scenario: Scenario, ends: Scenario, loss: str) -> None:
+    lost(small(make), scenario, ends, loss)
 
 
 @pytest.mark.checklist(36, 37, 38, 39, 40, 41, 42, 43, 56)
 @pytest.mark.full
 @pytest.mark.parametrize("crash", CRASHES)
-@pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("make,scenario,ends", SCENARIOS, ids=named)
-def test_no_crash_leaves_a_throttle_behind(
-    make: Make, scenario: Scenario, ends: Scenario, store: str, crash: str
-) -> None:
-    crashed(on(store, make), scenario, ends, crash)
+def test_no_crash_leaves_a_throttle_behind(make: Make, scenario: Scenario, ends: Scenario, crash: str) -> None:
+    crashed(small(make), scenario, ends, crash)

@@ -41,10 +41,9 @@ def snapshot(state: ClusterState) -> dict[str, object]:
         "intents": _intents(state),
         "legacy": (state.legacy.key, dict(state.legacy.entries), state.legacy.is_there),
         "throttles": (
-            dict(state.throttles.marks),
-            state.throttles.request,
-            state.throttles.is_removing,
-            state.throttles.is_left_over,
+            {kind: dict(marks) for kind, marks in state.throttles.marks.items()},
+            dict(state.throttles.keys),
+            state.throttles.running,
         ),
         "tally": None if state.tally is None else state.tally.copy().as_dict(),
         "dirty_keys": list(state.batch.dirty_keys),

@@ -9,7 +9,7 @@ import pytest
 from kedge.controller.model import records as r
 from kedge.controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
 from kedge.controller.model.reductions import Retirement
-from kedge.controller.model.throttles import NO_MARK, Kept, ThrottleMark
+from kedge.controller.model.throttles import ConfigMark, MarkKey, OwnerMark
 from kedge.controller.model.values import Broker, BrokerRegistration, ConfigEntity, DeleteIntent, Partition
 from kedge.controller.state import apply, undo_to
 from kedge.controller.state.intents import Intents
@@ -33,16 +33,15 @@ def world_of_two() -> World:
     return world
 
 
-def test_a_mark_keeps_what_it_holds_under_its_new_version_and_is_none_without_its_key() -> None:
-    state = World().state
-    mark = ThrottleMark(3, ("1", "2"), {"1": {"a": Kept("b")}}, EXTRA, 2)
-    slot = next(iter(state.throttles.marks))
-    state.throttles.marks[slot] = mark
-    state.throttles.stands(slot, 4)
-    assert state.throttles.marks[slot] == ThrottleMark(4, ("1", "2"), {"1": {"a": Kept("b")}}, EXTRA, 2)
-    state.throttles.stands(slot, 0)
-    assert state.throttles.marks[slot] == NO_MARK
-    assert not state.throttles.is_marked
+def test_a_key_of_marks_keeps_its_fields_under_its_new_version_and_none_without_the_key() -> None:
+    throttles = World().state.throttles
+    throttles.load("brokers", "brokers", {}, MarkKey(3, EXTRA, 2))
+    throttles.stands("brokers", 4)
+    assert throttles.keys["brokers"] == MarkKey(4, EXTRA, 2)
+    assert throttles.is_marked
+    throttles.stands("brokers", 0)
+    assert throttles.keys["brokers"] == MarkKey()
+    assert not throttles.is_marked
 
 
 def test_the_legacy_key_holds_the_entries_in_force_in_order() -> None:
@@ -194,15 +193,15 @@ def test_only_a_topic_of_this_term_is_new() -> None:
     assert state.is_new("t")
 
 
-def test_marked_owners_are_named_by_kind_each_once() -> None:
+def test_marked_owners_are_named_by_kind_in_order() -> None:
+    """Those of which nothing is to be removed are not."""
     throttles = World().state.throttles
     assert throttles.told() == {}
-    throttles.marks["topics"] = ThrottleMark(1, ("t", "u"))
-    throttles.marks["old topics"] = ThrottleMark(1, ("u", "v"))
-    assert throttles.told() == {"topics": ["t", "u", "v"]}
-    assert [throttles.has_marked("topics", owner) for owner in ("t", "v", "w")] == [True, True, False]
-    throttles.marks["old brokers"] = ThrottleMark(1, ("1",))
-    assert throttles.told() == {"topics": ["t", "u", "v"], "brokers": ["1"]}
+    throttles.marks["topics"] = {"u": OwnerMark(None), "t": OwnerMark()}
+    assert throttles.told() == {"topics": ["t", "u"]}
+    to_stay = OwnerMark({"c": ConfigMark(None, (), (), ("5",))})
+    throttles.marks["brokers"] = {"10": OwnerMark(), "9": OwnerMark(), "11": to_stay}
+    assert throttles.told() == {"topics": ["t", "u"], "brokers": ["9", "10"]}
 
 
 def test_a_key_of_intents_that_is_empty_is_deleted_by_this_commit() -> None:

@@ -13,7 +13,7 @@ from kedge.controller.model import records as r
 from kedge.controller.model.config_requests import AlterConfigOp
 from kedge.controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
 from kedge.controller.model.reductions import Retirement
-from kedge.controller.model.throttles import CommitLimits
+from kedge.controller.model.throttles import CommitLimits, ThrottlePlan
 from kedge.controller.model.values import Broker, BrokerRegistration, ConfigEntity, Partition, Replicas
 from kedge.controller.state import ClusterState, apply, start_batch, undo_to
 from kedge.controller.state.rows import ABSENT
@@ -76,9 +76,9 @@ def events(draw: st.DrawFn) -> e.Event:
         e.AlterThrottledRates(*common, ((broker, 5000, epoch),), "replication"),
         e.AlterThrottledReplicas(*common, ((*name, draw(st.none() | LISTS), ()),)),
         e.ThrottleRemovalDue(1000),
-        e.ThrottleBackDue(1000, "brokers", str(broker)),
-        e.ThrottleMarkGoneDue(1000, "topics", draw(st.booleans())),
-        e.ThrottleRequestAborted(1000),
+        e.ThrottleDue(1000, "brokers", str(broker)),
+        e.ThrottleDue(1000, "topics", name[0]),
+        e.ThrottlePlanDue(1000, ThrottlePlan({}, common[-1]), is_refused=draw(st.booleans())),
         e.DeletionKeyRead(1000, name[0], at(keys.delete_topic(name[0]))),
         e.StateKeyRead(1000, *name, None, "broken", r.KeyVersion(8, 8)),
         e.TopicDeletionDue(1000, name[0]),

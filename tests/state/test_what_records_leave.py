@@ -8,7 +8,7 @@ import pytest
 
 from kedge.controller.model import records as r
 from kedge.controller.model.records import KeyVersion, KeyVersions
-from kedge.controller.model.throttles import ThrottleMark
+from kedge.controller.model.throttles import ConfigMark, MarkKey, OwnerMark
 from kedge.controller.model.values import Move, Partition, Topic
 from kedge.controller.state import apply, undo_to
 from kedge.controller.state.columns import PartitionColumns, Rows
@@ -39,10 +39,13 @@ def test_a_topic_is_loaded_with_the_versions_of_its_state_keys() -> None:
     assert state.key_version("t", 0) == KeyVersion(8, 5)
 
 
-def test_a_mark_is_loaded() -> None:
+def test_a_mark_is_loaded_and_ours_takes_precedence() -> None:
     state = World().state
-    state.load_throttle_mark("brokers", ThrottleMark(3, ("1",)))
-    assert state.throttles.marks["brokers"] == ThrottleMark(3, ("1",))
+    ours = OwnerMark({"c": ConfigMark("v", ("w",))})
+    state.throttles.load("brokers", "brokers", {"1": ours}, MarkKey(3))
+    state.throttles.load("brokers", "old brokers", {"1": OwnerMark(None), "2": OwnerMark(None)}, MarkKey(4))
+    assert state.throttles.marks["brokers"] == {"1": ours, "2": OwnerMark(None)}
+    assert [state.throttles.keys[slot].version for slot in ("brokers", "old brokers", "topics")] == [3, 4, 0]
 
 
 def test_a_topic_that_is_found_moving_is_listed_until_that_is_undone() -> None:
@@ -115,13 +118,16 @@ def test_a_foreign_change_writes_the_key_again_if_there_is_such_a_partition(
     assert list(state.batch.dirty_keys) == keys
 
 
-def test_throttles_are_being_removed_until_that_ends() -> None:
+def test_at_the_end_of_all_moves_marks_end_and_keys_without_owners_are_deleted() -> None:
     state = World().state
-    said = []
-    for record in (r.ThrottleRemovalBegan(), r.ThrottleRemovalEnded(is_left_over=True)):
-        apply(state, record)
-        said.append((bool(state.throttles.is_removing), state.throttles.is_left_over))
-    assert said == [(True, False), (False, True)]
+    state.throttles.load("brokers", "brokers", {"1": OwnerMark(None)}, MarkKey(3))
+    state.throttles.load("topics", "topics", {}, MarkKey(4))
+    state.throttles.load("topics", "old topics", {}, MarkKey(5))
+    apply(state, r.ThrottlesEnded())
+    assert state.throttles.marks == {"topics": {}, "brokers": {"1": OwnerMark(None, is_ended=True)}}
+    assert list(state.batch.dirty_keys) == [("throttles", "topics"), ("throttles", "old topics")]
+    undo_to(state, 0)
+    assert state.throttles.marks == {"topics": {}, "brokers": {"1": OwnerMark(None)}}
 
 
 def test_a_created_topic_is_new() -> None:

@@ -20,7 +20,7 @@ BOUNDS: Final[Mapping[str, tuple[int, ...]]] = {
     "kedge.controller.keys.changes.PILE_MAX": (1, 3),
     "kedge.controller.keys.topic_load._PART": (1, 2),
     "kedge.controller.rules.reduction.purge._CHUNK_MAX": (1, 2),
-    "kedge.controller.rules.throttling.steps.AT_ONCE_MAX": (0, 1),
+    "kedge.controller.rules.throttling.plans.AT_ONCE_MAX": (0, 1),
     "kedge.controller.runtime.batch_size.DECISIONS_FEW": (1, 2),
     "kedge.controller.runtime.batching.CONFLICTS_MAX": (1, 2),
     "kedge.controller.runtime.dispatcher._LOG_MIN": (0, 1),

@@ -12,13 +12,11 @@ from ..records import Record
 
 @frozen
 class Event:
-    """Root of all events. `now_ms`: Unix milliseconds, by the runtime's clock. `takes_turns`: it may have to wait until
-    another large event has ended (`rules.throttling.turns`). `is_kept`: other events wait for it, so it is retried if
-    it was refused. `is_begun`: it continues something that has begun, and is decided however late it
+    """Root of all events. `now_ms`: Unix milliseconds, by the runtime's clock. `is_kept`: other events wait for it, so
+    it is retried if it was refused. `is_begun`: it continues something that has begun, and is decided however late it
     is.
     """
 
-    takes_turns: ClassVar[bool] = False
     is_kept: ClassVar[bool] = False
     is_begun: ClassVar[bool] = False
 

@@ -1,12 +1,14 @@
-"""Events about throttles: requests, their steps, and the removal (KIP-179)."""
+"""Events about throttles: requests, what follows from marks, and the removal (KIP-179)."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
+import attrs
+
 from ..frozen import frozen
 from ..throttle_configs import UNLIMITED, Family
-from ..throttles import CommitLimits, MarkKind, ThrottleStep
+from ..throttles import CommitLimits, MarkKind, ThrottlePlan
 from ..values import Replicas
 from .base import Event
 
@@ -23,18 +25,11 @@ class NamedTarget:
 
 @frozen
 class ThrottleRequest(Event):
-    """Root of the requests that may set throttles. `room`: the limits of a commit."""
-
-    takes_turns: ClassVar[bool] = True
+    """Root of the requests that may set throttles."""
 
     validate_only: bool
     auto_remove: bool
-    room: CommitLimits
-
-    @property
-    def sets_throttles(self) -> bool:
-        """Whether it may change throttles."""
-        return not self.validate_only
+    commit_limits: CommitLimits
 
 
 @frozen
@@ -50,10 +45,6 @@ class ReassignPartitions(ThrottleRequest):
     def is_throttled(self) -> bool:
         """Whether the moves have a throttle."""
         return self.throttle not in (None, UNLIMITED)
-
-    @property
-    def sets_throttles(self) -> bool:
-        return not self.validate_only and self.is_throttled
 
 
 @frozen
@@ -72,44 +63,29 @@ class AlterThrottledReplicas(ThrottleRequest):
 
 
 @frozen
-class ThrottleStepDue(Event):
-    """The next step of the running request."""
-
-    is_begun: ClassVar[bool] = True
-
-    step: ThrottleStep
-    is_last: bool = False
-
-    def dropped(self) -> Event:
-        return ThrottleRequestAborted(self.now_ms)
-
-
-@frozen
-class ThrottleRequestAborted(Event):
-    """A step could not be decided: the request ends."""
-
-
-@frozen
-class ThrottleRemovalDue(Event):
-    """Check whether throttles are marked for removal and no reassignment runs."""
-
-    takes_turns: ClassVar[bool] = True
-
-
-@frozen
-class ThrottleBackDue(Event):
-    """Remove the throttles of one owner, if no reassignment runs."""
+class ThrottleDue(Event):
+    """Bring the configs of one owner to its mark."""
 
     kind: MarkKind
     owner: str
 
 
 @frozen
-class ThrottleMarkGoneDue(Event):
-    """The throttles of all owners of a kind are removed: remove the mark, if no reassignment runs. `is_last`: the
-    removal is complete with it."""
+class ThrottlePlanDue(Event):
+    """Continue a request: the kinds in `left`, then its moves and its answer. `is_refused`: its last step could not be
+    committed, so it is given up."""
 
-    is_kept: ClassVar[bool] = True
+    is_begun: ClassVar[bool] = True
 
-    kind: MarkKind
-    is_last: bool
+    plan: ThrottlePlan
+    left: tuple[MarkKind, ...] = ()
+    is_refused: bool = False
+
+    def dropped(self) -> Event:
+        return attrs.evolve(self, is_refused=True)
+
+
+@frozen
+class ThrottleRemovalDue(Event):
+    """A controller took over, or the last reassignment has ended: bring every owner to its mark; unless something is
+    reassigned, nothing stays marked."""

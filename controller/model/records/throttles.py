@@ -2,78 +2,39 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from ..frozen import frozen
 from ..legacy import LegacyEntry
-from ..throttles import MarkSlot, ThrottleMark, ThrottlePlan
-from ..values import ConfigEntity
+from ..throttles import OwnerMark, ThrottlePlan
 from .base import Record
 from .configs import ConfigsAltered
 
-
-class ThrottleSet(ConfigsAltered):
-    """A topic's lists of throttled replicas, or a broker's rates, are set."""
-
-
-class ThrottleRemoved(ConfigsAltered):
-    """A topic's lists of throttled replicas, or a broker's rates, are removed."""
-
-
-class ThrottleRestored(ConfigsAltered):
-    """The values that an operator had set before are restored."""
+ThrottleEvent: TypeAlias = Literal["", "ThrottleSet", "ThrottleRemoved", "ThrottleRestored"]
+"""The event in the journal. Empty: none, since only the mark changed."""
 
 
 @frozen
-class ThrottleReleased(Record):
-    """The owner has no throttle of this controller, though no config changed: another program changed or removed it. In
-    the journal: ThrottleRemoved, so that the rows alone say when the removal ended."""
+class ThrottleChanged(ConfigsAltered):
+    """The mark of a topic or broker changed (None: it is not marked), and perhaps its configs, in the same commit."""
 
-    entity: ConfigEntity
-    cause: str
-
-
-@frozen
-class ThrottleStays(Record):
-    """The owner's present throttle is to stay, though no config changed. In the journal: ThrottleSet."""
-
-    entity: ConfigEntity
-    cause: str
+    mark_before: OwnerMark | None
+    mark_after: OwnerMark | None
+    event: ThrottleEvent = ""
 
 
 @frozen
-class ThrottleMarkChanged(Record):
-    """A mark, which lists the throttles to remove, changed; without owners its key is deleted. Not in the journal,
-    which has rows for the throttles themselves."""
-
-    slot: MarkSlot
-    before: ThrottleMark
-    after: ThrottleMark
+class ThrottlesEnded(Record):
+    """The last reassignment has ended: all that is marked is to be given back. Keys without owners, or that
+    cannot be read, are deleted. Not in the journal, which has rows for the throttles themselves."""
 
 
 @frozen
-class ThrottleRequestBegan(Record):
-    """A request that takes several commits has begun. Kept in memory only."""
+class ThrottlePlanRuns(Record):
+    """A request that takes several commits has begun, or (`is_over`) has ended. Kept in memory only."""
 
     plan: ThrottlePlan
-
-
-@frozen
-class ThrottleRequestEnded(Record):
-    """That request has ended. Kept in memory only."""
-
-    plan: ThrottlePlan
-
-
-@frozen
-class ThrottleRemovalBegan(Record):
-    """The removal of marked throttles has begun. Kept in memory only."""
-
-
-@frozen
-class ThrottleRemovalEnded(Record):
-    """The removal has ended. `is_left_over`: some throttles remain, because their configs cannot be read.
-    Kept in memory only."""
-
-    is_left_over: bool
+    is_over: bool = False
 
 
 @frozen

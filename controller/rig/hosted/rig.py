@@ -89,7 +89,12 @@ class HostRig(Controllers):
 
     def describe(self) -> str:
         """Where brokers and store differ, and the end of the timeline."""
-        return "\n".join([*differences(self)[:10], "the last of the timeline:", *self.timeline.lines(25)])
+        return "\n".join([*self._differences()[:10], "the last of the timeline:", *self.timeline.lines(25)])
+
+    def _differences(self) -> list[str]:
+        if self.active is None:
+            return ["no controller is active"]
+        return differences(self.brokers, self.committed, self.partitions, self.records)
 
     # --- time
 
@@ -110,7 +115,7 @@ class HostRig(Controllers):
     def converge(self, what: str, timeout_ms: int, also: Callable[[], object] = lambda: True) -> None:
         """Wait until brokers and store agree, and `also()` is true. Raises RuleBroken at the deadline."""
         end_ms = self.clock.elapsed_ms + timeout_ms
-        while (lines := differences(self)) or not also():
+        while (lines := self._differences()) or not also():
             if self.clock.elapsed_ms >= end_ms:
                 found = lines or [f"committed are {list(self.committed.partitions.values())}"]
                 self.judge.require(holds=False, rule=rules.CONVERGES, what="\n  ".join([what, *found[:10]]))

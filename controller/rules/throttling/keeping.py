@@ -1,12 +1,10 @@
-"""Who set a value: the algebra of `was` and `set`, for one config of one owner.
+"""Which part of one config of one owner is ours and which is an operator's: the only place that computes it.
 
-* A present value that is in `set` is ours. Any other is an operator's: it stays until we set another value over it, and
-  becomes `was` then.
-* A value joins `set` in a commit not later than its config's, so that a crash in between leaves no value of ours that
-  is not recorded. It is removed from `set` only once the config has another value.
-* A list of replicas is not one value: elements of an operator and ours are in it together, and `set` holds ours. An
-  element that both want is the operator's. `*` names every replica, so nothing is added to it.
-* Restoring is idempotent: a restored value is not in `set`, or equals the value to restore.
+* A present value that is ours is ours. Any other is an operator's: it stays until we set another value over it, and is
+  `previous` then. It is restored once we want nothing any more.
+* A list of replicas is not one value: elements of an operator and ours are in it together. An element that both want is
+  the operator's. `*` names every replica, so nothing is added to it.
+* The mark and the config change in one commit, so no value of ours is ever unknown.
 
 A list has an element for each replica of a topic, so a set is used for repeated lookups.
 """
@@ -17,8 +15,8 @@ from collections.abc import Sequence
 
 import attrs
 
-from ...model.throttle_configs import ALL_REPLICAS, LISTS, list_elements
-from ...model.throttles import Kept
+from ...model.throttle_configs import ALL_REPLICAS, LIST_SEPARATOR, LISTS, list_elements
+from ...model.throttles import ConfigMark
 
 
 def is_list(config: str) -> bool:
@@ -38,68 +36,50 @@ def values_in(config: str, value: str | None) -> tuple[str, ...]:
     return () if value is None else (value,)
 
 
-def joined(config: str, kept: Kept | None, present: str | None, wanted: Sequence[str]) -> Kept:
-    """What is kept from the commit on that may be followed by one that sets `wanted`."""
-    kept = Kept() if kept is None else kept
+def wanting(
+    config: str, mark: ConfigMark, present: str | None, values: Sequence[str], *, replaces: bool, stays: bool
+) -> ConfigMark:
+    """The mark from the request for `values` on. `replaces`: a list loses the other elements that are ours."""
+    others: Sequence[str] = ()
+    if is_list(config) and not replaces:
+        there, requested = frozenset(elements(present)), frozenset(values)
+        others = [one for one in mark.ours if one in there] if mark.wanted is None else mark.wanted
+        others = [one for one in others if one not in requested]
+    if stays:
+        return attrs.evolve(mark, wanted=tuple(others), stays=tuple(values))
+    return attrs.evolve(mark, wanted=(*others, *values), stays=())
+
+
+def brought(config: str, mark: ConfigMark, present: str | None) -> tuple[str | None, ConfigMark | None]:
+    """The config as its mark wants it (None: without a value), and what is kept of it then: None where nothing of it is
+    ours. Doing it again changes nothing."""
+    operators, theirs = _operators(config, mark, present)
+    wanted = mark.wanted or ()
     if not is_list(config):
-        (value,) = wanted
-        ours = present in kept.set
-        return attrs.evolve(
-            kept,
-            was=kept.was if ours else present,
-            set=tuple(dict.fromkeys((*kept.set, value) if ours else (value,))),
-        )
-    there, ours_before = elements(present), frozenset(kept.set)
-    still_ours = [one for one in there if one in ours_before]
-    known = frozenset(there)
-    fresh = [] if ALL_REPLICAS in known else [one for one in wanted if one not in known]
-    return attrs.evolve(kept, was=kept.was if still_ours else present, set=(*still_ours, *fresh))
+        if wanted:
+            return wanted[0], ConfigMark(operators, wanted, extra=mark.extra)
+        return (mark.stays[0] if mark.stays else operators), None
+    known = frozenset(theirs)
+    ours = () if ALL_REPLICAS in known else tuple(one for one in wanted if one not in known)
+    added = () if ALL_REPLICAS in known else (*ours, *(one for one in mark.stays if one not in known))
+    parts = dict.fromkeys((*theirs, *added))
+    kept = ConfigMark(operators, ours, extra=mark.extra) if ours else None
+    if not added:
+        return operators, kept
+    return present if parts.keys() == set(elements(present)) else LIST_SEPARATOR.join(parts), kept
 
 
-def _as_text(parts: Sequence[str], present: str | None) -> str | None:
-    """The elements as text; `present` itself if it has the same elements."""
-    if tuple(parts) == elements(present):
-        return present
-    return ",".join(parts) if parts else None
-
-
-def written(
-    config: str, kept: Kept | None, present: str | None, wanted: Sequence[str], *, replaces: bool
-) -> str | None:
-    """The new value of the config. A list keeps the operator's elements, and those of ours (`kept`) not being
-    replaced."""
-    if not is_list(config):
-        return wanted[0]
-    ours, asked = frozenset(() if kept is None else kept.set), frozenset(wanted)
-    there = elements(present)
-    stay = [one for one in there if not replaces or one not in ours or one in asked]
-    if ALL_REPLICAS in there:
-        return _as_text(stay, present)
-    return _as_text(tuple(dict.fromkeys((*stay, *wanted))), present)
-
-
-def trimmed(config: str, kept: Kept, present: str | None) -> Kept:
-    """What is kept once the config holds `present`: `set` without the values that are gone."""
-    there = frozenset(values_in(config, present))
-    return attrs.evolve(kept, set=tuple(value for value in kept.set if value in there))
-
-
-def released(config: str, kept: Kept, wanted: Sequence[str]) -> Kept | None:
-    """What is kept once `wanted` is to stay: these values are no longer ours to remove. None: nothing is kept."""
-    if not is_list(config):
-        return None
-    left = tuple(value for value in kept.set if value not in wanted)
-    return attrs.evolve(kept, set=left) if left else None
-
-
-def given_back(config: str, kept: Kept, present: str | None) -> str | None:
+def given_back(config: str, mark: ConfigMark, present: str | None) -> str | None:
     """The value of the config after the removal of our throttle; None: no value."""
-    if not is_list(config):
-        return kept.was if present in kept.set else present
-    there, ours = elements(present), frozenset(kept.set)
-    theirs = [one for one in there if one not in ours]
+    return _operators(config, mark, present)[0]
+
+
+def _operators(config: str, mark: ConfigMark, present: str | None) -> tuple[str | None, tuple[str, ...]]:
+    """What an operator set: the value as it is spelled, and its elements."""
+    there, ours = values_in(config, present), frozenset(mark.ours)
+    theirs = tuple(one for one in there if one not in ours)
     if len(theirs) == len(there):
-        return present
-    if tuple(theirs) == elements(kept.was):
-        return kept.was
-    return ",".join(theirs) if theirs else None
+        return present, theirs
+    if not is_list(config) or theirs == elements(mark.previous):
+        return mark.previous, values_in(config, mark.previous)
+    return LIST_SEPARATOR.join(theirs) or None, theirs

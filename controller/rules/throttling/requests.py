@@ -7,7 +7,7 @@ name gets back its former values; one with an error stays unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from ...model.errors import (
@@ -33,13 +33,13 @@ from ...model.events import (
 from ...model.legacy import LegacyEntry
 from ...model.requests import BROKER_ID_MAX
 from ...model.throttle_configs import LISTS, RATES, is_rate
-from ...model.throttles import KINDS, MarkKind, ThrottlePlan, Wanted
+from ...model.throttles import MarkKind, ThrottlePlan, Wanted, bytes_max
 from ...model.values import Replicas, TopicPartition
 from ...model.view import ClusterView
 from ..leader_election import is_gone_to_requests
 from ..reassignment import alter_reassignment
-from .marks import is_unread, joined_mark, set_record
-from .steps import carry_out, mark_bytes, plan_bytes
+from .marks import brought, is_unread
+from .plans import carry_out, new_marks, plan_bytes
 
 INERT: Final = (
     "the brokers are Kafka's, which do not know *.reassignment.throttled.rate (KIP-542): throttle the family "
@@ -50,19 +50,20 @@ BYTES_MAX: Final = 950_000  # of any key: ZooKeeper takes 1 MB
 
 def reassign_partitions(view: ClusterView, event: ReassignPartitions) -> Decision:
     """Reply: per partition None (its move has begun) or the error."""
-    names = [TopicPartition(one.topic, one.partition) for one in event.targets]
-    error = _refusal(view, event)
-    if error is not None:
-        return Decision(reply=dict.fromkeys(names, error))
-    answer: dict[object, ApiError | None] = {
-        tp: _check_target(view, event, one) for tp, one in zip(names, event.targets, strict=True)
-    }
-    good = [one for tp, one in zip(names, event.targets, strict=True) if answer[tp] is None]
+    targets = {TopicPartition(one.topic, one.partition): one for one in event.targets}
+    if (error := _refusal(view, event)) is not None:
+        return Decision(reply=dict.fromkeys(targets, error))
+    answer: dict[object, ApiError | None] = {tp: _check_target(view, event, one) for tp, one in targets.items()}
+    good = [one for tp, one in targets.items() if answer[tp] is None]
     if not good:
         return Decision(reply=answer)
-    entries = tuple(LegacyEntry(one.topic, one.partition, one.target) for one in good)
     plan = ThrottlePlan(
-        _wanted(view, event, good), auto_remove=event.auto_remove, moves=entries, answer=answer, is_reassignment=True
+        _wanted(view, event, good),
+        event.commit_limits,
+        auto_remove=event.auto_remove,
+        moves=tuple(LegacyEntry(one.topic, one.partition, one.target) for one in good),
+        topic_ids={one.topic: topic.topic_id for one in good if (topic := view.topic(one.topic)) is not None},
+        answer=answer,
     )
     return _checked(view, plan, event)
 
@@ -71,7 +72,7 @@ def _refusal(view: ClusterView, event: ReassignPartitions) -> ApiError | None:
     """What is wrong with the request as a whole; None if nothing is."""
     if event.throttle is not None and (error := _check_rate(event.throttle, "the throttle")):
         return error
-    if view.is_reassigning or (view.throttles.request is not None and view.throttles.request.is_reassignment):
+    if view.is_reassigning or any(plan.moves for plan in view.throttles.running):
         return ReassignmentInProgress("a reassignment is running; alter_partition_reassignments adds to it")
     return None
 
@@ -209,7 +210,9 @@ def _altered(  # noqa: PLR0917 - what both requests have
     """The valid part of the request replaces what is marked; if nothing is valid, nothing changes."""
     if answer and not wanted:
         return Decision(reply=answer)
-    plan = ThrottlePlan({kind: wanted}, frozenset({kind}), spared, event.auto_remove, answer=answer)
+    plan = ThrottlePlan(
+        {kind: wanted}, event.commit_limits, frozenset({kind}), spared, event.auto_remove, answer=answer
+    )
     return _checked(view, plan, event)
 
 
@@ -224,20 +227,34 @@ def _checked(view: ClusterView, plan: ThrottlePlan, event: ThrottleRequest) -> D
         return Decision(reply=good)
     if event.validate_only:
         return Decision(reply=plan.answer)
-    return carry_out(view, plan, event.now_ms, event.room)
+    return carry_out(view, plan, event.now_ms)
 
 
 def _obstacle(view: ClusterView, plan: ThrottlePlan) -> ApiError | None:
-    sizes = {"/admin/reassign_partitions": plan_bytes(plan.moves)}
-    for kind in KINDS:
-        if kind not in plan.wanted:
-            continue
-        sizes[f"the mark of {kind}"] = mark_bytes(joined_mark(view, kind, plan))
-        for owner in plan.wanted[kind]:
-            record = set_record(view, kind, owner, plan)
-            if record is not None:
-                sizes[f"the configs of {kind} {owner}"] = sum(len(v) for v in record.after.values())
-    for name, size in sizes.items():
-        if size > BYTES_MAX:
-            return InvalidRequest(f"{name} would take {size} bytes; a key holds at most {BYTES_MAX}")
+    """Why the plan cannot be carried out; None if it can. An owner's configs are written together with its mark."""
+    unread = (_check_readable(view, kind, owner) for kind in plan.wanted for owner in plan.wanted[kind])
+    if (error := next(filter(None, unread), None)) is not None:
+        return error
+    for name, size, most in _sizes(view, plan):
+        if size > most:
+            holder = "a key" if most == BYTES_MAX else "a commit"
+            return InvalidRequest(f"{name} would take {size} bytes; {holder} holds at most {most}")
     return None
+
+
+def _sizes(view: ClusterView, plan: ThrottlePlan) -> Iterator[tuple[str, int, int]]:
+    """What is written: its name, an upper bound of its bytes, and the most that it may have."""
+    yield "/admin/reassign_partitions", plan_bytes(plan.moves), BYTES_MAX
+    for kind in plan.wanted:
+        marks = dict(new_marks(view, kind, plan))
+        mark_bytes = bytes_max({**view.throttles.marks[kind], **marks})
+        yield f"the mark of {kind}", mark_bytes, BYTES_MAX
+        for owner in plan.wanted[kind].keys() & marks.keys():
+            size = config_bytes(brought(view, kind, owner, marks[owner]).after)
+            yield f"the configs of {kind} {owner}", size, BYTES_MAX
+            yield f"the configs of {kind} {owner} with the mark", size + mark_bytes, plan.commit_limits.bytes
+
+
+def config_bytes(configs: Mapping[str, str]) -> int:
+    """An upper bound of the bytes of configs and of their notification."""
+    return 800 + sum(len(name) + len(value) + 8 for name, value in configs.items())

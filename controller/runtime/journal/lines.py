@@ -237,21 +237,14 @@ def _altered(event: str, record: r.ConfigsAltered, decided: Decided, commit: Lin
     return f'"event":"{event}"{named}{why(record.cause or decided.cause, decided.request)},"detail":{dump(detail)}'
 
 
-def _throttle(event: str, record: r.ConfigsAltered, decided: Decided, commit: LineContext) -> str:
-    """As other configs, but only those that changed."""
+def _throttle(event: str, record: r.ThrottleChanged, decided: Decided, commit: LineContext) -> str:
+    """As other configs, but only those that changed. Empty where only the mark changed."""
     before, after = record.before, record.after
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     changed = attrs.evolve(
         record, before={n: before[n] for n in names if n in before}, after={n: after[n] for n in names if n in after}
     )
-    return _altered(event, changed, decided, commit)
-
-
-def _throttle_as_it_was(
-    event: str, record: r.ThrottleReleased | r.ThrottleStays, decided: Decided, commit: LineContext
-) -> str:
-    """No config changed, only its owner."""
-    return _altered(event, r.ConfigsAltered(record.entity, {}, {}, record.cause), decided, commit)
+    return _altered(record.event, changed, decided, commit) if record.event else ""
 
 
 def _plan_written(event: str, record: r.LegacyPlanWritten, decided: Decided, commit: LineContext) -> str:
@@ -295,16 +288,16 @@ TABLE: Final[dict[type[r.Record], tuple[str, Row]]] = {
     r.ConfigChanged: ("ConfigChanged", _config),
     r.BrokerConfigChanged: ("ConfigChanged", _broker_config),
     r.ConfigsAltered: ("ConfigChanged", _altered),
-    r.ThrottleSet: ("ThrottleSet", _throttle),
-    r.ThrottleRemoved: ("ThrottleRemoved", _throttle),
-    r.ThrottleRestored: ("ThrottleRestored", _throttle),
-    r.ThrottleReleased: ("ThrottleRemoved", _throttle_as_it_was),
-    r.ThrottleStays: ("ThrottleSet", _throttle_as_it_was),
+    r.ThrottleChanged: ("ThrottleSet", _throttle),
     r.LegacyPlanWritten: ("LegacySubmitted", _plan_written),
     r.NotificationWorkedOff: ("KeysRewritten", _notification),
 }
 
-EVENTS: Final = frozenset({name for name, _ in TABLE.values()} | {*r.STEPS, "Takeover", "Resigned", "Conflict", "Gap"})
+EVENTS: Final = frozenset(
+    {name for name, _ in TABLE.values()}
+    | {*r.STEPS, "ThrottleRemoved", "ThrottleRestored"}
+    | {"Takeover", "Resigned", "Conflict", "Gap"}
+)
 """All events of lines: those of records, and those without one (`unrecorded`)."""
 
 NOT_JOURNALLED: Final = frozenset(
@@ -322,11 +315,8 @@ NOT_JOURNALLED: Final = frozenset(
         r.LegacyKeyRewritten,
         r.BrokerShutsDown,
         r.BrokerAskedAgain,
-        r.ThrottleMarkChanged,
-        r.ThrottleRemovalBegan,
-        r.ThrottleRemovalEnded,
-        r.ThrottleRequestBegan,
-        r.ThrottleRequestEnded,
+        r.ThrottlePlanRuns,
+        r.ThrottlesEnded,
     }
 )
 """Bookkeeping of the loop. DiskGone and BrokerShutsDown are reports of brokers, kept in memory only: their consequences
@@ -345,8 +335,8 @@ def rows_of(decided: Iterable[Decided], commit: LineContext) -> list[str]:
                 texts += _steps(record, one, commit)
                 continue
             entry = TABLE.get(type(record))
-            if entry is not None:
-                texts.append(entry[1](entry[0], record, one, commit))
+            if entry is not None and (text := entry[1](entry[0], record, one, commit)):
+                texts.append(text)
     if not texts and first is not None:
         texts.append(f'"event":"KeysRewritten"{why(first.cause, first.request)}')
     return texts

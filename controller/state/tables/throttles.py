@@ -4,36 +4,53 @@ from __future__ import annotations
 
 from typing import Final
 
+import attrs
+
 from ...model import records as r
+from ...model.throttles import KINDS, MarkKind
 from ..batch import LEGACY, DirtyKey
 from ..cluster import ClusterState
 from .configs import ALTERED
-from .kinds import Table, no_keys, nothing
+from .kinds import Table, no_keys
+
+_alter, _altered_keys = ALTERED
 
 
-def _mark(state: ClusterState, record: r.ThrottleMarkChanged) -> None:
-    state.batch.put(state.throttles.marks, record.slot, record.after)
+def _kind(record: r.ThrottleChanged) -> MarkKind:
+    return "topics" if record.entity.kind == "topics" else "brokers"
 
 
-def _mark_key(state: ClusterState, record: r.ThrottleMarkChanged, token: object) -> list[DirtyKey]:
-    return [("throttles", record.slot)]
+def _change(state: ClusterState, record: r.ThrottleChanged) -> None:
+    marks, owner = state.throttles.marks[_kind(record)], record.entity.name
+    if record.mark_after is not None:
+        state.batch.put(marks, owner, record.mark_after)
+    elif owner in marks:
+        state.batch.take(marks, owner)
+    if record.after != record.before:
+        _alter(state, record)
 
 
-def _begin(state: ClusterState, record: r.ThrottleRequestBegan) -> None:
-    state.batch.set(state.throttles, "request", record.plan)
+def _changed_keys(state: ClusterState, record: r.ThrottleChanged, token: object) -> list[DirtyKey]:
+    found: list[DirtyKey] = [("throttles", slot) for slot in state.throttles.slots(_kind(record))]
+    return found if record.after == record.before else [*found, *_altered_keys(state, record, token)]
 
 
-def _end(state: ClusterState, record: r.ThrottleRequestEnded) -> None:
-    state.batch.set(state.throttles, "request", None)
+def _end(state: ClusterState, record: r.ThrottlesEnded) -> None:
+    for marks in state.throttles.marks.values():
+        for owner, mark in marks.items():
+            if not mark.is_ended:
+                state.batch.put(marks, owner, attrs.evolve(mark, is_ended=True))
 
 
-def _remove(state: ClusterState, record: r.ThrottleRemovalBegan) -> None:
-    state.batch.set(state.throttles, "is_removing", value=True)
+def _empty_keys(state: ClusterState, record: r.ThrottlesEnded, token: object) -> list[DirtyKey]:
+    throttles = state.throttles
+    empty = [slot for kind in KINDS if not throttles.listed(kind) for slot in throttles.slots(kind)]
+    return [("throttles", slot) for slot in empty if throttles.keys[slot].version]
 
 
-def _removed(state: ClusterState, record: r.ThrottleRemovalEnded) -> None:
-    state.batch.set(state.throttles, "is_removing", value=False)
-    state.batch.set(state.throttles, "is_left_over", record.is_left_over)
+def _run(state: ClusterState, record: r.ThrottlePlanRuns) -> None:
+    others = tuple(plan for plan in state.throttles.running if plan != record.plan)
+    state.batch.set(state.throttles, "running", others if record.is_over else (*others, record.plan))
 
 
 def _write_plan(state: ClusterState, record: r.LegacyPlanWritten) -> None:
@@ -43,12 +60,8 @@ def _write_plan(state: ClusterState, record: r.LegacyPlanWritten) -> None:
 
 
 TABLE: Final[Table] = {
-    **dict.fromkeys((r.ThrottleSet, r.ThrottleRemoved, r.ThrottleRestored), ALTERED),
-    **dict.fromkeys((r.ThrottleReleased, r.ThrottleStays), (nothing, no_keys)),
-    r.ThrottleMarkChanged: (_mark, _mark_key),
-    r.ThrottleRequestBegan: (_begin, no_keys),
-    r.ThrottleRequestEnded: (_end, no_keys),
-    r.ThrottleRemovalBegan: (_remove, no_keys),
-    r.ThrottleRemovalEnded: (_removed, no_keys),
+    r.ThrottleChanged: (_change, _changed_keys),
+    r.ThrottlesEnded: (_end, _empty_keys),
+    r.ThrottlePlanRuns: (_run, no_keys),
     r.LegacyPlanWritten: (_write_plan, lambda _, __, ___: [LEGACY]),
 }
