@@ -45,7 +45,7 @@ def _commands(room: str, rows: Mapping[str, tuple[str, str]], extra: str | None 
 
 
 KAFKA: Final = Group(
-    "Administer topics, configs, reassignments and leaders of a cluster.",
+    "Administer topics, configs and reassignments of a cluster.",
     "The cluster is that of `kedge serve` or Kafka. Options and output are those of Kafka's own tools, without a JVM.",
     _commands(
         "kedge.controller.cli",
@@ -53,8 +53,6 @@ KAFKA: Final = Group(
             "topics": ("topics", "Manage topics as kafka-topics.sh does."),
             "configs": ("configs", "Manage configs as kafka-configs.sh does."),
             "reassign-partitions": ("reassign", "Move partitions as kafka-reassign-partitions.sh does."),
-            "leader-election": ("elections", "Elect leaders as kafka-leader-election.sh does."),
-            "log-dirs": ("log_dirs", "Describe log directories as kafka-log-dirs.sh does."),
         },
     ),
 )

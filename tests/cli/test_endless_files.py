@@ -40,11 +40,10 @@ PLACES = {
         "--topics-to-move-json-file",
         "{file}",
     ),
-    "election": ("leader-election", *NOWHERE, "--election-type", "preferred", "--path-to-json-file", "{file}"),
     "properties": ("topics", *NOWHERE, "--list", "--command-config", "{file}"),
     "collected map": (*COLLECT, "--map", "{file}"),
 }
-OF_KAFKA = {"reassign-partitions", "leader-election", "topics"}  # their exit code is 1, as that of Kafka's tools
+OF_KAFKA = {"reassign-partitions", "topics"}  # their exit code is 1, as that of Kafka's tools
 
 
 def command(place: str, file: Path | str, folder: Path) -> list[str]:

@@ -50,7 +50,7 @@ def test_unreachable_addresses_that_the_cluster_names_are_named(tmp_path: Path) 
 
 def test_unreachable_broker_is_named_with_its_address(tmp_path: Path) -> None:
     with Served(elsewhere={2: Address("127.0.0.1", 2)}) as served:
-        done = ask(served.bootstrap, tmp_path, "log-dirs", "--describe", "--broker-list", "2", request_timeout_ms=1000)
+        done = ask(served.bootstrap, tmp_path, "configs", "--describe", "--broker", "2", request_timeout_ms=1000)
     assert done.returncode == 1
     assert "broker 2 at 127.0.0.1:2 cannot be reached" in done.stderr
 

@@ -247,9 +247,7 @@ def test_a_setting_that_is_described_and_cannot_be_changed_is_said_to_be_read_on
         ("topics", "--list"),
         ("configs", "--alter", "--broker", "1", "--add-config", "log.cleaner.threads=2"),
         ("configs", "--describe", "--broker", "1"),
-        ("log-dirs", "--describe"),
         ("reassign-partitions", "--list"),
-        ("leader-election", "--election-type", "preferred", "--all-topic-partitions", "--json"),
     ],
     ids=" ".join,
 )

@@ -210,7 +210,6 @@ def test_commands_print_no_secret(cluster: Cluster, tmp_path: Path) -> None:
             for how in ((), ("--json",), ("--all",))
         ),
         *(("topics", *at, "--describe", "--topic", "orders", *how) for how in ((), ("--json",))),
-        ("log-dirs", *at, "--describe"),
         *(("check", store, *how) for how in ((), ("--json",))),
         ("store", "check", store),
         ("store", "diff", store, recorded),
