@@ -145,21 +145,6 @@ ROOT: Final[Mapping[str, Command | Group]] = {
         "Print the script with which a shell completes commands.", "kedge.controller.cli.completion", "completion"
     ),
 }
-# Short forms, and the names that these commands had before there was a tree.
-ALIASES: Final[Mapping[str, tuple[str, str]]] = {
-    **{name: ("kafka", name) for name in KAFKA.commands},
-    "audit": ("journal", "audit"),
-    "progress": ("journal", "progress"),
-    "check": ("store", "check-tree"),
-}
-
-
-def aliased(name: str) -> Command:
-    """The row that an alias stands for."""
-    group, command = ALIASES[name]
-    found = ROOT[group]
-    assert isinstance(found, Group), group
-    return found.commands[command]
 
 
 def load(row: Command | Group, name: str) -> click.Command:

@@ -72,7 +72,7 @@ FORM = 'Invalid entity config: all configs to be added must be in the format "ke
     ],
 )
 def test_options_of_configs_that_do_not_fit_are_exit_code_2(arguments: list[str], problem: str) -> None:
-    done = run("configs", *NOWHERE, *arguments)
+    done = run("kafka", "configs", *NOWHERE, *arguments)
     assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
     assert problem in done.stderr
 
@@ -89,7 +89,7 @@ def test_options_of_configs_that_do_not_fit_are_exit_code_2(arguments: list[str]
     ],
 )
 def test_options_that_do_not_fit_are_exit_code_2(arguments: list[str], problem: str) -> None:
-    done = run(*arguments)
+    done = run("kafka", *arguments)
     assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
     assert problem in done.stderr
 
@@ -100,7 +100,7 @@ def test_unreachable_server_is_one_line_and_exit_code_1(as_json: bool, tmp_path:
     config = tmp_path / "properties"
     config.write_text("socket.connection.setup.timeout.ms=200")
     asked = ("--describe", "--topic", "t", "--command-config", config, *(["--json"] if as_json else []))
-    done = run("configs", *NOWHERE, *asked)
+    done = run("kafka", "configs", *NOWHERE, *asked)
     assert (done.exit_code, done.stderr) == (1, "Error: 127.0.0.1:1: Connection refused\n")
     assert done.stdout == ('{"error": "127.0.0.1:1: Connection refused"}\n' if as_json else "")
 
@@ -157,7 +157,7 @@ def test_whatever_is_given_is_settings_or_refused(text: str) -> None:
 def test_bad_settings_are_one_line_and_no_request(added: list[str], deleted: list[str], problem: str) -> None:
     options = [word for text in added for word in ("--add-config", text)]
     options += [word for text in deleted for word in ("--delete-config", text)]
-    done = run("configs", *NOWHERE, "--alter", "--topic", "t", *options)
+    done = run("kafka", "configs", *NOWHERE, "--alter", "--topic", "t", *options)
     assert (done.exit_code, done.stdout, done.stderr) == (1, "", f"Error: {problem}\n")
 
 

@@ -36,7 +36,14 @@ def ask(servers: str, folder: Path, *arguments: str, **properties: object) -> su
     """In a process of its own: kafka-python leaves sockets open that did not connect."""
     file = folder / "client.properties"
     write_private(file, "".join(f"{name.replace('_', '.')}={value}\n" for name, value in properties.items()))
-    command = [*(arguments or ("topics", "--list")), "--bootstrap-server", servers, "--command-config", str(file)]
+    command = [
+        "kafka",
+        *(arguments or ("topics", "--list")),
+        "--bootstrap-server",
+        servers,
+        "--command-config",
+        str(file),
+    ]
     return subprocess.run([*_KEDGE, *command], capture_output=True, text=True, check=False)
 
 
@@ -224,5 +231,5 @@ def test_server_that_never_answers_is_reported_as_such(tmp_path: Path, backlog: 
 def test_client_without_rights_gets_kafkas_words(words: str) -> None:
     with Served(authorizer=lambda *_: False) as served:
         where = ["--bootstrap-server", served.bootstrap, "--topic", "orders"]
-        done = CliRunner().invoke(kedge, ["configs", *where, *words.split()])
+        done = CliRunner().invoke(kedge, ["kafka", "configs", *where, *words.split()])
     assert (done.exit_code, done.stdout, done.stderr) == (1, "", "Error: Topic authorization failed.\n")

@@ -68,7 +68,7 @@ def served() -> Iterator[str]:
 @pytest.fixture
 def tool(served: str) -> Callable[..., Result]:
     def invoke(command: str, *arguments: object) -> Result:
-        return run(command, "--bootstrap-server", served, "--quiet", *arguments)
+        return run("kafka", command, "--bootstrap-server", served, "--quiet", *arguments)
 
     return invoke
 

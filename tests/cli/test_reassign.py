@@ -1,4 +1,4 @@
-"""`kedge reassign-partitions` without a server: options that do not fit, bad plans, and the words of what it prints."""
+"""`kedge kafka reassign-partitions` without a server: options that do not fit, bad plans, and its output."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def plan(tmp_path: Path) -> Path:
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(kedge, ["reassign-partitions", *map(str, arguments)])
+    return CliRunner().invoke(kedge, ["kafka", "reassign-partitions", *map(str, arguments)])
 
 
 @pytest.mark.checklist(71)
@@ -99,13 +99,13 @@ def test_zookeeper_needs_nothing_of_kafkas_protocol(plan: Path) -> None:
         "import sys; from kedge.controller.cli.root import kedge; import kedge.controller.cli.reassign.legacy\n"
         "kedge(sys.argv[1:], standalone_mode=False)\n"
     )
-    words = ["reassign-partitions", *NOWHERE, "--cancel", "--reassignment-json-file", str(plan.with_name("gone"))]
+    words = ["kafka", "reassign-partitions", *NOWHERE, "--cancel", "--reassignment-json-file", f"{plan}-gone"]
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", program, *words], capture_output=True, text=True, check=False
     )
     loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
     assert (done.returncode, "Unable to read file" in done.stderr) == (1, True)
-    assert {"click", "controller"} <= loaded
+    assert {"click", "kedge"} <= loaded
     assert "kafka" not in loaded
 
 

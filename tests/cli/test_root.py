@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from kedge.controller.cli.root import kedge
-from kedge.controller.cli.tree import ALIASES, ROOT, Group
+from kedge.controller.cli.tree import ROOT, Group
 
 
 def loaded_by(*arguments: str) -> set[str]:
@@ -48,17 +48,16 @@ def test_a_command_loads_no_other() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name,room", [("configs", "configs"), ("topics", "topics")])
-def test_a_command_that_speaks_to_brokers_loads_nothing_of_the_others(name: str, room: str) -> None:
+def test_a_command_that_speaks_to_brokers_loads_nothing_of_the_others() -> None:
     """Nor kafka-python, before it connects."""
-    loaded = loaded_by(name, "--help")
+    loaded = loaded_by("kafka", "configs", "--help")
     rooms = {module.split(".")[3] for module in loaded if module.startswith("kedge.controller.cli.")}
-    assert rooms == {"extras", "root", "tree", "kafka", "options", "printing", room}
+    assert rooms == {"extras", "root", "tree", "kafka", "options", "printing", "configs"}
     assert {"kafka", "kedge.controller.rules", "rich"} & loaded == set()
 
 
 PATHS = [
-    *((name,) for name in [*ROOT, *ALIASES]),
+    *((name,) for name in ROOT),
     *((name, command) for name, row in ROOT.items() if isinstance(row, Group) for command in row.commands),
 ]
 
@@ -72,16 +71,7 @@ def test_each_row_of_the_tree_is_a_command_of_that_name(path: tuple[str, ...]) -
             assert name in command.list_commands(context)
             command = command.get_command(context, name)
     assert command is not None
-    assert command.name == (ALIASES[path[0]][1] if path[0] in ALIASES else path[-1])
-
-
-@pytest.mark.parametrize("alias", ALIASES)
-def test_an_alias_is_the_command_itself(alias: str) -> None:
-    """With its own name in what it prints."""
-    short = CliRunner().invoke(kedge, [alias, "--help"]).stdout
-    long = CliRunner().invoke(kedge, [*ALIASES[alias], "--help"]).stdout
-    assert short.partition("\n")[0].startswith(f"Usage: kedge {alias} ")
-    assert short.partition("\n")[2] == long.partition("\n")[2]
+    assert command.name == path[-1]
 
 
 @pytest.mark.slow
@@ -117,10 +107,13 @@ def test_a_group_alone_shows_its_help(arguments: tuple[str, ...], said: str) -> 
         (("plan", "drain"), "Missing argument 'TABLES'; see kedge plan drain --help"),
         (("plan", "drain", "t", "--brokrs", "1"), "No such option '--brokrs'"),
         (("plan", "drain", "t", "--brokers", "x"), "Invalid value for '--brokers'"),
-        (("audit", "j", "--engine", "flink"), "'flink' is not one of 'auto', 'local', 'spark'"),
-        (("audit", "j", "--engine", "spark", "--conf", "spark.a"), "'spark.a' is not spark.KEY=VALUE"),
+        (("journal", "audit", "j", "--engine", "flink"), "'flink' is not one of 'auto', 'local', 'spark'"),
+        (("journal", "audit", "j", "--engine", "spark", "--conf", "spark.a"), "'spark.a' is not spark.KEY=VALUE"),
         (("plan", "check", "t", "--conf", "a=b"), "'a=b' is not spark.KEY=VALUE"),
-        (("progress", "j", "--engine", "local", "--conf", "spark.a=b"), "--conf and --packages need --engine spark"),
+        (
+            ("journal", "progress", "j", "--engine", "local", "--conf", "spark.a=b"),
+            "--conf and --packages need --engine spark",
+        ),
         (
             ("plan", "waves", "t", "--name", "p", "--engine", "local", "--packages", "a"),
             "--conf and --packages need --engine spark",

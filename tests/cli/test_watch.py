@@ -1,4 +1,4 @@
-"""`kedge reassign-partitions --progress --watch` on a terminal, while throttled moves run behind a gateway."""
+"""`kedge kafka reassign-partitions --progress --watch` on a terminal, while throttled moves run behind a gateway."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.wire.served import DEADLINE_S, RawClient
 
 pytestmark = pytest.mark.full
 
-KEDGE = (sys.executable, "-c", "from kedge.controller.cli.root import kedge; kedge()", "reassign-partitions")
+KEDGE = (sys.executable, "-c", "from kedge.controller.cli.root import kedge; kedge()", "kafka", "reassign-partitions")
 TABLE = (
     "Topic      Partition  Broker  Status",
     "-------------------------------------",

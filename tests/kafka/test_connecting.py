@@ -26,7 +26,7 @@ def ask(servers: str, properties: dict[str, str], folder: Path, *words: object) 
     file = folder / "client.properties"
     write_private(file, "".join(f"{name}={value}\n" for name, value in properties.items()))
     command, *more = map(str, words or ("topics", "--list"))
-    where = [command, "--bootstrap-server", servers, "--command-config", str(file)]
+    where = ["kafka", command, "--bootstrap-server", servers, "--command-config", str(file)]
     return CliRunner().invoke(kedge, [*where, *more])
 
 

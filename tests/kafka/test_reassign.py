@@ -1,4 +1,4 @@
-"""`kedge reassign-partitions` on a real Kafka cluster: what it does, and that it says what Kafka's own tool says."""
+"""`kedge kafka reassign-partitions` on a real Kafka cluster: what it does, with the words of Kafka's own tool."""
 
 from __future__ import annotations
 

@@ -57,7 +57,16 @@ def test_kafka_goes_on_with_the_moves_that_kedge_hands_back(cluster: FollowingCl
     until("Kafka's controller leads", lambda: controller(cluster, store) in BROKERS)
     create_topic(cluster, KafkaTopic(name, replica_assignments={0: [1]}))
     throttled = ",".join(f"{side}.replication.throttled.replicas=*" for side in ("leader", "follower"))
-    where = ("configs", "--bootstrap-server", cluster.servers, "--entity-type", "topics", "--entity-name", name)
+    where = (
+        "kafka",
+        "configs",
+        "--bootstrap-server",
+        cluster.servers,
+        "--entity-type",
+        "topics",
+        "--entity-name",
+        name,
+    )
     assert kedge(*where, "--alter", "--add-config", throttled).exit_code == 0  # brokers pass those of a new topic over
     sent = produce(cluster, name) | produce(cluster, name, 100, size=10_000)
     cluster.start_controller()
@@ -94,7 +103,7 @@ def test_kafka_goes_on_with_the_moves_that_kedge_hands_back(cluster: FollowingCl
 
 def throttle(cluster: FollowingCluster, rate: int | None) -> None:
     """The copying of every replica, in bytes a second; None: none. Each broker has it when this returns."""
-    where = ("configs", "--bootstrap-server", cluster.servers, "--entity-type", "brokers")
+    where = ("kafka", "configs", "--bootstrap-server", cluster.servers, "--entity-type", "brokers")
     added = ",".join(f"{name}={rate}" for name in _RATES)
     change = ("--delete-config", ",".join(_RATES)) if rate is None else ("--add-config", added)
     for broker in BROKERS:

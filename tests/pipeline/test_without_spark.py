@@ -59,11 +59,11 @@ def test_the_local_engine_works_where_nothing_of_spark_is_installed(tmp_path: Pa
         ["plan", "drain", tables, "--brokers", "1001", "--report", str(tmp_path / "page.html")],
         ["plan", "waves", tables, "--name", "drain", "--throttle", "1GB"],
         ["plan", "export", tables, str(tmp_path / "out"), "--name", "drain"],
-        ["audit", journal, "--out", str(tmp_path / "audit")],
-        ["progress", journal],
+        ["journal", "audit", journal, "--out", str(tmp_path / "audit")],
+        ["journal", "progress", journal],
     ]
-    spark = [["plan", "check", tables, "--engine", "spark"], ["audit", journal, "--engine", "spark"]]
-    spark += [["progress", journal, "--engine", "spark", "--remote", "sc://127.0.0.1:1"]]
+    spark = [["plan", "check", tables, "--engine", "spark"], ["journal", "audit", journal, "--engine", "spark"]]
+    spark += [["journal", "progress", journal, "--engine", "spark", "--remote", "sc://127.0.0.1:1"]]
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", PROGRAM, json.dumps([*local, *spark])],
         capture_output=True,

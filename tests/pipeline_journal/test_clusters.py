@@ -30,7 +30,7 @@ def fleet(tmp_path: Path) -> Path:
 
 
 def run(*arguments: object, verb: str = "audit") -> Result:
-    return CliRunner().invoke(kedge, [verb, *map(str, arguments), "--quiet"])
+    return CliRunner().invoke(kedge, ["journal", verb, *map(str, arguments), "--quiet"])
 
 
 @pytest.mark.parametrize(

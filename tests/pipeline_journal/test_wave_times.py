@@ -18,7 +18,7 @@ from tests.pipeline_submit.clusters import Made, RigTime, make
 
 def run(made: Made, *arguments: object) -> Result:
     made.close()
-    return CliRunner().invoke(kedge, ["progress", str(made.journal), *map(str, arguments)])
+    return CliRunner().invoke(kedge, ["journal", "progress", str(made.journal), *map(str, arguments)])
 
 
 def waves_of(made: Made, *arguments: object) -> list[dict[str, Any]]:
@@ -111,7 +111,7 @@ def test_the_page_of_an_audit_shows_them(tmp_path: Path) -> None:
     made.submit()
     made.close()
     page = tmp_path / "page.html"
-    audit = ["audit", str(made.journal), "--export", str(made.folder)]
+    audit = ["journal", "audit", str(made.journal), "--export", str(made.folder)]
     assert "--report" in CliRunner().invoke(kedge, audit).stderr
     done = CliRunner().invoke(kedge, [*audit, "--report", str(page)])
     assert done.exit_code == 0
@@ -120,7 +120,7 @@ def test_the_page_of_an_audit_shows_them(tmp_path: Path) -> None:
     for wave in waves_of(made):
         assert f"drain, wave {wave['wave']}: " in text
         assert f"<td>{wave['verdict']}</td>" in text
-    run_without = CliRunner().invoke(kedge, ["audit", str(made.journal), "--report", str(page)])
+    run_without = CliRunner().invoke(kedge, ["journal", "audit", str(made.journal), "--report", str(page)])
     assert run_without.exit_code == 0
     assert "time of waves" not in page.read_text()
 

@@ -133,7 +133,7 @@ def test_a_server_of_spark_connect_says_and_writes_what_the_local_engine_does(
         ("plan", "drain", tables, "--all-clusters", "--out", plans),
         waves,
         ("plan", "export", tables, out, "--name", "drain", "--all-clusters"),
-        ("audit", "--json", str(tmp_path / "journal")),
+        ("journal", "audit", "--json", str(tmp_path / "journal")),
         ("plan", "waves", tables, "--name", "old", "--all-clusters"),
         ("plan", "export", tables, f"{out}-old", "--name", "old", "--cluster", "g0"),
         ("plan", "waves", tables, "--name", "nope", "--cluster", "g0"),
@@ -260,7 +260,9 @@ def silent() -> socket.socket:
     return server
 
 
-@pytest.mark.parametrize("line", [("plan", "check", "{}"), ("audit", "{}/journal"), ("progress", "{}/journal")])
+@pytest.mark.parametrize(
+    "line", [("plan", "check", "{}"), ("journal", "audit", "{}/journal"), ("journal", "progress", "{}/journal")]
+)
 def test_a_server_that_does_not_answer_is_one_line_after_the_deadline(line: tuple[str, ...], tmp_path: Path) -> None:
     """No server listens, or one that never answers: PySpark itself would ask for ten minutes, or wait for ever."""
     fleets.write(tmp_path, {"g0": fleets.generated(1)["g0"]})

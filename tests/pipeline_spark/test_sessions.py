@@ -38,7 +38,7 @@ def test_a_command_uses_the_active_session_and_leaves_it(spark: SparkSession, tm
     before = spark.conf.getAll
     check = ("plan", "check", str(tmp_path / "tables"), "--all-clusters", "--json")
     assert run(*check, "--engine", "spark") == run(*check)
-    audit = ("audit", str(tmp_path / "journal"), "--json")
+    audit = ("journal", "audit", str(tmp_path / "journal"), "--json")
     code, out, err = run(*audit)
     assert run(*audit, "--engine", "auto") == (code, out, f"kedge: engine: spark, because a session is active\n{err}")
     assert spark.conf.getAll == before

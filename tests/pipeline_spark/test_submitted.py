@@ -47,7 +47,7 @@ def test_a_journal_is_audited_on_a_standalone_cluster(submitter: Submitter, spar
     rows = written()
     completed_early(rows)
     write_journal(tmp_path / "journal", rows)
-    line = ("audit", "--json", str(tmp_path / "journal"))
+    line = ("journal", "audit", "--json", str(tmp_path / "journal"))
     here = CliRunner().invoke(kedge, line)
     done = submitter.submit("--master", spark_master, JOB, *line)
     assert (done.returncode, done.stdout) == (here.exit_code, here.output), done.stderr

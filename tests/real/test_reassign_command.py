@@ -1,5 +1,5 @@
-"""`kedge reassign-partitions --zookeeper`: the key and the settings of Kafka's old tool, on a real ZooKeeper with a
-controller of Kedge behind it."""
+"""`kedge kafka reassign-partitions --zookeeper`: the key and the settings of Kafka's old tool, on a real ZooKeeper
+with a controller of Kedge behind it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def zookeeper() -> Iterator[Served]:
 
 def run(zookeeper: Served, *arguments: object) -> Result:
     place = zookeeper.place.partition("://")[2]
-    return CliRunner().invoke(kedge, ["reassign-partitions", "--zookeeper", place, *map(str, arguments)])
+    return CliRunner().invoke(kedge, ["kafka", "reassign-partitions", "--zookeeper", place, *map(str, arguments)])
 
 
 def throttled(zookeeper: Served, *keys: str) -> list[dict[str, str]]:

@@ -33,7 +33,9 @@ def served() -> Iterator[Served]:
 @pytest.fixture
 def run(served: Served) -> Run:
     def invoke(command: str, *arguments: object) -> Result:
-        return CliRunner().invoke(kedge, [command, "--bootstrap-server", served.bootstrap, *map(str, arguments)])
+        return CliRunner().invoke(
+            kedge, ["kafka", command, "--bootstrap-server", served.bootstrap, *map(str, arguments)]
+        )
 
     return invoke
 

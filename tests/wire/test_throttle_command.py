@@ -1,4 +1,4 @@
-"""Throttles by `kedge reassign-partitions` at a gateway: which requests set them, and when they are taken back."""
+"""Throttles by `kedge kafka reassign-partitions` at a gateway: which requests set and remove them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_throttle_is_set_by_requests_to_brokers_and_never_in_the_store(
     with Served(apis=apis) as opened:
         opened.controller.admin.create_topics({"orders": NewTopic(replica_assignments={0: [1, 2]})}).all().result(30)
         words = ["--bootstrap-server", opened.bootstrap, "--execute", "--reassignment-json-file", str(plan)]
-        command = [sys.executable, "-c", _WATCHED, "reassign-partitions", *words, "--throttle", "5000"]
+        command = [sys.executable, "-c", _WATCHED, "kafka", "reassign-partitions", *words, "--throttle", "5000"]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
         assert (done.returncode, done.stdout.splitlines()[-1]) == (
             0,
@@ -79,8 +79,8 @@ def test_a_plan_that_is_refused_as_a_whole_leaves_no_throttle(tmp_path: Path) ->
     with Served(authorizer=permits) as opened:
         opened.controller.admin.create_topics({"orders": NewTopic(replica_assignments={0: [1, 2]})}).all().result(30)
         words = ["--bootstrap-server", opened.bootstrap, "--reassignment-json-file", str(plan), "--throttle", "1000"]
-        done = CliRunner().invoke(kedge, ["reassign-partitions", "--execute", *words])
+        done = CliRunner().invoke(kedge, ["kafka", "reassign-partitions", "--execute", *words])
         assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, "Error: Cluster authorization failed.")
         assert next(may_alter, None) is None
-        brokers = ["configs", "--bootstrap-server", opened.bootstrap, "--describe", "--entity-type", "brokers"]
+        brokers = ["kafka", "configs", "--bootstrap-server", opened.bootstrap, "--describe", "--entity-type", "brokers"]
         assert "throttled.rate" not in CliRunner().invoke(kedge, brokers).stdout

@@ -77,7 +77,7 @@ def test_the_url_stands_once_and_the_cause_is_said(scheme: str) -> None:
     """Stores name themselves in what they raise, with ports that a url may leave out."""
     with nobody() as port:
         url = f"{scheme}://127.0.0.1:{port}/x"
-        for arguments in (("store", "check"), ("check",), ("demo", "--plain", "--store")):
+        for arguments in (("store", "check"), ("store", "check-tree"), ("demo", "--plain", "--store")):
             said = CliRunner().invoke(kedge, [*arguments, f"{url}?connect_timeout=0.3"]).stderr
             assert said.count("://") == 1, said
             assert url in said

@@ -151,18 +151,18 @@ def test_a_root_where_nothing_stands_is_said_and_nothing_is_wrong(make: Make, tm
 @pytest.mark.server
 @pytest.mark.slow
 def test_nodes_that_hold_no_key_are_no_keys(tmp_path: Path) -> None:
-    """ZooKeeper keeps the parents of what was deleted; `kedge check` calls the same tree empty."""
+    """ZooKeeper keeps the parents of what was deleted; `kedge store check-tree` calls the same tree empty."""
     url = filled(zookeeper_url(tmp_path), {"/a/b/c": b"1"})
     with closing(open_store(url)) as store:
         store.commit([Delete("/a/b/c", PRESENT)], timeout_s=10)
     done = run("check", url, "--json")
     assert (done.exit_code, json.loads(done.stdout)["empty"]) == (0, True)
-    checked = CliRunner().invoke(kedge, ["check", url])
+    checked = CliRunner().invoke(kedge, ["store", "check-tree", url])
     assert (checked.exit_code, "empty-tree" in checked.stdout) == (1, True)
 
 
 def test_a_cluster_that_was_moved_away_is_said_to_be_elsewhere(tmp_path: Path) -> None:
-    """Not that its /controller should go, which keeps anybody from leading there; `kedge check` warns of it, too."""
+    """Not that its /controller should go, which keeps anybody from leading there; `check-tree` warns of it, too."""
     marker = migration.Marker("a1", "from", "moved", "etcd://h:1/p", 1)
     keys = {"/controller": migration.encode_holder("a1", 1), "/kedge/migration": migration.encode_marker(marker)}
     url = filled(memory_url(tmp_path), LED | keys)
@@ -173,7 +173,7 @@ def test_a_cluster_that_was_moved_away_is_said_to_be_elsewhere(tmp_path: Path) -
         "the cluster was migrated to etcd://h:1/p; no controller can be active here, and /controller must stay"
     ]
     assert "controller  none" in done.stdout
-    checked = CliRunner().invoke(kedge, ["check", url])
+    checked = CliRunner().invoke(kedge, ["store", "check-tree", url])
     assert (checked.exit_code, "store-move" in checked.stdout) == (1, True)
 
 

@@ -142,11 +142,27 @@ COMMANDS: Mapping[str, tuple[Callable[[Place], Sequence[object]], Mapping[str, s
         {"absent": NONE, "above": NONE},
     ),
     "reassign --execute": (
-        lambda at: ("reassign-partitions", "--zookeeper", at.bare, "--execute", "--reassignment-json-file", at.plan),
+        lambda at: (
+            "kafka",
+            "reassign-partitions",
+            "--zookeeper",
+            at.bare,
+            "--execute",
+            "--reassignment-json-file",
+            at.plan,
+        ),
         {"absent": NONE, "above": NONE},
     ),
     "reassign --verify": (
-        lambda at: ("reassign-partitions", "--zookeeper", at.bare, "--verify", "--reassignment-json-file", at.plan),
+        lambda at: (
+            "kafka",
+            "reassign-partitions",
+            "--zookeeper",
+            at.bare,
+            "--verify",
+            "--reassignment-json-file",
+            at.plan,
+        ),
         {"absent": NONE, "above": NONE},
     ),
 }
