@@ -96,7 +96,7 @@ def test_what_zookeeper_cannot_do_is_refused(action: str, plan: Path) -> None:
 def test_zookeeper_needs_nothing_of_kafkas_protocol(plan: Path) -> None:
     """And with brokers it is not loaded before options and files were looked at."""
     program = (
-        "import sys; from kedge.controller.cli.root import kedge; import kedge.controller.cli.reassign.legacy\n"
+        "import sys; import kedge.controller.cli.reassign.legacy; from kedge.controller.cli.root import kedge\n"
         "kedge(sys.argv[1:], standalone_mode=False)\n"
     )
     words = ["kafka", "reassign-partitions", *NOWHERE, "--cancel", "--reassignment-json-file", f"{plan}-gone"]
