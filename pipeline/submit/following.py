@@ -13,8 +13,7 @@ from typing import Final
 import attrs
 
 from ..errors import Stopped
-from .checking import TAKEN
-from .cluster import Look, Name
+from .cluster import Name
 from .exported import Move
 from .looking import Event, Job, Looking, named
 from .standing import Standing
@@ -100,44 +99,38 @@ class Follower(Looking):
         self.begin()
         course, pause_s = Course(job), _FIRST_POLL_S
         while True:
-            seen = self._take(course, course.open_moves)
+            self._take(course, course.open_moves)
             if not course.open_moves and self._is_complete(course):
                 return course.sent
             self._say(course)
             waits_for = ""
             try:
-                waits_for = self._act(course, seen)
+                self._act(course)
             except Unsure as error:
                 course.doubt()
                 waits_for = str(error)
             self.pause(job, list(course.found.values()), pause_s, waits_for)
             pause_s = min(self.poll_s, pause_s * 2)
 
-    def _take(self, course: Course, moves: Sequence[Move]) -> Look:
+    def _take(self, course: Course, moves: Sequence[Move]) -> None:
         """Look at these moves and record their states. Raises Stopped if another tool changed them."""
-        seen, standings = self.looked(course.job, moves, course.is_at_odds)
-        course.take(standings)
-        return seen
+        course.take(self.looked(course.job, moves, course.is_at_odds))
 
     def _is_complete(self, course: Course) -> bool:
-        """Whether all moves are complete in one look, and the legacy key holds none of them."""
-        moves = course.job.wave.moves
-        seen = self._take(course, moves)
-        return not course.open_moves and seen.key.names.isdisjoint(move.name for move in moves)
+        """Whether all moves are complete in one look."""
+        self._take(course, course.job.wave.moves)
+        return not course.open_moves
 
-    def _act(self, course: Course, seen: Look) -> str:
-        """Take the next step; return what it waits for instead. Raises Unsure."""
+    def _act(self, course: Course) -> None:
+        """Take the next step. Raises Unsure."""
         self.time.checkpoint()
         missing, against = course.of("missing"), course.of("against")
-        if against and self.way.takes_throttles:
+        if against:
             self.way.cancel([s.move for s in against])
-        elif against or course.of("running"):
+        elif course.of("running"):
             self._set_rates(course)
-        elif missing and not seen.key.version:
+        elif missing:
             self._send(course, missing)
-        elif missing and seen.key.names.isdisjoint(s.move.name for s in missing):
-            return TAKEN
-        return ""
 
     def _set_rates(self, course: Course) -> None:
         if not course.has_rates:
@@ -149,8 +142,7 @@ class Follower(Looking):
         handed = self.way.send(course.job.wave, [s.move for s in missing])
         course.reasons, course.has_rates = handed.refused, handed.has_rates
         course.sent += handed.moves
-        if self.way.takes_throttles:  # moves that a controller accepted are committed
-            course.ran |= {s.move.name for s in missing} - handed.refused.keys()
+        course.ran |= {s.move.name for s in missing} - handed.refused.keys()  # what was accepted is committed
         self.tell(Event("sent", course.job.wave.number, course.job.waves, handed.moves))
 
     def _say(self, course: Course) -> None:

@@ -82,16 +82,14 @@ class Looking:
         return self.time.now_s() - self._began_s
 
     def look(self, moves: Iterable[Move]) -> Look:
-        """Their partitions, and the legacy key."""
+        """Their partitions."""
         names = [move.name for move in moves]
         began_s = self.time.now_s()
         found = self.asked(lambda: self.way.look(names))
         self._looked_s = self.time.now_s() - began_s
         return found
 
-    def looked(
-        self, job: Job, moves: Iterable[Move], is_at_odds: Callable[[list[Standing]], bool]
-    ) -> tuple[Look, list[Standing]]:
+    def looked(self, job: Job, moves: Iterable[Move], is_at_odds: Callable[[list[Standing]], bool]) -> list[Standing]:
         """The states of these moves. An unexpected state is confirmed by several looks, since one may show a state that
         never existed at one instant."""
         moves = list(moves)
@@ -102,12 +100,12 @@ class Looking:
             if pause_s:
                 self.time.pause(pause_s)
             seen = self.look(moves)
-        return seen, self.standings(job, seen)
+        return self.standings(job, seen)
 
     def standings(self, job: Job, seen: Look) -> list[Standing]:
         """The states of the moves of the wave that were looked at."""
-        moves = (move for move in job.wave.moves if move.name in seen.partitions)
-        return [stand(m, seen.partitions[m.name], is_begun=job.is_begun, undoes=job.undoes) for m in moves]
+        moves = (move for move in job.wave.moves if move.name in seen)
+        return [stand(m, seen[m.name], is_begun=job.is_begun, undoes=job.undoes) for m in moves]
 
     def asked(self, read: Callable[[], T]) -> T:
         """The answer of the cluster. Raises Stopped if there is none for a minute."""

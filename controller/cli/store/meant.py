@@ -3,8 +3,7 @@
     serve, controller                   `require_room` and `require_kind`; an empty tree is theirs to fill
     controller --depose-...             `require_cluster` as well, since there is a controller to depose
     controller --hand-back              that Kedge leads or led last (`runtime.hand_back`)
-    plan submit --store                 `require_cluster`, then the partitions and brokers of the plan
-    reassign-partitions --zookeeper     the same
+    reassign-partitions --zookeeper     `require_cluster`, then the partitions and brokers of the plan
     store migrate, serve --migrate-to   a cluster in FROM, `require_kind`, and nothing in TO (`migration.stages`)
     store load                          an empty tree; with --resume, a part of the file (`transfer.may_load`)
     store check --write                 that its scratch key is absent (`probing.commits`)

@@ -28,7 +28,6 @@ from kedge.stores.tree import read_tree
 from tests.cli.store.places import REAL, memory_url, zookeeper_url
 from tests.conformance.zookeeper import server as zookeeper
 from tests.kit.data import DATA
-from tests.pipeline_submit.clusters import make
 
 CALL_S = 10.0
 SOURCES = Path(meant.__file__).parents[1]
@@ -62,12 +61,11 @@ TREES: Mapping[str, Callable[[], Sequence[Put]]] = {
 
 @attrs.frozen
 class Place:
-    """The wrong tree at `url`, another chroot that does not exist, and input that fits another cluster: an exported
-    plan, a plan of Kafka's form, a file of keys that is a cluster."""
+    """The wrong tree at `url`, another chroot that does not exist, and input that fits another cluster: a plan of
+    Kafka's form, a file of keys that is a cluster."""
 
     url: str
     other: str
-    export: Path
     plan: Path
     file: Path
 
@@ -133,14 +131,6 @@ COMMANDS: Mapping[str, tuple[Callable[[Place], Sequence[object]], Mapping[str, s
         lambda at: ("store", "migrate", f"memory:{at.file}", at.url, "--without-brokers"),
         {"above": IN_USE, "kafkas": IN_USE, "kedges": IN_USE},
     ),
-    "submit": (
-        lambda at: ("plan", "submit", at.export, "--store", at.url, "--no-throttle"),
-        {"absent": NONE, "above": NONE, "kafkas": "by another tool", "kedges": UNKNOWN},
-    ),
-    "submit --rollback": (
-        lambda at: ("plan", "submit", at.export, "--store", at.url, "--rollback", "--no-throttle"),
-        {"absent": NONE, "above": NONE},
-    ),
     "reassign --execute": (
         lambda at: (
             "kafka",
@@ -169,22 +159,15 @@ COMMANDS: Mapping[str, tuple[Callable[[Place], Sequence[object]], Mapping[str, s
 """By name: the arguments, and what is said of each tree that is a wrong one."""
 
 
-@pytest.fixture(scope="module")
-def export(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = make(tmp_path_factory.mktemp("plan"))
-    made.close()
-    return made.folder
-
-
 @pytest.fixture
-def place(tmp_path: Path, export: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
+def place(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
     """The tree that the test names; a session holds its ephemeral keys."""
     plan = tmp_path / "plan.json"
     plan.write_text('{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1]}]}')
     file = Path(memory_url(tmp_path).removeprefix("memory:"))
     with closing(MemoryStore(file=str(file))) as store:
         store.commit(kept({**CLUSTER, EPOCH_KEY: b"5"}), timeout_s=CALL_S)
-    found = Place(zookeeper_url(tmp_path), zookeeper_url(tmp_path), export, plan, file)
+    found = Place(zookeeper_url(tmp_path), zookeeper_url(tmp_path), plan, file)
     with closing(open_store(found.url)) as store:
         store.commit(TREES[request.param](), timeout_s=CALL_S)
         yield found
@@ -240,7 +223,7 @@ def test_every_module_that_opens_a_store_is_known() -> None:
     with_a_key_of_their_own = {"store/check.py", "demo/stage.py"}
     above = {
         *("controller/running.py", "serve/moving.py", "serve/running.py", "serve/sharing.py", "store/migrate.py"),
-        *("store/opening.py", "store/trees.py", "plan/submit.py", "reassign/__init__.py", "reassign/legacy.py"),
+        *("store/opening.py", "store/trees.py", "reassign/__init__.py", "reassign/legacy.py"),
     }
     assert found == only_read | with_a_key_of_their_own | above
 
