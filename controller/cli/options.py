@@ -177,9 +177,12 @@ def json_option(of: str = "Print one JSON object instead of text.") -> Callable[
 
 
 def plain_option(command: T) -> T:
-    """Adds --plain; argument `plain`."""
+    """Adds --no-progress; argument `plain`."""
     return option(
-        "--plain", is_flag=True, group=OUTPUT, help="Show no progress bar, as when stderr is not a terminal."
+        *("--no-progress", "plain"),
+        is_flag=True,
+        group=OUTPUT,
+        help="Show no progress bar, as when stderr is not a terminal.",
     )(command)
 
 

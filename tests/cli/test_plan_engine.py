@@ -27,7 +27,7 @@ def fleet(tmp_path: Path) -> Path:
 def test_of_one_cluster_no_spark_is_thought_of(fleet: Path) -> None:
     program = (
         "import sys; from kedge.controller.cli.root import kedge\n"
-        "try: kedge(['plan', 'check', *sys.argv[1:], '--cluster', 'east', '--engine', 'auto', '--plain'])\n"
+        "try: kedge(['plan', 'check', *sys.argv[1:], '--cluster', 'east', '--engine', 'auto', '--no-progress'])\n"
         "except SystemExit: pass\n"
         "assert not [name for name in sys.modules if name.startswith(('pyspark', 'kedge.pipeline.spark'))]\n"
     )

@@ -34,7 +34,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def run(place: Place, *options: str) -> Result:
-    return CliRunner().invoke(kedge, ["plan", "load", str(place.root), "--json", "--plain", *options])
+    return CliRunner().invoke(kedge, ["plan", "load", str(place.root), "--json", "--no-progress", *options])
 
 
 def load_of(place: Place) -> dict[str, Any]:

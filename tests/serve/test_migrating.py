@@ -132,7 +132,7 @@ def test_a_cluster_that_cannot_be_moved_stays_and_follows_later(tmp_path: Path) 
                 entry = store.get(BROKEN, timeout_s=30)
                 assert entry is not None
                 store.commit([Delete(BROKEN, entry.version)], timeout_s=30)
-            done = CliRunner().invoke(kedge, ["store", "migrate", source, target, "--plain"])
+            done = CliRunner().invoke(kedge, ["store", "migrate", source, target, "--no-progress"])
             assert done.exit_code == 0, done.output
             until(lambda: clients.go_on() and _is_in(found, target), "the process follows")
             moving = admin.list_partition_reassignments()

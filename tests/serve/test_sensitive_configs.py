@@ -213,7 +213,7 @@ def test_commands_print_no_secret(cluster: Cluster, tmp_path: Path) -> None:
         *(("store", "check-tree", store, *how) for how in ((), ("--json",))),
         ("store", "check", store),
         ("store", "diff", store, recorded),
-        *(("journal", "show", cluster.journal, *how) for how in ((), ("--json",), ("--plain",))),
+        *(("journal", "show", cluster.journal, *how) for how in ((), ("--json",))),
         ("journal", "replay", cluster.journal),
         ("journal", "audit", cluster.journal),
         ("plan", "collect", tmp_path / "tables", "--cluster", "c", "--snapshot", "1", "--store", store),

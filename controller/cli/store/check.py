@@ -20,7 +20,7 @@ from ...codec import broker as broker_codec
 from ...codec.names import broker_in
 from ...codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
 from ...codec.small import decode_controller, is_of_kraft
-from ..options import OUTPUT, command, json_option, option
+from ..options import command, json_option, option
 from ..printing import compact, one_line, print_pairs
 from .opening import one_store, opened
 
@@ -191,8 +191,7 @@ def _what_to_do(value: bytes) -> str:
 @option("--store", "by_option", metavar="URL", none="the argument", help="The same as the argument URL.")
 @option("--write", is_flag=True, help="Time a few commits as well, on a scratch key that is deleted again.")
 @json_option()
-@option("--plain", is_flag=True, group=OUTPUT, help="Print tab-separated columns.")
-def check(url: str | None, *, by_option: str | None, write: bool, as_json: bool, plain: bool) -> None:
+def check(url: str | None, *, by_option: str | None, write: bool, as_json: bool) -> None:
     """Check whether a store can be used, and print its version and limits.
 
     Also prints its servers, the session timeout, latencies, whether bulk reads work, and the active controller. Use it
@@ -200,15 +199,13 @@ def check(url: str | None, *, by_option: str | None, write: bool, as_json: bool,
 
     Exit code: 0 no problem; 1 problems, which are printed; 2 the store cannot be reached.
     """
-    if as_json and plain:
-        raise click.UsageError("--json and --plain exclude each other")
     url = one_store(url, by_option)
     with opened(url, read_only=url.startswith("memory:")) as store:
         said = {"store": public_url(url), **ask(store, write=write, timeout_s=CHECK_S)}
     if as_json:
         click.echo(compact(said))
     else:
-        print_pairs(_rows(said), plain=plain)
+        print_pairs(_rows(said))
     sys.exit(1 if said["problems"] else 0)
 
 
