@@ -18,7 +18,7 @@ from kedge.controller.cli.kafka.options import parse_brokers
 from kedge.controller.cli.kafka.values import Move
 from kedge.controller.cli.reassign.plan import document, parse_plan, read_plan, read_topics
 from kedge.controller.cli.reassign.progress import Row, table
-from kedge.controller.cli.reassign.throttling import Lists, cleared_text, lists
+from kedge.controller.cli.reassign.throttling import Lists, lists
 from kedge.controller.cli.reassign.verify import rollback_text
 from kedge.controller.cli.root import kedge
 from kedge.controller.codec.printed import CURRENT, PROPOSED
@@ -265,17 +265,6 @@ def test_a_throttle_names_where_data_come_from_and_where_they_go() -> None:
         (1, 2, 4, 5, 9, 10),
         {t0: ((1, 2), (9,)), t1: ((1, 2), (4,)), u0: ((5, 10), (2,))},
     )
-
-
-def test_singular_and_plural_are_distinguished() -> None:
-    assert (
-        cleared_text([1], ["t"])
-        == "Clearing broker-level throttles on broker 1\nClearing topic-level throttles on topic t"
-    )
-    assert cleared_text([1, 2], {"u", "t"}) == (
-        "Clearing broker-level throttles on brokers 1,2\nClearing topic-level throttles on topics t,u"
-    )
-    assert cleared_text([1, 2], ()) == "Clearing broker-level throttles on brokers 1,2"
 
 
 @pytest.mark.checklist(68)

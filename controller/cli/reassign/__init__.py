@@ -62,6 +62,7 @@ _MAY_HAVE: Final = {
     "cancel_all": ("preserve_throttles", "timeout"),
 }
 _BY_ZOOKEEPER: Final = frozenset({"generate", "execute", "verify"})
+_NEED_BROKERS: Final = ("command_config", "throttle", "replica_alter_log_dirs_throttle", "preserve_throttles")
 _SPELLED: Final = {"as_text": "text"}
 _RATE: Final = Whole(1, 2**63 - 1)
 _FILE: Final = click.Path(path_type=Path)
@@ -82,7 +83,7 @@ _FILE: Final = click.Path(path_type=Path)
 @group(
     "Options of actions with a plan",
     option("--reassignment-json-file", type=_FILE, help="The plan. Required."),
-    option("--throttle", type=_RATE, metavar="BYTES/S", help="Limit per broker, bytes per second."),
+    option("--throttle", type=_RATE, metavar="BYTES/S", help="Limit per broker on Kedge, bytes per second."),
     option(
         "--replica-alter-log-dirs-throttle", type=_RATE, metavar="BYTES/S", help="Bytes per second between directories."
     ),
@@ -183,8 +184,9 @@ def _checked(given: dict[str, Any]) -> str:
 def _check_zookeeper(action: str, given: dict[str, Any]) -> None:
     if action not in _BY_ZOOKEEPER:
         raise click.UsageError(f"{_option(action)} needs --bootstrap-server: --zookeeper cannot do it")
-    if given["command_config"] is not None:
-        raise click.UsageError("--command-config needs --bootstrap-server")
+    for name in _NEED_BROKERS:
+        if given[name]:
+            raise click.UsageError(f"{_option(name)} needs --bootstrap-server")
     servers, _, _ = given["zookeeper"].partition("/")
     try:
         checked_servers(servers)
