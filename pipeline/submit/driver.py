@@ -169,7 +169,7 @@ def _dry(follower: Follower, jobs: list[Job]) -> Outcome:
         if place == 0:
             check(follower, job)
             count = sum(s.kind == "missing" for s in follower.standings(job, follower.look(job.wave.moves)))
-        follower.tell(Event("sent", job.wave.number, job.waves, count, bytes=job.wave.bytes, eta_s=job.wave.eta_s))
+        follower.tell(Event("sent", job.wave.number, job.waves, count, bytes=job.wave.bytes))
         missing += count
     return Outcome("dry run", tuple(job.wave.number for job in jobs), missing)
 
@@ -187,7 +187,7 @@ def _run(follower: Follower, progress: Progress, jobs: list[Job]) -> Outcome:
             follower.tell(Event("note", job.wave.number, job.waves, text=why))
         progress.set(job.wave.number, None if job.undoes else "done")
         size, count, seconds = job.wave.bytes, len(job.wave.moves), follower.time.now_s() - began_s
-        follower.tell(Event("wave", job.wave.number, job.waves, count, count, size, size or 0, seconds))
+        follower.tell(Event("wave", job.wave.number, job.waves, count, count, size, seconds))
     if not jobs and (why := follower.settle(None)):
         raise Stopped(why)
     return Outcome("done", tuple(job.wave.number for job in jobs), sent, tuple(told))

@@ -12,6 +12,7 @@ from typing import Final
 
 import attrs
 
+from ...controller.model.copying import UNKNOWN, Copy, slowest
 from ..errors import Stopped
 from .cluster import Name
 from .exported import Move
@@ -36,7 +37,7 @@ class Course:
     in_vain: int = 0
     sent: int = 0
     has_rates: bool = False
-    first_share: float | None = None
+    first_bytes: int | None = None
 
     @property
     def open_moves(self) -> list[Move]:
@@ -48,13 +49,11 @@ class Course:
         """The moves in one of these states."""
         return [s for s in self.found.values() if s.kind in kinds]
 
-    @property
-    def share(self) -> float:
-        """The copied share of the wave."""
-        copies = self.job.wave.copies
-        if not copies:
-            return len(self.of("done")) / max(1, len(self.found))
-        return sum(s.copied for s in self.found.values()) / copies
+    def copies(self, bytes_each: float) -> dict[Move, Copy]:
+        """How far each move is; a replica counts once it is in sync."""
+        return {
+            s.move: Copy(round(s.copied * bytes_each), round(s.move.copies * bytes_each)) for s in self.found.values()
+        }
 
     def is_at_odds(self, standings: list[Standing]) -> bool:
         """Whether another tool changed the wave, by what was seen."""
@@ -146,13 +145,19 @@ class Follower(Looking):
         self.tell(Event("sent", course.job.wave.number, course.job.waves, handed.moves))
 
     def _say(self, course: Course) -> None:
-        wave, share, seconds = course.job.wave, course.share, self.seconds
-        if course.first_share is None:
-            course.first_share = share
-        gained = share - course.first_share
-        eta_s = seconds * (1 - share) / gained if gained > 0 else wave.eta_s
+        wave, seconds = course.job.wave, self.seconds
+        copies = course.copies(0 if wave.bytes is None else wave.bytes / max(1, wave.copies))
+        copied = sum(copy.copied or 0 for copy in copies.values())
+        if course.first_bytes is None:
+            course.first_bytes = copied
+        gained = copied - course.first_bytes
+        copy = UNKNOWN
+        if wave.bytes is not None:
+            rate = gained / seconds if gained else wave.bytes / wave.eta_s if wave.eta_s else None
+            copy = Copy(copied, wave.bytes, rate)
+        late = slowest(copies)
         at = (wave.number, course.job.waves, len(wave.moves), len(course.of("done")))
-        self.tell(Event("following", *at, wave.bytes, int((wave.bytes or 0) * share), seconds, eta_s))
+        self.tell(Event("following", *at, wave.bytes, seconds, copy, "" if late is None else str(late)))
 
     def settle(self, job: Job | None) -> str:
         """Remove the throttles of a complete wave, or (None) those that an earlier call left; return why if they

@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 import attrs
 
+from ...controller.model.copying import UNKNOWN, Copy
 from ...stores import OutcomeUnknown, SessionExpired, Unavailable
 from ..errors import Stopped
 from .cluster import Look
@@ -28,8 +29,8 @@ T = TypeVar("T")
 @attrs.frozen
 class Event:
     """What happened: `kind` "sent" (moves were submitted), "following", "waiting" (`text` says for what), "wave" (all
-    its moves are complete), "note" (`text`). `bytes`: None if unknown; `bytes_done` is an estimate: a replica
-    counts once it is in sync."""
+    its moves are complete), "note" (`text`). `bytes`: to copy, None if unknown. `copy`: how far that is, an estimate,
+    since a replica counts once it is in sync. `slowest`: the partition that is furthest behind."""
 
     kind: str
     wave: int
@@ -37,9 +38,9 @@ class Event:
     moves: int = 0
     moves_done: int = 0
     bytes: int | None = 0
-    bytes_done: int = 0
     seconds: float = 0.0
-    eta_s: float | None = None
+    copy: Copy = UNKNOWN
+    slowest: str = ""
     text: str = ""
 
 

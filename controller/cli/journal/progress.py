@@ -18,6 +18,7 @@ from ....pipeline.progress.conclusions import STUCK_MS
 from ....pipeline.progress.values import WaveTime
 from ....pipeline.progress.waves import summary_of, wave_times
 from ...model.plural import counted
+from ..copying import copied
 from ..engines import (
     Engine,
     export_option,
@@ -165,13 +166,12 @@ def _rows(found: Progress) -> list[tuple[str, ...]]:
 
 
 def _cells(move: Move) -> tuple[str, ...]:
-    copied = "" if move.bytes_total is None else f"{move.bytes_copied or 0}/{move.bytes_total}"
     return (
         f"{move.topic}-{move.partition}",
         compact(move.target),
         f"{move.joined}/{len(move.adding)}",
         compact(move.waiting_on),
-        copied,
+        copied(move.copy),
         utc(move.started_ms),
         "" if move.eta_ms is None else utc(move.eta_ms),
     )

@@ -12,7 +12,7 @@ from typing import Any, Final
 import attrs
 import click
 
-from ....pipeline.amounts import amount, duration
+from ....pipeline.amounts import duration
 from ....pipeline.cautions import size_words
 from ....pipeline.errors import PipelineError, Refused, Stopped
 from ....pipeline.submit import Event, Options, Outcome, Reach, cancel, roll_back
@@ -20,6 +20,7 @@ from ....pipeline.submit import submit as hand_over
 from ....pipeline.submit.exported import read_export
 from ....pipeline.submit.way import Time
 from ...model.plural import counted
+from ..copying import described
 from ..kafka import Endpoint, Failed, connected
 from ..kafka.options import endpoint_options
 from ..options import Duration, command, group, json_option, option, plain_option, quiet_option
@@ -47,7 +48,7 @@ class _Teller:
         if event.kind == "sent" and not self.is_dry:
             self.has_sent = True
         elif event.kind == "following":
-            done, whole = (event.bytes_done, event.bytes) if event.bytes else (event.moves_done, event.moves)
+            done, whole = (event.copy.copied or 0, event.bytes) if event.bytes else (event.moves_done, event.moves)
             self.told(_title(event), 100 * done // max(1, whole), 100)
         elif event.kind == "waiting" and event.text != self.said:
             self.said = event.text
@@ -82,9 +83,9 @@ class _Time(Time):
 
 
 def _title(event: Event) -> str:
-    left = "" if event.eta_s is None else f", {duration(event.eta_s)} left"
-    sizes = f", {amount(event.bytes_done)} of {amount(event.bytes)}" if event.bytes else ""
-    return f"wave {event.wave} of {event.waves}: {event.moves_done} of {counted(event.moves, 'move')}{sizes}{left}"
+    at = f"wave {event.wave} of {event.waves}: {event.moves_done} of {counted(event.moves, 'move')}"
+    slowest = f"slowest {event.slowest}" if event.slowest else ""
+    return ", ".join(part for part in (at, described(event.copy) if event.bytes else "", slowest) if part)
 
 
 @command("submit", example="kedge plan submit plan --bootstrap-server broker1:9092 --dry-run")
