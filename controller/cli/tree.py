@@ -79,8 +79,8 @@ STORE: Final = Group(
     _commands(
         "kedge.controller.cli",
         {
-            "check": ("store.check", "Check whether a store can be used, and print its version and limits."),
-            "check-tree": (
+            "ping": ("store.check", "Check whether a store can be used, and print its version and limits."),
+            "audit": (
                 "store.check_tree",
                 "Check the keys of a cluster for what is broken, inconsistent or left behind.",
             ),
@@ -103,20 +103,20 @@ PLAN: Final = Group(
         {
             "collect": ("collect", "Collect a snapshot of a cluster, from brokers, a store or files."),
             "collect-files": ("collect", "Collect snapshots of many clusters from files in a folder."),
-            "load": ("stages", "Validate collected tables, and compute the load of each replica."),
-            "check": ("stages", "Check a snapshot: racks, replication factors, dead brokers."),
+            "compute-load": ("stages", "Validate collected tables, and compute the load of each replica."),
+            "validate": ("stages", "Check a snapshot: racks, replication factors, dead brokers."),
             "drain": ("making", "Plan to move every replica away from some brokers."),
-            "add": ("making", "Plan to move bytes to new brokers."),
+            "fill-brokers": ("making", "Plan to move bytes to new brokers."),
             "rebalance": ("making", "Plan to balance bytes over all brokers."),
             "fix-racks": ("making", "Plan to spread the replicas of each partition over racks."),
-            "set-rf": ("making", "Plan another replication factor."),
-            "leaders": ("making", "Plan to balance preferred leaders without moving data."),
+            "set-replication-factor": ("making", "Plan another replication factor."),
+            "balance-leaders": ("making", "Plan to balance preferred leaders without moving data."),
             "reduce-partitions": ("making", "Plan which topics can do with fewer partitions."),
             "waves": ("stages", "Cut a plan into waves that respect the limits of each broker."),
             "export": ("stages", "Write a plan as JSON files of Kafka, with a rollback for each wave."),
             "submit": ("submit", "Run an exported plan wave by wave on a cluster."),
             "compare": ("compare", "Compare the plans of earlier snapshots."),
-            "run": ("stages", "Check, plan, cut and export every cluster that a policy file names."),
+            "apply-policy": ("stages", "Check, plan, cut and export every cluster that a policy file names."),
         },
         "pipeline",
     ),
@@ -126,7 +126,7 @@ ROOT: Final[Mapping[str, Command | Group]] = {
     "serve": Command(
         "Run a cluster in one process that stock Kafka clients can use.", "kedge.controller.cli.serve", "serve", "wire"
     ),
-    "controller": Command(
+    "kafka-controller": Command(
         "Run the controller of stock Kafka brokers in ZooKeeper mode.",
         "kedge.controller.cli.controller",
         "controller",

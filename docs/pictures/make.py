@@ -7,7 +7,7 @@
 
 * `demo.svg`: `kedge demo` in a terminal, its second and third act, as the terminal shows them at the end.
 * `status.png`: the status page of `kedge serve`, while a throttled reassignment runs.
-* `plan.png`: the top of the page that `kedge plan run` writes for a cluster.
+* `plan.png`: the top of the page that `kedge plan apply-policy` writes for a cluster.
 
 The commands run as a user runs them, and only the look of a picture depends on this file. The pages need Chromium,
 and a font for it (Debian's packages chromium and fonts-dejavu-core).
@@ -115,7 +115,7 @@ def plan(into: Path) -> None:
         for name, table in generate(brokers=12, topics=40, partitions=12, racks=3, seed=7).items():
             Place(path / "tables", "east", "2026-01-05").write(TABLES[name], table)
         (path / "policy.toml").write_text(POLICY, encoding="utf-8")
-        call("plan", "run", str(path / "policy.toml"), codes=(0, 1))
+        call("plan", "apply-policy", str(path / "policy.toml"), codes=(0, 1))
         (page,) = (found for found in (path / "plans").rglob("*.html") if found.name != "index.html")
         photograph(page.as_uri(), into / "plan.png", height=780)
 

@@ -30,11 +30,11 @@ from .plan_tables import tables_of
 
 _DOES: Final[Mapping[str, str]] = {
     "drain": "empties {brokers}",
-    "add": "levels bytes onto {brokers}",
+    "fill-brokers": "levels bytes onto {brokers}",
     "rebalance": "levels bytes over all brokers",
     "fix-racks": "spreads partitions over racks",
-    "set-rf": "gives partitions {factor} replicas",
-    "leaders": "evens out preferred leaders without copying",
+    "set-replication-factor": "gives partitions {factor} replicas",
+    "balance-leaders": "evens out preferred leaders without copying",
     "reduce-partitions": "lists topics that could have fewer partitions",
 }
 

@@ -1,4 +1,4 @@
-"""`kedge plan collect` and `kedge plan load`: validates collected tables, and computes the loads of partitions and
+"""`kedge plan collect` and `compute-load`: validates collected tables, and computes the loads of partitions and
 brokers."""
 
 from __future__ import annotations

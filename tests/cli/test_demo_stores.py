@@ -50,7 +50,7 @@ def test_nothing_is_lost_and_nothing_is_left(make: Make, tmp_path: Path) -> None
 @pytest.mark.full
 @on_servers
 def test_keep_leaves_both_trees_and_the_next_run_is_refused(make: Make, tmp_path: Path) -> None:
-    """`kedge store check-tree` finds them whole; another --root is free."""
+    """`kedge store audit` finds them whole; another --root is free."""
     url, layout = make(tmp_path), tmp_path / "layout.json"
     layout.write_text('{"1": null, "2": null, "3": null}')
     few = ("--layout", str(layout), "--store", url, "--tree", str(DATA / "kafka_3_9_tree_idle.json"))
@@ -58,7 +58,7 @@ def test_keep_leaves_both_trees_and_the_next_run_is_refused(make: Make, tmp_path
     assert said["retirement"]["lost"] == 0
     place, _, options = url.partition("?")
     for act in ("takeover", "retirement"):
-        checked = CliRunner().invoke(kedge, ["store", "check-tree", f"{place}/kedge-demo/{act}?{options}"])
+        checked = CliRunner().invoke(kedge, ["store", "audit", f"{place}/kedge-demo/{act}?{options}"])
         assert checked.exit_code == 0, checked.output
     kept = content(url)
     refused = demo("--plain", *few)

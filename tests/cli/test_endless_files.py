@@ -25,7 +25,7 @@ PLACES = {
     "users": (*SERVE, "--users", "{file}"),
     "rights": (*SERVE, "--acls", "{file}"),
     "secret": (*SERVE, "--store", "etcd://127.0.0.1:1/x", "--peers-secret", "{file}"),
-    "store": ("store", "check-tree", "memory:{file}"),
+    "store": ("store", "audit", "memory:{file}"),
     "load": ("store", "load", "{file}", "memory:{folder}/new"),
     "diff": ("store", "diff", "{file}", "{file}"),
     "layout": ("demo", "--layout", "{file}"),

@@ -19,7 +19,7 @@ UNITS = re.compile(r"\b(bytes( per second)?|seconds|ms|counts?|numbers?|shares?|
 """What a number in the help of an option may be."""
 NUMBERS = (click.types.IntParamType, click.types.FloatParamType, Amount)
 NEVER_QUIET = {
-    *("kedge journal show", "kedge journal replay", "kedge store check", "kedge store check-tree", "kedge store diff"),
+    *("kedge journal show", "kedge journal replay", "kedge store ping", "kedge store audit", "kedge store diff"),
     "kedge completion",
 }
 """Commands that print a result alone: neither progress nor confirmations."""

@@ -109,7 +109,7 @@ def test_a_group_alone_shows_its_help(arguments: tuple[str, ...], said: str) -> 
         (("plan", "drain", "t", "--brokers", "x"), "Invalid value for '--brokers'"),
         (("journal", "audit", "j", "--engine", "flink"), "'flink' is not one of 'auto', 'local', 'spark'"),
         (("journal", "audit", "j", "--engine", "spark", "--conf", "spark.a"), "'spark.a' is not spark.KEY=VALUE"),
-        (("plan", "check", "t", "--conf", "a=b"), "'a=b' is not spark.KEY=VALUE"),
+        (("plan", "validate", "t", "--conf", "a=b"), "'a=b' is not spark.KEY=VALUE"),
         (
             ("journal", "progress", "j", "--engine", "local", "--conf", "spark.a=b"),
             "--conf and --packages need --engine spark",

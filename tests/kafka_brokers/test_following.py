@@ -1,5 +1,5 @@
-"""Stock Kafka 3.9.1 brokers in ZooKeeper mode follow `kedge controller`, at the newest inter-broker protocol and at the
-oldest that Kedge serves. The table of `docs/kafka-brokers.md` lists these steps."""
+"""Stock Kafka 3.9.1 brokers in ZooKeeper mode follow `kedge kafka-controller`, at the newest inter-broker protocol and
+at the oldest that Kedge serves. The table of `docs/kafka-brokers.md` lists these steps."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_all_brokers_are_killed_and_come_back(cluster: FollowingCluster, store: 
     until("all are in sync again", lambda: are_in_sync(cluster, store, topic))
     sent |= produce(cluster, topic)
     assert sorted(consume(cluster, topic, sent)) == sorted(sent)
-    checked = kedge("store", "check-tree", f"zookeeper://{cluster.chroot}")
+    checked = kedge("store", "audit", f"zookeeper://{cluster.chroot}")
     assert checked.exit_code == 0, checked.output
 
 

@@ -32,7 +32,15 @@ def cluster(zookeeper_server: LocalZooKeeper) -> Iterator[FollowingCluster]:
 
 
 def hand_back(cluster: FollowingCluster) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "kedge", "controller", "--store", f"zookeeper://{cluster.chroot}", "--hand-back"]
+    command = [
+        sys.executable,
+        "-m",
+        "kedge",
+        "kafka-controller",
+        "--store",
+        f"zookeeper://{cluster.chroot}",
+        "--hand-back",
+    ]
     return subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False)
 
 

@@ -121,7 +121,7 @@ def test_a_server_of_spark_connect_says_and_writes_what_the_local_engine_does(
     completed_early(rows)
     write_journal(tmp_path / "journal", rows)
     tables, out, plans = str(made), str(tmp_path / "out"), str(tmp_path / "plans")
-    old = ("plan", "leaders", tables, "--name", "old")
+    old = ("plan", "balance-leaders", tables, "--name", "old")
     assert here((*old, "--cluster", "g0"), (*old, "--cluster", "g2"))[0][0] == 0
     (place,) = [place for place in find_places(made, BROKER, None) if place.cluster == "g0"]
     anew = {BROKER.name: place.read(BROKER)}
@@ -129,7 +129,7 @@ def test_a_server_of_spark_connect_says_and_writes_what_the_local_engine_does(
     place.write(BROKER, anew[BROKER.name])
     waves = ("plan", "waves", tables, "--name", "drain", "--throttle", "1GB", "--all-clusters", "--json")
     lines = [
-        ("plan", "check", tables, "--all-clusters", "--json"),
+        ("plan", "validate", tables, "--all-clusters", "--json"),
         ("plan", "drain", tables, "--all-clusters", "--out", plans),
         waves,
         ("plan", "export", tables, out, "--name", "drain", "--all-clusters"),
@@ -165,7 +165,7 @@ def test_past_snapshots_are_replayed_as_the_local_engine_does_it(server: str, tm
     tables, plans = str(tmp_path / "tables"), str(tmp_path / "plans")
     again = ("--name", "again", "--tolerance", "0.2", "--out", plans)
     lines = [
-        ("plan", "check", tables, "--cluster", "g0", "--all-snapshots", "--json"),
+        ("plan", "validate", tables, "--cluster", "g0", "--all-snapshots", "--json"),
         ("plan", "rebalance", tables, *again, "--all-clusters", "--all-snapshots", "--json"),
     ]
     local = here(*lines)
@@ -231,7 +231,7 @@ print(mine.range(4).count(), mine.conf.get("spark.sql.shuffle.partitions"))
 
 
 def test_an_active_session_of_spark_connect_is_used_and_left(made: Path, server: str) -> None:
-    line = ("plan", "check", str(made), "--cluster", "g1")
+    line = ("plan", "validate", str(made), "--cluster", "g1")
     done = subprocess.run([sys.executable, "-c", ACTIVE, server, *line], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     taken, refused, last = done.stdout.splitlines()
@@ -243,7 +243,7 @@ def test_an_active_session_of_spark_connect_is_used_and_left(made: Path, server:
 
 
 def test_a_server_of_spark_connect_takes_settings_and_says_which_not(made: Path, server: str) -> None:
-    line = ("plan", "check", str(made), "--cluster", "g1", "--json")
+    line = ("plan", "validate", str(made), "--cluster", "g1", "--json")
     taken, refused = there(
         [(*line, "--conf", "spark.sql.shuffle.partitions=2"), (*line, "--packages", "g:a:1")], "--remote", server
     )
@@ -261,7 +261,7 @@ def silent() -> socket.socket:
 
 
 @pytest.mark.parametrize(
-    "line", [("plan", "check", "{}"), ("journal", "audit", "{}/journal"), ("journal", "progress", "{}/journal")]
+    "line", [("plan", "validate", "{}"), ("journal", "audit", "{}/journal"), ("journal", "progress", "{}/journal")]
 )
 def test_a_server_that_does_not_answer_is_one_line_after_the_deadline(line: tuple[str, ...], tmp_path: Path) -> None:
     """No server listens, or one that never answers: PySpark itself would ask for ten minutes, or wait for ever."""
@@ -287,7 +287,9 @@ def test_a_server_that_does_not_answer_is_one_line_after_the_deadline(line: tupl
     "remote,said", [("bogus", "must start with 'sc://'"), ("sc://127.0.0.1:99999", "Port out of range")]
 )
 def test_what_is_no_address_of_a_server_is_one_line(remote: str, said: str, made: Path) -> None:
-    ((code, out, err),) = here(("plan", "check", str(made), "--cluster", "g1", "--engine", "spark", "--remote", remote))
+    ((code, out, err),) = here(
+        ("plan", "validate", str(made), "--cluster", "g1", "--engine", "spark", "--remote", remote)
+    )
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert said in err
 
@@ -297,7 +299,9 @@ def test_unreachable_master_is_reported_before_a_jvm_is_started(made: Path) -> N
     ports = free_port(), free_port()
     master = "spark://" + ",".join(f"127.0.0.1:{port}" for port in ports)
     begun = time.monotonic()
-    ((code, out, err),) = here(("plan", "check", str(made), "--cluster", "g1", "--engine", "spark", "--master", master))
+    ((code, out, err),) = here(
+        ("plan", "validate", str(made), "--cluster", "g1", "--engine", "spark", "--master", master)
+    )
     why = ", ".join(f"127.0.0.1:{port}: Connection refused" for port in ports)
     assert (code, out, err) == (2, "", f"kedge: no Spark master listens: {why}\n")
     assert time.monotonic() - begun < 15
@@ -319,7 +323,7 @@ def test_a_cluster_finds_us_at_the_address_that_leads_to_its_master() -> None:
 def test_what_spark_refuses_is_one_line_without_stack_frames(made: Path, tmp_path: Path) -> None:
     """A master that is none, a setting that is of another kind."""
     (tmp_path / "tmp").mkdir()
-    line = ("plan", "check", str(made), "--cluster", "g1")
+    line = ("plan", "validate", str(made), "--cluster", "g1")
     refused = {
         ("--master", "bogus"): " with master bogus: Master must either be yarn or start with spark, k8s, or local",
         ("--master", "local[x]"): " with master local[x]: Could not parse Master URL: 'local[x]'",

@@ -36,7 +36,7 @@ def test_a_command_uses_the_active_session_and_leaves_it(spark: SparkSession, tm
     fleets.write(tmp_path / "tables", fleets.generated(2))
     write_journal(tmp_path / "journal", written())
     before = spark.conf.getAll
-    check = ("plan", "check", str(tmp_path / "tables"), "--all-clusters", "--json")
+    check = ("plan", "validate", str(tmp_path / "tables"), "--all-clusters", "--json")
     assert run(*check, "--engine", "spark") == run(*check)
     audit = ("journal", "audit", str(tmp_path / "journal"), "--json")
     code, out, err = run(*audit)
@@ -73,7 +73,7 @@ def test_the_active_session_cannot_be_made_another(
 ) -> None:
     fleets.write(tmp_path, fleets.generated(1))
     why = f"kedge: the active session of this process cannot take {named}\n"
-    assert run("plan", "check", str(tmp_path), "--engine", "spark", *options) == (2, "", why)
+    assert run("plan", "validate", str(tmp_path), "--engine", "spark", *options) == (2, "", why)
     assert spark.range(3).count() == 3
 
 

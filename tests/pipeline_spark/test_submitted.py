@@ -90,7 +90,7 @@ for asked in ({"master": "local[2]"}, {"settings": {"spark.jars.packages": "a:b:
 def test_workers_read_and_write_an_object_store_themselves(submitter: Submitter, tmp_path: Path) -> None:
     """Two worker processes, tables in S3: what is printed and written is what the local engine does in a folder."""
     fleet = fleets.generated(3)
-    line = ("plan", "leaders", "{}", "--all-clusters", "--json")
+    line = ("plan", "balance-leaders", "{}", "--all-clusters", "--json")
     fleets.write(tmp_path, fleet)
     here = CliRunner().invoke(kedge, [word.format(tmp_path) for word in line])
     wanted = {path.relative_to(tmp_path).as_posix(): path.read_bytes() for path in tmp_path.rglob("*.parquet")}

@@ -210,8 +210,8 @@ def test_commands_print_no_secret(cluster: Cluster, tmp_path: Path) -> None:
             for how in ((), ("--json",), ("--all",))
         ),
         *(("kafka", "topics", *at, "--describe", "--topic", "orders", *how) for how in ((), ("--json",))),
-        *(("store", "check-tree", store, *how) for how in ((), ("--json",))),
-        ("store", "check", store),
+        *(("store", "audit", store, *how) for how in ((), ("--json",))),
+        ("store", "ping", store),
         ("store", "diff", store, recorded),
         *(("journal", "show", cluster.journal, *how) for how in ((), ("--json",))),
         ("journal", "replay", cluster.journal),

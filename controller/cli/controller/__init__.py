@@ -1,4 +1,4 @@
-"""`kedge controller`, the controller of Kafka brokers: options, what is printed, and findings.
+"""`kedge kafka-controller`, the controller of Kafka brokers: options, what is printed, and findings.
 
 What runs is in running.py.
 """
@@ -30,8 +30,8 @@ _FILE: Final = click.Path(path_type=Path)
 
 
 @command(
-    "controller",
-    example="kedge controller --store zookeeper://127.0.0.1:2181/kafka --node-id 101",
+    "kafka-controller",
+    example="kedge kafka-controller --store zookeeper://127.0.0.1:2181/kafka --node-id 101",
 )
 @option("--store", "url", metavar="URL", required=True, help="ZooKeeper of the brokers, with their chroot.")
 @option(

@@ -1,4 +1,4 @@
-"""`kedge store check`: asks a store question by question, within one deadline for all.
+"""`kedge store ping`: asks a store question by question, within one deadline for all.
 
 If a question fails, that is a problem in the report, and the other questions are asked all the same.
 """
@@ -181,17 +181,17 @@ def _what_to_do(value: bytes) -> str:
     if is_of_kraft(value):
         return ", because KRaft's controller leads: the brokers are being migrated from ZooKeeper, or have been"
     return (
-        ", so only `kedge controller` can lead: with Kafka brokers start it, or give the cluster back with its "
+        ", so only `kedge kafka-controller` can lead: with Kafka brokers start it, or give the cluster back with its "
         "--hand-back; without Kafka brokers delete the key"
     )
 
 
-@command("check", example="kedge store check zookeeper://localhost:2181/kedge --write")
+@command("ping", example="kedge store ping zookeeper://localhost:2181/kedge --write")
 @click.argument("url", metavar="URL", required=False)
 @option("--store", "by_option", metavar="URL", none="the argument", help="The same as the argument URL.")
 @option("--write", is_flag=True, help="Time a few commits as well, on a scratch key that is deleted again.")
 @json_option()
-def check(url: str | None, *, by_option: str | None, write: bool, as_json: bool) -> None:
+def ping(url: str | None, *, by_option: str | None, write: bool, as_json: bool) -> None:
     """Check whether a store can be used, and print its version and limits.
 
     Also prints its servers, the session timeout, latencies, whether bulk reads work, and the active controller. Use it

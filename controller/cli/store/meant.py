@@ -6,7 +6,7 @@
     reassign-partitions --zookeeper     `require_cluster`, then the partitions and brokers of the plan
     store migrate, serve --migrate-to   a cluster in FROM, `require_kind`, and nothing in TO (`migration.stages`)
     store load                          an empty tree; with --resume, a part of the file (`transfer.may_load`)
-    store check --write                 that its scratch key is absent (`probing.commits`)
+    store ping --write                 that its scratch key is absent (`probing.commits`)
     demo --store                        that its root is absent, and nothing is below it (`demo.stage`)
 
 Each function raises Invalid where the tree is another one, and the store's errors.
@@ -62,18 +62,18 @@ def require_room(store: MetadataStore) -> None:
 
 def require_kind(store: MetadataStore, *, kafka_brokers: bool) -> None:
     """What leads over the tree, if anything does, is a controller of the same kind: one of Kafka brokers (Kafka's own,
-    or that of `kedge controller`), or one of `kedge serve` or of a program that embeds it.
+    or that of `kedge kafka-controller`), or one of `kedge serve` or of a program that embeds it.
 
-    Only `kedge controller` keeps /controller without a session. A session holds it under an epoch that the commit token
-    has where a controller of Kedge was elected last, and not where Kafka's was."""
+    Only `kedge kafka-controller` keeps /controller without a session. A session holds it under an epoch that the
+    commit token has where a controller of Kedge was elected last, and not where Kafka's was."""
     shown = store.get(LEADER_KEY, sync=True, timeout_s=_CALL_S)
     if shown is None or decode_holder(shown.value) is not None:
         return
     if shown.owner is None:
         if not kafka_brokers:
             raise Invalid(
-                f"{LEADER_KEY} belongs to no session: `kedge controller` or KRaft leads Kafka brokers there, so no "
-                "other controller can lead"
+                f"{LEADER_KEY} belongs to no session: `kedge kafka-controller` or KRaft leads Kafka brokers there, "
+                "so no other controller can lead"
             )
         return
     leads = f"controller {decode_controller(shown.value)} leads there"
@@ -81,7 +81,7 @@ def require_kind(store: MetadataStore, *, kafka_brokers: bool) -> None:
     if kafka_brokers and is_kedges:
         raise Invalid(f"{leads}, which is one of `kedge serve` or of a program that embeds Kedge, not of Kafka brokers")
     if not kafka_brokers and is_kedges is False:
-        raise Invalid(f"{leads}, which is Kafka's own; `kedge controller` takes over from it")
+        raise Invalid(f"{leads}, which is Kafka's own; `kedge kafka-controller` takes over from it")
 
 
 def holds_cluster(store: MetadataStore) -> bool:

@@ -83,15 +83,15 @@ ELSEWHERE = "controller 41 leads there, which is one of `kedge serve`"
 IN_USE = "not empty"
 COMMANDS: Mapping[str, tuple[Callable[[Place], Sequence[object]], Mapping[str, str]]] = {
     "controller": (
-        lambda at: ("controller", "--store", at.url),
+        lambda at: ("kafka-controller", "--store", at.url),
         {"above": HIGH, "kedges": ELSEWHERE},
     ),
     "depose": (
-        lambda at: ("controller", "--store", at.url, "--depose-kafka-controller"),
+        lambda at: ("kafka-controller", "--store", at.url, "--depose-kafka-controller"),
         {"absent": NONE, "above": NONE, "kedges": ELSEWHERE},
     ),
     "hand back": (
-        lambda at: ("controller", "--store", at.url, "--hand-back"),
+        lambda at: ("kafka-controller", "--store", at.url, "--hand-back"),
         {
             "absent": NEITHER,
             "above": NEITHER,
@@ -282,13 +282,13 @@ MOVES = (*kept(CLUSTER), TOKEN, Put(LEADER_KEY, encode_holder("a1", 1), ABSENT))
     [
         ((), "", ""),
         ((*kept(CLUSTER), TOKEN), "", ""),
-        (KAFKA_LEADS, "", "controller 3 leads there, which is Kafka's own; `kedge controller` takes over"),
+        (KAFKA_LEADS, "", "controller 3 leads there, which is Kafka's own; `kedge kafka-controller` takes over"),
         (SERVE_LEADS, "controller 101 leads there, which is one of `kedge serve`", ""),
-        (KEDGE_STAYS, "", "/controller belongs to no session: `kedge controller` or KRaft leads"),
+        (KEDGE_STAYS, "", "/controller belongs to no session: `kedge kafka-controller` or KRaft leads"),
         (MOVES, "", ""),
         ((*SERVE_LEADS[:-2], Put(TOKEN_KEY, b"{", ABSENT), leader(101)), "", ""),
     ],
-    ids=["empty", "no leader", "Kafka", "serve", "kedge controller", "a migration", "an unreadable token"],
+    ids=["empty", "no leader", "Kafka", "serve", "kedge kafka-controller", "a migration", "an unreadable token"],
 )
 def test_each_controller_leads_clusters_of_its_kind(
     server: MemoryServer, monkeypatch: pytest.MonkeyPatch, puts: Sequence[Put], of_brokers: str, of_serve: str

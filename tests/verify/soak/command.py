@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
             "lost": lost,
             "memory_mib": {name: [found[0][0] >> 20, found[-1][0] >> 20] for name, found in memory.items()},
             "grew": {name: round(rate, 2) for name, rate in grew.items()},
-            "tree": _command("store", "check-tree", url),
+            "tree": _command("store", "audit", url),
             "journals": _command("journal", "audit", str(folder / "journal"), "--engine", "local"),
         }
     _say(verdict)
