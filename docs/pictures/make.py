@@ -98,7 +98,7 @@ def demo(into: Path) -> None:
 def status(into: Path) -> None:
     """A reassignment with a throttle runs while the page is looked at."""
     topics = [part for name, count in TOPICS.items() for part in ("--topic", f"{name}:{count}:3")]
-    arguments = ["--brokers", str(BROKERS), "--racks", "a,b,c", "--seed", "1", *topics]
+    arguments = ["--broker-count", str(BROKERS), "--racks", "a,b,c", "--seed", "1", *topics]
     with folder() as path, serving(arguments) as at:
         bootstrap = at["bootstrap"]
         fill(bootstrap)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kedge.controller.cli.printing import utc
 from tests.kit.commands import run
 from tests.pipeline_journal.journals import completed_early, seeded, write, written
 
@@ -160,7 +161,7 @@ def test_progress_shows_what_runs_and_exit_code_1_says_that_a_move_is_stuck(tmp_
     done = run("journal", "progress", tmp_path)
     assert done.exit_code == 0
     assert "orders-0" in done.stdout
-    later = rows[-1]["ts"] + 700_000
+    later = utc(rows[-1]["ts"] + 700_000, "milliseconds")
     done = run("journal", "progress", tmp_path, "--as-of", later)
     assert done.exit_code == 1
     assert "unknown" in done.stdout

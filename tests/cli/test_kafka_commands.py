@@ -84,7 +84,7 @@ def test_options_of_configs_that_do_not_fit_are_exit_code_2(arguments: list[str]
         (["configs", *NOWHERE, "--describe", "--topic", "t", "--command-config", "/no/such"], "/no/such"),
         (
             ["reassign-partitions", *NOWHERE, "--cancel-all", "--timeout", "soon"],
-            "'soon' is not a valid whole number",
+            "'soon' is not a duration such as 90s, 15m or 2h",
         ),
     ],
 )

@@ -168,7 +168,7 @@ def test_a_tree_of_real_kafka_is_planned(tmp_path: Path) -> None:
     "arguments",
     [
         ("drain", "--brokers", "1001"),
-        ("fill-brokers", "--brokers", "1001,2001:r0"),
+        ("fill-brokers", "--new-brokers", "1001,2001:r0"),
         ("rebalance", "--max-bytes", "5GiB"),
         ("fix-racks",),
         ("set-replication-factor", "--factor", "2", "--topics", "topic-000001"),
@@ -301,7 +301,7 @@ def test_what_cannot_be_used_is_one_line_and_exit_code_2(made: Path, arguments: 
             for text in ("10_01", "+1001", "\uff11\uff10\uff10\uff11", "1001,", "1001, 1001", "1e3")
         ),
         *(
-            ("fill-brokers", "{tables}", "--brokers", text)
+            ("fill-brokers", "{tables}", "--new-brokers", text)
             for text in ("1_0:a", "+7", "\uff17:a", "7:a,", "3000000000")
         ),
         ("rebalance", "{tables}", "--tolerance", "0.0_1"),

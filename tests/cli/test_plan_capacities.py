@@ -38,7 +38,7 @@ def disks(tmp_path: Path) -> dict[int, int | None]:
 @pytest.mark.slow
 def test_the_default_limits_the_disk_of_an_added_broker(tmp_path: Path) -> None:
     collect(tmp_path, capacities={"brokerCapacities": [EVERY]})
-    done = run("fill-brokers", tmp_path / "tables", "--brokers", "2", "--json")
+    done = run("fill-brokers", tmp_path / "tables", "--new-brokers", "2", "--json")
     planned = json.loads(done.stdout)
     assert (done.exit_code, planned["bytes_copied"], planned["notes"]) == (1, 0, [])
     assert list(planned["reasons"]) == ["no broker in the possible racks has enough disk"]
@@ -47,7 +47,7 @@ def test_the_default_limits_the_disk_of_an_added_broker(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_default_limits_the_network_of_an_added_broker(tmp_path: Path) -> None:
     collect(tmp_path, 1e9, capacities={"brokerCapacities": [EVERY]})
-    assert run("fill-brokers", tmp_path / "tables", "--brokers", "2").exit_code in {0, 1}
+    assert run("fill-brokers", tmp_path / "tables", "--new-brokers", "2").exit_code in {0, 1}
     said = json.loads(run("waves", tmp_path / "tables", "--name", "fill-brokers", "--json").stdout)
     assert [wave["eta_s"] is None for wave in said["waves"]] == [False]
     assert run("export", tmp_path / "tables", tmp_path / "out", "--name", "fill-brokers").exit_code == 0
@@ -72,7 +72,7 @@ def test_a_snapshot_that_is_collected_again_without_a_default_has_none(tmp_path:
     collect(tmp_path, capacities={"brokerCapacities": [EVERY]})
     collect(tmp_path, 1e9)
     assert disks(tmp_path) == {0: None, 1: None}
-    planned = json.loads(run("fill-brokers", tmp_path / "tables", "--brokers", "2", "--json").stdout)
+    planned = json.loads(run("fill-brokers", tmp_path / "tables", "--new-brokers", "2", "--json").stdout)
     assert (planned["bytes_copied"] > 0, planned["notes"]) == (True, [])
 
 
@@ -85,7 +85,7 @@ def test_a_capacity_that_is_not_known_while_others_are_is_a_note(tmp_path: Path,
         said = json.loads(run("validate", tmp_path / "tables", "--json").stdout)
     if verb in {"fill-brokers", "waves"}:
         said = json.loads(
-            run("fill-brokers", tmp_path / "tables", "--brokers", "4", "--report", tmp_path / "p", "--json").stdout
+            run("fill-brokers", tmp_path / "tables", "--new-brokers", "4", "--report", tmp_path / "p", "--json").stdout
         )
         assert note in (tmp_path / "p").read_text()
     if verb == "waves":
@@ -96,7 +96,7 @@ def test_a_capacity_that_is_not_known_while_others_are_is_a_note(tmp_path: Path,
 
 def test_an_added_broker_without_any_capacity_is_a_note(tmp_path: Path) -> None:
     collect(tmp_path, 1e9, capacities={"brokerCapacities": [{**OWN, "brokerId": str(broker)} for broker in (0, 1)]})
-    planned = json.loads(run("fill-brokers", tmp_path / "tables", "--brokers", "2", "--json").stdout)
+    planned = json.loads(run("fill-brokers", tmp_path / "tables", "--new-brokers", "2", "--json").stdout)
     assert planned["notes"] == [
         f"the {what} capacity of broker 2 is not known, that of others is: no limit applies there"
         for what in ("disk", "receiving", "sending")

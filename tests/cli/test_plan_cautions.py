@@ -109,7 +109,7 @@ def test_a_plan_without_sizes_says_so_and_tells_no_bytes(collected: Path, tmp_pa
     assert [wave.bytes for wave in read_export(tmp_path / "out").waves] == [None]
 
 
-@pytest.mark.parametrize("line", [("rebalance",), ("fill-brokers", "--brokers", "4")], ids=["rebalance", "add"])
+@pytest.mark.parametrize("line", [("rebalance",), ("fill-brokers", "--new-brokers", "4")], ids=["rebalance", "add"])
 def test_unknown_bytes_cannot_be_levelled(line: tuple[str, ...], collected: Path, tmp_path: Path) -> None:
     verb, *more = line
     notes = ["the size of 6 partitions is not known: the plan cannot level bytes"]

@@ -133,7 +133,7 @@ def test_what_did_not_change_is_not_done_again(policy: Path) -> None:
     found = said(policy)[1]
     assert (found["full"]["snapshot"], found["full"]["step"], found["full"]["unchanged"]) == ("2", "drain", False)
     assert (found["drained"]["snapshot"], found["drained"]["unchanged"]) == ("1", True)
-    assert not said(policy, "--again")[1]["drained"]["unchanged"]
+    assert not said(policy, "--force")[1]["drained"]["unchanged"]
     policy.write_text(POLICY.replace("0.2", "0.3"))
     assert not said(policy)[1]["drained"]["unchanged"], "by another policy it is done anew"
 

@@ -59,7 +59,7 @@ def controller(cluster: FollowingCluster, store: MetadataStore) -> int | None:
 
 @pytest.mark.checklist(255)
 def test_kafka_goes_on_with_the_moves_that_kedge_hands_back(cluster: FollowingCluster, store: MetadataStore) -> None:
-    """Without --depose-kafka-controller it stands by, and has nothing to hand back; with it, it leads; afterwards Kafka
+    """Without --take-over it stands by, and has nothing to hand back; with it, it leads; afterwards Kafka
     ends the move."""
     name = f"h{uuid.uuid4().hex[:8]}"
     until("Kafka's controller leads", lambda: controller(cluster, store) in BROKERS)
@@ -85,7 +85,7 @@ def test_kafka_goes_on_with_the_moves_that_kedge_hands_back(cluster: FollowingCl
     assert f"controller {controller(cluster, store)} leads: it holds /controller by its session" in refused.stderr
     assert (refused.returncode, store.get("/controller_epoch", sync=True, timeout_s=WAIT_S)) == (2, epoch)
     cluster.controllers[101].stop()
-    cluster.start_controller(101, "--depose-kafka-controller")
+    cluster.start_controller(101, "--take-over")
     until("Kedge leads", lambda: controller(cluster, store) == 101)
     until("the internal topics are there", lambda: has_internal(cluster, store))
     until("clients see it", lambda: 101 in {node["broker_id"] for node in brokers(cluster)})

@@ -36,7 +36,7 @@ PROGRAM = "from kedge.controller.cli import main; main()"
 def servers() -> Iterator[str]:
     """Copies take seconds. It has to be silent until its end."""
     where = ("--listen", "127.0.0.1:0", "--no-status", "--json")
-    process = begun(*where, "--brokers", "3", "--racks", "a,b,c", "--copy-rate", COPY_RATE)
+    process = begun(*where, "--broker-count", "3", "--racks", "a,b,c", "--copy-rate", COPY_RATE)
     try:
         assert process.stdout is not None
         yield json.loads(process.stdout.readline())["bootstrap"]

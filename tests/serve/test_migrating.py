@@ -195,7 +195,7 @@ def test_every_process_on_the_store_follows(tmp_path: Path) -> None:
     """A stand-by without brokers, and the one with the brokers: after the move clients may begin at either."""
     source, target = (f"{make(tmp_path)}&session_timeout=5" for make in (etcd_url, zookeeper_url))
     move = ("--store", source, "--migrate-to", target, *GROUPS)
-    stand_by = (*move, "--node-id", "102", "--brokers", "0")
+    stand_by = (*move, "--node-id", "102", "--broker-count", "0")
     with (
         running(*stand_by, may_say=ANYTHING) as one,
         running(*move, "--topic", "orders:2:3", may_say=ANYTHING) as other,

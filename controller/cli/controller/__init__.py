@@ -37,7 +37,7 @@ _FILE: Final = click.Path(path_type=Path)
 @option(
     "--node-id", type=click.IntRange(0, 2**31 - 1), default=101, metavar="ID", help="Controller id, not a broker's."
 )
-@option("--depose-kafka-controller", "depose", is_flag=True, help="Take over from a broker that is controller.")
+@option("--take-over", "depose", is_flag=True, help="Take over from a broker that is controller.")
 @option("--hand-back", is_flag=True, help="Give the cluster back to Kafka's own controller, and exit.")
 @option("--journal", type=_FILE, metavar="FOLDER", help="Folder for the journal of decisions.")
 @group(

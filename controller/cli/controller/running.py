@@ -80,7 +80,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     with in_the_store(shown):
         is_new = not holds_cluster(store)
         if options.depose:
-            require_cluster(store, "without --depose-kafka-controller, a new one is created in an empty tree")
+            require_cluster(store, "without --take-over, a new one is created in an empty tree")
     peers = sharing.peers_of(options, shown, stack)
     brokers = _brokers(options)
     stack.callback(brokers.close)

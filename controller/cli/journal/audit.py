@@ -24,12 +24,12 @@ from ....pipeline.written import written_as
 from ...model.plural import counted
 from ..engines import (
     Engine,
-    export_option,
     journals_in,
     need_one,
     of_cluster,
     options,
     out_option,
+    plan_option,
     settled,
     spark,
 )
@@ -51,7 +51,7 @@ Audits = Mapping[str, Audit]
 @command("audit", example="kedge journal audit journals/ --report audit.html")
 @option("--cluster", metavar="ID", none="all", help="Cluster to audit.")
 @option("--report", type=click.Path(path_type=Path), help="HTML page with plots to write.")
-@export_option("Exported plan; the page compares expected and real times.")
+@plan_option("Exported plan; the page compares expected and real times.")
 @group(
     "Follow a journal that grows (on Spark)",
     option("--follow", is_flag=True, help="Print violations as they come. Needs --checkpoint."),
@@ -85,7 +85,7 @@ def audit(
     if follow != (checkpoint is not None) or (once and not follow):
         raise click.UsageError("--follow needs --checkpoint, and --checkpoint and --once need --follow")
     if exports and report is None:
-        raise click.UsageError("--export needs --report")
+        raise click.UsageError("--plan needs --report")
     if checkpoint is not None:
         if report is not None:
             raise click.UsageError("--report and --follow exclude each other: the page needs a whole journal")

@@ -21,17 +21,17 @@ from ...model.plural import counted
 from ..copying import copied
 from ..engines import (
     Engine,
-    export_option,
     journals_in,
     need_one,
     of_cluster,
     options,
     out_option,
+    plan_option,
     settled,
     spark,
 )
 from ..extras import need
-from ..options import command, json_option, option, quiet_option
+from ..options import Moment, command, json_option, option, quiet_option
 from ..printing import compact, fail, need_folder, of_system, one_line, print_by_cluster, say, utc
 from ..store.opening import bar
 
@@ -46,7 +46,7 @@ _FOLDER: Final = click.Path(path_type=Path)
 
 @command("progress", example="kedge journal progress journals/ --samples tables")
 @option("--cluster", metavar="ID", none="all", help="Cluster to show, of journals and samples.")
-@option("--as-of", metavar="MS", type=click.IntRange(min=0), none="the last row", help="Time to show, Unix time in ms.")
+@option("--as-of", metavar="TIME", type=Moment(), none="the last row", help="Time to show: 2026-11-28T12:00:00Z.")
 @option(
     "--stuck-after",
     metavar="SECONDS",
@@ -56,7 +56,7 @@ _FOLDER: Final = click.Path(path_type=Path)
 )
 @option("--samples", type=_FOLDER, metavar="FOLDER", help="Tables of `kedge plan collect`: sizes, rates and disks.")
 @option("--snapshot", metavar="ID", none="the last by name", help="Snapshot of --samples.")
-@export_option("Exported plan; shows expected and real times of its waves.")
+@plan_option("Exported plan; shows expected and real times of its waves.")
 @out_option
 @json_option("Print one JSON line per row of every table.")
 @quiet_option
@@ -88,7 +88,7 @@ def progress(
     if samples is None or len(files) > 1:  # else a cluster may be named of the samples alone
         files = of_cluster(files, cluster)
     if exports:
-        need_one("--export", files)
+        need_one("--plan", files)
     need_folder(out)
     if samples is not None or out is not None:
         need("pipeline")

@@ -76,8 +76,14 @@ def drain(common: Common, *, brokers: tuple[int, ...], **options: Any) -> None:
     _make(common, lambda: Drain(brokers), **options)
 
 
-@command("fill-brokers", example="kedge plan fill-brokers tables --brokers 7:a,8:b --max-bytes 500GB")
-@option("--brokers", type=NewBrokers(), required=True, help="New brokers, with the rack where TABLES lacks it.")
+@command("fill-brokers", example="kedge plan fill-brokers tables --new-brokers 7:a,8:b --max-bytes 500GB")
+@option(
+    "--new-brokers",
+    "brokers",
+    type=NewBrokers(),
+    required=True,
+    help="New brokers, with the rack where TABLES lacks it.",
+)
 @_tolerance
 @_max_bytes
 @_making

@@ -148,7 +148,7 @@ PAGE: Final = "index.html"
 
 @command("apply-policy", example="kedge plan apply-policy policy.toml --dry-run")
 @click.argument("policy", metavar="POLICY", type=click.Path(dir_okay=False, path_type=Path))
-@option("--again", is_flag=True, help="Include clusters that did not change since the last run.")
+@option("--force", "again", is_flag=True, help="Include clusters that did not change since the last run.")
 @output_options
 @alone
 def apply_policy(policy: Path, *, again: bool, as_json: bool, dry_run: bool, plain: bool, engine: Engine) -> None:

@@ -1,8 +1,8 @@
 """Whether the tree at a URL is the one that the user means. Commands ask this before they write anything there.
 
-    serve, controller                   `require_room` and `require_kind`; an empty tree is theirs to fill
-    controller --depose-...             `require_cluster` as well, since there is a controller to depose
-    controller --hand-back              that Kedge leads or led last (`runtime.hand_back`)
+    serve, kafka-controller             `require_room` and `require_kind`; an empty tree is theirs to fill
+    kafka-controller --take-over        `require_cluster` as well, since there is a controller to depose
+    kafka-controller --hand-back        that Kedge leads or led last (`runtime.hand_back`)
     reassign-partitions --zookeeper     `require_cluster`, then the partitions and brokers of the plan
     store migrate, serve --migrate-to   a cluster in FROM, `require_kind`, and nothing in TO (`migration.stages`)
     store load                          an empty tree; with --resume, a part of the file (`transfer.may_load`)

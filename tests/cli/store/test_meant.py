@@ -87,7 +87,7 @@ COMMANDS: Mapping[str, tuple[Callable[[Place], Sequence[object]], Mapping[str, s
         {"above": HIGH, "kedges": ELSEWHERE},
     ),
     "depose": (
-        lambda at: ("kafka-controller", "--store", at.url, "--depose-kafka-controller"),
+        lambda at: ("kafka-controller", "--store", at.url, "--take-over"),
         {"absent": NONE, "above": NONE, "kedges": ELSEWHERE},
     ),
     "hand back": (
@@ -100,15 +100,15 @@ COMMANDS: Mapping[str, tuple[Callable[[Place], Sequence[object]], Mapping[str, s
         },
     ),
     "serve": (
-        lambda at: ("serve", "--store", at.url, "--brokers", 0),
+        lambda at: ("serve", "--store", at.url, "--broker-count", 0),
         {"above": HIGH, "kafkas": "controller 3 leads there, which is Kafka's own"},
     ),
     "serve, from": (
-        lambda at: ("serve", "--store", at.url, "--migrate-to", at.other, "--brokers", 0),
+        lambda at: ("serve", "--store", at.url, "--migrate-to", at.other, "--broker-count", 0),
         {"above": HIGH, "kafkas": "controller 3 leads there, which is Kafka's own"},
     ),
     "serve, to": (
-        lambda at: ("serve", "--store", at.other, "--migrate-to", at.url, "--brokers", 0),
+        lambda at: ("serve", "--store", at.other, "--migrate-to", at.url, "--broker-count", 0),
         {"above": IN_USE, "kafkas": IN_USE, "kedges": IN_USE},
     ),
     "load": (

@@ -196,11 +196,11 @@ class OwnProcess:
 
 
 class Controller(OwnProcess):
-    """`kedge serve --brokers 0`."""
+    """`kedge serve --broker-count 0`."""
 
     def __init__(self, node_id: int, url: str, folder: Path) -> None:
         where = ("--listen", "127.0.0.1:0", "--no-status", "--json", "--journal", str(folder / "journal"))
-        command = [*KEDGE, "serve", "--brokers", "0", "--node-id", str(node_id), "--store", url, *where]
+        command = [*KEDGE, "serve", "--broker-count", "0", "--node-id", str(node_id), "--store", url, *where]
         super().__init__(f"controller {node_id}", command, folder / f"{node_id}.log")
 
 
