@@ -96,7 +96,7 @@ PLAN: Final = Group(
     "The steps are collect, a plan such as drain, waves, export and submit. A snapshot is the state of a cluster at "
     "one time; a wave is the part of a plan that runs at once. TABLES is the folder of tables that the commands "
     "share.\n\n"
-    "Exit code: 0 done; 1 done with findings (refused moves, violations, quarantined rows); 2 the input cannot be "
+    "Exit code: 0 done; 1 done with findings (refused moves, violations, rejected rows); 2 the input cannot be "
     "used.",
     _commands(
         "kedge.controller.cli.plan",

@@ -49,7 +49,7 @@ def test_lines_in_quarantine_without_a_violation_are_exit_code_2_and_said(tmp_pa
     (tmp_path / "kedge-9-0.jsonl").write_bytes(b"no journal at all\n")
     done = run("journal", "audit", tmp_path)
     assert done.exit_code == 2
-    assert "kedge-9-0.jsonl:1: in quarantine: not JSON" in done.stderr
+    assert "kedge-9-0.jsonl:1: rejected: not JSON" in done.stderr
 
 
 @pytest.mark.parametrize("verb", ["audit", "progress"])

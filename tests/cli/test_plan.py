@@ -114,7 +114,7 @@ def test_what_people_read_says_waves_files_rates_and_totals(tmp_path: Path, inpu
     assert run("collect", tables, *named, "--log-dirs", inputs["good"]).stdout.splitlines() == [
         "snapshot  1 of east",
         "holds     4 brokers, 6 partitions, 1.2 KiB",
-        "rates     not known of 6",
+        "rates     not known for 6 partitions",
     ]
     assert "not written" in run("drain", tables, "--brokers", "1", "--dry-run").stdout
     assert run("drain", tables, "--brokers", "1").exit_code == 0

@@ -55,7 +55,7 @@ def collected(tmp_path: Path) -> Path:
     line = ("collect", tmp_path / "tables", *named, "--broker-list", tmp_path / "brokers.json")
     assert run(*line).stdout.splitlines()[1:] == [
         "holds     4 brokers, 6 partitions, no size is known",
-        "rates     not known of 6",
+        "rates     not known for 6 partitions",
     ]
     return tmp_path / "tables"
 
@@ -91,7 +91,7 @@ def test_a_check_says_what_no_capacity_was_held_against(collected: Path, tmp_pat
 def test_a_plan_without_sizes_says_so_and_tells_no_bytes(collected: Path, tmp_path: Path) -> None:
     lines = dict(line.split("  ", 1) for line in run("drain", collected, "--brokers", "1").stdout.splitlines())
     assert lines["copies"].strip() == "an unknown number of bytes"
-    assert lines["bytes, max/mean"].strip() == "not known"
+    assert lines["most bytes"].strip() == "not known"
     assert lines["note"].strip() == UNKNOWN
     code, planned = said("drain", collected, "--brokers", "1")
     assert (code, planned["notes"], planned["copied_unsized"]) == (0, [UNKNOWN], 4)

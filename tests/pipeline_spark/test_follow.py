@@ -156,7 +156,7 @@ def test_lines_that_cannot_be_read_are_in_quarantine(tmp_path: Path) -> None:
     file, *_ = write(tmp_path / "journal", rows)
     done = follow(tmp_path, "--out", str(tmp_path / "out"))
     assert (done.exit_code, done.stdout) == (2, "")
-    assert f"{file}:4: in quarantine" in done.stderr
+    assert f"{file}:4: rejected" in done.stderr
     assert pq.read_table(tmp_path / "out" / "quarantine").num_rows == 1
     assert not (tmp_path / "out" / "audit_violation").exists()
 

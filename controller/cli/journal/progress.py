@@ -79,7 +79,7 @@ def progress(
     JOURNAL is a file, or a folder of files; a folder may hold a folder cluster=ID for each cluster. Prints a row for
     each running reassignment. Bytes and remaining times need --samples.
 
-    Exit code: 0 no move is stuck; 1 a move is stuck; 2 the input cannot be used, or lines are in quarantine.
+    Exit code: 0 no move is stuck; 1 a move is stuck; 2 the input cannot be used, or lines were rejected.
     """
     chosen = settled(engine)
     if samples is None and snapshot is not None:
@@ -182,7 +182,7 @@ def conclude(found: Mapping[str, Progress]) -> None:
     for cluster, one in found.items():
         _sum(one, f"{cluster}: " if len(found) > 1 else "")
     if held := sum(len(one.quarantine) for one in found.values()):
-        fail(f"{counted(held, 'line')} in quarantine")
+        fail(counted(held, "rejected line"))
     if any(one.stuck for one in found.values()):
         sys.exit(1)
 

@@ -2,7 +2,7 @@
 
 * A snapshot comes from several requests (Metadata, ListPartitionReassignments, DescribeConfigs, DescribeLogDirs of each
   broker), so it is not atomic. A broker that does not answer, a directory or a topic's configs that cannot be read: a
-  row in the quarantine. If the cluster does not answer, Failed is raised.
+  rejected row. If the cluster does not answer, Failed is raised.
 * Waves run by the requests of KIP-455, on Kedge and on Kafka. Reassignments are listed first, replicas after that, so a
   move that ends in between is seen as running or as done. Brokers may hear of an end later than the controller, so
   what looks like another's change is read again for seconds.

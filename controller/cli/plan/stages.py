@@ -52,7 +52,7 @@ def compute_load(common: Common, *, samples_age: float, window: int) -> None:
     """Validate collected tables, and compute the load of each replica.
 
     `kedge plan collect` does this already; use it after other options or changed tables. Rows that cannot be used are
-    moved to the quarantine table.
+    rejected: they are moved to a table of their own.
 
     Exit code: 0 done; 1 done with findings, which are printed; 2 the input cannot be used.
     """
