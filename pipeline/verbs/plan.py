@@ -107,7 +107,7 @@ def _rows(row: dict[str, Any], place: Place, *, dry_run: bool) -> list[tuple[str
         ("changes", f"{counted(row['partitions_changed'], 'partition')}, {replicas} copied"),
         ("copies", copied_words(row)),
         *(
-            (f"most {what}", ratio_words(*(row[f"{column}_max_mean_{when}"] for when in ("before", "after")), _TIMES))
+            (f"most {what}", ratio_words(row[f"{column}_max_mean_before"], row[f"{column}_max_mean_after"], _TIMES))
             for what, column in (("bytes", "size"), ("leaders", "leaders"))
         ),
     ]
