@@ -21,15 +21,6 @@ from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
-from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
-from kafka.protocol.producer import ProduceRequest, ProduceResponse
-from kafka.protocol.sasl import (
-    SaslAuthenticateRequest,
-    SaslAuthenticateResponse,
-    SaslHandshakeRequest,
-    SaslHandshakeResponse,
-)
-
 from benchmarks.figures import figure, percentile
 from kedge.controller.wire.calls import Address
 from kedge.controller.wire.security.users import salted
@@ -106,9 +97,9 @@ class Server(OwnProcess):
 def _logged_in(at: Address, timeout_s: float = LOGIN_S) -> RawClient:
     client = RawClient(at, timeout_s=timeout_s)
     try:
-        client.ask(SaslHandshakeRequest, SaslHandshakeResponse, 1, mechanism="PLAIN")
+        client.ask("SaslHandshake", 1, mechanism="PLAIN")
         token = b"\0good\0good"
-        assert not client.ask(SaslAuthenticateRequest, SaslAuthenticateResponse, 2, auth_bytes=token).error_code
+        assert not client.ask("SaslAuthenticate", 2, auth_bytes=token).error_code
     except BaseException:
         client.__exit__()
         raise
@@ -119,12 +110,12 @@ def _produce(client: RawClient) -> None:
     part = {"index": 0, "records": _RECORD}
     topics = [{"name": _TOPIC, "partition_data": [part]}]
     fields = {"transactional_id": None, "acks": -1, "timeout_ms": 30_000, "topic_data": topics}
-    answer = client.ask(ProduceRequest, ProduceResponse, 7, **fields)
+    answer = client.ask("Produce", 7, **fields)
     assert not answer.responses[0].partition_responses[0].error_code
 
 
 def _metadata(client: RawClient) -> Any:
-    answer = client.ask(MetadataRequest, MetadataResponse, 8, topics=[{"name": _TOPIC}])
+    answer = client.ask("Metadata", 8, topics=[{"name": _TOPIC}])
     assert not answer.topics[0].error_code
     return answer
 

@@ -1,7 +1,7 @@
 """`scripts/servers start|stop|status`, the same as `python -m servers start|stop|status`.
 
 Rules
-* Output for pasting or piping goes to the standard output: `kedge demo --store "$(scripts/servers start etcd)"`.
+* Output for pasting or piping goes to the standard output: `kedge serve --store "$(scripts/servers start etcd)"`.
   Everything else goes to the standard error.
 * Errors are one line. Exit code 1: a server is not available, or `status` finds one that died; 2: wrong use.
 """

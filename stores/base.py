@@ -66,8 +66,9 @@ class Put:
     """Write `value` under `key`. An ephemeral key is deleted when the session that put it ends.
 
     `Invalid`: rewriting an ephemeral key of this session with `ephemeral=False`; rewriting with `ephemeral=True` a key
-    that is ordinary or belongs to another session; an ephemeral key with keys below it. An ordinary Put on another
-    session's ephemeral key is undefined: it raises `Invalid`, or the key stays that session's.
+    that is ordinary or belongs to another session. An ordinary Put on another session's ephemeral key is undefined: it
+    raises `Invalid`, or the key stays that session's. A key below an ephemeral key is undefined, too: ZooKeeper raises
+    `Invalid`, other backends put it.
     """
 
     key: str
@@ -261,7 +262,7 @@ class TooLarge(StoreError, ValueError):
 
 
 class Invalid(StoreError, ValueError):
-    """The ops are malformed, such as duplicate keys or an ephemeral key with children. Nothing was sent."""
+    """The ops are malformed, such as two for one key. Nothing was applied."""
 
 
 class InvalidKey(Invalid):

@@ -70,11 +70,12 @@ def inspect(entries: Iterable[Entry], rules: Sequence[Rule] = RULES) -> Report:
 
 
 def _counts(tree: Tree) -> Counts:
+    state = tree.state
     return Counts(
         tree.keys,
-        len(tree.topics),
-        sum(len(found.assignments) for found in tree.topics.values()),
+        len(state.topics),
+        state.partition_total(),
         len(tree.registered),
-        tree.count_moves(),
-        sum(len(one.intents) for one in tree.intents),
+        len(tree.moving()),
+        len(state.intents),
     )

@@ -1,119 +1,81 @@
-"""The readable part of a cluster's tree as values. The rules read it; it has no notion of right or wrong."""
+"""The keys of a cluster as a controller loads them, and what no controller keeps of them. The rules read it; it has no
+notion of right or wrong."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import attrs
 
 from ...stores.base import Entry
-from ...stores.recipes import Token
-from ..codec.migration import Marker
-from ..codec.topic import TopicKey
-from ..model.legacy import LegacyEntry
-from ..model.reductions import Retirement
-from ..model.values import DeleteIntent, Partition, Replicas, TopicPartition
-
-
-@attrs.frozen(weakref_slot=False)
-class State:
-    """A state key that can be read. `is_listed`: the topic key can be read and lists the partition, so R is known.
-    `has_orphan_block`: it has `reassignment` without `targetReplicas`."""
-
-    key: str
-    partition: Partition
-    is_listed: bool
-    controller_epoch: object
-    has_orphan_block: bool
-
-
-@attrs.frozen(weakref_slot=False)
-class IntentKey:
-    """A key of delete intents: the parts of its name, and its value."""
-
-    key: str
-    broker: int
-    seq: int
-    intents: tuple[DeleteIntent, ...]
-
-
-@attrs.define
-class Notices:
-    """The numbered keys below a parent, and the counter in the parent's value (None: it has none)."""
-
-    numbers: dict[str, int] = attrs.field(factory=dict)
-    counter: int | None = None
+from ...stores.recipes import LEADER_KEY
+from ..codec import keys
+from ..model.values import Broker, Partition, TopicPartition
+from ..state import ClusterState
 
 
 @attrs.define
 class Tree:
-    """Every known key that can be read. Mappings are by topic name, partition id or broker id."""
+    """`state`: everything that a takeover would load. `registered`: every broker whose registration can be read, live
+    or not. `partitions`: those that a topic lists and whose state key can be read; `unlisted`: the other state keys, by
+    topic and number (None: unreadable).
 
-    topics: dict[str, TopicKey] = attrs.field(factory=dict)
-    unreadable_topics: set[str] = attrs.field(factory=set)
-    states: dict[str, dict[int, State | None]] = attrs.field(factory=dict)  # None: unreadable
-    configs: dict[str, str] = attrs.field(factory=dict)  # topic -> key
-    registered: dict[int, Entry] = attrs.field(factory=dict)
-    admitted: dict[int, int | None] = attrs.field(factory=dict)  # None: unreadable
-    intents: list[IntentKey] = attrs.field(factory=list)
-    moves: tuple[LegacyEntry, ...] | None = None  # of the legacy key
-    has_legacy_key: bool = False
-    elections: tuple[TopicPartition, ...] | None = None
-    deleting: set[str] = attrs.field(factory=set)
-    reductions: dict[str, dict[int, Retirement]] = attrs.field(factory=dict)
-    unreadable_reductions: set[str] = attrs.field(factory=set)
-    throttled_topics: dict[str, tuple[str, ...]] = attrs.field(factory=dict)  # by the key of the mark
-    throttled_brokers: dict[str, Replicas] = attrs.field(factory=dict)
-    notices: defaultdict[str, Notices] = attrs.field(factory=lambda: defaultdict(Notices))  # by parent
-    leader: Entry | None = None
-    held: Entry | None = None
-    epoch: int | None = None
-    has_epoch: bool = False
-    token: Token | None = None
-    has_token: bool = False
-    has_kedge_keys: bool = False
-    min_controller: int | None = None
-    migration: Marker | None = None
+    `entries`: the other known keys, `values` their content where it can be read; neither has the keys of topics.
+    `epochs`: the controller epoch in each state key."""
+
+    state: ClusterState
+    registered: Mapping[int, Broker]
+    partitions: list[Partition] = attrs.field(init=False)
+    unlisted: dict[str, dict[int, Partition | None]] = attrs.field(factory=dict)
+    entries: dict[str, Entry] = attrs.field(factory=dict)
+    values: dict[str, Any] = attrs.field(factory=dict)
+    epochs: dict[str, object] = attrs.field(factory=dict)
+    orphan_blocks: list[str] = attrs.field(factory=list)  # state keys with `reassignment` and no `targetReplicas`
     sizes: dict[str, int] = attrs.field(factory=dict)  # bytes of large values
     unknown: Counter[str] = attrs.field(factory=Counter)
     keys: int = 0
 
+    def __attrs_post_init__(self) -> None:
+        self.partitions = [partition for partition in self.state.partitions() if partition.has_state]
+
     @property
     def is_led(self) -> bool:
         """Whether there is a controller, so that pending work should be done."""
-        return self.leader is not None
+        return LEADER_KEY in self.entries
 
-    def listed(self) -> Iterator[State]:
-        """Every partition that its topic lists and whose state can be read."""
-        return (state for state in self.every_state() if state.is_listed)
+    def every_partition(self) -> Iterator[Partition]:
+        """Every state key that can be read."""
+        yield from self.partitions
+        yield from (found for of in self.unlisted.values() for found in of.values() if found is not None)
 
-    def every_state(self) -> Iterator[State]:
-        """Every readable state key."""
-        return (state for states in self.states.values() for state in states.values() if state is not None)
+    def below(self, above: str) -> list[str]:
+        """The names of the known keys directly below `above`."""
+        return [key[len(above) + 1 :] for key in self.entries if key.startswith(above + "/")]
 
-    def state(self, topic: str, partition: int) -> State | None:
-        """The state of a partition; None where it has none or an unreadable one."""
-        return self.states.get(topic, _NO_STATES).get(partition)
-
-    def has_partition(self, tp: TopicPartition) -> bool:
-        """Whether the topic lists it, or may list it because the topic key is unreadable."""
-        found = self.topics.get(tp.topic)
-        return tp.topic in self.unreadable_topics if found is None else 0 <= tp.partition < len(found.assignments)
+    def is_unreadable(self, topic: str) -> bool:
+        """Whether there is a topic key that cannot be read."""
+        return self.state.unreadable(topic) is not None
 
     def has_topic(self, name: str) -> bool:
         """Whether there is a topic key, readable or not."""
-        return name in self.topics or name in self.unreadable_topics
+        return name in self.state.topics or self.is_unreadable(name)
 
-    def is_running(self) -> bool:
-        """Whether anything is being reassigned: by the legacy key, by a target, or by Kafka."""
-        return self.has_legacy_key or self.count_moves() > 0
+    def may_have_partition(self, tp: TopicPartition) -> bool:
+        """Whether the topic lists it, or may list it because the topic key is unreadable."""
+        return self.state.partition(tp.topic, tp.partition) is not None or self.is_unreadable(tp.topic)
 
-    def count_moves(self) -> int:
-        """The number of partitions with a target, and of those that Kafka moves."""
-        ours = {state.partition.tp for state in self.listed() if state.partition.move is not None}
-        ours |= {TopicPartition(t, p) for t, found in self.topics.items() for p in found.topic.kafka_moves}
-        return len(ours)
+    def is_deleting(self, topic: str) -> bool:
+        """Whether the deletion of the topic is requested."""
+        return keys.delete_topic(topic) in self.entries
 
+    def is_reduced(self, topic: str, partition: int) -> bool:
+        """Whether a reduction names the partition, or may name it because its key is unreadable."""
+        key = keys.delete_partitions(topic)
+        return key in self.entries and (key not in self.values or partition in self.values[key])
 
-_NO_STATES: Mapping[int, State | None] = {}
+    def moving(self) -> set[TopicPartition]:
+        """The partitions with a target, and those that Kafka moves."""
+        of_kafka = (TopicPartition(name, p) for name, row in self.state.topics.items() for p in row.topic.kafka_moves)
+        return {*self.state.moves.values(), *of_kafka}

@@ -133,7 +133,7 @@ ROOT: Final[Mapping[str, Command | Group]] = {
         "wire",
     ),
     "demo": Command(
-        "Watch a simulated cluster move partitions while controllers fail.",
+        "Watch a broker being emptied while a controller is killed.",
         "kedge.controller.cli.demo",
         "demo",
     ),

@@ -83,7 +83,8 @@ Every commit and every callback is checked against `kedge.controller.rig.invaria
 `InvariantBroken` in the step in which it happened. `rig.check_end()` adds what must hold at the end: nothing
 acknowledged is lost. `python -m tests.verify explore --seeds 1..100` runs seeded failures, `python -m tests.verify
 exhaust` visits every state of a small world. `kedge.controller.rig.host_suite` checks a host of your own, `python -m
-kedge.controller.rig explore --host MODULE:CLASS` runs seeded failures against it.
+kedge.controller.rig explore --host MODULE:CLASS` runs seeded failures against it, and
+`kedge.controller.rig.hosted.rig.HostRig(host)` is a rig with its brokers.
 """
 
 from ..simulated.broker import Broker, Life
@@ -93,11 +94,12 @@ from ..simulated.log import Log, Run
 from ..simulated.network import CallbackFaults, Sent
 from ..simulated.timeline import Timeline
 from .clients import Clients
+from .controllers import NotInTime
 from .invariants import InvariantBroken
 from .node import Node, State
 from .producers import Producers, Writer
 from .rig import Rig
-from .waits import NotInTime, describe, disagreements
+from .waits import describe, disagreements
 
 __all__ = [
     "Broker",

@@ -16,7 +16,7 @@ from typing import Final
 
 from .command import OneLine, at_least, seeds
 from .host_seeds import STEPS, Run, left_out, run_seed
-from .host_suite.base import HostUnderTest, made
+from .hosted.under_test import HostUnderTest, made
 
 SEEDS: Final = range(1, 21)
 LINE_MAX: Final = 400  # characters of an exception of the host

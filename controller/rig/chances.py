@@ -3,43 +3,26 @@
 from __future__ import annotations
 
 import heapq
-import random
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from ..admin import Admin
-from .controller_mishaps import ControllerMishaps
+from .controllers import Controllers
 from .node import Node
-from .steered import Steered
 
 T = TypeVar("T")
-
-
-class Exposed(Steered, Protocol):
-    """A cluster with a source of chance, and failures to choose from."""
-
-    @property
-    def chance(self) -> random.Random: ...
-
-    @property
-    def mishaps(self) -> ControllerMishaps: ...
 
 
 class Chances:
     """`agenda`: what comes due at a time, mostly the end of a failure. `asked`: every request with the process that got
     it, since it must be answered as long as that lives."""
 
-    def __init__(self, rig: Exposed) -> None:
-        self._exposed = rig
+    def __init__(self, rig: Controllers) -> None:
+        self.rig = rig
         self.agenda: list[tuple[int, int, Callable[[], object]]] = []
         self.asked: list[tuple[str, Node, object, Future[Any]]] = []
         self._count = 0
-
-    @property
-    def rig(self) -> Exposed:
-        """The cluster that failures act on."""
-        return self._exposed
 
     # --- chance
 

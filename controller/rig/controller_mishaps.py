@@ -3,18 +3,20 @@ not pass."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ...stores.faults import Plan
 from ..simulated.network import CallbackFaults
 from .node import State
-from .steered import Steered
+
+if TYPE_CHECKING:
+    from .controllers import Controllers
 
 
 class ControllerMishaps:
     """Causes failures of the controllers of a rig. Raises KeyError for an unknown node or broker."""
 
-    def __init__(self, rig: Steered) -> None:
+    def __init__(self, rig: Controllers) -> None:
         self._rig = rig
 
     def kill_controller(self, node_id: int) -> None:

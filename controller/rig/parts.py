@@ -2,66 +2,34 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
-
-from ..model.values import Partition, Settings, TopicPartition
+from ..model.values import Partition, TopicPartition
 from ..simulated.broker import Broker
-from ..simulated.clock import VirtualClock
 from ..simulated.copying import Copying
 from ..simulated.duties import Duties
-from ..simulated.network import Network
-from ..simulated.timeline import Timeline
-from .committed import CommittedTree
-from .node import Node
+from .controllers import Controllers
 from .operators import Operators
 from .producers import Producers
-from .server import RecordingServer
-from .steered import leading
 
 
-class Parts:
+class Parts(Controllers):
     """The parts of a `kedge.controller.rig.Rig`, and its present state. `asked_targets`: every requested target.
     `quiet_steps`: the number of steps in which nothing has happened. `has_old_versions`: some broker or controller
     knows no targets, or did not for a while. `broken_keys`: the undecodable value that another program wrote, and the
     value before it; `foreign_fields`: names of fields that another program added to a key, and that must stay.
     `operators`: the operators' throttles, and what else they asked for."""
 
-    seed: int
-    chance: random.Random
-    clock: VirtualClock
-    tick_ms: int
     lag_max_ms: int
     record_bytes: int
-    settings: Settings
-    timeline: Timeline
-    server: RecordingServer
-    network: Network
     brokers: dict[int, Broker]
     duties: dict[int, Duties]
-    nodes: dict[int, Node]
     copying: Copying
     producers: Producers
-    committed: CommittedTree
     asked_targets: dict[TopicPartition, set[tuple[int, ...]]]
     quiet_steps: int
     has_old_versions: bool
     broken_keys: dict[str, tuple[bytes, bytes]]
     foreign_fields: dict[str, set[str]]
     operators: Operators
-
-    def step(self) -> bool:
-        """Let one tick pass; returns whether anything happened in it."""
-        raise NotImplementedError
-
-    def until(self, condition: Callable[[], object], *, timeout_s: float = 60.0, what: str = "") -> None:
-        """Wait until `condition()` is true. Raises NotInTime after `timeout_s` of virtual time."""
-        raise NotImplementedError
-
-    @property
-    def active(self) -> Node | None:
-        """The active node: the one with the highest epoch, if several consider themselves active."""
-        return leading(self.nodes.values())
 
     def partition(self, tp: TopicPartition) -> Partition:
         """The partition as it is committed. Raises KeyError where there is none."""

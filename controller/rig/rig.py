@@ -7,15 +7,11 @@ invariants.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from ...stores.memory import MemoryServer
 from ...stores.tree import TreeEntry
-from ..admin import Admin
-from ..model.durations import milliseconds
 from ..model.requests import DeletePartitions, NewTopic
 from ..model.values import TARGETS_SINCE, BrokerRegistration, Settings, TopicPartition
 from ..quota import Family, Side
@@ -24,19 +20,18 @@ from ..simulated.clock import NodeClock, VirtualClock
 from ..simulated.copying import Copying
 from ..simulated.duties import Duties
 from ..simulated.flows import Flow
-from ..simulated.network import Network, Sent
-from ..simulated.timeline import Timeline
+from ..simulated.network import Sent
 from .clients import Clients
 from .committed import CommittedTree
 from .invariants import Invariants
 from .mishaps import Mishaps
-from .node import Node, State
+from .node import Node
 from .operators import Operators
 from .parts import Parts
 from .planting import plant
 from .producers import Producers, Writer
 from .server import RecordingServer
-from .waits import NotInTime, Waits, describe
+from .waits import Waits, describe
 
 T = TypeVar("T")
 
@@ -75,33 +70,30 @@ class Rig(Parts):
         leader_and_isr_versions: Mapping[int, int] | None = None,
         check: bool = True,
     ) -> None:
-        self.seed = seed
-        self.chance = random.Random(seed)  # noqa: S311 - seeded randomness is the aim
-        self.clock = VirtualClock()
-        self.tick_ms = tick_ms
+        clock = VirtualClock()
+        self._session = {"session_timeout_s": session_timeout_s, "clock": clock.monotonic_s}
+        server = RecordingServer(**{**(store or {}), **self._session}) if server is None else server
+        self.brokers: dict[int, Broker] = {}
+        super().__init__(
+            seed, self.brokers, clock=clock, server=server, settings=settings or Settings(), tick_ms=tick_ms
+        )
         self.record_bytes = record_bytes
-        self.settings = settings or Settings()
-        self.timeline = Timeline(self.clock)
-        self._session = {"session_timeout_s": session_timeout_s, "clock": self.clock.monotonic_s}
-        self.server = RecordingServer(**{**(store or {}), **self._session}) if server is None else server
         self.next_server: RecordingServer | None = None
         self._journal = journal
         self.asked_targets: dict[TopicPartition, set[tuple[int, ...]]] = {}
-        self.mishaps, self.wait = Mishaps(self), Waits(self)
+        self.mishaps: Mishaps = Mishaps(self)
+        self.wait = Waits(self)
         self.broken_keys: dict[str, tuple[bytes, bytes]] = {}
         self.foreign_fields: dict[str, set[str]] = {}
         self.operators = Operators()
-        self.brokers: dict[int, Broker] = {}
-        self.network = Network(self.brokers, self.chance, self.timeline, lambda: self.server.revision)
         self.nodes = {101 + i: self._node(101 + i) for i in range(controllers)}
         self.copying = Copying(self.brokers, self.timeline, copy_rate_bytes_s)
         self.producers = Producers(self.brokers, self.clock)
         self.clients = Clients(self.brokers, self.clock, self.producers)
-        self.committed = CommittedTree(self.timeline)
         self.invariants = Invariants(self.committed, self, enabled=check)
         self.network.observe, self.network.observe_purge = self.invariants.sent, self.clients.purged
         self.duties: dict[int, Duties] = {}
-        self.polls_in_order, self.quiet_steps = True, 0
+        self.quiet_steps = 0
         self.lag_max_ms = lag_max_ms
         versions = leader_and_isr_versions or {}
         self.has_old_versions = any(version < TARGETS_SINCE for version in versions.values())
@@ -121,15 +113,9 @@ class Rig(Parts):
 
     def step(self) -> bool:
         """Let one tick pass. Returns whether anything happened in it that may lead to more."""
-        self.clock.advance(self.tick_ms)
-        self.server.tick()
         if self.next_server is not None:
             self.next_server.tick()
-        now_ms, deaf_ms = self.clock.now_ms(), self.tick_ms * 5
-        moved = False
-        for node in self._order():
-            node.tick(now_ms, deaf_ms)
-            moved |= node.poll()
+        moved = self.poll()
         moved |= self.invariants.step()
         moved |= self.network.step(self.is_running)
         for duties in self.duties.values():
@@ -149,41 +135,11 @@ class Rig(Parts):
         self.quiet_steps = 0 if moved else self.quiet_steps + 1
         return moved
 
-    def run(self, ms: int) -> None:
-        """Let `ms` of virtual time pass."""
-        for _ in range(max(1, ms // self.tick_ms)):
-            self.step()
-
-    def until(self, condition: Callable[[], object], *, timeout_s: float = 60.0, what: str = "") -> None:
-        """Wait until `condition()` is true. Raises NotInTime after `timeout_s` of virtual time."""
-        end_ms = self.clock.elapsed_ms + milliseconds(timeout_s, "timeout_s")
-        while not condition():
-            if self.clock.elapsed_ms >= end_ms:
-                raise NotInTime(f"not within {timeout_s} s: {what or condition}\n{describe(self)}")
-            self.step()
-
-    def _order(self) -> Sequence[Node]:
-        nodes = list(self.nodes.values())
-        if not self.polls_in_order:
-            self.chance.shuffle(nodes)
-        return nodes
-
-    def is_running(self, marker: object) -> bool | None:
-        """Whether the process of `marker` runs: False while it is paused, None once it is gone."""
-        for node in self.nodes.values():
-            if node.owns(marker):
-                return node.state is State.UP
-        return None
+    def describe(self) -> str:
+        """The present state, to find the cause of a failure."""
+        return describe(self)
 
     # --- the state of the cluster
-
-    @property
-    def admin(self) -> Admin:
-        """The admin API of the active controller; time passes until there is one."""
-        self.until(lambda: self.active is not None, what="a controller is active")
-        assert self.active is not None
-        assert self.active.controller is not None
-        return self.active.controller.admin
 
     def requests(self, kind: type | None = None, broker: int | None = None) -> list[Sent]:
         """The request log: every callback that was sent; optionally of one kind, to one broker."""
@@ -233,11 +189,6 @@ class Rig(Parts):
 
     # --- requests
 
-    def result(self, future: Future[T], timeout_s: float = 30.0) -> T:
-        """The result of a controller's future; time passes until it is complete. Raises what the future raises."""
-        self.until(future.done, timeout_s=timeout_s, what="an answer of the controller")
-        return future.result()
-
     def create_topic(
         self,
         name: str,
@@ -283,10 +234,6 @@ class Rig(Parts):
             for broker in self.partition(tp).isr:
                 self.copying.fill(self.brokers[broker], tp)
         self.until(lambda: self.producers.waiting == 0, what="the records are acknowledged")
-
-    def reassign(self, targets: Mapping[TopicPartition, Sequence[int] | None]) -> None:
-        """Targets are accepted (None: cancelled); raises the first error. Time passes until the commit."""
-        self.result(self.admin.alter_partition_reassignments(targets).all())
 
     def produce(self, tp: TopicPartition, records: int, record_bytes: int | None = None) -> int:
         """Write records to the leader of `tp` at once, acks=all; returns how many it took (0: there is no leader)."""

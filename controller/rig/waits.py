@@ -16,11 +16,6 @@ from .gone import left_over, unpurged
 from .outside import is_key_there
 from .parts import Parts
 
-
-class NotInTime(AssertionError):
-    """A condition did not become true before the deadline. The message has the present state, and the last events."""
-
-
 QUIET_STEPS = 30  # longer than the first retry of a callback, and of an isr change
 
 

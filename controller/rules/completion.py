@@ -1,4 +1,5 @@
-"""How a reassignment continues and ends (KIP-455). Called with a partition after each change of it.
+"""One change of a partition, as every rule makes it: what the rule decides, then how far its move goes by itself
+(KIP-455), then the delete intents.
 
 R grows by members of T that joined the ISR. When all of T is in the ISR and a live member of T can lead, the move
 completes in one Decision: R := T (if the leader is outside, one in T is elected; leader epoch +1), T is cleared,
@@ -11,40 +12,61 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..model.events import Event, KafkaMoveFound
-from ..model.records import (
-    DeleteIntended,
-    IntentDropped,
-    IsrShrunk,
-    Record,
-    ReplicasChanged,
-    ReplicasGrown,
-    TargetCleared,
-)
+from ..model.records import DeleteIntended, IntentDropped, PartitionChanged, Record
 from ..model.reductions import OFFLINE
 from ..model.values import LEADER_DURING_DELETE, DeleteIntent, Partition, Replicas, Topic
 from ..model.view import ClusterView, all_alive, is_alive
 
 
-def settle(view: ClusterView, partition: Partition) -> tuple[list[Record], Partition]:
-    """The records by which the move of `partition` continues, and the partition after them. No records if it does not
-    move."""
-    records: list[Record] = []
+def change(
+    view: ClusterView,
+    before: Partition,
+    decided: Partition,
+    cause: str | None = None,
+    *,
+    is_found: bool = False,
+    void: Iterable[Record] = (),
+    dropped: Iterable[int] = (),
+) -> tuple[tuple[Record, ...], Partition]:
+    """The records of a partition that a rule changes from `before` to `decided`, and the partition after them: its move
+    goes on as far as it can. No records if nothing changes. `void`: intents that the change makes void. `dropped`:
+    brokers that are no longer members by the decision of the rule."""
+    after = advance_move(view, decided)
+    if after is before:
+        return (), before
+    via = None if after is decided else decided
+    is_complete = via is not None and after.move is None
+    gone = dict.fromkeys((*dropped, *(_removed(decided) if is_complete else ())))
+    changed = PartitionChanged(before, after, cause, via, is_found)
+    return (changed, *void, *intend_deletion(view, after, gone)), after
+
+
+def advance_move(view: ClusterView, partition: Partition) -> Partition:
+    """The partition after its move went on as far as it can; the partition itself if it does not move, or must wait."""
     move, isr = partition.move, partition.isr
     if move is None or not isr:
-        return records, partition
+        return partition
     target, replicas = move.target, partition.replicas
-    joined = [b for b in target if b in isr and b not in replicas]
-    if joined:
-        grown = partition.but(replicas=(*replicas, *joined))
-        records.append(ReplicasGrown(partition, grown))
-        partition = grown
-    if not set(target).issubset(isr):
-        return records, partition
-    leader = _leader_within(view, partition, target)
+    joined = tuple([b for b in target if b in isr and b not in replicas])
+    leader = _leader_within(view, partition, target) if set(target).issubset(isr) else None
     if leader is None:
-        return records, partition
-    completed, partition = _complete(view, partition, target, leader)
-    return records + completed, partition
+        return partition.but(replicas=(*replicas, *joined)) if joined else partition
+    left = tuple([b for b in isr if b in target])
+    return partition.but(
+        replicas=target,
+        isr=isr if left == isr else left,
+        leader=leader,
+        leader_epoch=partition.leader_epoch + 1,
+        move=None,
+    )
+
+
+def _removed(partition: Partition) -> list[int]:
+    """The brokers that no longer hold a replica once the move of this partition is complete."""
+    move = partition.move
+    assert move is not None
+    # Also the origin: a store may already have R = T, so that the old replicas are named only there.
+    return [b for b in dict.fromkeys(partition.replicas + move.origin) if b not in move.target]
 
 
 def _leader_within(view: ClusterView, partition: Partition, target: Replicas) -> int | None:
@@ -56,27 +78,6 @@ def _leader_within(view: ClusterView, partition: Partition, target: Replicas) ->
     if leader in target and is_alive(view, partition, leader):
         return leader
     return next((b for b in target if is_alive(view, partition, b)), None)
-
-
-def _complete(view: ClusterView, before: Partition, target: Replicas, leader: int) -> tuple[list[Record], Partition]:
-    name, number, isr, epoch = before.topic, before.partition, before.isr, before.leader_epoch + 1
-    rest = (before.status_code, before.leader_recovery_state, before.extra)
-    changed = Partition(name, number, target, isr, leader, epoch, before.move, *rest)
-    cleared = Partition(name, number, target, isr, leader, epoch, None, *rest)
-    # Also the origin: a store may already have R = T, so that the old replicas are named only there.
-    origin = () if before.move is None else before.move.origin
-    removed = [b for b in dict.fromkeys(before.replicas + origin) if b not in target]
-    records: list[Record] = [
-        ReplicasChanged(before, changed, "completed"),
-        TargetCleared(changed, cleared, "completed"),
-        *intend_deletion(view, cleared, removed),
-    ]
-    left = tuple([b for b in isr if b in target])
-    if left == isr:
-        return records, cleared
-    shrunk = Partition(name, number, target, left, leader, epoch, None, *rest)
-    records.append(IsrShrunk(cleared, shrunk))
-    return records, shrunk
 
 
 def intend_deletion(view: ClusterView, partition: Partition, brokers: Iterable[int]) -> list[Record]:

@@ -46,11 +46,8 @@ from ..model.records import (
     DeletionRefused,
     ForeignChange,
     KeyVersionFound,
-    PartitionStopped,
+    PartitionChanged,
     Record,
-    StateFound,
-    StateKeyRemoved,
-    TargetCleared,
     TopicDeleted,
     TopicDeletionStarted,
 )
@@ -173,12 +170,14 @@ def partition_deletion_due(view: ClusterView, event: PartitionDeletionDue) -> De
         return Decision()  # until it can be read
     records: list[Record] = []
     if partition.leader == LEADER_DURING_DELETE:
-        stopped, holders = partition, _still_waited_for(view, partition)
+        cancelled = stopped = partition
+        holders = _still_waited_for(view, partition)
     else:
-        partition, stopped, holders = _stop(view, partition, records)
-    told, left = split_holders(view, topic.topic_id, partition, holders)
+        cancelled, stopped, holders = _stop(view, partition, records)
+    told, left = split_holders(view, topic.topic_id, cancelled, holders)
     after = stopped.but(extra=_with_holders(stopped, left))
-    records += [PartitionStopped(partition, after), *intend_deletion(view, after, told)]
+    via = None if cancelled is partition else cancelled
+    records += [PartitionChanged(partition, after, via=via), *intend_deletion(view, after, told)]
     if left:
         return Decision(tuple(records), expand=(event,))
     is_last = view.left_to_stop(event.topic) == 1
@@ -192,9 +191,7 @@ def _stop(view: ClusterView, partition: Partition, records: list[Record]) -> tup
         records.append(BadKey(partition.topic, partition.partition, None, problem))
     holders = _holders(view, partition, is_known=not problem)
     if partition.move is not None:
-        cleared = partition.but(move=None, leader_epoch=partition.leader_epoch + 1)
-        records.append(TargetCleared(partition, cleared, "topic deleted"))
-        partition = cleared
+        cleared = partition = partition.but(move=None, leader_epoch=partition.leader_epoch + 1)
         # A broker that was only a target is not a member now: its intent goes first.
         holders = tuple(sorted(holders, key=lambda b: b in cleared.members))
     stopped = partition.but(
@@ -283,7 +280,7 @@ def state_key_due(view: ClusterView, event: StateKeyDue) -> Decision:
     gone = without_state(event.topic, event.partition, partition.replicas).but(
         leader=LEADER_DURING_DELETE, leader_epoch=partition.leader_epoch
     )
-    return Decision((StateKeyRemoved(partition, gone),), expand=(TopicGoneDue(event.now_ms, event.topic),))
+    return Decision((PartitionChanged(partition, gone),), expand=(TopicGoneDue(event.now_ms, event.topic),))
 
 
 def topic_gone_due(view: ClusterView, event: TopicGoneDue) -> Decision:
@@ -316,7 +313,7 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
     after = told_by_key(view, partition, event.found)
     if after is partition:
         return Decision((moved,))
-    return Decision((moved, StateFound(partition, after, f"isr {list(after.isr)} taken over")))
+    return Decision((moved, PartitionChanged(partition, after, f"isr {list(after.isr)} taken over", is_found=True)))
 
 
 def topic_key_read(view: ClusterView, event: TopicKeyRead) -> Decision:

@@ -47,18 +47,16 @@ from ..model.records import (
     KeyVersion,
     KeyVersionFound,
     NotificationWorkedOff,
+    PartitionChanged,
     PartitionsAdded,
     Record,
-    ReplicasChanged,
-    StateFound,
-    TargetSet,
     TopicChanged,
     TopicFound,
 )
 from ..model.values import ALL_BROKERS, HOLDERS_LEFT, NO_LEADER, Move, Partition, Topic, TopicPartition
 from ..model.view import ClusterView, is_alive, is_up
 from . import deletion
-from .completion import drop_intents, is_void, kafka_move_due, settle
+from .completion import change, drop_intents, is_void, kafka_move_due
 from .isr import told_by_key
 from .leader_election import UNCLEAN, allows_unclean, allows_unclean_by_default
 
@@ -85,9 +83,9 @@ def kafka_move_found(view: ClusterView, event: KafkaMoveFound) -> Decision:
         leader_epoch=partition.leader_epoch + 1,
     )
     void = drop_intents(view, partition, target, "member again")
-    settled, _ = settle(view, after)
-    accepted = TargetSet(partition, after, "adding_replicas, removing_replicas")
-    return Decision((accepted, *(taken or (KeysRewritten(event.topic),)), *void, *settled))
+    more = (*(taken or (KeysRewritten(event.topic),)), *void)
+    records, _ = change(view, partition, after, "adding_replicas, removing_replicas", void=more)
+    return Decision(records)
 
 
 def _taken_over(topic: Topic, partition: int) -> tuple[Record, ...]:
@@ -108,7 +106,7 @@ def stray_isr_found(view: ClusterView, event: StrayIsrFound) -> Decision:
         return Decision()
     after = partition.but(replicas=partition.replicas + strays)
     void = drop_intents(view, partition, strays, "member again")
-    return Decision((ReplicasChanged(partition, after, "isr outside replicas"), *void))
+    return Decision((PartitionChanged(partition, after, "isr outside replicas"), *void))
 
 
 def topic_id_missing(view: ClusterView, event: TopicIdMissing) -> Decision:
@@ -245,7 +243,9 @@ def _write_again(partition: Partition, problem: str, records: list[Record]) -> D
     records.append(ForeignChange(partition.topic, partition.partition, f"{problem}; written again"))
     if partition.leader in partition.isr and len(partition.isr) > 1:
         alone = partition.but(isr=(partition.leader,))
-        records.append(StateFound(partition, alone, "isr is the leader alone, until others join again"))
+        records.append(
+            PartitionChanged(partition, alone, "isr is the leader alone, until others join again", is_found=True)
+        )
     return Decision(tuple(records))
 
 
@@ -267,8 +267,8 @@ def _take_over(view: ClusterView, partition: Partition, found: Partition, record
     kept = partition.but(extra={**(partition.extra or {}), **told} or None)
     after = told_by_key(view, kept, found)
     detail = "nothing taken over, written again" if after is kept else f"isr {list(after.isr)} taken over"
-    settled, _ = settle(view, after)
-    return Decision((*records, StateFound(partition, after, detail), *settled))
+    changed, _ = change(view, partition, after, detail, is_found=True)
+    return Decision((*records, *changed))
 
 
 def _readable_again(
@@ -296,7 +296,7 @@ def _take_whole(
     follow += _intents_of_members(view, found, event.now_ms)
     if found.status_code or event.partition in view.reduction(event.topic):
         follow.append(ReductionDue(event.now_ms, event.topic))
-    return Decision((*records, StateFound(partition, found, cause)), expand=tuple(follow))
+    return Decision((*records, PartitionChanged(partition, found, cause, is_found=True)), expand=tuple(follow))
 
 
 def _intents_of_members(view: ClusterView, partition: Partition, now_ms: int) -> list[Event]:

@@ -18,12 +18,11 @@ from ..model.errors import (
     UnknownTopicOrPartition,
 )
 from ..model.events import AlterIsr, Decision, Event, ReplicaLeaves, refuse
-from ..model.records import IsrChanged
 from ..model.reductions import OFFLINE
 from ..model.requests import AcceptedIsr
 from ..model.values import NO_LEADER, Partition
 from ..model.view import ClusterView, all_alive, is_alive, is_up
-from .completion import settle
+from .completion import change
 
 
 def alter_isr(view: ClusterView, event: AlterIsr) -> Decision:
@@ -43,11 +42,11 @@ def alter_isr(view: ClusterView, event: AlterIsr) -> Decision:
     if error := _check_content(view, partition, event):
         return refuse(error)
     after = partition.but(isr=event.new_isr, leader_recovery_state=event.leader_recovery_state)
-    settled, end = settle(view, after)
+    records, end = change(view, partition, after)
     follow: tuple[Event, ...] = ()
     if end.leader in view.shutting_down:
         follow = (ReplicaLeaves(event.now_ms, event.topic, event.partition, end.leader),)
-    return Decision((IsrChanged(partition, after), *settled), expand=follow)
+    return Decision(records, expand=follow)
 
 
 def told_by_key(view: ClusterView, partition: Partition, found: Partition) -> Partition:

@@ -22,11 +22,10 @@ from ..model.errors import (
     UnknownTopicOrPartition,
 )
 from ..model.events import Decision, ElectLeader, PartitionDue, ReplicaDied, ReplicasDied, refuse
-from ..model.records import IsrChanged, LeaderElected, Record
 from ..model.reductions import OFFLINE
 from ..model.values import NO_LEADER, Partition, Replicas, UnreadConfigs
 from ..model.view import ClusterView, is_alive, is_kept, is_up
-from .completion import kafka_move_due, settle
+from .completion import change, kafka_move_due
 
 UNCLEAN = "unclean.leader.election.enable"
 _NOT_NEEDED = "Leader election not needed for topic partition"
@@ -122,7 +121,7 @@ def replica_died(view: ClusterView, event: ReplicaDied | ReplicasDied) -> Decisi
     if len(isr) == len(partition.isr) or partition.leader not in isr:
         return Decision()
     after = partition.but(isr=isr, leader_epoch=partition.leader_epoch + 1)
-    return _and_settle(view, [IsrChanged(partition, after, "follower died")], after)
+    return _changed(view, partition, after, "follower died")
 
 
 def partition_due(view: ClusterView, event: PartitionDue) -> Decision:
@@ -136,11 +135,10 @@ def partition_due(view: ClusterView, event: PartitionDue) -> Decision:
         first = elect_first(view, partition)
         if first is None:
             return Decision()
-        settled, _ = settle(view, first)
-        late = kafka_move_due(view, event.topic, event.partition, event.now_ms)
-        return Decision((LeaderElected(partition, first, "created"), *settled), expand=late)
+        records, _ = change(view, partition, first, "created")
+        return Decision(records, expand=kafka_move_due(view, event.topic, event.partition, event.now_ms))
     if partition.leader in partition.isr and _leads_on(view, partition):
-        return _and_settle(view, [], partition)
+        return _changed(view, partition, partition)
     return _lead_again(view, partition, "leader not available")
 
 
@@ -155,12 +153,12 @@ def _lead_again(view: ClusterView, partition: Partition, cause: str) -> Decision
     after = elect_offline(view, partition, unclean=unclean)
     if after is None:
         return Decision()
-    return _and_settle(view, [LeaderElected(partition, after, cause)], after)
+    return _changed(view, partition, after, cause)
 
 
-def _and_settle(view: ClusterView, records: list[Record], partition: Partition) -> Decision:
-    settled, _ = settle(view, partition)
-    return Decision((*records, *settled))
+def _changed(view: ClusterView, partition: Partition, after: Partition, cause: str | None = None) -> Decision:
+    records, _ = change(view, partition, after, cause)
+    return Decision(records)
 
 
 def elect_leader(view: ClusterView, event: ElectLeader) -> Decision:
@@ -178,7 +176,7 @@ def elect_leader(view: ClusterView, event: ElectLeader) -> Decision:
     if isinstance(after, ApiError):
         return refuse(after)
     cause = "unclean election" if event.unclean else "preferred election"
-    return _and_settle(view, [LeaderElected(partition, after, cause)], after)
+    return _changed(view, partition, after, cause)
 
 
 def _preferred(view: ClusterView, partition: Partition) -> Partition | ApiError:

@@ -36,7 +36,7 @@ from ..model.records import (
     LegacyKeyRemoved,
     LegacyKeyRewritten,
     LegacySubmitted,
-    PartitionRecord,
+    PartitionChanged,
     Record,
 )
 from ..model.requests import ReassignmentAnswer
@@ -179,13 +179,14 @@ def _ended(event: Event, decision: Decision) -> Mapping[LegacyName, tuple[str, b
     """By partition: why its entry ends (empty: it does not, if it is in force), and whether the key must no longer name
     the partition after this commit."""
     found: dict[LegacyName, tuple[str, bool]] = {}
-    for record in decision.records:
-        if isinstance(record, PartitionRecord) and record.after.move is not record.before.move:
-            name, set_again = (record.after.topic, record.after.partition), record.after.move is not None
+    changes = (record for record in decision.records if isinstance(record, PartitionChanged))
+    for step in (step for change in changes for step in change.steps()):
+        if step.after.move is not step.before.move:
+            name, set_again = (step.after.topic, step.after.partition), step.after.move is not None
             if set_again:
                 found[name] = ("", type(event) is not LegacyEntryDue)
             else:
-                cause, at_once = record.cause or "ended", found.get(name, ("", False))[1]
+                cause, at_once = step.cause or "ended", found.get(name, ("", False))[1]
                 found[name] = (cause, at_once or cause != COMPLETED)
     if type(event) is AlterReassignment and not isinstance(decision.reply, ApiError):
         name = (event.topic, event.partition)

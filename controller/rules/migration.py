@@ -7,7 +7,7 @@ leader epoch tells brokers that what they know of a partition is old.
 from __future__ import annotations
 
 from ..model.events import Decision, LeaderEpochsDue, MigrationDone
-from ..model.records import LeaderEpochRaised, MigrationWorkedOff
+from ..model.records import MigrationWorkedOff, PartitionChanged
 from ..model.values import LEADER_DURING_DELETE, Partition
 from ..model.view import ClusterView
 
@@ -26,8 +26,8 @@ def _is_known(partition: Partition) -> bool:
     return partition.has_state and partition.leader != LEADER_DURING_DELETE and not partition.is_offline
 
 
-def _raised(partition: Partition) -> LeaderEpochRaised:
-    return LeaderEpochRaised(partition, partition.but(leader_epoch=partition.leader_epoch + 1))
+def _raised(partition: Partition) -> PartitionChanged:
+    return PartitionChanged(partition, partition.but(leader_epoch=partition.leader_epoch + 1))
 
 
 def migration_done(view: ClusterView, event: MigrationDone) -> Decision:

@@ -28,11 +28,11 @@ from ..model.errors import (
 )
 from ..model.events import AlterReassignment, Decision, ForeignTargetFound, MoveDeadline, refuse
 from ..model.plural import counted
-from ..model.records import LeaderElected, Record, TargetCleared, TargetReplaced, TargetSet
+from ..model.records import PartitionChanged
 from ..model.requests import BROKER_ID_MAX, PartitionReassignment, ReassignmentAnswer, WaitingOn
 from ..model.values import Move, Partition, Replicas
 from ..model.view import ClusterView, is_alive, is_up
-from .completion import drop_intents, intend_deletion, settle
+from .completion import change, drop_intents
 from .leader_election import elect_first, is_gone_to_requests
 
 _INCLUDES: Final = "The manual partition assignment includes"
@@ -139,7 +139,7 @@ def _accept_new(view: ClusterView, partition: Partition, target: Replicas, event
         why = f"{name} has no state yet: none of {list(partition.replicas)} was ever alive"
         return refuse(LeaderNotAvailable(why))
     accepted = _accept(view, first, target, event)
-    return attrs.evolve(accepted, records=(LeaderElected(partition, first, "created"), *accepted.records))
+    return attrs.evolve(accepted, records=(PartitionChanged(partition, first, "created"), *accepted.records))
 
 
 def _accept(view: ClusterView, partition: Partition, target: Replicas, event: AlterReassignment) -> Decision:
@@ -148,8 +148,8 @@ def _accept(view: ClusterView, partition: Partition, target: Replicas, event: Al
     move = Move(target, partition.replicas, event.now_ms, _deadline(event))
     after = partition.but(move=move, leader_epoch=partition.leader_epoch + 1)
     void = drop_intents(view, partition, target, "member again")
-    settled, end = settle(view, after)
-    return Decision((TargetSet(partition, after), *void, *settled), _answer(end, move.origin))
+    records, end = change(view, partition, after, void=void)
+    return Decision(records, _answer(end, move.origin))
 
 
 def _same_target(partition: Partition, move: Move, event: AlterReassignment) -> Decision:
@@ -157,7 +157,7 @@ def _same_target(partition: Partition, move: Move, event: AlterReassignment) -> 
     if deadline is None or deadline == move.deadline_ms:
         return Decision(reply=_answer(partition, move.origin))
     after = partition.but(move=attrs.evolve(move, deadline_ms=deadline))
-    return Decision((TargetReplaced(partition, after, "deadline replaced"),), _answer(after, move.origin))
+    return Decision((PartitionChanged(partition, after, "deadline replaced"),), _answer(after, move.origin))
 
 
 def _override(
@@ -166,13 +166,9 @@ def _override(
     replaced = Move(target, move.origin, move.started_ms, _deadline(event))
     after = partition.but(move=replaced, leader_epoch=partition.leader_epoch + 1)
     dropped = [b for b in move.target if b not in (*partition.replicas, *partition.isr, *target)]
-    records: list[Record] = [
-        TargetReplaced(partition, after),
-        *drop_intents(view, partition, target, "member again"),
-        *intend_deletion(view, after, dropped),
-    ]
-    settled, end = settle(view, after)
-    return Decision((*records, *settled), _answer(end, move.origin))
+    void = drop_intents(view, partition, target, "member again")
+    records, end = change(view, partition, after, void=void, dropped=dropped)
+    return Decision(records, _answer(end, move.origin))
 
 
 def _cancel(view: ClusterView, partition: Partition, cause: str, *, force: bool) -> Decision:
@@ -187,8 +183,8 @@ def _cancel(view: ClusterView, partition: Partition, cause: str, *, force: bool)
             )
         )
     dropped = [b for b in move.target if b not in partition.replicas and b not in partition.isr]
-    records: list[Record] = [TargetCleared(partition, after, cause), *intend_deletion(view, after, dropped)]
-    return Decision(tuple(records), _answer(after, move.origin))
+    records, _ = change(view, partition, after, cause, dropped=dropped)
+    return Decision(records, _answer(after, move.origin))
 
 
 def move_deadline(view: ClusterView, event: MoveDeadline) -> Decision:

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from ..model.errors import StaleBrokerEpoch
 from ..model.events import LATER, Decision, Group, ReplicaLeaves, ShutdownAsked, ShutdownDecided, refuse
-from ..model.records import BrokerShutsDown, IsrChanged, LeaderElected
+from ..model.records import BrokerShutsDown
 from ..model.values import NO_LEADER
 from ..model.view import ClusterView, is_alive
-from .completion import settle
+from .completion import change
 
 CAUSE = "controlled shutdown"
 
@@ -54,15 +54,10 @@ def replica_leaves(view: ClusterView, event: ReplicaLeaves) -> Decision:
     if not alive or event.broker not in partition.isr:
         return Decision()
     isr = tuple(b for b in partition.isr if b in alive or b in view.unread)
-    epoch = partition.leader_epoch + 1
-    if partition.leader in isr:
-        after = partition.but(isr=isr, leader_epoch=epoch)
-        settled, _ = settle(view, after)
-        return Decision((IsrChanged(partition, after, CAUSE), *settled))
-    leader = next(b for b in partition.members if b in alive)
-    after = partition.but(leader=leader, isr=isr, leader_epoch=epoch)
-    settled, _ = settle(view, after)
-    return Decision((LeaderElected(partition, after, CAUSE), *settled))
+    leader = partition.leader if partition.leader in isr else next(b for b in partition.members if b in alive)
+    after = partition.but(leader=leader, isr=isr, leader_epoch=partition.leader_epoch + 1)
+    records, _ = change(view, partition, after, CAUSE)
+    return Decision(records)
 
 
 def shutdown_decided(view: ClusterView, event: ShutdownDecided) -> Decision:

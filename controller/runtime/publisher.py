@@ -51,11 +51,12 @@ class Publisher:
 
     def _bytes_copied(self, decision: Decision) -> int | None:
         """The bytes of the replicas that a move added, as their brokers reported them; None if no move ends."""
-        ended = next((record for record in decision.records if type(record) is r.TargetCleared), None)
-        if ended is None or ended.before.move is None:
-            return None
-        added = [b for b in ended.before.isr if b not in ended.before.move.origin]
-        return self._services.log_reports.bytes_of(ended.after.topic, ended.after.partition, added)
+        for record in decision.records:
+            if type(record) is r.PartitionChanged and (move := record.ended) is not None:
+                isr = record.before.isr if record.first.move is None else record.first.isr
+                added = [b for b in isr if b not in move.origin]
+                return self._services.log_reports.bytes_of(record.after.topic, record.after.partition, added)
+        return None
 
     def answer(self, decided: Sequence[tuple[Job, Decision]]) -> None:
         """Answer the callers."""

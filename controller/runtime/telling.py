@@ -1,8 +1,6 @@
 """Publish committed records: to brokers, the host, timers, and the parts that read keys again.
 
 TOLD has an entry for every record type, as the tables for applying and for the journal do (a test checks all of them).
-None stands for the common case of a partition record: its replicas get a LeaderAndIsr request if the leader epoch rose,
-and all brokers get the new metadata.
 """
 
 from __future__ import annotations
@@ -59,33 +57,18 @@ class Telling:
         self._purged: list[tuple[Partition, int]] = []
 
     def tell(self, log: Sequence[tuple[r.Record, Any, Sequence[DirtyKey]]]) -> None:
-        """Publish a commit, record by record. The token of a partition record is the partition's number."""
+        """Publish a commit, record by record."""
         self._begin()
-        touched = self.touched
-        record: Any
         for record, token, _ in log:
-            tell = TOLD[type(record)]
-            if tell is not None:
-                tell(self, record, token)
-            elif record.before.leader_epoch != record.after.leader_epoch:
-                touched[token] = True  # every change that replicas must obey raises the leader epoch
-            elif token not in touched:  # such as growth of R and the ISR that the leader itself requested
-                touched[token] = False
+            TOLD[type(record)](self, record, token)
         self.timers.moves(self.moves)
         self.dispatcher.intended(self._intended)
-        self.dispatcher.partitions_changed(touched)
+        self.dispatcher.partitions_changed(self.touched)
         self.services.log_reports.forget((i.topic, i.partition, i.broker) for i in self._deleted)
         for partition, number in self._purged:
             self.dispatcher.purged(number, partition)
             self.services.notices.partition_purged(partition.topic, partition.partition)
             self.forget_reports(partition)
-
-    def touch(self, record: r.PartitionRecord, number: int) -> None:
-        """As for a record without an entry."""
-        if record.before.leader_epoch != record.after.leader_epoch:
-            self.touched[number] = True
-        else:
-            self.touched.setdefault(number, False)
 
     def forget_reports(self, partition: Partition) -> None:
         """Drop the reports of its logs; a report that arrived after the deletion of its log is dropped with the
@@ -113,40 +96,33 @@ def _nobody(telling: Telling, record: r.Record, token: object) -> None:
 # --- partitions
 
 
-def _metadata(telling: Telling, _: r.PartitionRecord, number: int) -> None:
-    """The members are informed by StopReplica."""
-    telling.touched.setdefault(number, False)
-
-
-def _elected(telling: Telling, record: r.LeaderElected | r.LeaderEpochRaised, number: int) -> None:
-    telling.touch(record, number)
+def _changed(telling: Telling, record: r.PartitionChanged, number: int) -> None:
+    before, after = record.before, record.after
+    if before.has_state and not after.has_state:
+        telling.forget_reports(before)
+        return
+    if record.must_obey:
+        telling.touched[number] = True
+    else:  # all brokers get the new metadata
+        telling.touched.setdefault(number, False)
+    if record.is_found:
+        telling.dispatcher.readable_again(after)
+    if after.move is not None and (after.move is not before.move or record.is_found):
+        telling.moves.append(after)  # it may have a deadline
     if telling.state.rows[number] is not None and _may_be_unheard(telling.state, record):
-        telling.dispatcher.created(number, record.after.isr)
+        telling.dispatcher.created(number, after.isr)
 
 
-def _may_be_unheard(state: ClusterState, record: r.LeaderElected | r.LeaderEpochRaised) -> bool:
+def _may_be_unheard(state: ClusterState, record: r.PartitionChanged) -> bool:
     """Whether brokers may have no log of the partition yet: it got its first leader, or still has the first leader
     epoch of the store from which the cluster was migrated."""
-    if isinstance(record, r.LeaderElected):
-        return not record.before.has_state
-    topic = state.topic(record.after.topic)
-    return topic is not None and record.before.leader_epoch == topic.created_epoch(record.after.partition)
-
-
-def _target(telling: Telling, record: r.TargetSet | r.TargetReplaced, number: int) -> None:
-    """The target may have a deadline."""
-    telling.touch(record, number)
-    telling.moves.append(record.after)
-
-
-def _state_found(telling: Telling, record: r.StateFound, number: int) -> None:
-    telling.touched[number] = True  # even with the same leader epoch
-    telling.dispatcher.readable_again(record.after)
-    telling.moves.append(record.after)
-
-
-def _state_key_removed(telling: Telling, record: r.StateKeyRemoved, _: object) -> None:
-    telling.forget_reports(record.before)
+    before, after = record.before, record.after
+    if not before.has_state:
+        return after.has_state and not record.is_found
+    if not record.is_raised:
+        return False
+    topic = state.topic(after.topic)
+    return topic is not None and before.leader_epoch == topic.created_epoch(after.partition)
 
 
 def _disk_gone(telling: Telling, record: r.DiskGone, _: object) -> None:
@@ -277,15 +253,8 @@ def _bad_key(telling: Telling, record: r.BadKey, _: object) -> None:
         telling.dispatcher.everything_readable()
 
 
-TOLD: Final[dict[type[r.Record], Tell | None]] = {
-    **dict.fromkeys(
-        (r.IsrChanged, r.IsrShrunk, r.ReplicasGrown, r.ReplicasChanged, r.TargetCleared, r.StatusChanged), None
-    ),
-    **dict.fromkeys((r.PartitionStopped, r.HoldersTold), _metadata),
-    **dict.fromkeys((r.LeaderElected, r.LeaderEpochRaised), _elected),
-    **dict.fromkeys((r.TargetSet, r.TargetReplaced), _target),
-    r.StateFound: _state_found,
-    r.StateKeyRemoved: _state_key_removed,
+TOLD: Final[dict[type[r.Record], Tell]] = {
+    r.PartitionChanged: _changed,
     r.PartitionPurged: Telling.purged,
     r.DiskGone: _disk_gone,
     r.ForeignChange: _foreign_change,

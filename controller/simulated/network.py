@@ -299,12 +299,7 @@ class Network:
         self._late.append((due, request, self.revision_sent))
 
     def _obey(self, broker: Receiver, request: Request, revision: int, how: str | None) -> HostResponse:
-        if isinstance(request, LeaderAndIsrRequest):
-            response = broker.leader_and_isr(request)
-        elif isinstance(request, UpdateMetadataRequest):
-            response = broker.update_metadata(request)
-        else:
-            response = broker.stop_replica(request)
+        response = delivered(broker, request)
         outcome = response.error.name if response.error else "ok"
         self._note(request, revision, outcome if how is None else f"{how}, {outcome}", response)
         return response
@@ -316,6 +311,15 @@ class Network:
             said = f"-> broker {request.broker_id} {in_words(sent, response)}"
             self._timeline.say(f"controller {request.controller_id}", said)
         self.observe(sent)
+
+
+def delivered(broker: Receiver, request: Request) -> HostResponse:
+    """The answer of the broker."""
+    if isinstance(request, LeaderAndIsrRequest):
+        return broker.leader_and_isr(request)
+    if isinstance(request, UpdateMetadataRequest):
+        return broker.update_metadata(request)
+    return broker.stop_replica(request)
 
 
 def in_words(sent: Sent, response: HostResponse | None = None) -> str:

@@ -92,13 +92,12 @@ class Batch:
 
     # --- undoing
 
-    def take_back(self) -> tuple[Record, object]:
-        """Remove the last record with its changes and the dirty keys that only it named; return it and its token."""
-        record, token, fresh = self.log.pop()
+    def take_back(self) -> None:
+        """Remove the last record with its changes, and the dirty keys that only it named."""
+        _, _, fresh = self.log.pop()
         for dirty_key in fresh:
             del self.dirty_keys[dirty_key]
         self.take_back_rest()
-        return record, token
 
     def take_back_rest(self) -> None:
         """Revert the changes of records that are not in the batch: removed ones, or one that failed to apply."""

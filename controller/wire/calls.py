@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Final, Protocol
+from functools import partial
+from typing import Any, Final, Protocol, TypeVar
 
 import attrs
 
@@ -13,6 +15,8 @@ from ..model.values import Endpoint
 from .protocol import Answer, Messages, Request
 from .security.acls import OPERATIONS, Authorizer
 from .security.sasl import Login
+
+T = TypeVar("T")
 
 
 @attrs.frozen
@@ -73,6 +77,10 @@ class Call:
         if found is None:
             found = self._rights[asked] = self.authorizer(self.principal, operation, resource)
         return found
+
+    async def query(self, ask: Callable[..., T], *arguments: Any) -> T:
+        """What `ask` returns on the controller's loop, of these arguments and the view. Raises ApiError."""
+        return await asyncio.wrap_future(self.controller.query(partial(ask, *arguments)))
 
     def rights(self, operations: Iterable[int], resource: str) -> set[int]:
         """The operations, by Kafka's numbers, that the client may do on the resource."""

@@ -47,9 +47,8 @@ class Gateway:
     `host`, `port`: the common address of clients (port 0: any free one); each broker id gets its own address beside it,
     at `port` + 1 + its id where that is free. `advertised`: the host for clients, if it is not `host`; required where
     `host` is every address of the machine (0.0.0.0). `cluster_id`: for Metadata. `limits`: what is accepted from
-    clients. `elsewhere`: brokers that clients reach at their own address; `broker_listener`: brokers that registered a
-    listener of this name are reached at it; of several names the first that a broker has counts. `apis`: the table of
-    APIs, by API key.
+    clients. `broker_listener`: clients reach brokers that registered a listener of this name at it; of several names
+    the first that a broker has counts. `apis`: the table of APIs, by API key.
 
     `users`: clients log in as one of these. `tls`: addresses use TLS; with a context that requires certificates,
     clients are identified by these. `authorizer`: decides their rights; required with either of the two, without it
@@ -74,7 +73,6 @@ class Gateway:
         advertised: str | None = None,
         cluster_id: str | None = None,
         limits: Limits | None = None,
-        elsewhere: Mapping[int, Address] | None = None,
         broker_listener: str | Sequence[str] | None = None,
         apis: Mapping[int, Api] = APIS,
         users: Users | None = None,
@@ -98,7 +96,6 @@ class Gateway:
             host,
             port,
             self._connected,
-            elsewhere or {},
             advertised=advertised,
             has_controller_node=has_controller_node,
             broker_listeners=(broker_listener,) if isinstance(broker_listener, str) else broker_listener or (),

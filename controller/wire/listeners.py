@@ -37,8 +37,8 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,252}[A-Za-z0-9_.])?")
 
 class Listeners:
     """Listens at `host`; the common address at `port` (0: any free one), a broker's at `port` + 1 + its id where that
-    is free, else at any. `elsewhere`: brokers that clients reach at their own address, not through the gateway.
-    `advertised`: the host for clients, if it is not `host`. Raises ValueError where clients could not call it.
+    is free, else at any. `advertised`: the host for clients, if it is not `host`. Raises ValueError where clients could
+    not call it.
     `broker_listeners`: brokers that registered a listener of one of these names are reached at it, the first name
     first."""
 
@@ -47,7 +47,6 @@ class Listeners:
         host: str,
         port: int,
         client: Client,
-        elsewhere: Mapping[int, Address],
         *,
         advertised: str | None = None,
         broker_listeners: Sequence[str] = (),
@@ -60,7 +59,6 @@ class Listeners:
         self._broker_listeners = tuple(broker_listeners)
         self._asked_for: set[int] = set()
         self._client = client
-        self._elsewhere = dict(elsewhere)
         self._has_controller_node = has_controller_node
         self._kept_s = kept_s
         self._servers: dict[int | None, asyncio.Server] = {}
@@ -113,9 +111,9 @@ class Listeners:
             if self._is_over:
                 raise ConnectionAbortedError("no more addresses are opened, since the gateway is closed")
             for broker in broker_ids:
-                if broker not in self._servers and broker not in self._elsewhere:
+                if broker not in self._servers:
                     self._servers[broker] = await self._listen_near(broker)
-            return {b: self._elsewhere[b] if b in self._elsewhere else self._address(b) for b in broker_ids}
+            return {b: self._address(b) for b in broker_ids}
 
     async def keep(self, broker_ids: tuple[int, ...]) -> dict[int, Address]:
         """As `some`, for brokers that register this address themselves: it stays open even while they are not."""

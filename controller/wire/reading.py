@@ -7,7 +7,7 @@ replicas from before the move counts as being added, so that tools show the form
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from uuid import UUID
 
 import attrs
@@ -70,33 +70,25 @@ class ClusterRow:
         return tuple(broker.broker_id for broker in self.brokers)
 
 
-def cluster(names: Iterable[str] | None, ids: Iterable[UUID] = ()) -> Callable[[ClusterView], ClusterRow]:
-    """The question for `Controller.query`: the brokers, and the existing topics with these names or ids (None: every
+def cluster(names: Iterable[str] | None, ids: Iterable[UUID], view: ClusterView) -> ClusterRow:
+    """The brokers, and the existing topics with these names or ids (None: every
     topic), by name."""
-
-    def ask(view: ClusterView) -> ClusterRow:
-        chosen = sorted(view.topic_names()) if names is None else list(dict.fromkeys(names))
-        wanted = {as_text(topic_id) for topic_id in ids}
-        if wanted:
-            chosen += [n for n in view.topic_names() if (t := view.topic(n)) is not None and t.topic_id in wanted]
-        topics = tuple(row for name in dict.fromkeys(chosen) if (row := _topic(view, name)) is not None)
-        known = (view.brokers[b].registration for b in sorted(view.brokers))
-        brokers = tuple(BrokerRow(each.broker_id, each.rack, each.endpoints) for each in known)
-        return ClusterRow(brokers, _controller_id(view), view.controller_id, topics)
-
-    return ask
+    chosen = sorted(view.topic_names()) if names is None else list(dict.fromkeys(names))
+    wanted = {as_text(topic_id) for topic_id in ids}
+    if wanted:
+        chosen += [n for n in view.topic_names() if (t := view.topic(n)) is not None and t.topic_id in wanted]
+    topics = tuple(row for name in dict.fromkeys(chosen) if (row := _topic(view, name)) is not None)
+    known = (view.brokers[b].registration for b in sorted(view.brokers))
+    brokers = tuple(BrokerRow(each.broker_id, each.rack, each.endpoints) for each in known)
+    return ClusterRow(brokers, _controller_id(view), view.controller_id, topics)
 
 
-def ids_of(names: Iterable[str], ids: Iterable[UUID]) -> Callable[[ClusterView], dict[str, UUID | None]]:
-    """The question for `Controller.query`: the existing topics with these names or ids, with their ids."""
-
-    def ask(view: ClusterView) -> dict[str, UUID | None]:
-        wanted = {as_text(topic_id) for topic_id in ids}
-        chosen = [n for n in view.topic_names() if (t := view.topic(n)) and t.topic_id in wanted] if wanted else []
-        topics = (view.topic(name) for name in dict.fromkeys((*names, *chosen)))
-        return {topic.name: as_uuid(topic.topic_id) for topic in topics if topic is not None}
-
-    return ask
+def ids_of(names: Iterable[str], ids: Iterable[UUID], view: ClusterView) -> dict[str, UUID | None]:
+    """The existing topics with these names or ids, with their ids."""
+    wanted = {as_text(topic_id) for topic_id in ids}
+    chosen = [n for n in view.topic_names() if (t := view.topic(n)) and t.topic_id in wanted] if wanted else []
+    topics = (view.topic(name) for name in dict.fromkeys((*names, *chosen)))
+    return {topic.name: as_uuid(topic.topic_id) for topic in topics if topic is not None}
 
 
 def full(partition: Partition) -> Replicas:

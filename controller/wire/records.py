@@ -4,23 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 from ..groups.requests import GroupSettings
 from .apis import APIS
 from .calls import Api
 from .data import Logs, with_logs
 from .data.creating import with_creation
-from .data.deletion import Deleting, with_deletion
 from .groups import OFFSETS_PARTITIONS, Groups, with_groups
 
 
-class KeptLogs(Logs, Deleting, Protocol):
-    """Logs with all that clients may request of them."""
-
-
 def with_records(
-    logs: KeptLogs,
+    logs: Logs,
     groups: Groups,
     base: Mapping[int, Api] = APIS,
     *,
@@ -30,6 +24,6 @@ def with_records(
 ) -> dict[int, Api]:
     """The APIs of `base`, and all those of records and groups, by API key. `creates_topics`: those that clients name in
     Metadata. The others are options of `with_groups`."""
-    apis = with_deletion(logs, with_logs(logs, base))
+    apis = with_logs(logs, base)
     apis = with_creation(apis) if creates_topics else apis
     return with_groups(groups, apis, settings=settings, offsets_partitions=offsets_partitions)

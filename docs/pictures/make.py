@@ -5,7 +5,7 @@
     PYTHONPATH=$PWD .venv/bin/python docs/pictures/make.py demo plan  # some of them
     PYTHONPATH=$PWD .venv/bin/python docs/pictures/make.py --into /tmp plan
 
-* `demo.svg`: `kedge demo` in a terminal, its second and third act, as the terminal shows them at the end.
+* `demo.svg`: `kedge demo` in a terminal, as the terminal shows it at the end.
 * `status.png`: the status page of `kedge serve`, while a throttled reassignment runs.
 * `plan.png`: the top of the page that `kedge plan apply-policy` writes for a cluster.
 
@@ -48,7 +48,7 @@ from tests.browser import chromium
 
 PICTURES: Final = Path(__file__).resolve().parent
 KEDGE: Final = (sys.executable, "-m", "kedge")
-COLUMNS: Final = 112
+COLUMNS: Final = 84
 PAGE_WIDTH: Final = 1100
 SCALE: Final = 1.25
 DEADLINE_S: Final = 60.0
@@ -77,15 +77,11 @@ per-broker = 3
 
 
 def demo(into: Path) -> None:
-    """A terminal shows the acts "Retire a broker" and "The account", without the journal of one partition."""
-    lines = [Text.from_ansi(line) for line in terminal([*KEDGE, "demo"])]
-    rules = [at for at, line in enumerate(lines) if "──" in line.plain]
-    shown = lines[rules[1] : rules[3]]
-    journal = next((at for at, line in enumerate(shown) if line.plain.startswith("The journal of")), len(shown))
+    """What a terminal shows after the demo."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     console.print(Text("$ kedge demo", style="bold"))
-    for line in shown[:journal]:
-        console.print(line, no_wrap=True, crop=True)
+    for line in terminal([*KEDGE, "demo"]):
+        console.print(Text.from_ansi(line), no_wrap=True, crop=True)
     svg = console.export_svg(
         title="kedge demo",
         theme=MONOKAI,

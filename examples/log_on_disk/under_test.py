@@ -21,7 +21,7 @@ from kedge.controller.model.host import (
     UpdateMetadataRequest,
 )
 from kedge.controller.rig import VirtualClock
-from kedge.controller.rig.host_suite import Ability, Contents, Held, HostUnderTest, IsrDesk, Role
+from kedge.controller.rig.host_suite import Ability, Contents, Held, HostUnderTest, IsrUpdater, Role
 
 
 class DiskBrokers(HostUnderTest):
@@ -74,9 +74,9 @@ class DiskBrokers(HostUnderTest):
         replica = self.broker(broker_id).replicas[topic_id, tp.partition]
         return Contents(replica.log.read(0, replica.log.end_offset), replica.high_watermark)
 
-    def use(self, desk: IsrDesk) -> None:
+    def use(self, updater: IsrUpdater) -> None:
         """Called right after `open`: the brokers can start now."""
-        self._brokers.alter_isr = desk.alter_isr
+        self._brokers.alter_isr = updater.alter_isr
         for broker_id in self._broker_ids:
             self._brokers.start(broker_id)
 

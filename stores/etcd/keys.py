@@ -3,8 +3,6 @@
 Rules
 * etcd's key is the root followed by the key: `/a/b` below the root `/r` is `/r/a/b`. The range below a prefix begins
   with the prefix and a slash, so that `/dir2` is not below `/dir`.
-* Keys whose first segment begins with `!` are internal and not keys of the contract. They sort before all of those, so
-  that the range below "/" begins after them. `txn.py` uses them.
 * Keys of other programs in the range that are not keys of the contract are skipped.
 """
 
@@ -15,7 +13,6 @@ from typing import Final
 
 _LOWEST: Final = b"-"  # the first character, by its byte, that a segment may have
 _AFTER_SLASH: Final = b"0"
-_MARKERS: Final = b"/!ephemeral"
 _KEY: Final = re.compile(rb"(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9._<>-]+)+")
 _SEGMENT: Final = re.compile(rb"(?!\.{1,2}\Z)[A-Za-z0-9._<>-]+")
 
@@ -47,16 +44,3 @@ class Keys:
         """The key of the contract; None if it is not one."""
         key = raw[self._length :]
         return key.decode() if _KEY.fullmatch(key) is not None else None
-
-    def marker(self, key: str) -> bytes:
-        """The marker that says that `key` is ephemeral."""
-        return self.root + _MARKERS + key.encode()
-
-    @property
-    def markers(self) -> tuple[bytes, bytes]:
-        """The range of all markers."""
-        return self.root + _MARKERS + b"/", self.root + _MARKERS + _AFTER_SLASH
-
-    def marked(self, raw: bytes) -> str:
-        """The key of a marker."""
-        return raw[self._length + len(_MARKERS) :].decode(errors="replace")

@@ -37,10 +37,9 @@ from .watches import Watches
 CAPABILITIES: Final = Capabilities(
     name="etcd",
     value_bytes_max=1_000_000,
-    # One less than etcd's limit, for the compare that keeps new keys from being put below ephemeral ones.
-    commit_ops_max=ETCD_OPS_MAX - 1,
+    commit_ops_max=ETCD_OPS_MAX,
     # etcd takes requests of 1.5 MiB. Each key is sent three times with the root before it (compare, op, and the read of
-    # the other branch); for 127 of the longest keys below the longest root that is 360,000 bytes.
+    # the other branch); for 128 of the longest keys below the longest root that is 360,000 bytes.
     commit_bytes_max=1_200_000,
     atomic_snapshot=True,
     versions_unique=True,
@@ -117,17 +116,10 @@ class EtcdStore(MetadataStore):
         return self._reader.snapshot(prefix, Deadline(timeout_s))
 
     def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
-        """One transaction. It is sent again only if it was refused, and not applied, because of an ephemeral key that
-        is newer than this client's knowledge."""
+        """One transaction."""
         check_ops(ops, CAPABILITIES)
         self._demand_open()
-        if not ops:
-            return Commit(())
-        deadline = Deadline(timeout_s)
-        while True:
-            commit = self._commit_once(ops, deadline)
-            if commit is not None:
-                return commit
+        return self._commit(ops, Deadline(timeout_s)) if ops else Commit(())
 
     def subscribe(self, prefix: str, depth: Depth, cursor: int | None = None) -> EtcdSubscription:
         """Open a stream, also while the session is suspended."""
@@ -167,15 +159,14 @@ class EtcdStore(MetadataStore):
         """The place without credentials."""
         return f"EtcdStore({self.url.place})"
 
-    def _commit_once(self, ops: Sequence[Op], deadline: Deadline) -> Commit | None:
-        """The commit, or None if it must be sent again."""
+    def _commit(self, ops: Sequence[Op], deadline: Deadline) -> Commit:
         transaction: Transaction | None = None
         lease_id = 0
 
         def send(link: Any) -> Any:
             nonlocal transaction, lease_id
             lease_id = self._session.session.session_id
-            transaction = Transaction(self._keys, ops, self._ephemerals.known(lease_id))
+            transaction = Transaction(self._keys, ops, lease_id, self._ephemerals.of(lease_id))
             return link.call(link.kv.Txn, transaction.request, deadline)
 
         try:
@@ -186,33 +177,14 @@ class EtcdStore(MetadataStore):
         except (OutcomeUnknown, Closed) as error:
             if transaction is None:
                 raise
-            self._ephemerals.put(lease_id, transaction.ephemeral)
+            self._ephemerals.change(lease_id, transaction.ephemeral, frozenset())
             raise OutcomeUnknown(str(error), key=ops[0].key) from error
         assert transaction is not None  # an answer implies that it was sent
-        if answer.succeeded:
-            return self._applied(transaction, lease_id, answer)
-        self._refused(transaction, answer)
-        return None
-
-    def _applied(self, transaction: Transaction, lease_id: int, answer: Any) -> Commit:
-        revision = answer.header.revision
-        self._reader.saw(revision)
-        self._ephemerals.put(lease_id, transaction.ephemeral)
-        self._ephemerals.deleted(lease_id, transaction.deleted)
-        if transaction.guarded:
-            self._ephemerals.listed(revision, transaction.marked_after)
-        return transaction.commit(answer)
-
-    def _refused(self, transaction: Transaction, answer: Any) -> None:
-        """Raise the reason, or learn the newer markers, so that the commit can be sent again."""
         self._reader.saw(answer.header.revision)
-        wrong = transaction.conflict(answer)
-        if wrong is not None:
-            raise wrong
-        younger = transaction.younger_markers(answer)
-        if younger is None:
-            raise transaction.refusal()
-        self._ephemerals.listed(*younger)
+        if not answer.succeeded:
+            raise transaction.refusal(answer)
+        self._ephemerals.change(lease_id, transaction.ephemeral, transaction.deleted)
+        return transaction.commit(answer)
 
     def _demand_open(self) -> None:
         if self._session.closed:

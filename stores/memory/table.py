@@ -6,7 +6,6 @@ Rules
   collection.
 * `names` holds, for each key with keys below it, the names directly below. Most nodes have one child (a partition's
   `state`), kept as a bare string: a set for each would take 216 bytes per partition.
-* An ephemeral key never has a name below it, so the nearest known ancestor decides whether a new key is allowed.
 * The table has no lock and no sessions: the server calls it with its lock held.
 """
 
@@ -18,7 +17,7 @@ from typing import Final, TypeAlias
 import attrs
 
 from ..base import ABSENT, PRESENT, Check, Commit, Conflict, Delete, Entry, Expect, Invalid, Op, Put, Version
-from ..checks import below, parent
+from ..checks import below
 
 Row: TypeAlias = tuple[bytes, int, int, int, int | None]
 """value, version, generation, created, owner: `Entry` without its key, in its order."""
@@ -172,54 +171,21 @@ class Table:
     # Conditions of a commit
 
     def _demand(self, ops: Sequence[Op], owner: int) -> None:
-        """Raise Conflict for the first op whose expectation fails, then Invalid if an ephemeral key forbids an op."""
+        """Raise Conflict for the first op whose expectation fails, then Invalid for one that changes the kind or the
+        owner of a key."""
         rows = self.rows
         refused: str | None = None
-        has_ephemerals = False
         for index, op in enumerate(ops):
             row, expect = rows.get(op.key), op.expect
             if (expect is not ABSENT) if row is None else (expect is not PRESENT and row[1] != expect):
                 raise Conflict(_conflict(op, row), key=op.key, index=index)
-            if type(op) is not Put:
-                continue
-            if op.ephemeral:
-                has_ephemerals = True
-            elif row is not None and row[4] is None:
-                continue  # the usual case: an ordinary key is rewritten
-            if refused is None and not self._may_put(op, row, owner):
-                refused = op.key
+            if type(op) is Put and row is not None and row[4] != (owner if op.ephemeral else None):
+                refused = refused or op.key
         if refused is not None:
             raise Invalid(f"{refused}: {_EPHEMERAL_RULES}", key=refused)
-        if has_ephemerals:
-            _demand_leaves({op.key for op in ops if type(op) is Put and op.ephemeral}, ops)
-
-    def _may_put(self, op: Put, row: Row | None, owner: int) -> bool:
-        if row is not None:
-            return row[4] == owner if op.ephemeral else row[4] is None
-        if op.ephemeral and op.key in self.names:
-            return False
-        above = parent(op.key)
-        while above not in self.names and above != "/":
-            row_above = self.rows.get(above)
-            if row_above is not None:
-                return row_above[4] is None
-            above = parent(above)
-        return True
 
 
-_EPHEMERAL_RULES: Final = (
-    "an ephemeral key has no keys below it, stays ephemeral when it is rewritten, and is rewritten only by its session"
-)
-
-
-def _demand_leaves(fresh: set[str], ops: Sequence[Op]) -> None:
-    """Raise Invalid if an op puts a key below an ephemeral key of the same commit."""
-    for op in ops:
-        above = parent(op.key)
-        while type(op) is Put and above != "/":
-            if above in fresh:
-                raise Invalid(f"{op.key}: {_EPHEMERAL_RULES}", key=op.key)
-            above = parent(above)
+_EPHEMERAL_RULES: Final = "an ephemeral key stays ephemeral when it is rewritten, and is rewritten only by its session"
 
 
 def _conflict(op: Op, row: Row | None) -> str:

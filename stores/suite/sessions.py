@@ -111,18 +111,6 @@ def not_owned_by_another(backend: Backend) -> None:
     assert get(store, KEY) is None
 
 
-@case("session")
-def ephemerals_have_nothing_below(backend: Backend) -> None:
-    """No key is put below an ephemeral key, later or in the same commit, and no ephemeral key above keys."""
-    store = backend.open()
-    put(store, KEY, ephemeral=True)
-    _invalid(store, Put(f"{KEY}/below", b"", ABSENT))
-    put(store, "/suite/parent/child")
-    _invalid(store, Put("/suite/parent", b"", ABSENT, ephemeral=True))
-    _invalid(store, Put("/suite/e", b"", ABSENT, ephemeral=True), Put("/suite/e/x", b"", ABSENT))
-    assert get(store, "/suite/e") is None
-
-
 @case("session", Hook.EXPIRE)
 def expiry_takes_the_keys_and_tells(backend: Backend) -> None:
     """After the server ended the session, its keys are deleted, and the client gets Lost, then Started with a new

@@ -40,7 +40,6 @@ from .transaction import FRAME_BYTES_MAX, Multi, Refused, create
 
 _ROUNDS_MAX: Final = 30
 _LOOK_FIRST: Final = 4  # distinct parents of created keys, from which on they are looked up first
-_SHELLS_MAX: Final = 5000  # below one key; with more, its node stays
 _FRAME_OVERHEAD: Final = 64
 _PARENTS_AT_ONCE: Final = 100
 _NO_NODE, _BAD_VERSION, _NO_CHILDREN, _EXISTS, _NOT_EMPTY = -101, -103, -108, -110, -111
@@ -83,10 +82,6 @@ class Attempt:
         plan = Plan(self._ops, self._order, self._seen, self._chroot, self._link.acl)
         if sum(len(step.data) for step in plan.steps) + _FRAME_OVERHEAD <= FRAME_BYTES_MAX:
             return plan
-        if self._seen.shells:
-            self._seen.above.update(self._seen.shells)
-            self._seen.shells.clear()
-            return self._plan()
         if any(step.index is None for step in plan.steps):
             self._make_parents()
             return self._plan()
@@ -128,8 +123,8 @@ class Attempt:
             self._learn_of_parent(step.path, code)
         elif creates(op):
             self._learn_of_absence(step.index, op, step.path, code)
-        elif isinstance(op, Delete) and (code == _NOT_EMPTY or step.path != self._chroot + op.key):
-            self._look_at_children()
+        elif isinstance(op, Delete) and code == _NOT_EMPTY:
+            self._look_below_deleted()
         elif code == _BAD_VERSION and op.expect is PRESENT and step.path in self._seen.pinned:
             self._kinds.demand(self._ops, self._session.session_id)
         elif code in {_NO_NODE, _BAD_VERSION}:
@@ -185,36 +180,15 @@ class Attempt:
         self._seen.hollow = {path: node for path, node in pairs if node is not None and not node.is_key}
         self._seen.missing.difference_update(self._seen.hollow)
 
-    def _look_at_children(self) -> None:
-        """For each deleted key with nodes below it: find whether those are shells, or keys that stay."""
-        deleted = {self._chroot + op.key for op in self._ops if isinstance(op, Delete)}
-        going = Counter(parent(path) for path in deleted)
-        self._seen.shells.clear()
-        paths = sorted(deleted - self._seen.above)
+    def _look_below_deleted(self) -> None:
+        """Find all deleted keys below which nodes stay, from the bottom up: their own nodes stay, too."""
+        paths = sorted((self._chroot + op.key for op in self._ops if isinstance(op, Delete)), reverse=True)
+        going = Counter[str]()
         for path, node in zip(paths, self._bulk.nodes(paths, self._deadline_s), strict=True):
             if node is not None and node.child_count > going[path]:
-                shells = self._shells(path, deleted)
-                if shells is None:
-                    self._seen.above.update({path, *(above for above in ancestors(path) if above in deleted)})
-                else:
-                    self._seen.shells[path] = shells
-        for path in self._seen.above:
-            self._seen.shells.pop(path, None)
-
-    def _shells(self, path: str, deleted: set[str]) -> list[tuple[str, int]] | None:
-        """The shells below `path`, deepest first; None if a key is there that is not deleted too."""
-        found: list[tuple[str, int]] = []
-        level = [path]
-        while level:
-            names = self._bulk.children(level, self._deadline_s)
-            paths = [f"{above}/{name}" for above, some in zip(level, names, strict=True) for name in some]
-            nodes = self._bulk.nodes(paths, self._deadline_s)
-            there = [(below, node) for below, node in zip(paths, nodes, strict=True) if node is not None]
-            if any(node.is_key and below not in deleted for below, node in there) or len(found) > _SHELLS_MAX:
-                return None
-            found += [(below, node.version) for below, node in there if below not in deleted]
-            level = [below for below, node in there if node.child_count]
-        return found[::-1]
+                self._seen.above.add(path)
+            elif path not in self._seen.above:
+                going[parent(path)] += 1
 
     def _exists(self, path: str) -> bool:
         return self._bulk.nodes([path], self._deadline_s)[0] is not None

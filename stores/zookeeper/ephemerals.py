@@ -1,4 +1,4 @@
-"""Ephemeral keys in a commit: a key cannot change between ephemeral and ordinary, and none is below an ephemeral one.
+"""Ephemeral keys in a commit: a key cannot change between ephemeral and ordinary.
 
 Rules
 * ZooKeeper would rewrite a node of either kind, so the owner is looked up before. The version that was found is pinned:
@@ -16,7 +16,7 @@ from kazoo.protocol.serialization import Exists
 
 from ..base import ABSENT, Invalid, Op, Put
 from .link import Link
-from .plan import Seen, ancestors
+from .plan import Seen
 
 
 class Kinds:
@@ -28,14 +28,11 @@ class Kinds:
         self._deadline_s = deadline_s
 
     def demand(self, ops: Sequence[Op], session_id: int) -> None:
-        """Raise Invalid if an op would make an ephemeral key ordinary or the reverse, or put a key below one."""
-        mine = [op for op in ops if isinstance(op, Put) and op.ephemeral]
-        if mine:
-            _demand_nothing_below(ops, {op.key for op in mine})
+        """Raise Invalid if an op would make an ephemeral key ordinary or the reverse."""
         for op in ops:
             if isinstance(op, Put) and op.expect is not ABSENT and (op.ephemeral or op.key in self._link.ephemerals):
                 self._demand_same_kind(op, session_id)
-        self._link.ephemerals.update(op.key for op in mine)
+        self._link.ephemerals.update(op.key for op in ops if isinstance(op, Put) and op.ephemeral)
 
     def _pin(self, key: str) -> int | None:
         """Pin the version that is there now, so that its owner stays the same; return the owner."""
@@ -62,9 +59,3 @@ class Kinds:
             return self._link.wait(self._link.send(Exists(path, None)), self._deadline_s)
         except Exception as error:
             raise self._link.failed(error, sent=False, key=key) from error
-
-
-def _demand_nothing_below(ops: Sequence[Op], ephemerals: set[str]) -> None:
-    for op in ops:
-        if isinstance(op, Put) and any(above in ephemerals for above in ancestors(op.key)):
-            raise Invalid(f"{op.key}: a key cannot be below an ephemeral key", key=op.key)

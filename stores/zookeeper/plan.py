@@ -5,9 +5,9 @@ Rules
 * Ops keep the caller's order, so that the first operation that fails is the caller's first (mostly the fence). Only
   keys that are below each other are moved: creations go from the top down, deletions from the bottom up.
 * A node needs its parents. Missing ones are created without data directly before the first op that needs them.
-* A node without data that ever had children is not a key but a shell. So a key is created over a shell by a write at
-  the version that was seen. A key with keys below it is deleted by removing its data. A key with only shells below it
-  is deleted together with them, as Kafka does: for Kafka, a deleted topic whose node stayed would still be a topic.
+* A node without data that ever had children is not a key but a mere parent. So a key is created over it by a write at
+  the version that was seen. A key with nodes below it is deleted by removing its data:
+  parents are deleted only by ops of their own, which the controller adds where it deletes the keys of a topic.
 * ZooKeeper has no operation for "absent": the node is created and deleted again. If its parents are missing, this is
   done to the topmost missing one, which proves that nothing is below.
 * The tree may have changed when the transaction arrives. Then it is refused as a whole, and a new plan is made.
@@ -34,8 +34,7 @@ class Seen:
 
     missing: set[str] = attrs.Factory(set)  # ancestors that do not exist
     hollow: dict[str, Node] = attrs.Factory(dict)  # nodes that are not keys, where a key must be absent
-    above: set[str] = attrs.Factory(set)  # keys to be deleted whose nodes stay, since keys below them stay
-    shells: dict[str, list[tuple[str, int]]] = attrs.Factory(dict)  # by deleted key, deepest first
+    above: set[str] = attrs.Factory(set)  # keys to be deleted whose nodes stay, since there are nodes below them
     pinned: dict[str, int] = attrs.Factory(dict)  # versions of own ephemeral keys that are rewritten
 
 
@@ -107,7 +106,6 @@ class Plan:
         self._seen = seen
         self._acl = acl
         self._made: set[str] = set()
-        self._gone: set[str] = set()
         for index in order:
             op = ops[index]
             path = chroot + op.key
@@ -148,13 +146,8 @@ class Plan:
 
     def _delete(self, index: int, path: str, op: Delete) -> None:
         wanted = node_version(op.expect)
-        for shell, shell_version in self._seen.shells.get(path, ()):
-            if shell not in self._gone:  # it may be below two deleted keys
-                self._gone.add(shell)
-                self._add(index, shell, transaction.delete(shell, shell_version))
-        data = (
-            transaction.set_data(path, None, wanted) if path in self._seen.above else transaction.delete(path, wanted)
-        )
+        stays = path in self._seen.above
+        data = transaction.set_data(path, None, wanted) if stays else transaction.delete(path, wanted)
         self._add(index, path, data)
 
     def _check(self, index: int, path: str, op: Check) -> None:

@@ -102,7 +102,7 @@ CASES: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
     ({"/brokers/topics/u": topic({"0": [1]}), "/brokers/topics/u/partitions/0/state": state(1, [1])},
      [("error", "topic-id-twice", "/brokers/topics/u")]),
     ({T: topic({"0": [1, 2, 3], "1": [1, 2]}, adding_replicas={"0": [3]})}, [("note", "kafka-move", T)]),
-    ({T: topic({"0": [1, 2], "1": [1, 2]}, removing_replicas={"7": [3]})}, [("note", "kafka-move", T)]),
+    ({T: topic({"0": [1, 2], "1": [1, 2]}, removing_replicas={"1": [2]})}, [("note", "kafka-move", T)]),
     ({STATE: GONE}, [("warning", "state-missing", STATE)]),
     ({STATE: GONE, "/controller": GONE},
      [("note", "no-controller", "/controller"), ("note", "state-missing", STATE)]),

@@ -28,8 +28,6 @@ PLACES = {
     "store": ("store", "audit", "memory:{file}"),
     "load": ("store", "load", "{file}", "memory:{folder}/new"),
     "diff": ("store", "diff", "{file}", "{file}"),
-    "layout": ("demo", "--layout", "{file}"),
-    "tree": ("demo", "--tree", "{file}"),
     "plan": (*MOVES, "--verify", "--reassignment-json-file", "{file}"),
     "topics": (
         *MOVES,
@@ -72,7 +70,7 @@ def test_a_device_without_an_end_is_one_line(place: str, tmp_path: Path) -> None
     assert len(said.splitlines()) == 1
 
 
-@pytest.mark.parametrize("place", ["users", "store", "load", "layout", "plan"])
+@pytest.mark.parametrize("place", ["users", "store", "load", "plan"])
 def test_a_file_beyond_the_limit_is_one_line(place: str, tmp_path: Path) -> None:
     file = tmp_path / "large"
     file.touch(mode=0o600)
@@ -86,7 +84,7 @@ def test_a_file_beyond_the_limit_is_one_line(place: str, tmp_path: Path) -> None
 PYTHON = ("recursion", "codec", "integer", "Exceeds", "sys.")
 
 
-@pytest.mark.parametrize("place", ["users", "store", "load", "layout", "tree", "plan", "collected map"])
+@pytest.mark.parametrize("place", ["users", "store", "load", "plan", "collected map"])
 @pytest.mark.parametrize(
     "data, problem",
     [

@@ -20,7 +20,7 @@ UNITS = re.compile(r"\b(bytes( per second)?|seconds|ms|counts?|numbers?|shares?|
 NUMBERS = (click.types.IntParamType, click.types.FloatParamType, Amount)
 NEVER_QUIET = {
     *("kedge journal show", "kedge journal replay", "kedge store ping", "kedge store audit", "kedge store diff"),
-    "kedge completion",
+    *("kedge completion", "kedge demo"),
 }
 """Commands that print a result alone: neither progress nor confirmations."""
 

@@ -68,7 +68,7 @@ def test_the_rows_of_a_partition_are_the_trace_of_its_move(folder: Path) -> None
 
 def test_a_partition_that_does_not_move_has_a_dash_as_target(folder: Path) -> None:
     """No target is said, an event that has none says nothing."""
-    *intents, shrunk = show(folder, "--event", "IsrShrunk", "--event", "DeleteIntended").stdout.splitlines()[-4:]
+    shrunk, *intents = show(folder, "--event", "IsrShrunk", "--event", "DeleteIntended").stdout.splitlines()[-4:]
     assert [("DeleteIntended" in line, "[" in line) for line in intents] == [(True, False)] * 3
     assert re.search(r"IsrShrunk +orders-0 +\[4,5,6] +\S+ +-  ", shrunk)
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, OpType
 from tests.kit.waiting import until
@@ -38,7 +37,7 @@ def moving(tmp_path: Path) -> Iterator[tuple[Living, tuple[str, ...]]]:
             for tp in (first, second):
                 data = {"index": tp.partition, "records": records(*[b"a" * 500] * 1000)}
                 asked = {"topic_data": [{"name": "orders", "partition_data": [data]}], "transactional_id": None}
-                answer = client.ask(ProduceRequest, ProduceResponse, 9, acks=1, timeout_ms=10_000, **asked)
+                answer = client.ask("Produce", 9, acks=1, timeout_ms=10_000, **asked)
                 assert answer.responses[0].partition_responses[0].error_code == 0
         living.throttle(1)
         living.move(first, [3])

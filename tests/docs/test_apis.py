@@ -7,7 +7,6 @@ from pathlib import Path
 from kedge.controller.server import LiveCluster, LiveServer
 from kedge.controller.wire.calls import Access, Api
 from kedge.controller.wire.data import with_logs
-from kedge.controller.wire.data.deletion import with_deletion
 from kedge.controller.wire.groups import with_groups
 from kedge.controller.wire.messages import VERSIONS, requests
 from kedge.controller.wire.remote import with_orders, with_remote_brokers
@@ -43,7 +42,7 @@ def served() -> dict[int, Api]:
     try:
         return with_orders(
             cluster.host,
-            with_remote_brokers(with_groups(cluster.groups, with_deletion(cluster.logs, with_logs(cluster.logs)))),
+            with_remote_brokers(with_groups(cluster.groups, with_logs(cluster.logs))),
         )
     finally:
         cluster.close()

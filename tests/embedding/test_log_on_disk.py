@@ -115,7 +115,7 @@ def test_high_watermark_waits_for_the_isr_that_was_asked_for() -> None:
     stage.tell(1, said(replicas=(1, 2), isr=(1,)))
     stage.tell(2, said(replicas=(1, 2), isr=(1,)))
     host.append(1, STAGE_TP, 5)
-    stage.eventually("the leader asks", lambda: stage.desk.unanswered)
+    stage.eventually("the leader asks", lambda: stage.updater.unanswered)
     host.append(1, STAGE_TP, 1)
     leader = host.broker(1).leading(STAGE_TP)
     assert leader is not None

@@ -21,7 +21,7 @@ from kedge import (
 )
 from kedge.controller.model.durations import milliseconds
 from kedge.controller.rig import Rig
-from kedge.controller.rig.host_suite import IsrDesk
+from kedge.controller.rig.host_suite import IsrUpdater
 from tests.runtime.world import cluster_of_three
 
 OPTIONS = (AlterReassignmentsOptions, ReassignPartitionsOptions)
@@ -30,7 +30,7 @@ OPTIONS = (AlterReassignmentsOptions, ReassignPartitionsOptions)
 def _parameters() -> Iterator[tuple[str, str]]:
     methods: list[tuple[type, Callable[..., Any]]] = [
         (kind, method)
-        for kind in (Admin, Controller, IsrDesk)
+        for kind in (Admin, Controller, IsrUpdater)
         for name, method in inspect.getmembers(kind, callable)
         if not name.startswith("_")
     ]

@@ -141,14 +141,15 @@ ROOMS: Final = (
     Room(
         "kedge.controller.check",
         (
-            *_MODEL,
-            "kedge.controller.rules",
+            *_DECIDING,
             "kedge.controller.codec",
+            "kedge.controller.keys",
             "kedge.stores.base",
             "kedge.stores.checks",
+            "kedge.stores.memory",
             "kedge.stores.recipes",
         ),
-        "entries in, findings out: commands, rig and pipeline look at trees that nobody leads, without a runtime",
+        "entries in, findings out: they are loaded as a controller loads them, from a memory store, without a runtime",
         third_party=("attrs",),
         pure=True,
     ),

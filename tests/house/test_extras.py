@@ -60,7 +60,6 @@ COMMANDS = [
     ),
     ("store ping zookeeper://127.0.0.1:1", "zookeeper", ("kazoo",)),
     ("store ping etcd://127.0.0.1:1/a", "etcd", ("etcd3", "google.protobuf", "grpc")),
-    ("demo --store zookeeper://127.0.0.1:1", "zookeeper", ("kazoo",)),
 ]
 PACKAGES = {
     "google": "protobuf",

@@ -80,4 +80,4 @@ def test_every_module_is_imported_beside_them(project: Path, installed: Path) ->
 @pytest.mark.checklist(271)
 def test_command_and_public_names_work_beside_them(project: Path, installed: Path) -> None:
     assert run(project, installed, "-c", "from kedge import Controller; print(Controller.__name__)") == "Controller\n"
-    assert "lost: 0" in run(project, installed, "-m", "kedge", "demo", "--plain")
+    assert "lost: 0" in run(project, installed, "-m", "kedge", "demo")

@@ -20,5 +20,5 @@ def test_every_file_beside_the_code_is_declared_as_package_data() -> None:
         for path in (CHECKOUT / package.rpartition(".")[2]).rglob("*")
         if path.is_file() and path.suffix not in (".py", ".pyc")
     ]
-    assert ("kedge.controller", "cli/kafka_3_9_tree_moving.json") in found
+    assert ("kedge.controller", "cli/serve/page/page.html") in found
     assert [file for package, file in found if not any(fnmatch(file, glob) for glob in declared[package])] == []

@@ -123,7 +123,7 @@ def test_a_file_that_is_opened_again_loses_its_torn_tail(tmp_path: Path) -> None
     told.take_over()
     told.journal.close()
     assert names(tmp_path) == ["kedge-7-0.jsonl"]
-    assert [row["event"] for row in read(tmp_path)][-2:] == ["IsrShrunk", "Takeover"]
+    assert [row["event"] for row in read(tmp_path)][-2:] == ["DeleteIntended", "Takeover"]
 
 
 def test_a_strangers_file_in_the_place_of_ours_is_left_alone(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from kafka.protocol.admin.configs import DescribeConfigsRequest, DescribeConfigsResponse
 
 from kedge.controller.cli.kafka.cluster import Cluster
 from kedge.controller.cli.kafka.errors import Refused
@@ -192,8 +191,9 @@ def test_dynamic_settings_of_brokers_are_those_that_a_gateway_takes(kafka_cluste
     host, port = kafka_cluster.servers.split(",")[0].split(":")
     with RawClient(Address(host, int(port))) as client:
         asked = [{"resource_type": 4, "resource_name": "1", "configuration_keys": None}]
-        kinds = (DescribeConfigsRequest, DescribeConfigsResponse, 4)
-        (found,) = client.ask(*kinds, resources=asked, include_synonyms=True, include_documentation=False).results
+        (found,) = client.ask(
+            "DescribeConfigs", 4, resources=asked, include_synonyms=True, include_documentation=False
+        ).results
     theirs = {
         one.name: (one.config_type, next((s.value for s in one.synonyms if s.source == _DEFAULT), None))
         for one in found.configs

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 import confluent_kafka
 import pytest
 from kafka.admin import NewTopic as KafkaTopic
-from kafka.protocol.admin import CreateAclsRequest, CreateAclsResponse, DescribeAclsRequest, DescribeAclsResponse
-from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
 from kedge.controller.wire.calls import Address
 from kedge.stores import MetadataStore
@@ -81,7 +79,7 @@ def nodes(address: str) -> dict[int, int]:
     """The ports of the nodes that a client sees there, by id."""
     host, _, port = address.rpartition(":")
     with RawClient(Address(host, int(port))) as client:
-        answer = client.ask(MetadataRequest, MetadataResponse, 9, topics=[])
+        answer = client.ask("Metadata", 9, topics=[])
     return {node.node_id: node.port for node in answer.brokers}
 
 
@@ -119,7 +117,7 @@ def test_the_node_of_the_controller_answers_for_acls_as_a_broker(
     asked = {"resource_type_filter": 2, "resource_name_filter": topic, "pattern_type_filter": 3}
     asked |= {"principal_filter": None, "host_filter": None, "operation": 1, "permission_type": 1}
     with RawClient(Address("127.0.0.1", cluster.controller_ports[NODE])) as client:
-        created = client.ask(CreateAclsRequest, CreateAclsResponse, 3, creations=[row])
+        created = client.ask("CreateAcls", 3, creations=[row])
         assert [each.error_code for each in created.results] == [0]
         until("the acl is described", lambda: _principals(client, asked) == ["User:bob"])
     listed = run(cluster, tools, ACLS, "--list", "--topic", topic)
@@ -127,7 +125,7 @@ def test_the_node_of_the_controller_answers_for_acls_as_a_broker(
 
 
 def _principals(client: RawClient, asked: dict[str, object]) -> list[str]:
-    found = client.ask(DescribeAclsRequest, DescribeAclsResponse, 3, **asked)
+    found = client.ask("DescribeAcls", 3, **asked)
     assert found.error_code == 0
     return [acl.principal for resource in found.resources for acl in resource.acls]
 

@@ -25,9 +25,9 @@ import json, pkgutil, sys
 from importlib import import_module
 sys.modules |= dict.fromkeys(("pyspark", "py4j", "pandas", "grpc", "google"))
 import kedge.pipeline
-found = pkgutil.walk_packages(pipeline.__path__, "pipeline.")
-names = [one.name for one in found if not one.name.startswith("kedge.pipeline.spark.") and one.name !=
-"kedge.pipeline.job"] for name in (*names, "kedge.pipeline.spark.session"):
+found = [one.name for one in pkgutil.walk_packages(kedge.pipeline.__path__, "kedge.pipeline.")]
+names = [name for name in found if not name.startswith("kedge.pipeline.spark.") and name != "kedge.pipeline.job"]
+for name in (*names, "kedge.pipeline.spark.session"):
     import_module(name)
 from click.testing import CliRunner
 from kedge.controller.cli.root import kedge

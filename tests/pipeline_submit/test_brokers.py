@@ -204,8 +204,7 @@ def test_what_a_server_refuses_for_good_is_one_line_before_anything_is_set(
 ) -> None:
     """An API that it does not have, and what the operator may not do."""
     forbidden: set[str] = set()
-    apis = {key: api for key, api in APIS.items() if key in keys and key != lacks}
-    apis |= {each.messages.api_key: each for each in versions.table(apis)}
+    apis = versions.with_apis({key: api for key, api in APIS.items() if key in keys and key != lacks}, ())
     may = lambda _, operation, resource: (operation, resource) not in {(op, "CLUSTER") for op in forbidden}  # noqa: E731
     with Served(RACKS, apis=apis, authorizer=may) as served:
         new = {TOPIC: NewTopic(replica_assignments=dict(enumerate(LAYOUT)))}

@@ -270,9 +270,9 @@ class Cluster(Parts):
         self.until(lambda: self.producers.waiting == 0, "the records are acknowledged")
         return tps
 
-    def reassign(self, targets: Mapping[TopicPartition, Sequence[int]]) -> None:
+    def reassign(self, targets: Mapping[TopicPartition, Sequence[int] | None]) -> None:
         """All targets are accepted, by the active controller."""
-        self.note(targets)
+        self.note({tp: target for tp, target in targets.items() if target is not None})
         answers = self.ask("alter_partition_reassignments", dict(targets))
         refused = {tp: answer for tp, answer in answers.items() if isinstance(answer, ApiError)}
         assert not refused, refused

@@ -18,7 +18,7 @@ from kedge.controller.model.host import (
 )
 from kedge.controller.model.values import TopicPartition
 from kedge.controller.rig import Broker
-from kedge.controller.rig.host_suite import Asked, IsrDesk, SimulatedBrokers
+from kedge.controller.rig.host_suite import IsrCall, IsrUpdater, SimulatedBrokers
 from kedge.controller.simulated.replica import Replica, Role
 
 
@@ -228,35 +228,35 @@ class KeepsOldMetadata(Broker):
 # --- hosts whose leaders ask in a wrong way
 
 
-class _OwnDesk(SimulatedBrokers):
-    """Something stands between its leaders and the desk."""
+class _OwnUpdater(SimulatedBrokers):
+    """Something stands between its leaders and the updater."""
 
-    def use(self, desk: Any) -> None:
-        super().use(cast(IsrDesk, _Between(desk, self)))
+    def use(self, updater: Any) -> None:
+        super().use(cast(IsrUpdater, _Between(updater, self)))
 
-    def changed(self, asked: Asked) -> Asked:
+    def changed(self, call: IsrCall) -> IsrCall:
         """What the leader asks instead."""
-        return asked
+        return call
 
 
 @attrs.define
 class _Between:
-    desk: Any
-    host: _OwnDesk
+    updater: Any
+    host: _OwnUpdater
 
     def alter_isr(self, *told: Any) -> Any:
-        asked = self.host.changed(Asked(*told))
-        return self.desk.alter_isr(asked.tp, asked.leader, *asked.epochs[:2], asked.isr, asked.broker_epoch)
+        call = self.host.changed(IsrCall(*told))
+        return self.updater.alter_isr(call.tp, call.leader, *call.epochs[:2], call.isr, call.broker_epoch)
 
 
-class AsksUnderAnOldEpoch(_OwnDesk):
+class AsksUnderAnOldEpoch(_OwnUpdater):
     """The partition epoch that it was created with is good enough."""
 
-    def changed(self, asked: Asked) -> Asked:
-        return attrs.evolve(asked, partition_epoch=0)
+    def changed(self, call: IsrCall) -> IsrCall:
+        return attrs.evolve(call, partition_epoch=0)
 
 
-class GoesOnAfterFencing(_OwnDesk):
+class GoesOnAfterFencing(_OwnUpdater):
     """Every refusal is a reason to ask again."""
 
     def pass_time(self, ms: int) -> None:

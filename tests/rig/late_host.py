@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 
 from kedge.controller.model.host import (
-    Host,
     HostResponse,
     LeaderAndIsrRequest,
     StopReplicaRequest,
@@ -22,10 +20,6 @@ class ObeysLater(SimulatedBrokers):
     def __init__(self) -> None:
         super().__init__()
         self.pending: list[tuple[int, LeaderAndIsrRequest]] = []
-
-    def open(self, broker_ids: Sequence[int]) -> Host:
-        self._inner = super().open(broker_ids)
-        return self
 
     def flush(self, until_ms: int = 2**63) -> None:
         """What is due is done."""
@@ -44,11 +38,11 @@ class ObeysLater(SimulatedBrokers):
 
     def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
         self.flush()
-        return self._inner.update_metadata(request)
+        return super().update_metadata(request)
 
     def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
         self.flush()
-        return self._inner.stop_replica(request)
+        return super().stop_replica(request)
 
     def pass_time(self, ms: int) -> None:
         super().pass_time(ms)

@@ -13,7 +13,7 @@ from examples.log_on_disk.under_test import DiskBrokers
 from kedge.controller.rig import Broker
 from kedge.controller.rig.__main__ import main
 from kedge.controller.rig.host_seeds import RULES, left_out, run_seed
-from kedge.controller.rig.host_suite import Ability, Desk, HostUnderTest, SimulatedBrokers, check
+from kedge.controller.rig.host_suite import Ability, HostUnderTest, IsrCalls, SimulatedBrokers, check
 from tests.rig import broken_hosts as broken
 from tests.rig import careless_hosts as careless
 
@@ -49,7 +49,7 @@ class _Modest(DiskBrokers):
     def open(self, broker_ids: Any) -> Any:
         """Its leaders call alter_isr, and no controller listens."""
         host = super().open(broker_ids)
-        super().use(Desk())
+        super().use(IsrCalls())
         return host
 
 

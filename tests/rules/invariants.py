@@ -13,42 +13,46 @@ from kedge.controller.model.values import EPOCH_DURING_DELETE, LEADER_DURING_DEL
 from kedge.controller.state import ClusterState
 from tests.state.snapshot import members_by_hand
 
-ENDS_A_MOVE = (r.TargetCleared,)
-SETS_A_TARGET = (r.TargetSet, r.TargetReplaced, *ENDS_A_MOVE)
+SETS_A_TARGET = ("TargetSet", "TargetReplaced", "TargetCleared", "ForeignChange")
+
+
+def steps_of(records: Iterable[object]) -> list[r.Step]:
+    """The steps of all partitions that the records change."""
+    return [step for record in records if isinstance(record, r.PartitionChanged) for step in record.steps()]
 
 
 def check_records(state: ClusterState, records: Iterable[r.Record]) -> None:
     """Before `records` are applied to `state`: each begins where the one before it ended, and breaks no promise."""
     rows: dict[tuple[str, int], Partition] = {}
     for record in records:
-        if not isinstance(record, r.PartitionRecord):
+        if not isinstance(record, r.PartitionChanged):
             continue
-        before, after = record.before, record.after
-        name = (after.topic, after.partition)
+        name = (record.after.topic, record.after.partition)
         held = rows.get(name, state.partition(*name))
-        assert held == before, f"{record} does not begin with {held}"
-        rows[name] = after
-        _check_epoch(record)
-        _check_replicas(record)
-        if not isinstance(record, (*SETS_A_TARGET, r.StateFound)):
-            assert before.target_replicas == after.target_replicas, f"T was touched: {record}"
+        assert held == record.before, f"{record} does not begin with {held}"
+        rows[name] = record.after
+        for step in record.steps():
+            _check_epoch(step)
+            _check_replicas(step)
+            if step.event not in SETS_A_TARGET:
+                assert step.before.target_replicas == step.after.target_replicas, f"T was touched: {step}"
 
 
-def _check_epoch(record: r.PartitionRecord) -> None:
-    before, after = record.before, record.after
-    assert after.leader_epoch >= before.leader_epoch, f"the leader epoch went back: {record}"
-    if before.leader != after.leader and not isinstance(record, r.StateFound):
-        assert after.leader_epoch > before.leader_epoch, f"another leader under the same epoch: {record}"
+def _check_epoch(step: r.Step) -> None:
+    before, after = step.before, step.after
+    assert after.leader_epoch >= before.leader_epoch, f"the leader epoch went back: {step}"
+    if before.leader != after.leader and step.event != "ForeignChange":
+        assert after.leader_epoch > before.leader_epoch, f"another leader under the same epoch: {step}"
 
 
-def _check_replicas(record: r.PartitionRecord) -> None:
-    before, after = record.before, record.after
+def _check_replicas(step: r.Step) -> None:
+    before, after = step.before, step.after
     lost = set(before.replicas) - set(after.replicas)
-    if not lost or isinstance(record, (r.TargetSet, r.StateFound)):  # Kafka's own move: R was listed with its T
+    if not lost or step.event in {"TargetSet", "ForeignChange"}:  # Kafka's own move: R was listed with its T
         return
-    assert isinstance(record, r.ReplicasChanged), f"R lost {lost}: {record}"
-    assert before.move is not None, f"R lost {lost} without a move: {record}"
-    assert set(before.move.target) <= set(before.isr), f"R lost {lost} before T was in sync: {record}"
+    assert step.event == "ReplicasChanged", f"R lost {lost}: {step}"
+    assert before.move is not None, f"R lost {lost} without a move: {step}"
+    assert set(before.move.target) <= set(before.isr), f"R lost {lost} before T was in sync: {step}"
 
 
 def check_state(state: ClusterState) -> None:

@@ -21,7 +21,7 @@ _LEFT_OUT = ("before", "configs", "versions", "found", "is_rewritten")
 
 def lines(state: ClusterState, ran: Ran) -> Iterator[str]:
     """What one command left, line by line; `nothing` where it left nothing."""
-    told = [_record(record) for record in ran.records]
+    told = [line for record in ran.records for line in _record(record)]
     if ran.batch.dirty_keys:
         told.append("dirty: " + ", ".join(_dirty_key(state, kind, of) for kind, of in ran.batch.dirty_keys))
     if late := [topic for topic in ran.batch.late_topics if ("topic", topic) not in ran.batch.dirty_keys]:
@@ -50,11 +50,21 @@ def _ids(ids: tuple[int, ...] | None) -> str:
     return "[" + ",".join(map(str, ids or ())) + "]"
 
 
-def _record(record: r.Record) -> str:
+def _record(record: r.Record) -> Iterator[str]:
+    """A line; of a partition, one for each step of its change."""
+    if not isinstance(record, r.PartitionChanged):
+        yield _other(record)
+        return
+    steps = list(record.steps())
+    for step in steps:
+        cause = f" ({step.cause})" if step.cause else ""
+        yield f"{step.event} {step.after.tp} {describe(step.after)}{cause}"
+    if not steps or steps[-1].after != record.after:
+        yield f"PartitionChanged {record.after.tp} {describe(record.after)}"
+
+
+def _other(record: r.Record) -> str:
     name = type(record).__name__
-    if isinstance(record, r.PartitionRecord):
-        cause = f" ({record.cause})" if record.cause else ""
-        return f"{name} {record.after.tp} {describe(record.after)}{cause}"
     if isinstance(record, (r.DeleteIntended, r.ReplicaDeleted, r.IntentDropped)):
         cause = f" ({record.cause})" if isinstance(record, r.IntentDropped) else ""
         return f"{name} {_intent(record.intent)}{cause}"
@@ -69,8 +79,6 @@ def _record(record: r.Record) -> str:
         return f"{name} version {record.after.version} {record.after.problem or _plan(record.after)}{detail}"
     if isinstance(record, r.KeyVersionFound):
         return f"{name} {record.topic} {record.partition} version {record.found.version}"
-    if isinstance(record, r.StateKeyRemoved):
-        return f"{name} {record.after.tp}"
     if (said := _reduction(name, record) or _throttle(name, record)) is not None:
         return said
     values = attrs.asdict(record, recurse=False)

@@ -26,7 +26,7 @@ def test_an_offline_partition_that_still_needs_the_broker_is_purged() -> None:
     world = offline()
     ran = world.run(e.ForgetBroker(1000, 2))
     kinds = list(map(type, ran.records))
-    assert kinds[:3] == [r.HoldersTold, r.DeleteIntended, r.IntentDropped]
+    assert kinds[:3] == [r.PartitionChanged, r.DeleteIntended, r.IntentDropped]
     assert {r.PartitionPurged, r.BrokerForgotten} <= set(kinds)
     assert ran.reply is None
     assert world.state.partition_count("t") == 1
@@ -37,7 +37,7 @@ def test_an_offline_partition_of_a_topic_that_is_being_deleted_is_stopped_first(
     world.state.start_deletion("t", 1)
     ran = world.run(e.ForgetBroker(1000, 2))
     kinds = list(map(type, ran.records))
-    assert kinds[0] is r.PartitionStopped
+    assert kinds[0] is r.PartitionChanged
     assert kinds[-2:] == [r.IntentDropped, r.BrokerForgotten]
     assert ran.reply is None
     assert world.partition("t", 1).is_stopped

@@ -21,6 +21,7 @@ from kedge.controller.rules.reassignment import foreign_target_found
 from kedge.controller.rules.reduction.keys import reduction_due
 from kedge.controller.rules.reduction.purge import purge_due
 from kedge.controller.rules.topics import create_partitions
+from tests.rules.invariants import steps_of
 from tests.rules.world import World
 
 MOVE = Move((4, 5), (1, 2), 500)
@@ -51,7 +52,7 @@ def kafkas(*partitions: int) -> World:
 
 def test_a_move_that_another_controller_ignored_is_cancelled() -> None:
     decision = foreign_target_found(moving().state, e.ForeignTargetFound(1000, "t", 0, MOVE))
-    causes = [record.cause for record in decision.records if isinstance(record, r.TargetCleared)]
+    causes = [step.cause for step in steps_of(decision.records) if step.event == "TargetCleared"]
     assert causes == ["another controller led"]
 
 

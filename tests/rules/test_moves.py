@@ -10,6 +10,7 @@ from kedge.controller.model.errors import ErrorCode
 from kedge.controller.model.requests import ReassignmentAnswer, WaitingOn
 from kedge.controller.model.values import Move, Partition, Replicas
 from kedge.controller.rules.reassignment import describe_move, expand_cancel
+from tests.rules.invariants import steps_of
 from tests.rules.world import Ran, World
 
 
@@ -39,7 +40,9 @@ def code_of(ran: Ran) -> ErrorCode | None:
 
 
 def kinds(ran: Ran) -> list[str]:
-    return [type(record).__name__ for record in ran.records]
+    """The steps of partitions, then the other records."""
+    others = [type(record).__name__ for record in ran.records if not isinstance(record, r.PartitionChanged)]
+    return [*(step.event for step in steps_of(ran.records)), *others]
 
 
 @pytest.mark.checklist(76, 100, 101, 102)
@@ -48,8 +51,8 @@ def test_a_move_grows_r_by_what_entered_i_and_ends_with_r_equal_to_the_target() 
     world = cluster()
     assert alter(world, (6, 4, 5)).reply == ReassignmentAnswer((1, 2, 3), (6, 4, 5), (1, 2, 3))
     for isr, grown in (((1, 2, 3, 4), (1, 2, 3, 4)), ((1, 2, 3, 4, 6), (1, 2, 3, 4, 6))):
-        first = in_sync(world, isr).records[0]
-        assert isinstance(first, r.IsrChanged)
+        first = steps_of(in_sync(world, isr).records)[0]
+        assert first.event == "IsrChanged"
         assert set(first.after.replicas) < set(isr)
         p = world.partition("t0")
         assert (p.replicas, p.isr, p.target_replicas) == (grown, isr, (6, 4, 5))
@@ -66,7 +69,7 @@ def test_the_end_of_a_move_is_three_rows_of_one_commit_led_from_within_the_targe
     ran = in_sync(world, (1, 2, 3, 4, 5))
     ending = [name for name in kinds(ran) if name != "DeleteIntended"]
     assert ending == ["IsrChanged", "ReplicasGrown", "ReplicasChanged", "TargetCleared", "IsrShrunk"]
-    changed = next(record for record in ran.records if isinstance(record, r.ReplicasChanged))
+    changed = next(step for step in steps_of(ran.records) if step.event == "ReplicasChanged")
     assert (changed.before.leader, changed.after.leader) == (1, 4)
     assert changed.after.leader_epoch == changed.before.leader_epoch + 1
     assert sum(1 for kind, _ in ran.batch.dirty_keys if kind == "state") == 1
@@ -167,9 +170,8 @@ def test_brokers_of_both_lists_never_leave_i() -> None:
     """In every row of the move the common members are in I and R."""
     world = cluster()
     rows = [*alter(world, (3, 4, 2)).records, *in_sync(world, (1, 2, 3, 4)).records]
-    for record in rows:
-        if isinstance(record, r.PartitionRecord):
-            assert {2, 3} <= set(record.after.isr) & set(record.after.replicas)
+    for step in steps_of(rows):
+        assert {2, 3} <= set(step.after.isr) & set(step.after.replicas)
 
 
 @pytest.mark.checklist(109)

@@ -11,7 +11,7 @@ from hypothesis import given
 from kedge.controller.keys.base import Ground
 from kedge.controller.keys.states import StateKeys
 from kedge.controller.keys.table import KeyKinds
-from kedge.controller.model.records import UNREAD, IsrChanged
+from kedge.controller.model.records import UNREAD, PartitionChanged
 from kedge.controller.model.values import LEADER_DURING_DELETE, NO_LEADER, Partition, Settings, Topic
 from kedge.controller.runtime.writer import FIXED_BYTES, Writer
 from kedge.controller.state import ClusterState, DirtyKey, apply
@@ -31,7 +31,8 @@ def holding(partition: Partition, version: int = 0, generation: int = -1) -> Clu
     """A state with this partition alone, which a batch has changed; its key stands so."""
     state = ClusterState(1, 7, Settings())
     state.add_partition(state.add_topic(Topic("t", "i"), {}), partition, version, generation)
-    apply(state, IsrChanged(partition, partition))
+    apply(state, PartitionChanged(partition, partition))
+    state.batch.dirty_keys.pop(("parent", ("t", 0)), None)  # of a stopped partition without a state key
     return state
 
 

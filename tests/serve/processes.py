@@ -17,10 +17,8 @@ from uuid import UUID
 
 import attrs
 import pytest
-from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
 from kedge.controller.wire.calls import Address
-from kedge.controller.wire.messages import LeaderAndIsrRequest, LeaderAndIsrResponse
 from tests.wire.served import RawClient
 
 DEADLINE_S = 60.0
@@ -103,7 +101,7 @@ def refuses_orders(place: str) -> None:
     topic = {"topic_name": "t", "topic_id": UUID(int=5), "partition_states": [{**state, "is_new": True}]}
     order = {"controller_id": 101, "controller_epoch": 2**31 - 1, "topic_states": [topic], "live_leaders": []}
     with RawClient(Address(host, int(port))) as client:
-        offered = {row.api_key for row in client.ask(ApiVersionsRequest, ApiVersionsResponse, 4).api_keys}
+        offered = {row.api_key for row in client.ask("ApiVersions", 4).api_keys}
         assert not {4, 5, 6} & offered
         with pytest.raises(AssertionError, match="hung up"):
-            client.ask(LeaderAndIsrRequest, LeaderAndIsrResponse, 7, broker_epoch=2**62, **order)
+            client.ask("LeaderAndIsr", 7, broker_epoch=2**62, **order)

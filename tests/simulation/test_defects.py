@@ -14,7 +14,6 @@ from kedge.controller.machine import RULES
 from kedge.controller.rig.node import Node
 from kedge.controller.runtime.deciding import RuleFailed
 from kedge.controller.state.tables import TABLE
-from kedge.controller.state.tables.partitions import late_topic_key, state_key
 from tests.simulation.clusters import ORDERS, leading, orders, settle
 from tests.verify.explore import break_things, build, heal
 
@@ -40,11 +39,7 @@ class Defects:
         for event, rule in RULES.items():
             self._patch.setitem(RULES, event, self._failing(event.__name__, rule))
         for record, (do, dirty) in TABLE.items():
-            inlined = dirty in {state_key, late_topic_key}
-            if do is not None:
-                self._patch.setitem(TABLE, record, (self._failing(record.__name__, do), dirty))
-            elif not inlined:
-                self._patch.setitem(TABLE, record, (do, self._failing(record.__name__, dirty)))
+            self._patch.setitem(TABLE, record, (self._failing(record.__name__, do), dirty))
         for kind in KINDS:
             for name in OF_KINDS:
                 if getattr(kind, name) is not getattr(KeyKind, name):

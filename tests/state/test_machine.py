@@ -15,9 +15,9 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kedge.controller.model import events as e
-from kedge.controller.model import records as r
 from kedge.controller.model.errors import ApiError
 from kedge.controller.model.values import Broker, BrokerRegistration, Partition, Replicas
+from tests.rules.invariants import steps_of
 from tests.rules.world import Ran, World
 
 BROKERS = (1, 2, 3, 4, 5, 6)
@@ -45,9 +45,9 @@ class Cluster(RuleBasedStateMachine):
 
     def run_event(self, event: e.Event) -> Ran:
         ran = self.world.run(event)
-        for record in ran.records:
-            if isinstance(record, r.TargetCleared):
-                del self.targets[record.after.topic, record.after.partition]
+        for step in steps_of(ran.records):
+            if step.event == "TargetCleared":
+                del self.targets[step.after.topic, step.after.partition]
         return ran
 
     def alive(self) -> set[int]:

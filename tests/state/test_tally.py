@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from kedge.controller.machine import step
 from kedge.controller.model import events as e
 from kedge.controller.model.records import (
-    IsrChanged,
     KeyVersion,
     KeyVersions,
-    LeaderElected,
+    PartitionChanged,
     PartitionPurged,
     Record,
     ReplicaDeleted,
@@ -217,10 +216,10 @@ def test_records_before_one_that_cannot_be_applied_are_undone_and_counted_once()
     a0, b0 = (state.partition(name, 0) for name in ("a", "b"))
     assert a0 is not None
     assert b0 is not None
-    run = [IsrChanged(a0, cut := a0.but(isr=a0.isr[:1])), LeaderElected(cut, cut.but(leader=NO_LEADER))]
-    other = IsrChanged(b0, b0.but(isr=b0.isr[:1]))
+    run = [PartitionChanged(a0, cut := a0.but(isr=a0.isr[:1])), PartitionChanged(cut, cut.but(leader=NO_LEADER))]
+    other = PartitionChanged(b0, b0.but(isr=b0.isr[:1]))
     unknown = Partition("nowhere", 0, (1,), (1,), 1, 0)
-    bads: list[Record] = [IsrChanged(unknown, unknown), ReplicaDeleted(DeleteIntent(1, "nowhere", "none", 0, 1))]
+    bads: list[Record] = [PartitionChanged(unknown, unknown), ReplicaDeleted(DeleteIntent(1, "nowhere", "none", 0, 1))]
     for bad in bads:
         for records in ([bad], [*run, bad], [*run, other, bad], [*run, bad, other]):
             with pytest.raises((AssertionError, KeyError)):

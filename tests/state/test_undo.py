@@ -250,5 +250,5 @@ def test_a_record_of_an_unknown_partition_is_refused_loudly(replicas: Replicas) 
     unknown = Partition("nobody", 0, replicas, replicas, replicas[0], 0)
     state = planted().state
     with pytest.raises(AssertionError, match="nobody-0 is not in the state"):
-        apply(state, r.IsrChanged(unknown, unknown))
+        apply(state, r.PartitionChanged(unknown, unknown))
     assert len(state.batch) == 0

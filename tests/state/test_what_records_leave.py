@@ -85,7 +85,7 @@ def test_the_partition_epoch_counts_the_write_that_is_not_committed() -> None:
     partition = world.state.partition("t", 0)
     assert partition is not None
     assert world.state.partition_epoch(partition) == 0
-    apply(world.state, r.LeaderElected(partition, partition.but(leader=2, leader_epoch=4), ""))
+    apply(world.state, r.PartitionChanged(partition, partition.but(leader=2, leader_epoch=4), ""))
     assert world.state.partition_epoch(partition) == 1
 
 

@@ -11,6 +11,7 @@ from kedge.stores import (
     ABSENT,
     PRESENT,
     Changed,
+    Check,
     Closed,
     Conflict,
     Depth,
@@ -107,9 +108,8 @@ def test_what_was_never_sent_loses_no_reply() -> None:
     store, _ = faulty([Rule(LoseReply())])
     with pytest.raises(TooLarge):
         store.commit([Put("/a", b"x" * 1_000_000, ABSENT)], timeout_s=1)
-    put_ephemeral = [Put("/e", b"", ABSENT, ephemeral=True), Put("/e/x", b"", ABSENT)]
     with pytest.raises(Invalid):
-        store.commit(put_ephemeral, timeout_s=1)
+        store.commit([Put("/a", b"", ABSENT), Check("/a", ABSENT)], timeout_s=1)
     store.disconnect()
     with pytest.raises(Unavailable):
         put(store, "/a")

@@ -42,20 +42,8 @@ class Model:
         return next((index for index, op in enumerate(ops) if not self.fits(op.key, op.expect)), None)
 
     def refuses(self, ops: list[Op], session_id: int) -> bool:
-        puts = [op for op in ops if isinstance(op, Put)]
-        ephemeral = {key for key, entry in self.entries.items() if entry.owner is not None}
-        for op in puts:
-            entry = self.entries.get(op.key)
-            if entry is not None:
-                if entry.owner != (session_id if op.ephemeral else None):
-                    return True
-                continue
-            if any(op.key.startswith(key + "/") for key in ephemeral):
-                return True
-            if op.ephemeral and any(key.startswith(op.key + "/") for key in self.entries):
-                return True
-        fresh = [op.key for op in puts if op.ephemeral]
-        return any(op.key.startswith(key + "/") for op in puts for key in fresh)
+        known = ((op, self.entries[op.key]) for op in ops if isinstance(op, Put) and op.key in self.entries)
+        return any(entry.owner != (session_id if op.ephemeral else None) for op, entry in known)
 
     def apply(self, ops: list[Op], session_id: int) -> None:
         self.revision += any(not isinstance(op, Check) for op in ops)

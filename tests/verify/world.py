@@ -16,6 +16,8 @@ class World(Chances):
 
     factor_max = 3
 
+    rig: Rig
+
     def __init__(
         self,
         rig: Rig,
@@ -26,17 +28,11 @@ class World(Chances):
         throttles: random.Random | None = None,
     ) -> None:
         super().__init__(rig)
-        self._rig = rig
         self.trouble, self.work = trouble, work
         self.allows_unclean = allows_unclean
         self.throttles = throttles
         self.topics_made = 0
         self.keys_put = 0
-
-    @property
-    def rig(self) -> Rig:
-        """The rig."""
-        return self._rig
 
     # --- what there is
 

@@ -5,31 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kafka.protocol import admin
-from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
-
 from kedge import TopicPartition
 from kedge.controller.codec import keys
 from kedge.controller.model.view import ClusterView
-from kedge.controller.wire import messages
-from kedge.controller.wire.apis import reassignments
 from tests.kit.waiting import until
 from tests.wire.served import DEADLINE_S, RawClient, Served
 
 TIMEOUT_MS: Final = 20_000
 
-# Where ours take null beside what Kafka's take, the requests of these tests are made by ours.
-_REQUESTS: Final = {
-    "AlterPartitionReassignments": reassignments.AlterPartitionReassignmentsRequest,
-    "ListPartitionReassignments": reassignments.ListPartitionReassignmentsRequest,
-}
-
 
 def ask(client: RawClient, api: str, version: int, **fields: Any) -> Any:
     """The answer to one request, with a timeout if none is given."""
-    where = admin if hasattr(admin, f"{api}Request") else messages
-    request = _REQUESTS.get(api) or getattr(where, f"{api}Request")
-    return client.ask(request, getattr(where, f"{api}Response"), version, **{"timeout_ms": TIMEOUT_MS, **fields})
+    return client.ask(api, version, **{"timeout_ms": TIMEOUT_MS, **fields})
 
 
 def new_topic(name: str, partitions: int = -1, factor: int = -1, **more: Any) -> dict[str, Any]:
@@ -45,7 +32,7 @@ def new_topic(name: str, partitions: int = -1, factor: int = -1, **more: Any) ->
 
 def partitions_of(client: RawClient, name: str) -> dict[int, Any]:
     """The partitions of a topic, as Metadata tells them now."""
-    answer = client.ask(MetadataRequest, MetadataResponse, 12, topics=[{"name": name, "topic_id": None}])
+    answer = client.ask("Metadata", 12, topics=[{"name": name, "topic_id": None}])
     return {partition.partition_index: partition for partition in answer.topics[0].partitions}
 
 

@@ -24,22 +24,13 @@ from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
 import attrs
-from kafka.protocol.admin import CreateTopicsRequest, CreateTopicsResponse
 from kafka.protocol.consumer.group import JoinGroupResponse
-from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
-from kafka.protocol.sasl import (
-    SaslAuthenticateRequest,
-    SaslAuthenticateResponse,
-    SaslHandshakeRequest,
-    SaslHandshakeResponse,
-)
 
-from kedge.controller.wire import messages as m
 from kedge.controller.wire.calls import Address
-from kedge.controller.wire.protocol import build
+from kedge.controller.wire.messages import MESSAGES
 from tests.wire import attack_frames as frames
 from tests.wire.asking import new_topic
+from tests.wire.served import frame_of, framed
 
 PREFIX: Final = "attacked-"
 """Of the topics and the groups that attacks use."""
@@ -82,11 +73,9 @@ class _Client:
         (size,) = struct.unpack(">i", await self.reader.readexactly(4))
         return await self.reader.readexactly(size)
 
-    async def ask(self, request_class: Any, response_class: Any, version: int, **fields: Any) -> Any:
-        request = build(request_class, version, fields)
-        request.with_header(1, "attacker")
-        await self.send(bytes(request.encode(header=True, framed=True)))
-        return response_class.decode(await self.receive(), version=version, header=True)
+    async def ask(self, api: str, version: int, **fields: Any) -> Any:
+        await self.send(framed(frame_of(api, version, **fields)))
+        return MESSAGES[f"{api}Response"].decode(await self.receive(), version=version, header=True)
 
 
 @asynccontextmanager
@@ -107,9 +96,9 @@ async def _connected(aim: Aim, at: Address, source: str | None = None) -> AsyncI
 async def _logged_in(aim: Aim, at: Address | None = None) -> AsyncIterator[_Client]:
     async with _connected(aim, at or aim.at) as client:
         if aim.login is not None:
-            await client.ask(SaslHandshakeRequest, SaslHandshakeResponse, 1, mechanism="PLAIN")
+            await client.ask("SaslHandshake", 1, mechanism="PLAIN")
             token = "\0".join(("", *aim.login)).encode()
-            await client.ask(SaslAuthenticateRequest, SaslAuthenticateResponse, 2, auth_bytes=token)
+            await client.ask("SaslAuthenticate", 2, auth_bytes=token)
         yield client
 
 
@@ -157,7 +146,7 @@ async def _topic(
         with suppress(OSError, EOFError):
             async with _logged_in(aim) as client:
                 creates = {"topics": [made], "timeout_ms": 10_000, "validate_only": False}
-                await client.ask(CreateTopicsRequest, CreateTopicsResponse, 5, **creates)
+                await client.ask("CreateTopics", 5, **creates)
                 led = await _leaders(client, name)
                 if sum(map(len, led.values())) >= partitions:
                     return led
@@ -165,7 +154,7 @@ async def _topic(
 
 
 async def _leaders(client: _Client, topic: str) -> dict[Address, list[int]]:
-    said = await client.ask(MetadataRequest, MetadataResponse, 8, topics=[{"name": topic}])
+    said = await client.ask("Metadata", 8, topics=[{"name": topic}])
     places = {broker.node_id: Address(broker.host, broker.port) for broker in said.brokers}
     led: dict[Address, list[int]] = {}
     for part in said.topics[0].partitions:
@@ -183,7 +172,7 @@ async def _coordinator(aim: Aim, group: str) -> Address:
     while True:
         with suppress(OSError, EOFError):
             async with _logged_in(aim) as client:
-                said = await client.ask(FindCoordinatorRequest, FindCoordinatorResponse, 2, key=group, key_type=0)
+                said = await client.ask("FindCoordinator", 2, key=group, key_type=0)
                 if not said.error_code:
                     return Address(said.host, said.port)
         await asyncio.sleep(_PAUSE_S)
@@ -302,12 +291,12 @@ async def _brokers(aim: Aim, size: int) -> None:
 async def _registered(aim: Aim, ids: Sequence[int], same: Mapping[str, Any]) -> None:
     """Registers these brokers one after the other, and keeps them alive."""
     async with _logged_in(aim) as client:
-        said = await client.ask(MetadataRequest, MetadataResponse, 8, topics=[])
+        said = await client.ask("Metadata", 8, topics=[])
         epochs: dict[int, int] = {}
         while True:
             for broker_id in [each for each in ids if each not in epochs][:_TURN]:
                 asked = {"broker_id": broker_id, "cluster_id": said.cluster_id, **same}
-                made = await client.ask(m.BrokerRegistrationRequest, m.BrokerRegistrationResponse, 1, **asked)
+                made = await client.ask("BrokerRegistration", 1, **asked)
                 if not made.error_code:
                     epochs[broker_id] = made.broker_epoch
             await _beat(client, epochs)
@@ -317,7 +306,7 @@ async def _beat(client: _Client, epochs: dict[int, int]) -> None:
     """A heartbeat of each; those that are not registered any more are removed."""
     for broker_id, epoch in list(epochs.items()):
         asked = {"broker_id": broker_id, "broker_epoch": epoch}
-        beaten = await client.ask(m.BrokerHeartbeatRequest, m.BrokerHeartbeatResponse, 1, **asked)
+        beaten = await client.ask("BrokerHeartbeat", 1, **asked)
         if beaten.error_code:
             del epochs[broker_id]
     await asyncio.sleep(_PAUSE_S)

@@ -27,7 +27,6 @@ from random import Random
 from typing import Any, Final, Self
 
 from kafka.protocol.consumer import ListOffsetsRequest
-from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.producer import ProduceRequest
 
 from kedge.controller.host import Controller
@@ -231,7 +230,7 @@ def wait_ms(target: Target, rounds: int = 7, asks: int = 100) -> float:
 
 def _ask_ms(client: RawClient) -> float:
     began_s = time.perf_counter()
-    answer = client.ask(MetadataRequest, MetadataResponse, 12, topics=[{"name": KEPT}])
+    answer = client.ask("Metadata", 12, topics=[{"name": KEPT}])
     assert [topic.error_code for topic in answer.topics] == [0]
     return (time.perf_counter() - began_s) * 1000
 

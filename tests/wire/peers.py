@@ -14,25 +14,14 @@ from typing import Any, Final, Self
 
 from kafka.protocol.api_header import RequestHeader
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from kafka.protocol.sasl import (
-    SaslAuthenticateRequest,
-    SaslAuthenticateResponse,
-    SaslHandshakeRequest,
-    SaslHandshakeResponse,
-)
 
 from kedge.controller.wire import Users
 from kedge.controller.wire.calls import Address
+from kedge.controller.wire.messages import MESSAGES, RESPONSES, requests
 from kedge.controller.wire.protocol import SIZE, build
-from kedge.controller.wire.remote.link import messages
 from kedge.controller.wire.security.sasl import MECHANISMS, Login, LoginFailed
 
 _LOGINS: Final = {17: (0, 1), 36: (0, 2)}
-_SASL: Final = {
-    17: (SaslHandshakeRequest, SaslHandshakeResponse),
-    36: (SaslAuthenticateRequest, SaslAuthenticateResponse),
-}
-
 Answer = Callable[[Any], Mapping[str, Any] | bytes | None]
 """The fields of the answer to a request; bytes as they are; None: it hangs up."""
 
@@ -96,20 +85,19 @@ class Peer:
             return _logged_in(login, key, version, frame)
         if login is not None and login.principal is None:
             return None
-        api = messages(key)
-        request = api.request.decode(frame, version=version, header=True)
+        request = requests()[key].decode(frame, version=version, header=True)
         self.asked.append(request)
         said = self.answer(request)
         if said is None or isinstance(said, bytes):
             return said
-        return _framed(api.response, version, header.correlation_id, said)
+        return _framed(RESPONSES[key], version, header.correlation_id, said)
 
 
 def _logged_in(login: Login, key: int, version: int, frame: bytes) -> bytes:
-    request_kind, response_kind = _SASL[key]
-    request = request_kind.decode(frame, version=version, header=True)
+    api = "SaslHandshake" if key == 17 else "SaslAuthenticate"
+    request = MESSAGES[f"{api}Request"].decode(frame, version=version, header=True)
     try:
-        if key == SaslHandshakeRequest.API_KEY:
+        if key == 17:
             login.handshake(request.mechanism, version)
             fields: dict[str, Any] = {"error_code": 0, "mechanisms": MECHANISMS}
         else:
@@ -117,7 +105,7 @@ def _logged_in(login: Login, key: int, version: int, frame: bytes) -> bytes:
     except LoginFailed as failed:
         fields = {"error_code": failed.code}
         fields |= {"mechanisms": MECHANISMS} if key == 17 else {"error_message": failed.message}
-    return _framed(response_kind, version, request.header.correlation_id, fields)
+    return _framed(MESSAGES[f"{api}Response"], version, request.header.correlation_id, fields)
 
 
 def _framed(kind: Any, version: int, correlation_id: int, fields: Mapping[str, Any]) -> bytes:

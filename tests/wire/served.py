@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any, Self
 
-from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
-
 from kedge import BrokerRegistration, Controller, Hooks, Settings
 from kedge.controller.admin import Authorizer
+from kedge.controller.model.values import Endpoint
 from kedge.controller.wire import Gateway
+from kedge.controller.wire.calls import Address
+from kedge.controller.wire.messages import MESSAGES
 from kedge.controller.wire.protocol import SIZE, build
 from kedge.stores import MemoryStore
 from kedge.stores.memory import MemoryServer
@@ -21,12 +22,14 @@ from tests.runtime.world import Brokers
 
 DEADLINE_S = 60.0
 RACKS: Mapping[int, str] = {1: "a", 2: "b", 3: "c"}
+_LISTENER = "OWN"
 _SETTINGS = Settings(auto_leader_rebalance_enable=False)  # nothing happens but what is asked for
 
 
 class Served:
     """`with Served() as served:` three brokers in racks a, b and c behind a gateway at `served.address`. Options are
-    the gateway's; `permits` is what the controller lets do; `server` holds the store."""
+    the gateway's; `permits` is what the controller lets do; `server` holds the store; `elsewhere`: brokers that clients
+    reach at these addresses, not at the gateway."""
 
     def __init__(
         self,
@@ -34,9 +37,11 @@ class Served:
         permits: Authorizer | None = None,
         node_id: int = 1,
         server: MemoryServer | None = None,
+        elsewhere: Mapping[int, Address] | None = None,
         **options: Any,
     ) -> None:
         self._racks = racks
+        self._elsewhere = elsewhere or {}
         self._node_id = node_id
         self._permits = permits
         self._options = options
@@ -52,7 +57,8 @@ class Served:
         self.controller.start()
         for broker, rack in self._racks.items():
             self.join(broker, rack)
-        self.gateway = Gateway(self.controller, **{"cluster_id": "kedge-under-test", **self._options})
+        named = {"cluster_id": "kedge-under-test", "broker_listener": _LISTENER if self._elsewhere else None}
+        self.gateway = Gateway(self.controller, **{**named, **self._options})
         self.address = self._stack.enter_context(self.gateway).address
         self.bootstrap = f"{self.address.host}:{self.address.port}"
         return self
@@ -62,7 +68,9 @@ class Served:
 
     def join(self, broker: int, rack: str) -> None:
         """The broker is alive."""
-        self.controller.register_broker(BrokerRegistration(broker, rack=rack))
+        at = self._elsewhere.get(broker)
+        endpoints = () if at is None else (Endpoint(_LISTENER, at.host, at.port),)
+        self.controller.register_broker(BrokerRegistration(broker, rack=rack, endpoints=endpoints))
         until(lambda: broker in self.controller.describe().live_brokers)
 
     def leave(self, broker: int) -> None:
@@ -113,19 +121,35 @@ class RawClient:
             read += more
         return read
 
-    def ask(
-        self, request_class: Any, response_class: Any, version: int, *, correlation_id: Any = 7, **fields: Any
-    ) -> Any:
-        """The answer to one request."""
-        request = build(request_class, version, fields)
-        request.with_header(correlation_id, f"raw-{correlation_id}")
-        self.send(bytes(request.encode(header=True, framed=True)))
+    def begin(self, api: str, version: int, *, correlation_id: Any = 7, **fields: Any) -> None:
+        """Send a request, which `answer` reads the answer to."""
+        self.send(framed(frame_of(api, version, correlation_id=correlation_id, **fields)))
+
+    def answer(self, api: str, version: int) -> Any:
+        """The next answer."""
         answer = self.receive()
         assert answer is not None, "the gateway hung up"
-        return response_class.decode(answer, version=version, header=True)
+        return MESSAGES[f"{api}Response"].decode(answer, version=version, header=True)
+
+    def ask(self, api: str, version: int, *, correlation_id: Any = 7, **fields: Any) -> Any:
+        """The answer to one request of this API, by Kafka's name of it (`Metadata`)."""
+        self.begin(api, version, correlation_id=correlation_id, **fields)
+        return self.answer(api, version)
+
+
+def frame_of(api: str, version: int, *, correlation_id: Any = 7, **fields: Any) -> bytes:
+    """A request with its header, without its size."""
+    request = build(MESSAGES[f"{api}Request"], version, fields)
+    request.with_header(correlation_id, f"raw-{correlation_id}")
+    return bytes(request.encode(header=True))
+
+
+def framed(frame: bytes) -> bytes:
+    """It, with its size first."""
+    return SIZE.pack(len(frame)) + frame
 
 
 def brokers_at(address: Any) -> set[int]:
     """The brokers that the gateway names to clients."""
     with RawClient(address) as client:
-        return {broker.node_id for broker in client.ask(MetadataRequest, MetadataResponse, 12, topics=[]).brokers}
+        return {broker.node_id for broker in client.ask("Metadata", 12, topics=[]).brokers}

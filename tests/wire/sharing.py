@@ -98,4 +98,4 @@ def log_in(client: RawClient, credentials: Credentials) -> None:
     with suppress(StopIteration):
         while True:
             api, fields = steps.send(answer)
-            answer = client.ask(api.request, api.response, api.versions[-1], **fields)
+            answer = client.ask(api.name, api.versions[-1], **fields)

@@ -12,15 +12,6 @@ from typing import Any, cast
 import attrs
 import kafka
 import pytest
-from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
-from kafka.protocol.admin.topics import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
-from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
-from kafka.protocol.sasl import (
-    SaslAuthenticateRequest,
-    SaslAuthenticateResponse,
-    SaslHandshakeRequest,
-    SaslHandshakeResponse,
-)
 
 from kedge import NewTopic
 from kedge.controller.wire import Acls, Users, allow_all
@@ -28,7 +19,7 @@ from kedge.controller.wire.apis import versions
 from kedge.controller.wire.calls import OPEN, Api, Call
 from kedge.controller.wire.data import with_logs
 from kedge.controller.wire.data.logs import Logs
-from kedge.controller.wire.protocol import API_VERSIONS, Answer, Request
+from kedge.controller.wire.protocol import Answer, Request
 from kedge.controller.wire.reading import as_uuid
 from kedge.controller.wire.remote import with_remote_brokers
 from kedge.controller.wire.security import files
@@ -54,7 +45,7 @@ NAMES = ("nobody", "describes", "alters", "root")
 # Kafka's number: who is served, besides root.
 ALLOWED = {
     **dict.fromkeys((2, 23, 29, 32, 35, 46, 74), ("describes", "alters")),
-    **dict.fromkeys((19, 20, 30, 31, 33, 34, 37, 43, 44, 45, 20000, 20001, 20002, 20003), ("alters",)),
+    **dict.fromkeys((19, 20, 21, 30, 31, 33, 34, 37, 43, 44, 45, 20000, 20001, 20002, 20003), ("alters",)),
     **dict.fromkeys((0, 1, 7, 22, 56, 62, 63), ()),
 }
 REFUSALS = {29, 31}
@@ -89,9 +80,7 @@ def asked() -> Asked:
 @pytest.fixture(scope="module")
 def apis(asked: Asked) -> dict[int, Api]:
     """What is offered, with everything that asks for a right in the place of its handler."""
-    table = {key: api for key, api in EVERY_API.items() if key != API_VERSIONS}
-    table |= {key: attrs.evolve(EVERY_API[key], handler=asked) for key in ALLOWED}
-    return table | {api.messages.api_key: api for api in versions.table(table)}
+    return versions.with_apis(EVERY_API, [attrs.evolve(EVERY_API[key], handler=asked) for key in ALLOWED])
 
 
 @pytest.fixture(scope="module")
@@ -104,9 +93,9 @@ def served(rights: Path, apis: dict[int, Api]) -> Iterator[Served]:
 
 def logged_in(served: Served, name: str) -> RawClient:
     client = RawClient(served.address)
-    client.ask(SaslHandshakeRequest, SaslHandshakeResponse, 1, mechanism="PLAIN")
+    client.ask("SaslHandshake", 1, mechanism="PLAIN")
     token = f"\0{name}\0secret".encode()
-    assert client.ask(SaslAuthenticateRequest, SaslAuthenticateResponse, 2, auth_bytes=token).error_code == 0
+    assert client.ask("SaslAuthenticate", 2, auth_bytes=token).error_code == 0
     return client
 
 
@@ -159,37 +148,30 @@ def test_every_api_that_is_offered_says_what_it_asks_for() -> None:
     assert {api.access.operation for api in EVERY_API.values() if api.access is not OPEN} <= set(OPERATIONS)
 
 
-def test_what_is_allowed_of_a_request_is_done_and_the_rest_refused_in_its_place(
-    served: Served, asked: Asked, apis: dict[int, Api]
-) -> None:
-    api = apis[20]
+def test_what_is_allowed_of_a_request_is_done_and_the_rest_refused_in_its_place(served: Served, asked: Asked) -> None:
     with logged_in(served, "orders") as client:
         asked.requests.clear()
-        kinds = (api.messages.request, api.messages.response)
-        answer = client.ask(*kinds, 5, topic_names=["orders", "bills", "own-x", "own"], timeout_ms=1)
+        answer = client.ask("DeleteTopics", 5, topic_names=["orders", "bills", "own-x", "own"], timeout_ms=1)
         assert asked.requests[0].topic_names == ["orders", "own-x"]
         assert [(row.name, row.error_code) for row in answer.responses] == [("bills", 29), ("own", 29)]
         assert answer.responses[0].error_message == "Topic authorization failed."
         ids = {row.name: row.topic_id for row in ask_metadata(served, "root", None).topics}
         rows = [{"name": None, "topic_id": ids[name]} for name in ("orders", "bills")]
-        answer = client.ask(*kinds, 6, topics=rows, timeout_ms=1)
+        answer = client.ask("DeleteTopics", 6, topics=rows, timeout_ms=1)
         assert [row.topic_id for row in asked.requests[1].topics] == [ids["orders"]]
         assert [(row.name, row.topic_id, row.error_code) for row in answer.responses] == [(None, ids["bills"], 29)]
 
 
-def test_the_end_of_an_epoch_needs_describe_on_the_topic_or_the_right_of_brokers(
-    served: Served, asked: Asked, apis: dict[int, Api]
-) -> None:
-    api, part = apis[23], {"partition": 3, "current_leader_epoch": -1, "leader_epoch": 5}
+def test_the_end_of_an_epoch_needs_describe_on_the_topic_or_the_right_of_brokers(served: Served, asked: Asked) -> None:
+    part = {"partition": 3, "current_leader_epoch": -1, "leader_epoch": 5}
     topics = [{"topic": name, "partitions": [part]} for name in ("orders", "bills")]
-    kinds = (api.messages.request, api.messages.response, 4)
     with logged_in(served, "orders") as client, logged_in(served, "follows") as follower:
         asked.requests.clear()
-        (refused,) = client.ask(*kinds, replica_id=-1, topics=topics).topics
+        (refused,) = client.ask("OffsetForLeaderEpoch", 4, replica_id=-1, topics=topics).topics
         (row,) = refused.partitions
         assert (refused.topic, row.partition, row.error_code) == ("bills", 3, 29)
         assert (row.leader_epoch, row.end_offset) == (-1, -1)
-        assert follower.ask(*kinds, replica_id=2, topics=topics).topics == []
+        assert follower.ask("OffsetForLeaderEpoch", 4, replica_id=2, topics=topics).topics == []
     assert [[topic.topic for topic in request.topics] for request in asked.requests] == [
         ["orders"],
         ["orders", "bills"],
@@ -198,7 +180,7 @@ def test_the_end_of_an_epoch_needs_describe_on_the_topic_or_the_right_of_brokers
 
 def ask_metadata(served: Served, name: str, topics: Any, version: int = 12, **options: Any) -> Any:
     with logged_in(served, name) as client:
-        return client.ask(MetadataRequest, MetadataResponse, version, topics=topics, **options)
+        return client.ask("Metadata", version, topics=topics, **options)
 
 
 def test_metadata_leaves_out_what_may_not_be_described(served: Served) -> None:
@@ -218,9 +200,8 @@ def test_metadata_leaves_out_what_may_not_be_described(served: Served) -> None:
 
 def test_topics_are_paged_without_those_that_may_not_be_described(served: Served) -> None:
     def told(topics: Any) -> dict[str, int]:
-        kinds = (DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, 0)
         with logged_in(served, "orders") as client:
-            answer = client.ask(*kinds, topics=topics, response_partition_limit=2000)
+            answer = client.ask("DescribeTopicPartitions", 0, topics=topics, response_partition_limit=2000)
             return {topic.name: topic.error_code for topic in answer.topics}
 
     assert told([]) == {"orders": 0}
@@ -236,8 +217,7 @@ def test_authorized_operations_are_those_that_are_allowed(served: Served) -> Non
         *(3, 4, 5, 6, 7, 8, 10, 11)
     }
     with logged_in(served, "describes") as client:
-        kinds = (DescribeClusterRequest, DescribeClusterResponse, 1)
-        answer = client.ask(*kinds, include_cluster_authorized_operations=True)
+        answer = client.ask("DescribeCluster", 1, include_cluster_authorized_operations=True)
         assert answer.authorized_operations == {8, 10}
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kafka.protocol import admin
 
 from tests.wire.served import RawClient, Served
 
@@ -39,12 +38,8 @@ def client(served: Served, denied: set[str]) -> Iterator[RawClient]:
         yield opened
 
 
-def ask(client: RawClient, api: str, version: int, **fields: Any) -> Any:
-    return client.ask(getattr(admin, f"{api}Request"), getattr(admin, f"{api}Response"), version, **fields)
-
-
 def listed(client: RawClient, version: int) -> Any:
-    return ask(client, "DescribeAcls", version, **LISTED)
+    return client.ask("DescribeAcls", version, **LISTED)
 
 
 @pytest.mark.parametrize("version", range(1, 4))
@@ -57,14 +52,14 @@ def test_acls_are_not_listed_and_the_connection_stays(client: RawClient, version
 
 @pytest.mark.parametrize("version", range(1, 4))
 def test_each_acl_that_is_created_or_deleted_is_refused(client: RawClient, version: int) -> None:
-    created = ask(client, "CreateAcls", version, creations=[CREATED, CREATED]).results
+    created = client.ask("CreateAcls", version, creations=[CREATED, CREATED]).results
     assert [row.error_code for row in created] == [SECURITY_DISABLED] * 2
-    deleted = ask(client, "DeleteAcls", version, filters=[DELETED]).filter_results
+    deleted = client.ask("DeleteAcls", version, filters=[DELETED]).filter_results
     assert [(row.error_code, list(row.matching_acls)) for row in deleted] == [(SECURITY_DISABLED, [])]
 
 
 def test_a_client_without_the_right_gets_that_error(client: RawClient, denied: set[str]) -> None:
     denied |= {"DESCRIBE", "ALTER"}
     assert listed(client, 3).error_code == CLUSTER_REFUSED
-    assert ask(client, "CreateAcls", 3, creations=[CREATED]).results[0].error_code == CLUSTER_REFUSED
-    assert ask(client, "DeleteAcls", 3, filters=[DELETED]).filter_results[0].error_code == CLUSTER_REFUSED
+    assert client.ask("CreateAcls", 3, creations=[CREATED]).results[0].error_code == CLUSTER_REFUSED
+    assert client.ask("DeleteAcls", 3, filters=[DELETED]).filter_results[0].error_code == CLUSTER_REFUSED

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 from kafka.protocol.consumer.group import JoinGroupRequest
-from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
+from kafka.protocol.metadata.metadata import MetadataRequest
 from kafka.protocol.producer import ProduceRequest
 from kafka.record import MemoryRecords
 
@@ -71,4 +71,4 @@ def test_an_attack_begins_and_a_client_is_served_after_it(
     asyncio.run(attack(name, aim, seconds=0.2, part=1_000))
     assert capsys.readouterr().out == "begun\n"
     with RawClient(living.address) as client:
-        assert client.ask(MetadataRequest, MetadataResponse, 8, topics=[]).brokers
+        assert client.ask("Metadata", 8, topics=[]).brokers

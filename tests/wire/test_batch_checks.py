@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pytest
-from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 from kafka.record import MemoryRecords
 from kafka.record.util import calc_crc32c
 
@@ -31,12 +30,6 @@ FORGED_MS: Final = TIME_MS + 10**9
 def living() -> Iterator[Living]:
     with Living() as opened:
         opened.topic("orders", [[1, 2]] * 30)
-        yield opened
-
-
-@pytest.fixture
-def client(living: Living) -> Iterator[RawClient]:
-    with RawClient(living.address) as opened:
         yield opened
 
 
@@ -80,7 +73,7 @@ def test_a_forged_highest_timestamp_becomes_that_of_the_records(client: RawClien
     assert (read.max_timestamp, read.validate_crc()) == (TIME_MS + 2, True)
     part = {"partition_index": partition, "current_leader_epoch": -1, "timestamp": TIME_MS + 3}
     topics = [{"name": "orders", "partitions": [part]}]
-    found = client.ask(ListOffsetsRequest, ListOffsetsResponse, 5, replica_id=-1, isolation_level=0, topics=topics)
+    found = client.ask("ListOffsets", 5, replica_id=-1, isolation_level=0, topics=topics)
     assert found.topics[0].partitions[0].offset == -1
 
 

@@ -120,13 +120,6 @@ def test_new_leader_and_new_replica_have_what_is_compacted() -> None:
 
 
 @pytest.mark.slow
-def test_tombstones_go_when_their_time_is_over(living: Living) -> None:
-    living.topic("short", [[1, 2, 3]], **OFTEN, delete_retention_ms="0")
-    end = written(living, "short", [("gone", "value"), ("gone", None), *[("key", f"value {n}") for n in range(30)]])
-    until(lambda: "gone" not in {key for _, key, _ in read_python(living, "short", end)})
-
-
-@pytest.mark.slow
 def test_retention_deletes_the_oldest_of_what_is_compacted(living: Living, caplog: pytest.LogCaptureFixture) -> None:
     (tp,) = living.topic("both", [[1, 2, 3]], **{**OFTEN, "cleanup_policy": "compact,delete"}, retention_bytes="250")
     pairs: Pairs = [(f"key {n}", f"value {n}") for n in range(30)]

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import kafka
 import pytest
-from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
 from kedge.controller.wire.apis import APIS
 from kedge.controller.wire.data.creating import with_creation
@@ -28,7 +27,7 @@ def asked(client: RawClient, version: int, *names: str, lets: bool = True) -> di
     """The error of each topic, as far as it is about the topic."""
     topics = [{"name": name} for name in names]
     fields = {"topics": topics, "allow_auto_topic_creation": lets}
-    answer = client.ask(MetadataRequest, MetadataResponse, version, **fields)
+    answer = client.ask("Metadata", version, **fields)
     return {topic.name: topic.error_code for topic in answer.topics}
 
 

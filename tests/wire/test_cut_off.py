@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
-from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
-from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
 from kedge.controller.wire import Peers
 from kedge.stores import MemoryServer, MemoryStore
@@ -34,7 +32,7 @@ def served(request: pytest.FixtureRequest) -> Iterator[Served]:
 def test_answers_with_a_place_for_it_have_the_reason(served: Served) -> None:
     with RawClient(served.address) as client:
         created = ask(client, "CreateTopics", 7, topics=[new_topic("orders", 1, 1)], validate_only=False)
-        described = client.ask(DescribeClusterRequest, DescribeClusterResponse, 0)
+        described = client.ask("DescribeCluster", 0)
         moves = ask(client, "ListPartitionReassignments", 0, topics=None)
     for answer in (*created.topics, described, moves):
         assert (answer.error_code, answer.error_message) == SAID
@@ -43,11 +41,11 @@ def test_answers_with_a_place_for_it_have_the_reason(served: Served) -> None:
 def test_request_for_metadata_ends_with_a_closed_connection(served: Served) -> None:
     """Its answer has no place for an error, and clients take one without brokers for that of an empty cluster."""
     with RawClient(served.address) as client, pytest.raises(AssertionError, match="hung up"):
-        client.ask(MetadataRequest, MetadataResponse, 12, topics=None)
+        client.ask("Metadata", 12, topics=None)
 
 
 def test_answers_are_those_of_a_controller_again_when_the_store_is_back(served: Served) -> None:
     served.store.reconnect()
     until(lambda: served.controller.is_active)
     with RawClient(served.address) as client:
-        assert client.ask(DescribeClusterRequest, DescribeClusterResponse, 0).error_code == 0
+        assert client.ask("DescribeCluster", 0).error_code == 0

@@ -9,8 +9,6 @@ import tracemalloc
 import zlib
 
 import pytest
-from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
-from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from kedge.controller.runtime.turns import finished
 from kedge.controller.wire.data.times import Found, first_since, newest
@@ -76,14 +74,12 @@ def test_clients_ask_for_a_time_in_a_bomb_and_go_on() -> None:
         for payload in (bomb(64), packed(records(b"a", b"b"), GZIP)):
             data = [{"name": tp.topic, "partition_data": [{"index": 0, "records": payload}]}]
             fields = {"transactional_id": None, "acks": -1, "timeout_ms": 30_000, "topic_data": data}
-            answer = client.ask(ProduceRequest, ProduceResponse, 7, **fields)
+            answer = client.ask("Produce", 7, **fields)
             assert answer.responses[0].partition_responses[0].error_code == 0
         for since_ms, offset in ((TIME_MS, 0), (TIME_MS + 1, 2)):
             part = {"partition_index": 0, "current_leader_epoch": -1, "timestamp": since_ms}
             topics = [{"name": tp.topic, "partitions": [part]}]
-            found = client.ask(
-                ListOffsetsRequest, ListOffsetsResponse, 5, replica_id=-1, isolation_level=0, topics=topics
-            )
+            found = client.ask("ListOffsets", 5, replica_id=-1, isolation_level=0, topics=topics)
             assert found.topics[0].partitions[0].offset == offset
 
 

@@ -23,12 +23,6 @@ def served() -> Iterator[Served]:
         yield opened
 
 
-@pytest.fixture
-def client(served: Served) -> Iterator[RawClient]:
-    with RawClient(served.address) as opened:
-        yield opened
-
-
 def elect(client: RawClient, version: int, partitions: list[int] | None, kind: int = 0, topic: str = "t") -> Any:
     named = None if partitions is None else [{"topic": topic, "partitions": partitions}]
     return ask(client, "ElectLeaders", version, topic_partitions=named, election_type=kind)

@@ -15,21 +15,11 @@ from typing import Any, Self
 import kafka
 import pytest
 from kafka.admin import ConfigResource
-from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
-from kafka.protocol.admin.configs import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
-from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
-from kafka.protocol.sasl import (
-    SaslAuthenticateRequest,
-    SaslAuthenticateResponse,
-    SaslHandshakeRequest,
-    SaslHandshakeResponse,
-)
 
 from kedge import BrokerRegistration, Controller, NewTopic
 from kedge.controller.codec import keys
 from kedge.controller.wire import Acls, Gateway, Limits, Peers, Tls, Users
-from kedge.controller.wire.messages.private import RelayRequest, RelayResponse
+from kedge.controller.wire.messages import RelayRequest, RelayResponse
 from kedge.controller.wire.protocol import build
 from kedge.stores import MemoryStore
 from kedge.stores.faults import FailBefore, FaultStore, LoseReply, Rule
@@ -38,12 +28,12 @@ from tests.kit.waiting import until
 from tests.runtime.world import Brokers
 from tests.wire.asking import ask
 from tests.wire.certificates import Authority
-from tests.wire.served import RACKS, RawClient
+from tests.wire.served import RACKS, RawClient, frame_of
 from tests.wire.test_access import logged_in
 from tests.wire.test_private_apis import reassign
 
-ALTER = (IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, 1)
-METADATA = (MetadataRequest, MetadataResponse, 12)
+ALTER = ("IncrementalAlterConfigs", 1)
+METADATA = ("Metadata", 12)
 
 
 class Node:
@@ -142,12 +132,12 @@ def test_a_standby_answers_as_the_active_one_does_with_addresses_of_its_own(pair
                 assert at_broker.ask(*METADATA, topics=None).encode() == answer.encode()
         answer.brokers = expected.brokers
         assert answer.encode() == expected.encode()
-        cluster = here.ask(DescribeClusterRequest, DescribeClusterResponse, 1)
+        cluster = here.ask("DescribeCluster", 1)
         assert {broker.port for broker in cluster.brokers} == ports
         assert [topic.name for topic in answer.topics] == ["orders"]
         assert alter(here, 5000) == 0
         assert retention(pair.active.controller) == "5000"
-        assert here.ask(ApiVersionsRequest, ApiVersionsResponse, 4).error_code == 0
+        assert here.ask("ApiVersions", 4).error_code == 0
     assert pair.standby.gateway.counts["forwarded"] >= 2
     assert pair.active.gateway.counts["relayed"] >= 2
     assert not pair.active.gateway.counts["forwarded"]
@@ -177,10 +167,7 @@ def test_what_is_refused_there_ends_the_connection_here(pair: Pair) -> None:
 
 def relay(client: RawClient, principal: str = "User:root") -> Any:
     """The answer to Metadata, passed on as a gateway would."""
-    inner = build(*METADATA[::2], {"topics": None})
-    inner.with_header(9, "raw")
-    frame = bytes(inner.encode(header=True))
-    return client.ask(RelayRequest, RelayResponse, 0, principal=principal, broker_id=-1, frame=frame)
+    return client.ask("Relay", 0, principal=principal, broker_id=-1, frame=frame_of(*METADATA, topics=None))
 
 
 def test_who_does_not_lead_says_so_and_passes_nothing_on_again(pair: Pair) -> None:
@@ -190,10 +177,8 @@ def test_who_does_not_lead_says_so_and_passes_nothing_on_again(pair: Pair) -> No
         assert (answer.error_code, answer.answer) == (41, None)
     assert pair.active.gateway.counts["relayed"] == before
     with RawClient(pair.active.address) as client:
-        nested = build(RelayRequest, 0, {"principal": "", "broker_id": -1, "frame": b""})
-        nested.with_header(1, "raw")
-        frame = bytes(nested.encode(header=True))
-        answer = client.ask(RelayRequest, RelayResponse, 0, principal="", broker_id=-1, frame=frame)
+        nested = frame_of("Relay", 0, principal="", broker_id=-1, frame=b"")
+        answer = client.ask("Relay", 0, principal="", broker_id=-1, frame=nested)
         assert (answer.error_code, answer.answer) == (42, None)
 
 
@@ -344,25 +329,19 @@ def test_who_asked_is_believed_from_a_gateway_only_and_rights_are_those_of_the_o
             with logged_in(pair.standby, name) as client:  # type: ignore[arg-type]
                 told[name] = [topic.name for topic in client.ask(*METADATA, topics=None).topics]
                 assert alter(client, 7) == (0 if name == "root" else 29)
-                client.send(_framed_relay())
+                client.begin("Relay", 0, principal="User:root", broker_id=-1, frame=b"")
                 assert client.receive() is None  # only a gateway may name the client
         assert told == {"nobody": [], "describes": ["orders"], "root": ["orders"]}
         assert pair.active.gateway.counts["relayed"] == 6
         with RawClient(pair.active.address) as client:  # the name of gateways has the secret of gateways
-            client.ask(SaslHandshakeRequest, SaslHandshakeResponse, 1, mechanism="PLAIN")
+            client.ask("SaslHandshake", 1, mechanism="PLAIN")
             token = {"auth_bytes": b"\0kedge-gateway\0secret"}
-            assert client.ask(SaslAuthenticateRequest, SaslAuthenticateResponse, 2, **token).error_code == 58
+            assert client.ask("SaslAuthenticate", 2, **token).error_code == 58
     tls = Tls(ours.certificate, ours.key)
     with pytest.raises(ValueError, match=r"Peers\.tls"), Pair({"secret": "s"}, tls=tls, **options):
         pass
     with pytest.raises(ValueError, match=r"Peers\.secret"), Pair(**options):
         pass
-
-
-def _framed_relay() -> bytes:
-    request = build(RelayRequest, 0, {"principal": "User:root", "broker_id": -1, "frame": b""})
-    request.with_header(1, "raw")
-    return bytes(request.encode(header=True, framed=True))
 
 
 def test_relay_has_these_bytes() -> None:

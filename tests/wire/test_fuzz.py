@@ -4,7 +4,6 @@ import struct
 import threading
 
 import pytest
-from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
 from kedge import NewTopic
 from kedge.controller.wire import Limits
@@ -24,7 +23,7 @@ def test_ten_thousand_broken_frames_are_harmless_and_each_is_counted() -> None:
         thread.start()
         with RawClient(served.address) as other:
             while thread.is_alive():
-                answer = other.ask(MetadataRequest, MetadataResponse, 12, topics=None)
+                answer = other.ask("Metadata", 12, topics=None)
                 assert {broker.node_id for broker in answer.brokers} == set(RACKS)
                 assert "kept" in {topic.name for topic in answer.topics}
                 thread.join(0.1)
@@ -65,7 +64,7 @@ def test_who_sends_too_slowly_or_leaves_half_way_is_hung_up_on_and_counted() -> 
                 assert client.receive() is None
         until(lambda: served.gateway.counts["garbage"] == 20)
         with RawClient(served.address) as client:
-            assert client.ask(MetadataRequest, MetadataResponse, 12, topics=None).controller_id in RACKS
+            assert client.ask("Metadata", 12, topics=None).controller_id in RACKS
 
 
 @pytest.mark.slow

@@ -15,12 +15,6 @@ import pytest
 from kedge import BrokerRegistration
 from kedge.controller.model.values import Endpoint
 from kedge.controller.wire import Acls, Gateway, Peers, Users
-from kedge.controller.wire.messages import (
-    BrokerHeartbeatRequest,
-    BrokerHeartbeatResponse,
-    BrokerRegistrationRequest,
-    BrokerRegistrationResponse,
-)
 from kedge.controller.wire.remote import Credentials, RemoteHost, with_remote_brokers
 from kedge.controller.wire.remote.link import NotDelivered
 from kedge.controller.wire.security.client import NotLetIn
@@ -124,12 +118,12 @@ def test_a_principal_is_the_broker_whose_id_it_owns_alone(tmp_path: Path) -> Non
 def register(client: RawClient, broker_id: int) -> int:
     listener = {"name": "L", "host": "127.0.0.1", "port": 9, "security_protocol": 0}
     asked = {"broker_id": broker_id, "cluster_id": "any", "incarnation_id": uuid4(), "listeners": [listener]}
-    return int(client.ask(BrokerRegistrationRequest, BrokerRegistrationResponse, 0, **asked).error_code)
+    return int(client.ask("BrokerRegistration", 0, **asked).error_code)
 
 
 def beat(client: RawClient, broker_id: int) -> int:
     asked = {"broker_id": broker_id, "broker_epoch": 1}
-    return int(client.ask(BrokerHeartbeatRequest, BrokerHeartbeatResponse, 0, **asked).error_code)
+    return int(client.ask("BrokerHeartbeat", 0, **asked).error_code)
 
 
 def test_logins_of_gateways_differ_by_address() -> None:

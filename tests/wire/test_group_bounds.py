@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from kafka.protocol.consumer.group import HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, JoinGroupResponse
 
 from kedge.controller.groups.requests import GroupSettings
 from tests.kit.waiting import until
@@ -29,18 +28,11 @@ def living() -> Iterator[Living]:
         yield opened
 
 
-@pytest.fixture
-def client(living: Living) -> Iterator[RawClient]:
-    with RawClient(living.address) as opened:
-        yield opened
-
-
 def ids_without_end(client: RawClient) -> list[int]:
     """The errors of 60 joins by clients that never come back, each to a group of its own."""
     return [
         client.ask(
-            JoinGroupRequest,
-            JoinGroupResponse,
+            "JoinGroup",
             9,
             group_id=f"{number}-".ljust(30_000, "x"),
             session_timeout_ms=1_800_000,
@@ -54,7 +46,7 @@ def ids_without_end(client: RawClient) -> list[int]:
 
 
 def test_joins_and_commits_of_invented_groups_are_refused_in_the_end_and_members_go_on(client: RawClient) -> None:
-    member = join(client, "there", 9)
+    member = join(client, "there", 9, session_timeout_ms=60_000)
     assert sync(client, "there", 5, member).error_code == 0
     owner = {"generation_id_or_member_epoch": member.generation_id, "member_id": member.member_id}
     assert commit(client, "there", 9, 7, **owner) == 0
@@ -64,7 +56,7 @@ def test_joins_and_commits_of_invented_groups_are_refused_in_the_end_and_members
     assert commit(client, "invented".ljust(30_000, "x"), 9, 7) == NO_ROOM
     assert commit(client, "there", 9, 8, **owner) == 0
     beat = {"group_id": "there", "generation_id": member.generation_id, "member_id": member.member_id}
-    assert client.ask(HeartbeatRequest, HeartbeatResponse, 4, **beat).error_code == 0
+    assert client.ask("Heartbeat", 4, **beat).error_code == 0
 
 
 def test_protocols_without_end_are_an_invalid_request(client: RawClient) -> None:

@@ -12,7 +12,7 @@ from kedge.controller.groups.records import Committed, GroupRecord, OffsetRecord
 from kedge.controller.model.logs import Batch, StoredBatch
 from kedge.controller.wire import groups
 from kedge.controller.wire.groups import GroupRecords
-from kedge.controller.wire.messages.groups import GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
+from kedge.controller.wire.messages import GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
 from kedge.controller.wire.protocol import build
 from tests.wire.golden_records import FILE, RECORDS, golden, text
 

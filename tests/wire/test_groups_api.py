@@ -7,32 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kafka.protocol.admin.groups import (
-    DeleteGroupsRequest,
-    DeleteGroupsResponse,
-    DescribeGroupsRequest,
-    DescribeGroupsResponse,
-    ListGroupsRequest,
-    ListGroupsResponse,
-)
-from kafka.protocol.consumer.group import (
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    OffsetCommitRequest,
-    OffsetCommitResponse,
-    OffsetDeleteRequest,
-    OffsetDeleteResponse,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-    SyncGroupRequest,
-    SyncGroupResponse,
-)
-from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from kedge import TopicPartition
 from kedge.controller.groups import partition_of
@@ -53,18 +27,10 @@ def living() -> Iterator[Living]:
         yield opened
 
 
-@pytest.fixture
-def client(living: Living) -> Iterator[RawClient]:
-    """At the common address, where any coordinator answers."""
-    with RawClient(living.address) as opened:
-        yield opened
-
-
 def found(living: Living, group: str, version: int = 6, key_type: int = 0) -> Any:
     with RawClient(living.address) as client:
-        kinds = (FindCoordinatorRequest, FindCoordinatorResponse, version)
         asked = {"coordinator_keys": [group]} if version >= 4 else {"key": group}
-        answer = client.ask(*kinds, key_type=key_type, **asked)
+        answer = client.ask("FindCoordinator", version, key_type=key_type, **asked)
         return answer.coordinators[0] if version >= 4 else answer
 
 
@@ -78,7 +44,7 @@ def join(client: RawClient, group: str, version: int, member_id: str = "", **fie
         "protocols": [{"name": "range", "metadata": b"metadata"}],
         **fields,
     }
-    answer = client.ask(JoinGroupRequest, JoinGroupResponse, version, **named)
+    answer = client.ask("JoinGroup", version, **named)
     if answer.error_code == 79:
         return join(client, group, version, answer.member_id, **fields)
     return answer
@@ -87,15 +53,14 @@ def join(client: RawClient, group: str, version: int, member_id: str = "", **fie
 def sync(client: RawClient, group: str, version: int, joined: Any, **fields: Any) -> Any:
     brought = [{"member_id": joined.member_id, "assignment": b"assignment"}]
     named = {"group_id": group, "generation_id": joined.generation_id, "member_id": joined.member_id, **fields}
-    return client.ask(SyncGroupRequest, SyncGroupResponse, version, assignments=brought, **named)
+    return client.ask("SyncGroup", version, assignments=brought, **named)
 
 
 def commit(client: RawClient, group: str, version: int, offset: int, *, topic: str = "orders", **fields: Any) -> int:
     part = {"partition_index": 0, "committed_offset": offset, "committed_metadata": "m"}
-    kinds = (OffsetCommitRequest, OffsetCommitResponse, version)
     topics = [{"name": topic, "partitions": [part]}]
     named = {"generation_id_or_member_epoch": -1, "member_id": "", **fields}
-    answer = client.ask(*kinds, group_id=group, topics=topics, **named)
+    answer = client.ask("OffsetCommit", version, group_id=group, topics=topics, **named)
     return int(answer.topics[0].partitions[0].error_code)
 
 
@@ -105,7 +70,7 @@ def committed(client: RawClient, group: str, version: int, *, everything: bool =
     fields = (
         {"group_id": group, "topics": topics} if version < 8 else {"groups": [{"group_id": group, "topics": topics}]}
     )
-    answer = client.ask(OffsetFetchRequest, OffsetFetchResponse, version, **fields)
+    answer = client.ask("OffsetFetch", version, **fields)
     rows = answer.topics if version < 8 else answer.groups[0].topics
     return rows[0].partitions[0] if rows else None
 
@@ -152,7 +117,7 @@ def test_member_joins_and_leaves_in_any_version(client: RawClient, version: int)
     synced = sync(client, group, min(version, 5), joined, protocol_type="consumer", protocol_name="range")
     assert (synced.error_code, bytes(synced.assignment)) == (0, b"assignment")
     who = {"group_id": group, "generation_id": 1, "member_id": joined.member_id}
-    assert client.ask(HeartbeatRequest, HeartbeatResponse, min(version, 4), **who).error_code == 0
+    assert client.ask("Heartbeat", min(version, 4), **who).error_code == 0
     member = {"generation_id_or_member_epoch": 1, "member_id": joined.member_id}
     assert commit(client, group, max(2, version), 3, **member) == 0
     assert left(client, group, min(version, 5), joined.member_id) == 0
@@ -160,10 +125,11 @@ def test_member_joins_and_leaves_in_any_version(client: RawClient, version: int)
 
 
 def left(client: RawClient, group: str, version: int, member_id: str) -> int:
-    kinds = (LeaveGroupRequest, LeaveGroupResponse, version)
     if version < 3:
-        return int(client.ask(*kinds, group_id=group, member_id=member_id).error_code)
-    answer = client.ask(*kinds, group_id=group, members=[{"member_id": member_id, "group_instance_id": None}])
+        return int(client.ask("LeaveGroup", version, group_id=group, member_id=member_id).error_code)
+    answer = client.ask(
+        "LeaveGroup", version, group_id=group, members=[{"member_id": member_id, "group_instance_id": None}]
+    )
     assert answer.error_code == 0
     return int(answer.members[0].error_code)
 
@@ -181,7 +147,7 @@ def test_waiting_members_stop_no_other_client(living: Living, client: RawClient)
     waiting = threading.Thread(target=wait)
     waiting.start()
     who = {"group_id": "waiting", "generation_id": 1, "member_id": joined.member_id}
-    until(lambda: client.ask(HeartbeatRequest, HeartbeatResponse, 4, **who).error_code == 27)
+    until(lambda: client.ask("Heartbeat", 4, **who).error_code == 27)
     assert join(client, "another", 9).generation_id == 1
     assert not answers
     again = join(client, "waiting", 9, joined.member_id)
@@ -212,23 +178,23 @@ def test_tools_see_and_delete_groups(client: RawClient) -> None:
     joined = join(client, "seen", 9, group_instance_id="instance")
     sync(client, "seen", 5, joined)
     for version in range(6):
-        listed = client.ask(ListGroupsRequest, ListGroupsResponse, version, states_filter=["stable"], types_filter=[])
+        listed = client.ask("ListGroups", version, states_filter=["stable"], types_filter=[])
         rows = {row.group_id: row for row in listed.groups}
         assert rows["seen"].protocol_type == "consumer"
         if version >= 4:
             assert {row.group_state for row in rows.values()} == {"Stable"}
-        described = client.ask(DescribeGroupsRequest, DescribeGroupsResponse, version, groups=["seen", "nobody"])
+        described = client.ask("DescribeGroups", version, groups=["seen", "nobody"])
         seen, nobody = described.groups
         assert (seen.group_state, seen.protocol_data, nobody.group_state) == ("Stable", "range", "Dead")
         (member,) = seen.members
         assert (member.client_id, member.client_host) == ("raw-7", "/127.0.0.1")
         assert bytes(member.member_assignment) == b"assignment"
     for version in range(3):
-        answer = client.ask(DeleteGroupsRequest, DeleteGroupsResponse, version, groups_names=["seen", "nobody"])
+        answer = client.ask("DeleteGroups", version, groups_names=["seen", "nobody"])
         assert [(row.group_id, row.error_code) for row in answer.results] == [("seen", 68), ("nobody", 69)]
     leaving = [{"member_id": "", "group_instance_id": "instance"}]
-    client.ask(LeaveGroupRequest, LeaveGroupResponse, 5, group_id="seen", members=leaving)
-    answer = client.ask(DeleteGroupsRequest, DeleteGroupsResponse, 2, groups_names=["seen"])
+    client.ask("LeaveGroup", 5, group_id="seen", members=leaving)
+    answer = client.ask("DeleteGroups", 2, groups_names=["seen"])
     assert answer.results[0].error_code == 0
 
 
@@ -238,7 +204,7 @@ def test_offsets_are_deleted(client: RawClient) -> None:
         {"name": "orders", "partitions": [{"partition_index": 0}]},
         {"name": "none", "partitions": [{"partition_index": 0}]},
     ]
-    answer = client.ask(OffsetDeleteRequest, OffsetDeleteResponse, 0, group_id="forgetful", topics=topics)
+    answer = client.ask("OffsetDelete", 0, group_id="forgetful", topics=topics)
     assert [(t.name, t.partitions[0].error_code) for t in answer.topics] == [("orders", 0), ("none", 3)]
     assert committed(client, "forgetful", 9).committed_offset == -1
 
@@ -251,5 +217,5 @@ def test_clients_write_no_records_of_groups(client: RawClient) -> None:
     part = {"index": 0, "records": records(b"x")}
     fields = {"acks": -1, "timeout_ms": 5000, "transactional_id": None}
     topics = [{"name": "__consumer_offsets", "partition_data": [part]}]
-    answer = client.ask(ProduceRequest, ProduceResponse, 9, topic_data=topics, **fields)
+    answer = client.ask("Produce", 9, topic_data=topics, **fields)
     assert answer.responses[0].partition_responses[0].error_code == 17

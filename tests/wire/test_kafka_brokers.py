@@ -8,19 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from kafka.protocol.admin import (
-    DescribeClusterRequest,
-    DescribeClusterResponse,
-    DescribeLogDirsRequest,
-    DescribeLogDirsResponse,
-    ListGroupsRequest,
-    ListGroupsResponse,
-    ListTransactionsRequest,
-    ListTransactionsResponse,
-)
-from kafka.protocol.metadata import MetadataRequest
-from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse
 
 from kedge import NewTopic
 from kedge.controller.cli.kafka.connecting import connected
@@ -40,7 +27,6 @@ from kedge.controller.model.host import (
 from kedge.controller.model.values import Endpoint, TopicPartition
 from kedge.controller.wire.calls import Address
 from kedge.controller.wire.kafka import InternalTopics, KafkaHost, with_kafka_brokers
-from kedge.controller.wire.messages import AllocateProducerIdsRequest, AllocateProducerIdsResponse, MetadataResponse
 from kedge.stores.base import ABSENT, Corrupt, Put
 from tests.kit.waiting import until
 from tests.wire.served import RACKS, RawClient, Served
@@ -55,30 +41,24 @@ def served() -> Iterator[Served]:
         yield opened
 
 
-@pytest.fixture
-def client(served: Served) -> Iterator[RawClient]:
-    with RawClient(served.address) as opened:
-        yield opened
-
-
 # --- the controller as a node
 
 
 def test_clients_see_the_controller_as_a_node(served: Served, client: RawClient) -> None:
     """At the address that they began at, with a rack, since the brokers have racks."""
-    answer = client.ask(MetadataRequest, MetadataResponse, 9, topics=None)
+    answer = client.ask("Metadata", 9, topics=None)
     at = {node.node_id: (node.host, node.port, node.rack) for node in answer.brokers}
     assert set(at) == {NODE, *RACKS}
     assert at[NODE] == (served.address.host, served.address.port, "a")
     assert answer.controller_id == NODE
-    described = client.ask(DescribeClusterRequest, DescribeClusterResponse, 0)
+    described = client.ask("DescribeCluster", 0)
     assert {node.broker_id for node in described.brokers} == {NODE, *RACKS}
     assert described.controller_id == NODE
 
 
 def test_the_controller_has_no_replicas_in_a_log_directory(client: RawClient) -> None:
     """One row without a replica: Java's tools take no row for a refusal."""
-    (row,) = client.ask(DescribeLogDirsRequest, DescribeLogDirsResponse, 4, topics=None).results
+    (row,) = client.ask("DescribeLogDirs", 4, topics=None).results
     assert (row.error_code, row.log_dir, row.topics) == (0, "none", [])
 
 
@@ -90,10 +70,10 @@ def test_commands_do_not_take_the_controller_for_a_broker(served: Served) -> Non
 
 def test_the_controller_coordinates_nothing(client: RawClient) -> None:
     """Tools ask every node for its groups and transactions."""
-    listed = client.ask(ListGroupsRequest, ListGroupsResponse, 5, states_filter=[], types_filter=[])
+    listed = client.ask("ListGroups", 5, states_filter=[], types_filter=[])
     assert (listed.error_code, listed.groups) == (0, [])
     fields = {"state_filters": [], "producer_id_filters": [], "duration_filter": -1}
-    open_ones = client.ask(ListTransactionsRequest, ListTransactionsResponse, 1, **fields)
+    open_ones = client.ask("ListTransactions", 1, **fields)
     assert (open_ones.error_code, open_ones.transaction_states) == (0, [])
 
 
@@ -102,9 +82,7 @@ def test_the_controller_coordinates_nothing(client: RawClient) -> None:
 
 def allocate(served: Served, client: RawClient, broker: int, epoch: int | None = None) -> tuple[int, int, int]:
     given = served.controller.broker_epochs[broker] if epoch is None else epoch
-    answer = client.ask(
-        AllocateProducerIdsRequest, AllocateProducerIdsResponse, 0, broker_id=broker, broker_epoch=given
-    )
+    answer = client.ask("AllocateProducerIds", 0, broker_id=broker, broker_epoch=given)
     return answer.error_code, answer.producer_id_start, answer.producer_id_len
 
 
@@ -167,14 +145,14 @@ def test_a_block_is_read_as_it_was_written() -> None:
 
 def test_producers_get_ids_of_their_own(served: Served, client: RawClient) -> None:
     asked = {"transactional_id": None, "transaction_timeout_ms": 60_000}
-    ids = [client.ask(InitProducerIdRequest, InitProducerIdResponse, 4, **asked).producer_id for _ in range(3)]
+    ids = [client.ask("InitProducerId", 4, **asked).producer_id for _ in range(3)]
     assert ids == [0, 1, 2]
     assert allocate(served, client, 1)[1] == 1000
 
 
 def test_a_transaction_is_sent_to_its_coordinator(client: RawClient) -> None:
     asked = {"transactional_id": "t", "transaction_timeout_ms": 60_000}
-    answer = client.ask(InitProducerIdRequest, InitProducerIdResponse, 4, **asked)
+    answer = client.ask("InitProducerId", 4, **asked)
     assert (answer.error_code, answer.producer_id) == (NOT_COORDINATOR, -1)
 
 
@@ -182,7 +160,7 @@ def test_a_transaction_is_sent_to_its_coordinator(client: RawClient) -> None:
 
 
 def coordinator(client: RawClient, key: str, kind: int = 0) -> Any:
-    answer = client.ask(FindCoordinatorRequest, FindCoordinatorResponse, 4, key_type=kind, coordinator_keys=[key])
+    answer = client.ask("FindCoordinator", 4, key_type=kind, coordinator_keys=[key])
     return answer.coordinators[0]
 
 
@@ -194,7 +172,7 @@ def test_a_group_is_coordinated_by_the_leader_of_its_partition(served: Served, c
         found = coordinator(client, key)
         assert found.node_id == (1, 2, 3, 1)[partition_of(key, 4)]
         assert (found.error_code, found.key) == (0, key)
-    old = client.ask(FindCoordinatorRequest, FindCoordinatorResponse, 2, key="g", key_type=0)
+    old = client.ask("FindCoordinator", 2, key="g", key_type=0)
     assert old.node_id == coordinator(client, "g").node_id
     assert coordinator(client, "t", kind=1).error_code == NO_COORDINATOR
     assert coordinator(client, "t", kind=2).error_code == INVALID

@@ -6,19 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kafka.protocol.admin.cluster import (
-    AlterReplicaLogDirsRequest,
-    AlterReplicaLogDirsResponse,
-    DescribeClusterRequest,
-    DescribeClusterResponse,
-    DescribeLogDirsRequest,
-    DescribeLogDirsResponse,
-)
 
 from kedge import LogReport, NewTopic, TopicPartition
 from tests.wire.served import RawClient, Served
-
-KINDS = (DescribeLogDirsRequest, DescribeLogDirsResponse)
 
 
 @pytest.fixture(scope="module")
@@ -41,14 +31,14 @@ def served() -> Iterator[Served]:
 @pytest.fixture
 def addresses(served: Served) -> dict[int, Any]:
     with RawClient(served.address) as client:
-        answer = client.ask(DescribeClusterRequest, DescribeClusterResponse, 1)
+        answer = client.ask("DescribeCluster", 1)
     return {broker.broker_id: broker for broker in answer.brokers}
 
 
 def described(address: Any, version: int = 4, topics: Any = None) -> dict[str, Any]:
     """Of each directory (topic, partition) -> size and lag."""
     with RawClient(address) as client:
-        answer = client.ask(*KINDS, version, topics=topics)
+        answer = client.ask("DescribeLogDirs", version, topics=topics)
     assert version < 3 or answer.error_code == 0
     found = {}
     for one in answer.results:
@@ -87,7 +77,7 @@ def test_a_replica_moves_into_no_other_directory(addresses: dict[int, Any], vers
     def moved(path: str) -> dict[int, int]:
         dirs = [{"path": path, "topics": [{"name": "orders", "partitions": [0, 1, 2]}]}]
         with RawClient(addresses[1]) as client:
-            answer = client.ask(AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse, version, dirs=dirs)
+            answer = client.ask("AlterReplicaLogDirs", version, dirs=dirs)
         (topic,) = answer.results
         assert topic.topic_name == "orders"
         return {p.partition_index: p.error_code for p in topic.partitions}

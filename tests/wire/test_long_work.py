@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import select
-import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,9 +14,6 @@ from typing import Any, Final
 
 import attrs
 import pytest
-from kafka.protocol.consumer import FetchRequest, FetchResponse, ListOffsetsRequest
-from kafka.protocol.metadata import MetadataRequest, MetadataResponse
-from kafka.protocol.producer import ProduceRequest
 from kafka.record.memory_records import MemoryRecordsBuilder
 
 from kedge.controller.model.host import HostResponse, UpdateMetadataRequest
@@ -38,15 +34,6 @@ ATTACKERS: Final = 4
 
 class Attacker(RawClient):
     """A client at another address."""
-
-    def __init__(self, address: Any) -> None:
-        self._socket = socket.create_connection((address.host, address.port), DEADLINE_S, ("127.0.0.2", 0))
-
-    def begin(self, request_class: Any, version: int, **fields: Any) -> None:
-        """Send a request."""
-        request = build(request_class, version, fields)
-        request.with_header(7, "attacker")
-        self.send(bytes(request.encode(header=True, framed=True)))
 
     @property
     def is_answered(self) -> bool:
@@ -74,12 +61,12 @@ def living() -> Iterator[Living]:
 @pytest.fixture
 def attackers(living: Living) -> Iterator[list[Attacker]]:
     with ExitStack() as stack:
-        yield [stack.enter_context(Attacker(living.address)) for _ in range(ATTACKERS)]
+        yield [stack.enter_context(Attacker(living.address, source="127.0.0.2")) for _ in range(ATTACKERS)]
 
 
 def write(attacker: Attacker, topic: str, partition: int, payload: bytes) -> None:
     topics = [{"name": topic, "partition_data": [{"index": partition, "records": payload}]}]
-    attacker.begin(ProduceRequest, 9, transactional_id=None, acks=1, timeout_ms=30_000, topic_data=topics)
+    attacker.begin("Produce", 9, transactional_id=None, acks=1, timeout_ms=30_000, topic_data=topics)
 
 
 def work_of_a_good_client(client: RawClient) -> None:
@@ -90,7 +77,7 @@ def work_of_a_good_client(client: RawClient) -> None:
         assert answer.error_code == 0
         assert fetch(client, answer.base_offset, partition=partition).records
         named = [{"name": "orders", "topic_id": None}]
-        assert client.ask(MetadataRequest, MetadataResponse, 12, topics=named).topics
+        assert client.ask("Metadata", 12, topics=named).topics
 
 
 @pytest.mark.slow
@@ -114,7 +101,7 @@ def test_searches_for_a_time_in_large_batches_delay_no_other_client(
     part = {"partition_index": 10, "current_leader_epoch": -1, "timestamp": TIME_MS + MANY - 1}
     topics = [{"name": "orders", "partitions": [part]}]
     for attacker in attackers:
-        attacker.begin(ListOffsetsRequest, 5, replica_id=-1, isolation_level=0, topics=topics)
+        attacker.begin("ListOffsets", 5, replica_id=-1, isolation_level=0, topics=topics)
     with RawClient(living.address) as client:
         work_of_a_good_client(client)
     assert not all(attacker.is_answered for attacker in attackers)
@@ -124,11 +111,11 @@ def test_searches_for_a_time_in_large_batches_delay_no_other_client(
 # --- long polls
 
 
-def poll(attacker: Attacker, partitions: range, wait_ms: int = 30_000) -> None:
+def poll(client: RawClient, partitions: range, wait_ms: int = 30_000) -> None:
     rows = [{"partition": each, "fetch_offset": 0, "partition_max_bytes": 1000} for each in partitions]
     topics = [{"topic": "orders", "partitions": rows}]
     limits = {"max_wait_ms": wait_ms, "min_bytes": 1, "max_bytes": 1000, "session_epoch": -1}
-    attacker.begin(FetchRequest, 12, topics=topics, **limits)
+    client.begin("Fetch", 12, topics=topics, **limits)
 
 
 def test_one_client_waits_for_so_many_partitions_at_most(
@@ -141,30 +128,13 @@ def test_one_client_waits_for_so_many_partitions_at_most(
     with RawClient(living.address) as other, RawClient(living.address) as producer:
         produce(producer, records(b"a"), partition=0)  # a turn of the loop, in which the first one is counted
         poll(second, range(22, 24), wait_ms=2_000)
-        other.send(_framed(fetch_request(22)))
+        poll(other, range(22, 23))
         produce(producer, records(b"a"), partition=22)
         assert other.receive()
         assert not second.is_answered
-    received = second.receive()
-    assert received is not None
-    answer = FetchResponse.decode(received, version=12, header=True)
+    answer = second.answer("Fetch", 12)
     assert [bool(part.records) for part in answer.responses[0].partitions] == [True, False]
     assert not first.is_answered
-
-
-def fetch_request(partition: int) -> Any:
-    rows = [{"partition": partition, "fetch_offset": 0, "partition_max_bytes": 1000}]
-    topics = [{"topic": "orders", "partitions": rows}]
-    return build(
-        FetchRequest,
-        12,
-        {"max_wait_ms": 30_000, "min_bytes": 1, "max_bytes": 999, "session_epoch": -1, "topics": topics},
-    )
-
-
-def _framed(request: Any) -> bytes:
-    request.with_header(7, "good")
-    return bytes(request.encode(header=True, framed=True))
 
 
 # --- logins and orders

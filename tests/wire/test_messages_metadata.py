@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.metadata import MetadataResponse as KafkaMetadataResponse
 
 from kedge import DeletePartitions, NewTopic
-from kedge.controller.wire import messages
 from tests.wire.served import RawClient, Served
 
 
@@ -19,10 +17,11 @@ def test_metadata_tells_the_status_from_version_9_on() -> None:
         admin.delete_partitions({"orders": DeletePartitions(2)}).all().result(30)
         for version in range(14):
             topics = [{"name": "orders", "topic_id": None}]
-            answer = client.ask(MetadataRequest, messages.MetadataResponse, version, topics=topics)
+            answer = client.ask("Metadata", version, topics=topics)
             [topic] = answer.topics
             found = {p.partition_index: p.status_code for p in topic.partitions}
             assert found == {0: 0, 1: 0, 2: -1 if version >= 9 else 0}, version
-            stock = client.ask(MetadataRequest, KafkaMetadataResponse, version, topics=topics)
+            client.begin("Metadata", version, topics=topics)
+            stock = KafkaMetadataResponse.decode(client.receive(), version=version, header=True)
             known = {p.partition_index: p.unknown_tags for p in stock.topics[0].partitions}
             assert known == {0: None, 1: None, 2: {"_20000": b"\xff"} if version >= 9 else None}, version

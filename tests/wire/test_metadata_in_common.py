@@ -11,17 +11,17 @@ import pytest
 from kedge import NewTopic
 from kedge.controller.model.host import LivePeer, PartitionMetadata, Shared, UpdateMetadataRequest
 from kedge.controller.model.values import Endpoint
+from kedge.controller.wire.messages import messages_of
 from kedge.controller.wire.protocol import Header, write_before, write_request
 from kedge.controller.wire.remote import orders
 from kedge.controller.wire.remote.bodies import DIFFERS, InCommon
-from kedge.controller.wire.remote.link import messages
 from tests.kit.waiting import until
 from tests.wire.peers import Peer
 from tests.wire.test_remote_host import LATEST, asked, controlled, register
 
 __all__ = ["controlled"]
 
-API = messages(6)
+API = messages_of("UpdateMetadata")
 ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 

@@ -92,15 +92,6 @@ def test_a_move_is_listed_as_tools_compute_with_it_until_it_is_done(
     assert led(client, "t")[0].replica_nodes == target
 
 
-@pytest.mark.checklist(77, 78)
-def test_a_target_is_replaced_while_another_partition_moves(served: Served, client: RawClient) -> None:
-    alter(client, {"t": {1: [1, 2, 4]}})
-    assert said(alter(client, {"t": {2: [2, 1, 3, 5]}})) == {("t", 2): (0, None)}
-    in_sync(served, TopicPartition("t", 1), [1, 2, 3])  # as it was: nothing that is new is in sync
-    assert said(alter(client, {"t": {1: [1, 2, 5]}})) == {("t", 1): (0, None)}
-    assert listed(client) == {("t", 1): ([1, 2, 5, 3], [5], [3]), ("t", 2): ([2, 1, 3, 5], [5], [])}
-
-
 @pytest.mark.checklist(85, 86, 87, 97)
 def test_a_listing_is_of_all_or_of_those_named_and_idle_ones_are_absent(client: RawClient) -> None:
     alter(client, {"t": {1: [1, 2, 4], 2: [1, 2, 5]}, "u": {0: [1, 2, 6]}})

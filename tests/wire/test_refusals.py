@@ -10,17 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.sasl import (
-    SaslAuthenticateRequest,
     SaslAuthenticateResponse,
-    SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
 
 from kedge.controller.wire import Limits, Peers, Users, allow_all
-from kedge.controller.wire.protocol import build
 from kedge.controller.wire.security import refusals
 from kedge.controller.wire.security.client import Credentials, NotLetIn, logging_in
 from kedge.controller.wire.security.files import BrokenFile
@@ -38,17 +33,13 @@ USERS = Users({"alice": "wonder"})
 
 def send_password(client: RawClient, password: str) -> None:
     """The answer is not read."""
-    assert client.ask(SaslHandshakeRequest, SaslHandshakeResponse, 1, mechanism="PLAIN").error_code == 0
-    request = build(SaslAuthenticateRequest, 2, {"auth_bytes": f"\0alice\0{password}".encode()})
-    request.with_header(8, "raw")
-    client.send(bytes(request.encode(header=True, framed=True)))
+    assert client.ask("SaslHandshake", 1, mechanism="PLAIN").error_code == 0
+    client.begin("SaslAuthenticate", 2, auth_bytes=f"\0alice\0{password}".encode())
 
 
 def answered(client: RawClient) -> int:
     """The error of a login."""
-    frame = client.receive()
-    assert frame is not None
-    return int(SaslAuthenticateResponse.decode(frame, version=2, header=True).error_code)
+    return int(client.answer("SaslAuthenticate", 2).error_code)
 
 
 @pytest.fixture
@@ -74,7 +65,7 @@ def test_who_knows_the_password_does_not_wait_for_who_does_not(
         until(lambda: said in caplog.messages)
         send_password(knowing, "wonder")
         assert answered(knowing) == 0
-        assert knowing.ask(MetadataRequest, MetadataResponse, 12, topics=None).controller_id in RACKS
+        assert knowing.ask("Metadata", 12, topics=None).controller_id in RACKS
 
 
 @pytest.mark.parametrize("served", [{"connections_per_client": 1}], indirect=True)
@@ -137,7 +128,7 @@ def test_connections_from_one_address_are_bounded_but_for_gateways() -> None:
     peers, limits = Peers(store=MemoryStore(), secret=SECRET), Limits(connections_per_client=1)
     with Served(peers=peers, limits=limits) as served, as_gateway(served.address), as_gateway(served.address):
         with RawClient(served.address) as first:
-            assert first.ask(ApiVersionsRequest, ApiVersionsResponse, 4).error_code == 0
+            assert first.ask("ApiVersions", 4).error_code == 0
             with RawClient(served.address) as second:
                 assert second.receive() is None
         assert served.gateway.counts["too_many_from_one"] == 1

@@ -16,9 +16,10 @@ from kedge.controller.model.host import LeaderAndIsrRequest, UpdateMetadataReque
 from kedge.controller.model.values import Endpoint
 from kedge.controller.wire import Tls, Users
 from kedge.controller.wire import messages as m
+from kedge.controller.wire.messages import messages_of
 from kedge.controller.wire.protocol import SIZE
 from kedge.controller.wire.remote import Credentials, RemoteHost
-from kedge.controller.wire.remote.link import Link, NotDelivered, messages
+from kedge.controller.wire.remote.link import Link, NotDelivered
 from kedge.stores import MemoryServer, MemoryStore
 from tests.kit.waiting import until
 from tests.wire.certificates import Authority
@@ -28,7 +29,7 @@ from tests.wire.served import RawClient
 from tests.wire.test_remote_sessions import register as announce
 
 LATEST = {4: (0, 7), 5: (0, 4), 6: (0, 8)}
-LEADER_AND_ISR = messages(4)
+LEADER_AND_ISR = messages_of("LeaderAndIsr")
 
 
 @pytest.fixture

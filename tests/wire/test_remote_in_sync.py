@@ -9,7 +9,6 @@ import attrs
 import pytest
 
 from kedge import NewTopic
-from kedge.controller.wire import messages as m
 from kedge.controller.wire.reading import as_uuid
 from tests.kit.waiting import until
 from tests.wire.peers import Peer
@@ -39,7 +38,7 @@ class Led:
         topic = {"topic_name": "orders", "topic_id": self.remote.topic_id("orders"), "partitions": [change]}
         topic |= {key: fields.pop(key) for key in ("topic_name", "topic_id") if key in fields}
         asked = {"broker_id": 1, "broker_epoch": self.epochs[1], "topics": [topic], **fields}
-        return self.client.ask(m.AlterPartitionRequest, m.AlterPartitionResponse, version, **asked)
+        return self.client.ask("AlterPartition", version, **asked)
 
 
 @pytest.fixture(scope="module")

@@ -112,15 +112,3 @@ def test_stop_replica(request: StopReplicaRequest) -> None:
     told = in_order(attrs.evolve(request, partitions=tuple(p for part in parts for p in part.partitions)))
     meant = sorted(request.partitions, key=lambda p: not p.delete)
     assert told == in_order(attrs.evolve(request, partitions=tuple(meant)))
-
-
-@pytest.mark.parametrize("adding, removing, target", [([6], [4], (5, 6)), ([], [4], (5,)), ([], [], None)])
-def test_a_controller_of_kafkas_tells_a_move_without_our_tag(
-    adding: list[int], removing: list[int], target: tuple[int, ...] | None
-) -> None:
-    partition = LeaderAndIsrPartition("a", ID, 0, 4, 1, (4, 5), 1, (4, 5), None, False, 0, 0)
-    fields = orders.leader_and_isr(LeaderAndIsrRequest(5, 1, 2, 3, False, (partition,), ()), 7)
-    row = fields["topic_states"][0]["partition_states"][0]
-    row |= {"replicas": [4, 5, *adding], "adding_replicas": adding, "removing_replicas": removing}
-    found = received.leader_and_isr(read(m.LeaderAndIsrRequest, fields), 5).partitions[0]
-    assert (found.replicas, found.target_replicas) == ((4, 5), target)

@@ -9,13 +9,9 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
-from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
 from kedge import BrokerRegistration, Hooks, NewTopic, TopicPartition
-from kedge.controller.wire import messages as m
 from kedge.controller.wire.calls import Address
-from kedge.controller.wire.protocol import build
 from kedge.controller.wire.remote import with_remote_brokers
 from tests.kit.waiting import until
 from tests.wire.peers import Peer
@@ -32,23 +28,19 @@ def remote() -> Iterator[Remote]:
         yield opened
 
 
-@pytest.fixture
-def client(remote: Remote) -> Iterator[RawClient]:
-    with RawClient(remote.address) as opened:
-        yield opened
-
-
 def register(client: RawClient, broker_id: int, address: Address, version: int = 4, **fields: Any) -> Any:
+    return client.ask("BrokerRegistration", version, **(registration(broker_id, address) | fields))
+
+
+def registration(broker_id: int, address: Address) -> dict[str, Any]:
     listener = {"name": "PLAINTEXT", "host": address.host, "port": address.port, "security_protocol": 0}
-    known = {"cluster_id": CLUSTER, "incarnation_id": uuid.uuid4(), "listeners": [listener]}
-    return client.ask(
-        m.BrokerRegistrationRequest, m.BrokerRegistrationResponse, version, broker_id=broker_id, **(known | fields)
-    )
+    known = {"broker_id": broker_id, "cluster_id": CLUSTER, "incarnation_id": uuid.uuid4()}
+    return known | {"listeners": [listener]}
 
 
 def beat(client: RawClient, broker_id: int, epoch: int, version: int = 1, **fields: Any) -> Any:
     asked = {"broker_id": broker_id, "broker_epoch": epoch, **fields}
-    return client.ask(m.BrokerHeartbeatRequest, m.BrokerHeartbeatResponse, version, **asked)
+    return client.ask("BrokerHeartbeat", version, **asked)
 
 
 @pytest.mark.parametrize("version", range(5))
@@ -199,19 +191,10 @@ def test_brokers_that_register_at_the_same_moment_are_as_many_as_there_may_be() 
     with Remote(brokers_max=3) as remote, ExitStack() as stack:
         clients = [stack.enter_context(RawClient(remote.address)) for _ in range(20)]
         for number, client in enumerate(clients):
-            client.send(registration(number))
-        codes = [m.BrokerRegistrationResponse.decode(client.receive(), version=4, header=True) for client in clients]
+            client.begin("BrokerRegistration", 4, **registration(number, NOWHERE))
+        codes = [client.answer("BrokerRegistration", 4) for client in clients]
         assert sorted(answer.error_code for answer in codes) == [0] * 3 + [44] * 17
         assert len(remote.controller.broker_epochs) == 3
-
-
-def registration(broker_id: int) -> bytes:
-    """The frame of a registration."""
-    listener = {"name": "PLAINTEXT", "host": NOWHERE.host, "port": NOWHERE.port, "security_protocol": 0}
-    fields = {"broker_id": broker_id, "cluster_id": CLUSTER, "incarnation_id": uuid.uuid4(), "listeners": [listener]}
-    request = build(m.BrokerRegistrationRequest, 4, fields)
-    request.with_header(7, "raw")
-    return bytes(request.encode(header=True, framed=True))
 
 
 @pytest.mark.slow
@@ -236,7 +219,7 @@ def test_reports_are_kept_of_partitions_and_brokers_that_there_are(remote: Remot
         topics = [{"name": name, "partitions": rows} for name in ("orders", "invented")]
         for broker_id in (7, 8):
             asked = {"broker_id": broker_id, "topics": topics}
-            assert client.ask(m.ReportLogsRequest, m.ReportLogsResponse, 0, **asked).error_code == 0
+            assert client.ask("ReportLogs", 0, **asked).error_code == 0
     kept = {
         (topic, number, broker)
         for topic in ("orders", "invented")
@@ -255,7 +238,7 @@ def test_a_broker_that_wants_to_go_may_when_another_leads(remote: Remote, client
         remote.controller.admin.create_topics(topics).all().result(30)
         asked = {"broker_id": 1, "broker_epoch": epochs[1]}
         for version in (1, 2, 3):  # version 1 names no epoch
-            answer = client.ask(m.ControlledShutdownRequest, m.ControlledShutdownResponse, version, **asked)
+            answer = client.ask("ControlledShutdown", version, **asked)
             assert answer.error_code == 0
             assert [(p.topic_name, p.partition_index) for p in answer.remaining_partitions] == [("alone", 0)]
         assert remote.partition("both").leader == 2
@@ -267,7 +250,7 @@ def test_a_broker_that_wants_to_go_may_when_another_leads(remote: Remote, client
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_unknown_broker_cannot_shut_down(client: RawClient, version: int) -> None:
     asked = {"broker_id": 9, "broker_epoch": 5}
-    answer = client.ask(m.ControlledShutdownRequest, m.ControlledShutdownResponse, version, **asked)
+    answer = client.ask("ControlledShutdown", version, **asked)
     assert (answer.error_code, list(answer.remaining_partitions)) == (77, [])
 
 
@@ -279,11 +262,8 @@ def test_what_brokers_ask_takes_cluster_action() -> None:
         asked = {"broker_id": 7, "broker_epoch": 1}
         assert register(client, 7, NOWHERE).error_code == 31
         assert beat(client, 7, 1).error_code == 31
-        for request, response in (
-            (m.ControlledShutdownRequest, m.ControlledShutdownResponse),
-            (m.AlterPartitionRequest, m.AlterPartitionResponse),
-        ):
-            assert client.ask(request, response, 3, **asked).error_code == 31
+        for api in ("ControlledShutdown", "AlterPartition"):
+            assert client.ask(api, 3, **asked).error_code == 31
         assert remote.controller.broker_epochs == {}
 
 
@@ -308,8 +288,8 @@ def test_clients_get_the_listener_of_that_name_or_the_gateway(broker_listener: s
             ]
             assert register(client, 7, NOWHERE, listeners=listeners).error_code == 0
             until(lambda: served.controller.describe().live_brokers == (1, 7))
-            metadata = client.ask(MetadataRequest, MetadataResponse, 12, topics=[])
-            described = client.ask(DescribeClusterRequest, DescribeClusterResponse, 0)
+            metadata = client.ask("Metadata", 12, topics=[])
+            described = client.ask("DescribeCluster", 0)
         told = {b.node_id: (b.host, b.port) for b in metadata.brokers}
         assert told == {b.broker_id: (b.host, b.port) for b in described.brokers}
         assert (told[7] == ("127.0.0.1", 2)) == (broker_listener == "CLIENTS")

@@ -8,13 +8,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from kafka.protocol.consumer import FetchRequest, FetchResponse
-from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 
 from kedge.controller.model.logs import Batch
 from kedge.controller.wire import Limits, connection
 from kedge.controller.wire.data import batches
-from kedge.controller.wire.protocol import build
 from tests.kit.waiting import until
 from tests.wire.living import Living, records
 from tests.wire.served import DEADLINE_S, RawClient
@@ -43,9 +40,7 @@ def _ask(client: RawClient) -> None:
     part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 50 * MIB}
     topics = [{"topic": "orders", "partitions": [part]}]
     fields = {"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 50 * MIB, "session_epoch": -1, "topics": topics}
-    asked = build(FetchRequest, 12, fields)
-    asked.with_header(7, "raw")
-    client.send(bytes(asked.encode(header=True, framed=True)))
+    client.begin("Fetch", 12, **fields)
 
 
 def _sockets() -> int:
@@ -70,7 +65,7 @@ def test_what_answers_hold_that_are_not_taken_is_bounded_and_small_ones_need_no_
             until(lambda: living.gateway.counts["Fetch"] == CLIENTS)
             with RawClient(living.address) as other:
                 for _ in range(20):  # turns of the loop, in which answers are made that may be
-                    assert other.ask(ApiVersionsRequest, ApiVersionsResponse, 4).error_code == 0
+                    assert other.ask("ApiVersions", 4).error_code == 0
             assert tracemalloc.get_traced_memory()[1] < 80 * MIB  # of 160 and more
     finally:
         tracemalloc.stop()
@@ -86,9 +81,7 @@ def test_who_takes_nothing_gives_way_to_those_who_wait_for_room(
         _ask(stalled)
         until(lambda: living.gateway.counts["Fetch"] == 1)
         _ask(other)
-        received = other.receive()
-        assert received is not None
-        answer = FetchResponse.decode(received, version=12, header=True)
+        answer = other.answer("Fetch", 12)
         assert len(answer.responses[0].partitions[0].records) > 7 * MIB
         assert living.gateway.counts["idle"] == 1
         _ask(other)  # and what it had has returned
@@ -113,7 +106,7 @@ def test_a_gateway_that_is_closed_does_not_wait_for_who_takes_nothing(living: Li
         _ask(client)
         until(lambda: living.gateway.counts["Fetch"] == 1)
         with RawClient(living.address) as other:  # by when it is answered, the answer is on its way
-            assert other.ask(ApiVersionsRequest, ApiVersionsResponse, 4).error_code == 0
+            assert other.ask("ApiVersions", 4).error_code == 0
         living.gateway.close()
         own, listener, loop = 1, 1, 2  # the client's end is there still, the others are gone
         until(lambda: _sockets() == before + own - listener - loop)

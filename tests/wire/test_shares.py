@@ -6,8 +6,6 @@ import asyncio
 import struct
 from contextlib import ExitStack
 
-from kafka.protocol.metadata import MetadataRequest, MetadataResponse
-
 from kedge.controller.wire import Limits
 from kedge.controller.wire.answers import Budget, Growing
 from tests.wire.served import RawClient, Served
@@ -23,7 +21,7 @@ def test_frames_that_are_only_announced_keep_no_room_from_others() -> None:
             slow.send(struct.pack(">i", 128 * KIB) + bytes(10))
         other = stack.enter_context(RawClient(served.address))
         topics = [{"name": "x" * 200, "topic_id": None} for _ in range(300)]  # a frame that needs room
-        assert other.ask(MetadataRequest, MetadataResponse, 12, topics=topics).topics
+        assert other.ask("Metadata", 12, topics=topics).topics
         assert served.gateway.counts["slow_frame"] == 0
 
 

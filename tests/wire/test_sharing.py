@@ -6,7 +6,6 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
 from kedge import NewTopic
 from kedge.controller.wire.answers import Answer, Budget, Room, Shared
@@ -115,13 +114,13 @@ def test_many_who_ask_for_everything_get_it_each_under_its_own_number() -> None:
         created = served.controller.admin.create_topics({f"t{n}": NewTopic(1, 1) for n in range(3)})
         created.all().result(30)
         with RawClient(served.address) as client:
-            answer = client.ask(MetadataRequest, MetadataResponse, 12, topics=None)
+            answer = client.ask("Metadata", 12, topics=None)
         assert {"t0", "t1", "t2"} <= {topic.name for topic in answer.topics}  # acknowledged, so seen
 
 
 def _partitions(served: Served, number: int) -> list[int]:
     """Of the topic, as one more client sees it."""
     with RawClient(served.address) as client:
-        answer = client.ask(MetadataRequest, MetadataResponse, 12, correlation_id=number, topics=None)
+        answer = client.ask("Metadata", 12, correlation_id=number, topics=None)
     assert answer.header.correlation_id == number
     return [p.partition_index for topic in answer.topics for p in topic.partitions]

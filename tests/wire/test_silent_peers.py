@@ -16,12 +16,11 @@ from kedge import BrokerRegistration, Controller, NewTopic
 from kedge.controller.wire import Limits, Peers
 from kedge.controller.wire.calls import Address
 from kedge.controller.wire.peers.directory import Directory
-from kedge.controller.wire.protocol import build
 from kedge.stores import MemoryStore
 from kedge.stores.memory import MemoryServer
 from tests.kit.waiting import until
 from tests.runtime.world import Brokers
-from tests.wire.served import DEADLINE_S, RACKS, RawClient
+from tests.wire.served import DEADLINE_S, RACKS, RawClient, frame_of, framed
 from tests.wire.test_forwarding import ALTER, METADATA, Node, alter, retention
 
 PADDING = 32 * 1024 * 1024  # more than both ends of a connection keep for each other
@@ -114,25 +113,15 @@ def frozen(*, reads: bool = True, peers: dict[str, Any] | None = None, **options
         yield Frozen(stack, reads=reads, peers=peers or {}, options=options)
 
 
-def send(client: RawClient, kind: Any, version: int, padding: int = 0, **fields: Any) -> None:
+def send(client: RawClient, api: str, version: int, padding: int = 0, **fields: Any) -> None:
     """A request, with bytes behind it that are not read."""
-    request = build(kind, version, fields)
-    request.with_header(7, "raw")
-    frame = bytes(request.encode(header=True)) + bytes(padding)
-    client.send(len(frame).to_bytes(4) + frame)
+    client.send(framed(frame_of(api, version, **fields) + bytes(padding)))
 
 
 def send_alter(client: RawClient, value: int, padding: int = 0) -> None:
     configs = [{"name": "retention.ms", "config_operation": 0, "value": str(value)}]
     resources = [{"resource_type": 2, "resource_name": "orders", "configs": configs}]
-    send(client, ALTER[0], ALTER[2], padding, resources=resources)
-
-
-def receive(client: RawClient, request: tuple[Any, Any, int]) -> Any:
-    """The answer to such a request."""
-    answer = client.receive()
-    assert answer is not None, "the gateway hung up"
-    return request[1].decode(answer, version=request[2], header=True)
+    send(client, *ALTER, padding, resources=resources)
 
 
 def test_what_may_have_been_done_is_hung_up_on_when_another_leads_and_makes_room_for_others() -> None:
@@ -152,10 +141,10 @@ def test_what_may_have_been_done_is_hung_up_on_when_another_leads_and_makes_room
 @pytest.mark.slow
 def test_what_only_reads_is_answered_by_the_one_that_leads_next_on_the_same_connection() -> None:
     with frozen() as cluster, RawClient(cluster.standby.address) as client:
-        send(client, METADATA[0], METADATA[2], topics=None)
+        send(client, *METADATA, topics=None)
         cluster.until_asked()
         cluster.fail_over()
-        assert [topic.name for topic in receive(client, METADATA).topics] == ["orders"]
+        assert [topic.name for topic in client.answer(*METADATA).topics] == ["orders"]
         until(lambda: cluster.silent.ended == 1)
         assert (cluster.lost, cluster.silent.connections) == (0, 1)
 
@@ -169,11 +158,11 @@ def test_read_is_repeated_where_a_third_gateway_leads_next() -> None:
         nodes = (cluster.standby, third)
         clients = [stack.enter_context(RawClient(node.address)) for node in nodes]
         for client in clients:
-            send(client, METADATA[0], METADATA[2], topics=None)
+            send(client, *METADATA, topics=None)
         until(lambda: cluster.silent.connections == 2)
         cluster.active.close()
         for client in clients:
-            assert [topic.name for topic in receive(client, METADATA).topics] == ["orders"]
+            assert [topic.name for topic in client.answer(*METADATA).topics] == ["orders"]
         relayed = sorted(node.gateway.counts["relayed"] for node in nodes)
         assert relayed[0] == 0 < relayed[1]
 
@@ -185,7 +174,7 @@ def test_what_the_other_did_not_take_whole_was_not_done_and_is_answered_here() -
         until(lambda: cluster.silent.connections == 1)
         until(lambda: cluster.standby.gateway.counts["forwarded"] == 1)
         cluster.fail_over()
-        assert receive(client, ALTER).responses[0].error_code == 0
+        assert client.answer(*ALTER).responses[0].error_code == 0
         assert retention(cluster.standby.controller) == "1"
         cluster.silent.read()
         until(lambda: cluster.silent.ended == 1)
@@ -202,7 +191,7 @@ def test_peer_that_refuses_the_login_is_given_up_when_another_leads(peers: dict[
         send_alter(client, 1)
         cluster.until_asked()
         cluster.fail_over()
-        assert receive(client, ALTER).responses[0].error_code == 0
+        assert client.answer(*ALTER).responses[0].error_code == 0
         until(lambda: cluster.silent.ended == 1)
         assert cluster.lost == 0
 
@@ -212,7 +201,7 @@ def test_peer_that_refuses_the_login_is_given_up_when_another_leads(peers: dict[
 def test_where_the_silent_one_goes_on_leading_the_client_is_hung_up_on_in_time(kind: str) -> None:
     with frozen(peers={"answer_s": 0.3}) as cluster, RawClient(cluster.standby.address) as client:
         if kind == "it reads":
-            send(client, METADATA[0], METADATA[2], topics=None)
+            send(client, *METADATA, topics=None)
         else:
             send_alter(client, 1)
         assert client.receive() is None

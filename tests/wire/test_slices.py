@@ -10,7 +10,6 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from kafka.protocol.consumer import FetchRequest, FetchResponse
 
 from kedge.controller.wire import slices
 from kedge.controller.wire.security.files import LOOK_S, Reread
@@ -79,7 +78,7 @@ def test_a_request_with_the_same_name_many_times_asks_for_its_right_once() -> No
     with Living(authorizer=authorizer) as living, RawClient(living.gateway.address) as client:
         partitions = [{"partition": p, "fetch_offset": 0, "partition_max_bytes": 1} for p in range(3)]
         topics = [{"topic": name, "partitions": partitions} for name in ("own", "other") * 100]
-        answer = client.ask(FetchRequest, FetchResponse, 11, max_wait_ms=0, min_bytes=0, max_bytes=1, topics=topics)
+        answer = client.ask("Fetch", 11, max_wait_ms=0, min_bytes=0, max_bytes=1, topics=topics)
     assert asked == {("READ", "TOPIC:own"): 1, ("READ", "TOPIC:other"): 1}
     assert {row.topic for row in answer.responses} == {"own", "other"}
 

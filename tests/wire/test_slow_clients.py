@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from kafka.protocol.metadata import MetadataRequest, MetadataResponse
-from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
 from kedge.controller.wire import Limits, Users, allow_all
 from tests.kit.waiting import until
@@ -48,9 +46,9 @@ def test_a_frame_that_drips_ends_its_connection_and_gives_its_room_back(size: in
         slow.send(struct.pack(">i", size))
         with dripping(slow, lambda: b"\0"):
             topics = [{"name": "x" * 200, "topic_id": None} for _ in range(200)]  # a frame that needs room
-            assert other.ask(MetadataRequest, MetadataResponse, 12, topics=topics).topics
+            assert other.ask("Metadata", 12, topics=topics).topics
             until(lambda: served.gateway.counts["slow_frame"] == 1)
-        assert other.ask(ApiVersionsRequest, ApiVersionsResponse, 0).api_keys
+        assert other.ask("ApiVersions", 0).api_keys
 
 
 def test_a_login_that_does_not_end_is_hung_up_on_though_every_frame_of_it_comes_in_time() -> None:
@@ -79,7 +77,7 @@ def test_who_has_logged_in_stays_for_longer_than_a_login_may_take() -> None:
             assert second.receive() == b""
             assert silent.receive() is None  # its time is over, and so would be that of the others
             for client in (first, second):
-                assert client.ask(MetadataRequest, MetadataResponse, 12, topics=[]).brokers
+                assert client.ask("Metadata", 12, topics=[]).brokers
             assert asked.gateway.counts["slow_login"] == 1
 
 

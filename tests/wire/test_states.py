@@ -15,13 +15,13 @@ from kedge.controller.model.host import (
     PartitionMetadata,
     UpdateMetadataRequest,
 )
+from kedge.controller.wire.messages import messages_of
 from kedge.controller.wire.protocol import Header, write_before, write_request
 from kedge.controller.wire.remote import orders
 from kedge.controller.wire.remote.bodies import DIFFERS, InCommon, leader_and_isr
-from kedge.controller.wire.remote.link import messages
 
-LEADER_AND_ISR: Final = messages(4)
-UPDATE_METADATA: Final = messages(6)
+LEADER_AND_ISR: Final = messages_of("LeaderAndIsr")
+UPDATE_METADATA: Final = messages_of("UpdateMetadata")
 PEERS: Final = (LivePeer(1, "one", 9092, None), LivePeer(2, "two", 9093, "a"))
 IDS: Final = ("AAAAAAAAAAAAAAAAAAAAAQ", "__________________8", "", "none")
 

@@ -8,18 +8,14 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from kafka.protocol.consumer import FetchRequest, FetchResponse
-from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
-from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from kedge.controller.wire import Limits
 from kedge.controller.wire.apis import answering
 from kedge.controller.wire.data import produce
-from kedge.controller.wire.protocol import build
 from tests.kit.waiting import until
 from tests.wire.asking import ask, new_topic
 from tests.wire.living import Living, records
-from tests.wire.served import RACKS, RawClient, Served
+from tests.wire.served import RACKS, RawClient, Served, frame_of, framed
 
 WAIT_MS = 20_000
 FOR_EVER_MS = 2**31 - 1
@@ -33,23 +29,21 @@ def living() -> Iterator[Living]:
         yield opened
 
 
-def _frame(kind: Any, version: int, **fields: Any) -> bytes:
-    request = build(kind, version, fields)
-    request.with_header(7, "raw")
-    return bytes(request.encode(header=True, framed=True))
+def _sent(api: str, version: int, **fields: Any) -> bytes:
+    return framed(frame_of(api, version, **fields))
 
 
 def _fetch(wait_ms: int = WAIT_MS) -> bytes:
     part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000}
     topics = [{"topic": "orders", "partitions": [part]}]
     more = {"min_bytes": 1, "max_bytes": 1000, "session_epoch": -1, "topics": topics}
-    return _frame(FetchRequest, 12, max_wait_ms=wait_ms, **more)
+    return _sent("Fetch", 12, max_wait_ms=wait_ms, **more)
 
 
 def _produce(acks: int = -1) -> bytes:
     topics = [{"name": "orders", "partition_data": [{"index": 0, "records": records(b"a" * 50)}]}]
     more = {"transactional_id": None, "topic_data": topics}
-    return _frame(ProduceRequest, 9, acks=acks, timeout_ms=FOR_EVER_MS, **more)
+    return _sent("Produce", 9, acks=acks, timeout_ms=FOR_EVER_MS, **more)
 
 
 @pytest.mark.slow
@@ -62,8 +56,8 @@ def test_waiting_for_records_or_replicas_delays_no_other_client(living: Living) 
         until(lambda: living.gateway.counts["requests"] == len(clients))
         began = time.monotonic()
         with RawClient(living.address) as other:
-            assert other.ask(ApiVersionsRequest, ApiVersionsResponse, 4).error_code == 0
-            assert other.ask(MetadataRequest, MetadataResponse, 12, topics=None).controller_id in RACKS
+            assert other.ask("ApiVersions", 4).error_code == 0
+            assert other.ask("Metadata", 12, topics=None).controller_id in RACKS
         assert time.monotonic() - began < WAIT_MS / 1000 / 4
 
 
@@ -83,22 +77,19 @@ def test_a_client_that_hangs_up_waits_no_more(living: Living, frame: bytes) -> N
 @pytest.mark.slow
 def test_what_is_sent_behind_a_request_that_waits_is_answered_behind_it(living: Living) -> None:
     """Also what comes in pieces, and what comes before its client sends no more."""
-    behind = _frame(ApiVersionsRequest, 4) + _produce(acks=1) + _frame(ApiVersionsRequest, 4)
+    behind = _sent("ApiVersions", 4) + _produce(acks=1) + _sent("ApiVersions", 4)
     with RawClient(living.address) as client:
         client.send(_fetch(wait_ms=1500) + behind[:3])
         until(lambda: living.gateway.counts["requests"] == 1)
         began = time.monotonic()
         until(lambda: time.monotonic() - began > 1.2)  # from then on what comes is read ahead
         client.send(behind[3:-2])
-        kinds = [(FetchResponse, 12), (ApiVersionsResponse, 4), (ProduceResponse, 9), (ApiVersionsResponse, 4)]
         answers: list[Any] = []
-        for kind, version in kinds:
+        for api, version in (("Fetch", 12), ("ApiVersions", 4), ("Produce", 9), ("ApiVersions", 4)):
             if len(answers) == 3:
                 client.send(behind[-2:])
                 client.hang_up()
-            received = client.receive()
-            assert received is not None
-            answers.append(kind.decode(received, version=version, header=True))
+            answers.append(client.answer(api, version))
         assert client.receive() is None
     fetched, first, produced, last = answers
     assert fetched.responses[0].partitions[0].error_code == 0
@@ -111,10 +102,8 @@ def test_a_producer_waits_no_longer_than_it_may(living: Living, monkeypatch: pyt
     monkeypatch.setattr(produce, "TIMEOUT_MS_MAX", 100)
     with RawClient(living.address) as client:
         client.send(_produce())
-        answer = client.receive()
-    assert answer is not None
-    decoded = ProduceResponse.decode(answer, version=9, header=True)
-    assert decoded.responses[0].partition_responses[0].error_code == 7
+        answer = client.answer("Produce", 9)
+    assert answer.responses[0].partition_responses[0].error_code == 7
 
 
 @pytest.mark.slow

@@ -6,16 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kafka.protocol.admin.configs import (
-    AlterConfigsRequest,
-    AlterConfigsResponse,
-    DescribeConfigsRequest,
-    DescribeConfigsResponse,
-    IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResponse,
-    ListConfigResourcesRequest,
-    ListConfigResourcesResponse,
-)
 
 from kedge import NewTopic
 from kedge.controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
@@ -47,7 +37,7 @@ def client(served: Served) -> Iterator[RawClient]:
 
 def described(client: RawClient, kind: int, name: str, version: int = 4, **more: Any) -> Any:
     resource = {"resource_type": kind, "resource_name": name, "configuration_keys": more.pop("keys", None)}
-    answer = client.ask(DescribeConfigsRequest, DescribeConfigsResponse, version, resources=[resource], **more)
+    answer = client.ask("DescribeConfigs", version, resources=[resource], **more)
     return answer.results[0]
 
 
@@ -63,8 +53,7 @@ def altered(
     configs = [{"name": n, "config_operation": op, "value": value} for n, op, value in ops]
     resource = {"resource_type": kind, "resource_name": name, "configs": configs}
     version = more.pop("version", 1)
-    kinds = (IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, version)
-    answer = client.ask(*kinds, resources=[resource], **{"validate_only": False, **more})
+    answer = client.ask("IncrementalAlterConfigs", version, resources=[resource], **{"validate_only": False, **more})
     said = answer.responses[0]
     assert (said.resource_type, said.resource_name) == (kind, name)
     return said.error_code, said.error_message
@@ -188,7 +177,7 @@ def test_the_legacy_request_replaces_all_settings(client: RawClient, version: in
             "configs": [{"name": n, "value": v} for n, v in configs],
         }
         fields = {"resources": [resource], "validate_only": False, **more}
-        said = client.ask(AlterConfigsRequest, AlterConfigsResponse, version, **fields).responses[0]
+        said = client.ask("AlterConfigs", version, **fields).responses[0]
         return said.error_code, said.error_message
 
     def own() -> dict[str, str]:
@@ -270,7 +259,7 @@ def test_a_resource_and_a_setting_stand_in_a_request_once(client: RawClient) -> 
     configs = [{"name": "retention.ms", "config_operation": SET, "value": "1000"}]
     resource = {"resource_type": TOPIC, "resource_name": "orders", "configs": configs}
     fields = {"resources": [resource, resource], "validate_only": False}
-    answer = client.ask(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, 1, **fields)
+    answer = client.ask("IncrementalAlterConfigs", 1, **fields)
     assert [(one.error_code, one.error_message) for one in answer.responses] == [
         (42, "Each resource must appear at most once.")
     ]
@@ -283,8 +272,7 @@ def test_one_bad_resource_does_not_hurt_another(client: RawClient) -> None:
             {"name": "retention.ms", "config_operation": SET, "value": "1000"}]}
         for name in ("none", "orders")
     ]  # fmt: skip
-    kinds = (IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, 1)
-    answer = client.ask(*kinds, resources=resources, validate_only=False)
+    answer = client.ask("IncrementalAlterConfigs", 1, resources=resources, validate_only=False)
     assert {one.resource_name: one.error_code for one in answer.responses} == {"none": 3, "orders": 0}
     assert entries(client, TOPIC, "orders")["retention.ms"].value == "1000"
 
@@ -322,17 +310,14 @@ def test_null_in_the_place_of_a_name_closes_the_connection(served: Served, clien
     assert entries(client, TOPIC, "orders")
 
 
-LIST = (ListConfigResourcesRequest, ListConfigResourcesResponse)
-
-
 def listed(client: RawClient, *types: int) -> list[tuple[int, str]]:
-    answer = client.ask(*LIST, 1, resource_types=list(types))
+    answer = client.ask("ListConfigResources", 1, resource_types=list(types))
     assert answer.error_code == 0
     return [(row.resource_type, row.resource_name) for row in answer.config_resources]
 
 
 def test_there_are_no_subscriptions_to_metrics_of_clients(client: RawClient) -> None:
-    answer = client.ask(*LIST, 0)
+    answer = client.ask("ListConfigResources", 0)
     assert (answer.error_code, answer.config_resources) == (0, [])
 
 
@@ -349,7 +334,7 @@ def test_topics_and_live_brokers_are_listed_by_their_type(served: Served, client
 
 @pytest.mark.parametrize("number", [0, 1, 3, 64, -1])
 def test_a_type_of_which_nothing_can_be_listed_is_refused_as_by_kafka(client: RawClient, number: int) -> None:
-    answer = client.ask(*LIST, 1, resource_types=[TOPIC, number])
+    answer = client.ask("ListConfigResources", 1, resource_types=[TOPIC, number])
     assert (answer.error_code, answer.config_resources) == (35, [])
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 from kafka.protocol.admin import AlterReplicaLogDirsRequest, DescribeLogDirsRequest
 
 from ...model.values import Replicas, TopicPartition
-from ...wire.messages.private import (
+from ...wire.messages import (
     AlterInterbrokerThrottledRatesRequest,
     AlterInterbrokerThrottledReplicasRequest,
     DeletePartitionsRequest,

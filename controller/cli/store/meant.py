@@ -6,8 +6,7 @@
     reassign-partitions --zookeeper     `require_cluster`, then the partitions and brokers of the plan
     store migrate, serve --migrate-to   a cluster in FROM, `require_kind`, and nothing in TO (`migration.stages`)
     store load                          an empty tree; with --resume, a part of the file (`transfer.may_load`)
-    store ping --write                 that its scratch key is absent (`probing.commits`)
-    demo --store                        that its root is absent, and nothing is below it (`demo.stage`)
+    store ping --write                  that its scratch key is absent (`probing.commits`)
 
 Each function raises Invalid where the tree is another one, and the store's errors.
 """

@@ -1,15 +1,14 @@
 """Records: small immutable values that say what changed. Named in the past tense; the journal uses the same names.
 
-A record holds the value before and after the change, so that it can be undone. Most are about one partition and differ
-only in name: `PartitionRecord`. The tables of `kedge.controller.state.tables` say how a record is applied, undone and
-journalled, and which keys and brokers it makes dirty.
+A record holds the value before and after the change, so that it can be undone. A Decision has one for each partition
+that it changes: `PartitionChanged`. The tables of `kedge.controller.state.tables` say how a record is applied, undone
+and journalled, and which keys and brokers it makes dirty.
 """
 
 from .base import (
     UNREAD,
     KeyVersion,
     KeyVersions,
-    PartitionRecord,
     Record,
 )
 from .brokers import (
@@ -43,25 +42,12 @@ from .orders import (
     LegacySubmitted,
     NotificationWorkedOff,
 )
-from .partitions import (
-    IsrChanged,
-    IsrShrunk,
-    LeaderElected,
-    LeaderEpochRaised,
-    ReplicasChanged,
-    ReplicasGrown,
-    StateFound,
-    TargetCleared,
-    TargetReplaced,
-    TargetSet,
-)
+from .partitions import COMPLETED, STEPS, PartitionChanged, Step
 from .reductions import (
-    HoldersTold,
     PartitionPurged,
     ReductionChanged,
     ReductionKeyFound,
     ReductionRefused,
-    StatusChanged,
 )
 from .throttles import (
     LegacyPlanWritten,
@@ -81,8 +67,6 @@ from .topics import (
     DeletionRefused,
     KeysRewritten,
     PartitionsAdded,
-    PartitionStopped,
-    StateKeyRemoved,
     TopicChanged,
     TopicCreated,
     TopicDeleted,
@@ -91,6 +75,8 @@ from .topics import (
 )
 
 __all__ = [
+    "COMPLETED",
+    "STEPS",
     "UNREAD",
     "BadKey",
     "BrokerAskedAgain",
@@ -108,17 +94,12 @@ __all__ = [
     "DeletionRefused",
     "DiskGone",
     "ForeignChange",
-    "HoldersTold",
     "IntentDropped",
     "IntentsKeyEmptied",
-    "IsrChanged",
-    "IsrShrunk",
     "KeyVersion",
     "KeyVersionFound",
     "KeyVersions",
     "KeysRewritten",
-    "LeaderElected",
-    "LeaderEpochRaised",
     "LegacyEntryRemoved",
     "LegacyKeyBroken",
     "LegacyKeyChanged",
@@ -128,9 +109,8 @@ __all__ = [
     "LegacySubmitted",
     "MigrationWorkedOff",
     "NotificationWorkedOff",
+    "PartitionChanged",
     "PartitionPurged",
-    "PartitionRecord",
-    "PartitionStopped",
     "PartitionsAdded",
     "Record",
     "ReductionChanged",
@@ -139,14 +119,7 @@ __all__ = [
     "RegistrationKnown",
     "RegistrationUnread",
     "ReplicaDeleted",
-    "ReplicasChanged",
-    "ReplicasGrown",
-    "StateFound",
-    "StateKeyRemoved",
-    "StatusChanged",
-    "TargetCleared",
-    "TargetReplaced",
-    "TargetSet",
+    "Step",
     "ThrottleMarkChanged",
     "ThrottleReleased",
     "ThrottleRemovalBegan",

@@ -1,4 +1,4 @@
-"""The root of all records, the record of a partition, and versions of keys."""
+"""The root of all records, and versions of keys."""
 
 from __future__ import annotations
 
@@ -6,21 +6,11 @@ from collections.abc import Sequence
 from typing import Final, Self
 
 from ..frozen import frozen
-from ..values import Partition
 
 
 @frozen
 class Record:
     """Root of all records."""
-
-
-@frozen
-class PartitionRecord(Record):
-    """A partition changed from `before` to `after`. `cause`: the reason, where the name does not say it."""
-
-    before: Partition
-    after: Partition
-    cause: str | None = None
 
 
 UNREAD: Final = -1

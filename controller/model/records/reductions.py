@@ -5,16 +5,7 @@ from __future__ import annotations
 from ..frozen import frozen
 from ..reductions import Retirements
 from ..values import Extra, Partition
-from .base import PartitionRecord, Record
-
-
-class StatusChanged(PartitionRecord):
-    """A partition became read-only, or went offline."""
-
-
-class HoldersTold(PartitionRecord):
-    """More brokers that may hold a log of an offline partition have an intent to delete it. Not in the journal, which
-    has a DeleteIntended for each."""
+from .base import Record
 
 
 @frozen

@@ -8,7 +8,7 @@ import attrs
 
 from ..frozen import frozen
 from ..values import Partition, Replicas, Topic
-from .base import KeyVersions, PartitionRecord, Record
+from .base import KeyVersions, Record
 
 
 @frozen
@@ -58,21 +58,6 @@ class TopicDeletionStarted(Record):
 
     topic: Topic
     version: int
-
-
-class PartitionStopped(PartitionRecord):
-    """A partition of a topic that is being deleted has no leader for good (`LEADER_DURING_DELETE`). All brokers that
-    may hold a log of it get an intent to delete it, at once or (`holders_left`) in several parts. Not in the journal,
-    which has a DeleteIntended for each."""
-
-
-@frozen
-class StateKeyRemoved(Record):
-    """All logs of a topic that is being deleted are deleted, and the state key of this partition is removed. Not in the
-    journal."""
-
-    before: Partition
-    after: Partition
 
 
 @frozen

@@ -12,7 +12,7 @@ or, without a test, `python -m kedge.controller.rig explore --host my_module:MyH
 host; the same trace comes of it if the host has no threads and no time but that of `pass_time`.
 """
 
-from .rules import RULES, Rule, RuleBroken, left_out
+from ..hosted.rules import RULES, Rule, RuleBroken, left_out
 from .run import STEPS, Run, run_seed
 
 __all__ = ["RULES", "STEPS", "Rule", "RuleBroken", "Run", "left_out", "run_seed"]

@@ -10,9 +10,8 @@ from typing import Final
 import attrs
 
 from ...model.values import Settings
-from ..host_suite.base import HostUnderTest, made
-from .cluster import HostCluster
-from .ending import differences
+from ..hosted.rig import HostRig
+from ..hosted.under_test import HostUnderTest, made
 from .work import TROUBLE, WORK, Scene, replace_if_gone, start_if_down
 
 STEPS: Final = 200
@@ -40,8 +39,8 @@ def run_seed(make: Callable[[], HostUnderTest], seed: int, steps: int = STEPS) -
     brokers = tuple(range(1, size.randint(3, 4) + 1))
     settings = Settings(leader_imbalance_check_interval_seconds=size.choice((1, 300)))
     store = {"versioning": size.choice(("global", "per_key")), "queue_events_max": size.choice((4, 1_024))}
-    cluster = HostCluster(host, seed, brokers, settings, store)
-    scene = Scene(cluster, size.choice((0.03, 0.08, 0.15)), size.choice((0.1, 0.2, 0.4)))
+    rig = HostRig(host, seed, brokers=brokers, settings=settings, **store)
+    scene = Scene(rig, size.choice((0.03, 0.08, 0.15)), size.choice((0.1, 0.2, 0.4)))
     error: str | None = None
     try:
         _break_things(scene, steps)
@@ -51,40 +50,41 @@ def run_seed(make: Callable[[], HostUnderTest], seed: int, steps: int = STEPS) -
     except Exception:  # noqa: BLE001 - whatever the host raises outside of a callback is a finding of this seed
         error = traceback.format_exc()
     finally:
-        cluster.close()
-    broken = cluster.judge.broken
+        rig.close()
+        host.close()
+    broken = rig.judge.broken
     return Run(
         seed,
         error,
         None if broken is None else broken.rule.name,
-        cluster.timeline.trace,
-        cluster.clock.elapsed_ms // cluster.tick_ms,
-        tuple(cluster.timeline.lines()),
-        tuple(line for broker in cluster.brokers.values() for line in broker.raised),
+        rig.timeline.trace,
+        rig.clock.elapsed_ms // rig.tick_ms,
+        tuple(rig.timeline.lines()),
+        tuple(line for broker in rig.brokers.values() for line in broker.raised),
     )
 
 
 def _break_things(scene: Scene, steps: int) -> None:
-    cluster = scene.cluster
+    rig = scene.rig
     for step in range(steps):
         scene.due()
         if step < 5 or scene.happens(scene.work):
-            cluster.timeline.say("work", scene.choose(WORK)(scene))
+            rig.timeline.say("work", scene.choose(WORK)(scene))
         if step > 10 and scene.happens(scene.trouble):
-            cluster.timeline.say("trouble", scene.choose(TROUBLE)(scene))
-        cluster.step()
+            rig.timeline.say("trouble", scene.choose(TROUBLE)(scene))
+        rig.step()
 
 
 def _heal(scene: Scene) -> None:
-    cluster = scene.cluster
+    rig = scene.rig
     scene.agenda.clear()
-    cluster.timeline.say("run", "heals everything")
-    cluster.mishaps.heal_controllers()
-    cluster.desk.holds_answers = cluster.desk.loses_answers = False
-    for broker in cluster.brokers:
+    rig.timeline.say("run", "heals everything")
+    rig.mishaps.heal_controllers()
+    rig.isr_link.holds_answers = rig.isr_link.loses_answers = False
+    for broker in rig.brokers:
         replace_if_gone(scene, broker)
         start_if_down(scene, broker)
-    cluster.until("not reached once all was healed:", lambda: differences(cluster), HEALED_MS_MAX)
-    for _ in range(0, cluster.host.quiet_ms, cluster.tick_ms):
-        cluster.step()
-    cluster.until("not any more, once all was quiet:", lambda: differences(cluster), HEALED_MS_MAX)
+    rig.converge("not reached once all was healed:", HEALED_MS_MAX)
+    for _ in range(0, rig.host.quiet_ms, rig.tick_ms):
+        rig.step()
+    rig.converge("not any more, once all was quiet:", HEALED_MS_MAX)

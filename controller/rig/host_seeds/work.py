@@ -12,28 +12,29 @@ from ...model.values import Partition
 from ...simulated.broker import Life
 from .. import trouble
 from ..chances import Chances
-from ..host_suite.base import Ability
-from .cluster import HostCluster
+from ..hosted.rig import HostRig
+from ..hosted.under_test import Ability
 
 TOPICS_MAX: Final = 4
 
 
 class Scene(Chances):
-    """The cluster of a seed. `trouble`, `work`: how likely a failure and a request are, per step."""
+    """The rig of a seed. `trouble`, `work`: how likely a failure and a request are, per step."""
 
-    def __init__(self, cluster: HostCluster, trouble: float, work: float) -> None:
-        super().__init__(cluster)
-        self.cluster = cluster
+    rig: HostRig
+
+    def __init__(self, rig: HostRig, trouble: float, work: float) -> None:
+        super().__init__(rig)
         self.trouble, self.work = trouble, work
         self.topics_made = 0
 
     def can(self, *needs: Ability) -> bool:
         """Whether the host has these abilities."""
-        return self.cluster.host.abilities >= set(needs)
+        return self.rig.host.abilities >= set(needs)
 
     def partitions(self, *, moving: bool | None = None) -> list[Partition]:
         """The partitions, those that move, or those that do not."""
-        found = [p for _, p in self.cluster.partitions]
+        found = [p for _, p in self.rig.partitions]
         return [p for p in found if moving is None or (p.move is not None) is moving]
 
 
@@ -45,7 +46,7 @@ Deed: TypeAlias = Callable[[Scene], str]
 
 def create_topic(scene: Scene) -> str:
     """A new topic; one more partition if there are enough topics."""
-    if len(scene.cluster.committed.topics) >= TOPICS_MAX:
+    if len(scene.rig.committed.topics) >= TOPICS_MAX:
         return expand(scene)
     scene.topics_made += 1
     name = f"topic-{scene.topics_made}"
@@ -63,7 +64,7 @@ def delete_topic(scene: Scene) -> str:
 
 def create_again(scene: Scene) -> str:
     """A topic with the name of one that was deleted."""
-    tree = scene.cluster.committed
+    tree = scene.rig.committed
     names = sorted({*tree.deleted, *tree.deleting})
     if not names or len(tree.topics) >= TOPICS_MAX:
         return create_topic(scene)
@@ -73,7 +74,7 @@ def create_again(scene: Scene) -> str:
 
 def expand(scene: Scene) -> str:
     """One more partition for a topic, up to three."""
-    counts = {name: len(topic.assignments) for name, topic in scene.cluster.committed.topics.items()}
+    counts = {name: len(topic.assignments) for name, topic in scene.rig.committed.topics.items()}
     names = [name for name, count in sorted(counts.items()) if count < 3]
     if not names:
         return delete_topic(scene)
@@ -110,8 +111,8 @@ def write(scene: Scene) -> str:
     if not scene.can(Ability.RECORDS) or not partitions:
         return create_topic(scene)
     p, count = scene.pick(partitions), scene.between(1, 20)
-    broker = p.leader if scene.happens(0.8) else scene.pick(list(scene.cluster.brokers))
-    return f"broker {broker} takes {scene.cluster.append(broker, p.tp, count)} of {count} records for {p.tp}"
+    broker = p.leader if scene.happens(0.8) else scene.pick(list(scene.rig.brokers))
+    return f"broker {broker} takes {scene.rig.append(broker, p.tp, count)} of {count} records for {p.tp}"
 
 
 WORK: Final[tuple[tuple[int, Deed], ...]] = (
@@ -132,101 +133,96 @@ WORK: Final[tuple[tuple[int, Deed], ...]] = (
 
 def kill_broker(scene: Scene) -> str:
     """The process of a broker ends, and another one starts later, with the logs of the first."""
-    cluster, broker, at_once = scene.cluster, scene.pick(list(scene.cluster.brokers)), scene.happens(0.5)
-    if not scene.can(Ability.RESTART) or not cluster.brokers[broker].is_up:
+    broker, at_once = scene.pick(list(scene.rig.brokers)), scene.happens(0.5)
+    if not scene.can(Ability.RESTART) or not scene.rig.brokers[broker].is_up:
         return expire_broker(scene)
-    cluster.kill(broker, at_once=at_once)
+    scene.rig.kill(broker, at_once=at_once)
     scene.later(trouble.for_ms(scene), lambda: start_if_down(scene, broker))
     return f"broker {broker} dies {'at once' if at_once else 'without a word'}"
 
 
 def start_if_down(scene: Scene, broker: int) -> None:
     """The broker is up."""
-    if scene.cluster.brokers[broker].life is Life.DOWN:
-        scene.cluster.start(broker)
+    if scene.rig.brokers[broker].life is Life.DOWN:
+        scene.rig.start(broker)
 
 
 def bounce_broker(scene: Scene) -> str:
     """A broker is another process before a controller noticed."""
-    broker = scene.pick(list(scene.cluster.brokers))
-    if not scene.can(Ability.RESTART) or not scene.cluster.brokers[broker].is_up:
+    broker = scene.pick(list(scene.rig.brokers))
+    if not scene.can(Ability.RESTART) or not scene.rig.brokers[broker].is_up:
         return expire_broker(scene)
-    scene.cluster.kill(broker, at_once=False)
-    scene.cluster.start(broker)
+    scene.rig.kill(broker, at_once=False)
+    scene.rig.start(broker)
     return f"broker {broker} bounces"
 
 
 def expire_broker(scene: Scene) -> str:
     """The store ends the session of a broker that lives."""
-    broker = scene.pick(list(scene.cluster.brokers))
-    if scene.cluster.brokers[broker].is_up:
-        scene.cluster.expire(broker)
+    broker = scene.pick(list(scene.rig.brokers))
+    if scene.rig.brokers[broker].is_up:
+        scene.rig.expire(broker)
     return f"the session of broker {broker} ends"
 
 
 def fail_callback(scene: Scene) -> str:
     """The next callback to a broker raises."""
-    broker = scene.pick(list(scene.cluster.brokers))
+    broker = scene.pick(list(scene.rig.brokers))
     if not scene.can(Ability.FAILURE):
         return expire_broker(scene)
-    scene.cluster.brokers[broker].is_to_fail = True
-    scene.cluster.host.fail_next(broker)
+    scene.rig.fail_next(broker)
     return f"the next callback to broker {broker} raises"
 
 
 def hold_isr_answers(scene: Scene) -> str:
     """The answers to alter_isr are late."""
-    desk, for_ms = scene.cluster.desk, trouble.for_ms(scene)
-    desk.holds_answers = True
-    scene.later(for_ms, lambda: setattr(desk, "holds_answers", False))
+    link, for_ms = scene.rig.isr_link, trouble.for_ms(scene)
+    link.holds_answers = True
+    scene.later(for_ms, lambda: setattr(link, "holds_answers", False))
     return f"no answer to alter_isr arrives for {for_ms} ms"
 
 
 def lose_isr_answers(scene: Scene) -> str:
     """Calls of alter_isr, or their answers, are lost: leaders get an error."""
-    desk, for_ms = scene.cluster.desk, trouble.for_ms(scene)
-    desk.loses_answers = True
-    scene.later(for_ms, lambda: setattr(desk, "loses_answers", False))
+    link, for_ms = scene.rig.isr_link, trouble.for_ms(scene)
+    link.loses_answers = True
+    scene.later(for_ms, lambda: setattr(link, "loses_answers", False))
     return f"the answers to alter_isr are lost for {for_ms} ms"
 
 
 def repeat_request(scene: Scene) -> str:
     """The last LeaderAndIsr to a broker arrives twice."""
-    broker = scene.pick(list(scene.cluster.brokers))
-    scene.cluster.network.repeat(broker)
+    broker = scene.pick(list(scene.rig.brokers))
+    scene.rig.network.repeat(broker)
     return f"the last LeaderAndIsr to broker {broker} arrives again"
 
 
 def lose_disk(scene: Scene) -> str:
     """The disk of a replica fails, and is replaced later; one disk at a time, and none without another in-sync replica
     that lives."""
-    cluster = scene.cluster
-    if not scene.can(Ability.DISKS) or any(broker.disk_is_gone for broker in cluster.brokers.values()):
+    rig = scene.rig
+    if not scene.can(Ability.DISKS) or any(broker.disk_is_gone for broker in rig.brokers.values()):
         return bounce_broker(scene)
     found = [
         (place, p, broker)
-        for place, p in cluster.partitions
+        for place, p in rig.partitions
         for broker in p.isr
-        if cluster.brokers[broker].is_up and any(cluster.brokers[b].is_up for b in p.isr if b != broker)
-        if place in cluster.brokers[broker].has_log
-        if not any(one.lost for one in cluster.brokers.values() if one.lost & {place})
+        if rig.brokers[broker].is_up and any(rig.brokers[b].is_up for b in p.isr if b != broker)
+        if place in rig.brokers[broker].has_log
+        if not any(one.lost for one in rig.brokers.values() if one.lost & {place})
     ]
     if not found:
         return bounce_broker(scene)
     place, p, broker_id = scene.pick(found)
-    broker = cluster.brokers[broker_id]
-    broker.disk_is_gone = True
-    broker.lost.add(place)
-    cluster.host.lose_disk(broker_id, p.tp)
-    cluster.expire(broker_id)
+    rig.lose_disk(broker_id, place)
     scene.later(trouble.for_ms(scene), lambda: replace_if_gone(scene, broker_id))
     return f"broker {broker_id} loses the disk of {p.tp}"
 
 
 def replace_if_gone(scene: Scene, broker: int) -> None:
     """The disk is replaced, if that is still due."""
-    if scene.cluster.brokers[broker].disk_is_gone:
-        scene.cluster.replace_disk(broker)
+    if scene.rig.brokers[broker].disk_is_gone:
+        scene.rig.replace_disk(broker)
 
 
 TROUBLE: Final[tuple[tuple[int, Deed], ...]] = (

@@ -16,22 +16,23 @@ brokers as a host under test, and serve as an example.
 """
 
 from ...simulated.replica import Role
+from ..hosted.isr_calls import IsrCall, IsrCalls, IsrUpdater
+from ..hosted.under_test import Ability, Contents, Held, HostUnderTest
 from . import disorder, failures, fences, isr, logs, loop, roles
-from .base import CASES, GROUPS, Ability, Case, Contents, Held, HostUnderTest, Report, check
-from .desk import Asked, Desk, IsrDesk
+from .base import CASES, GROUPS, Case, Report, check
 from .simulated import SimulatedBrokers
 
 __all__ = [
     "CASES",
     "GROUPS",
     "Ability",
-    "Asked",
     "Case",
     "Contents",
-    "Desk",
     "Held",
     "HostUnderTest",
-    "IsrDesk",
+    "IsrCall",
+    "IsrCalls",
+    "IsrUpdater",
     "Report",
     "Role",
     "SimulatedBrokers",

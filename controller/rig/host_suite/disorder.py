@@ -6,7 +6,8 @@ from itertools import permutations
 
 from ...model.values import TopicPartition
 from ...simulated.replica import Role
-from .base import Ability, HostUnderTest, case, expect
+from ..hosted.under_test import Ability, HostUnderTest
+from .base import case, expect
 from .stage import LEADER_EPOCH, PARTITION_EPOCH, TP, Stage, deletion, metadata, said
 
 

@@ -8,7 +8,8 @@ from functools import partial
 
 from ...model.values import TopicPartition
 from ...simulated.replica import Role
-from .base import Ability, HostUnderTest, case, expect
+from ..hosted.under_test import Ability, HostUnderTest
+from .base import case, expect
 from .stage import SECOND, TP, Stage, deletion, metadata, said
 
 

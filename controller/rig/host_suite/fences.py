@@ -6,7 +6,8 @@ from typing import Any
 
 from ...model.errors import ErrorCode
 from ...simulated.replica import Role
-from .base import Ability, HostUnderTest, case, expect
+from ..hosted.under_test import Ability, HostUnderTest
+from .base import case, expect
 from .stage import (
     CONTROLLER_EPOCH,
     LEADER_EPOCH,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ...model.errors import FencedLeaderEpoch, InvalidUpdateVersion
 from ...simulated.replica import Role
-from .base import Ability, HostUnderTest, case, expect
-from .desk import Asked
+from ..hosted.isr_calls import IsrCall
+from ..hosted.under_test import Ability, HostUnderTest
+from .base import case, expect
 from .stage import (
     CONTROLLER_EPOCH,
     LEADER_EPOCH,
@@ -34,10 +35,10 @@ def _leader_alone_in_sync(host: HostUnderTest) -> Stage:
     return stage
 
 
-def _next_call(stage: Stage, seen: int = 0) -> Asked:
+def _next_call(stage: Stage, seen: int = 0) -> IsrCall:
     """The first call after the first `seen` ones."""
-    stage.eventually("a leader asks for an isr", lambda: len(stage.desk.asked) > seen, lambda: stage.desk.asked)
-    return stage.desk.asked[seen]
+    stage.eventually("a leader asks for an isr", lambda: len(stage.updater.calls) > seen, lambda: stage.updater.calls)
+    return stage.updater.calls[seen]
 
 
 @case("isr", *_NEEDS)
@@ -48,7 +49,7 @@ def a_leader_asks_with_the_epochs_that_it_was_told(host: HostUnderTest) -> None:
     expect("partition, leader and isr of the call", (asked.tp, asked.leader, set(asked.isr)), (TP, 1, {1, 2}))
     expect(EPOCHS, asked.epochs, (LEADER_EPOCH, PARTITION_EPOCH, stage.broker_epochs[1]))
     stage.quiet(TEN)
-    expect("the brokers that ask", {one.leader for one in stage.desk.asked}, {1})
+    expect("the brokers that ask", {one.leader for one in stage.updater.calls}, {1})
 
 
 @case("isr", *_NEEDS)
@@ -57,9 +58,9 @@ def what_was_accepted_is_its_isr(host: HostUnderTest) -> None:
     stage = _leader_alone_in_sync(host)
     _next_call(stage).accept(PARTITION_EPOCH + 1)
     stage.becomes(1, "has the isr 1, 2", lambda held: set(held.isr) == {1, 2})
-    calls = len(stage.desk.asked)
+    calls = len(stage.updater.calls)
     stage.quiet(TEN)
-    expect("calls after the answer", stage.desk.asked[calls:], [])
+    expect("calls after the answer", stage.updater.calls[calls:], [])
 
 
 @case("isr", *_NEEDS)
@@ -75,7 +76,7 @@ def one_change_of_a_partition_is_under_way_at_a_time(host: HostUnderTest) -> Non
     stage.tell(3, idle)
     stage.becomes(3, "has 5 records", lambda held: held.end_offset == 5)
     stage.quiet(TEN)
-    expect("calls that wait for an answer", stage.desk.unanswered, [first])
+    expect("calls that wait for an answer", stage.updater.unanswered, [first])
     first.accept(PARTITION_EPOCH + 1)
     second = _next_call(stage, 1)
     got = (set(second.isr), second.partition_epoch)
@@ -93,13 +94,13 @@ def after_95_it_asks_again_with_what_it_is_told(host: HostUnderTest) -> None:
     stage.inform(1, metadata(replicas=(1, 2), isr=(1,), partition_epoch=newer))
 
     def asked_again() -> bool:
-        for asked in stage.desk.unanswered:
+        for asked in stage.updater.unanswered:
             if asked.partition_epoch == newer:
                 return set(asked.isr) == {1, 2}
             asked.refuse(InvalidUpdateVersion("the partition epoch is another"))
         return False
 
-    stage.eventually(f"the leader asks again under partition epoch {newer}", asked_again, lambda: stage.desk.asked)
+    stage.eventually(f"the leader asks again under partition epoch {newer}", asked_again, lambda: stage.updater.calls)
 
 
 @case("isr", *_NEEDS)
@@ -108,7 +109,7 @@ def after_74_it_asks_no_more_until_it_is_told(host: HostUnderTest) -> None:
     stage = _leader_alone_in_sync(host)
     _next_call(stage).refuse(FencedLeaderEpoch("there is a newer leader epoch"))
     stage.quiet(TEN)
-    expect("calls under the leader epoch that is over", stage.desk.asked[1:], [])
+    expect("calls under the leader epoch that is over", stage.updater.calls[1:], [])
     for broker in (1, 2):
         stage.tell(broker, said(replicas=(1, 2), isr=(1,), **NEXT))
     asked = _next_call(stage, 1)
@@ -136,13 +137,13 @@ def without_targets_nobody_else_is_asked_for(host: HostUnderTest) -> None:
     stage.tell(3, moving)
     asked = _next_call(stage)
     asked.refuse(FencedLeaderEpoch("the move was cancelled"))
-    calls = len(stage.desk.asked)
+    calls = len(stage.updater.calls)
     for broker in (1, 3):  # 3 has not got its deletion yet
         stage.tell(broker, said(replicas=(1,), isr=(1,), **NEXT))
     stage.becomes(1, "leads on", lambda held: held.leader_epoch == LEADER_EPOCH + 1)
     expect("records that broker 1 takes", host.append(1, TP, 1), 1)
     stage.quiet(TEN)
-    wrong = [one for one in stage.desk.asked[calls:] if 3 in one.isr]
+    wrong = [one for one in stage.updater.calls[calls:] if 3 in one.isr]
     expect("calls for a broker that is neither replica nor target", wrong, [])
 
 
@@ -158,7 +159,7 @@ def a_controller_that_names_no_targets_ends_them(host: HostUnderTest) -> None:
     stage.becomes(1, "leads on", lambda held: held.role is Role.LEADER)
     expect("records that broker 1 takes", host.append(1, TP, 1), 1)
     stage.quiet(TEN)
-    expect("calls for a target that the newest controller does not name", stage.desk.asked, [])
+    expect("calls for a target that the newest controller does not name", stage.updater.calls, [])
 
 
 @case("isr", *_NEEDS, Ability.CONTENTS)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ...model.errors import ErrorCode
 from ...simulated.replica import Role
-from .base import Ability, HostUnderTest, case, expect
+from ..hosted.under_test import Ability, HostUnderTest
+from .base import case, expect
 from .stage import LEADER_EPOCH, PARTITION_EPOCH, SECOND, TP, Stage, deletion, said
 
 GONE = {TP: ErrorCode.KAFKA_STORAGE_ERROR}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ...model.host import PartitionMetadata
 from ...model.values import NO_LEADER
 from ...simulated.replica import Role
-from .base import Ability, HostUnderTest, case, expect
+from ..hosted.under_test import Ability, HostUnderTest
+from .base import case, expect
 from .stage import BROKERS, LEADER_EPOCH, PARTITION_EPOCH, TP, Stage, metadata, said
 
 NEXT = {"leader_epoch": LEADER_EPOCH + 1, "partition_epoch": PARTITION_EPOCH + 1, "is_new": False}

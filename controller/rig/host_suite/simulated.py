@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import cast
 
 import attrs
 
-from ....stores.memory import MemoryStore
-from ...host import Controller
 from ...model.host import (
     Host,
     HostResponse,
@@ -19,17 +18,17 @@ from ...model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from ...model.values import TARGETS_SINCE, BrokerRegistration, Settings, TopicPartition
+from ...model.values import TARGETS_SINCE, BrokerRegistration, TopicPartition
 from ...simulated.broker import Broker, Life
 from ...simulated.clock import NodeClock, VirtualClock
 from ...simulated.copying import Copying
 from ...simulated.duties import Duties
 from ...simulated.network import Network
+from ...simulated.node import Asked, ControllerNode, ShutsDown
 from ...simulated.timeline import Timeline
-from ..node import Node, NodeStore, Process, State
+from ..hosted.isr_calls import IsrUpdater
+from ..hosted.under_test import Ability, Contents, Held, HostUnderTest
 from ..server import RecordingServer
-from .base import Ability, Contents, Held, HostUnderTest
-from .desk import IsrDesk
 
 LAG_MAX_MS = 2_000
 RECORD_BYTES = 100
@@ -57,7 +56,7 @@ class SimulatedBrokers(HostUnderTest):
         self._brokers: dict[int, Broker] = {}
         self._network = Network(self._brokers, random.Random(1), self._timeline, lambda: 0)  # noqa: S311 - repeatable
         self._copying = Copying(self._brokers, self._timeline)
-        self._nodes: dict[int, Node] = {}
+        self._nodes: dict[int, ControllerNode] = {}
         self._duties: dict[int, Duties] = {}
         self._failing: set[int] = set()
         self._records = 0
@@ -72,7 +71,7 @@ class SimulatedBrokers(HostUnderTest):
             self._brokers[broker_id] = broker
             parts = (broker, self.clock, self._server, self._nodes, self._network, self._timeline)
             self._duties[broker_id] = Duties(*parts, 5, LAG_MAX_MS, lambda _, __: None)
-        return _Callbacks(self)
+        return self
 
     def close(self) -> None:
         """As HostUnderTest; there are no threads to stop."""
@@ -96,6 +95,27 @@ class SimulatedBrokers(HostUnderTest):
         """As HostUnderTest: a broker finds its new disk at its start."""
         self.restart(broker_id)
 
+    # --- callbacks
+
+    def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
+        """As `kedge.controller.model.host.Host`."""
+        return self.broker_of(request.broker_id).leader_and_isr(request)
+
+    def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
+        """As `kedge.controller.model.host.Host`."""
+        return self.broker_of(request.broker_id).update_metadata(request)
+
+    def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
+        """As `kedge.controller.model.host.Host`."""
+        return self.broker_of(request.broker_id).stop_replica(request)
+
+    def broker_of(self, broker_id: int) -> Broker:
+        """The broker of a callback; raises after `fail_next`."""
+        if broker_id in self._failing:
+            self._failing.remove(broker_id)
+            raise ConnectionError(f"injected: a callback of broker {broker_id} fails")
+        return self._brokers[broker_id]
+
     # --- its own actions
 
     def pass_time(self, ms: int) -> None:
@@ -114,13 +134,9 @@ class SimulatedBrokers(HostUnderTest):
         self._records += records
         return records
 
-    def use(self, desk: IsrDesk) -> None:
-        """As HostUnderTest: to the brokers the desk is a controller node that is up."""
-        process = Process(cast(NodeStore, None), cast(MemoryStore, None), cast(Controller, desk))
-        clock = NodeClock(self.clock)
-        node = Node(101, clock, self._server, self._network, Settings(), 1, lambda _, __: None, process=process)
-        node.state = State.UP
-        self._nodes[101] = node
+    def use(self, updater: IsrUpdater) -> None:
+        """As HostUnderTest: to the brokers the updater is a controller node that is up."""
+        self._nodes[101] = _Node(updater)
 
     # --- inspection
 
@@ -145,25 +161,24 @@ class SimulatedBrokers(HostUnderTest):
         """As HostUnderTest."""
         self._failing.add(broker_id)
 
-    def broker_of(self, broker_id: int) -> Broker:
-        """The broker of a callback; raises after `fail_next`."""
-        if broker_id in self._failing:
-            self._failing.remove(broker_id)
-            raise ConnectionError(f"injected: a callback of broker {broker_id} fails")
-        return self._brokers[broker_id]
-
 
 @attrs.frozen
-class _Callbacks:
-    """The callbacks of all brokers."""
+class _Node:
+    """The controller of the brokers: `updater` is all that there is of it."""
 
-    host: SimulatedBrokers
+    updater: IsrUpdater
+    node_id: int = 101
+    is_up: bool = True
+    is_told: bool = False
+    controller: ShutsDown | None = None
 
-    def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
-        return self.host.broker_of(request.broker_id).leader_and_isr(request)
+    @property
+    def process(self) -> object:
+        return self.updater
 
-    def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
-        return self.host.broker_of(request.broker_id).update_metadata(request)
+    @property
+    def asked(self) -> Asked:
+        return cast(Asked, self.updater)
 
-    def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
-        return self.host.broker_of(request.broker_id).stop_replica(request)
+    def speaking(self) -> AbstractContextManager[None]:
+        return nullcontext()

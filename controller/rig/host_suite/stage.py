@@ -6,8 +6,8 @@ partitions in the request.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias, cast
+from collections.abc import Callable
+from typing import Any, Final
 
 import attrs
 
@@ -23,10 +23,10 @@ from ...model.host import (
     UpdateMetadataRequest,
 )
 from ...model.values import TopicPartition
-from .base import Ability, Held, HostUnderTest, expect
-from .desk import Desk
-
-Request: TypeAlias = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
+from ..hosted.answers import legal
+from ..hosted.isr_calls import IsrCalls
+from ..hosted.under_test import Ability, Held, HostUnderTest
+from .base import expect
 
 BROKERS: Final = (1, 2, 3)
 CONTROLLER_EPOCH: Final = 7
@@ -79,11 +79,10 @@ class Stage:
     def __init__(self, host: HostUnderTest) -> None:
         self.host = host
         self.callbacks = host.open(BROKERS)
-        self.desk = Desk()
+        self.updater = IsrCalls()
         self.broker_epochs: dict[int, int] = {}
-        self.steps: list[Callable[[], object]] = []  # called as time passes
         if Ability.ISR in host.abilities:
-            host.use(self.desk)
+            host.use(self.updater)
         for broker in BROKERS:
             self.register(broker, 10 + broker)
 
@@ -192,8 +191,6 @@ class Stage:
 
     def step(self) -> int:
         """Let ten milliseconds pass; returns their number."""
-        for happens in self.steps:
-            happens()
         self.host.pass_time(10)
         return 10
 
@@ -201,19 +198,3 @@ class Stage:
         """The replica once all is quiet, which must exist."""
         self.quiet()
         return self.holds(broker, tp)
-
-
-def legal(request: Request, response: HostResponse) -> HostResponse:
-    """The answer, if a controller accepts it; others count as not delivered."""
-    assert isinstance(response, HostResponse), (
-        f"the answer to {request}: expected a HostResponse, got {response!r:.200}"
-    )
-    assert isinstance(response.error, int), f"the error for {request}: expected an int, got {response.error!r:.80}"
-    asked = {TopicPartition(p.topic, p.partition) for p in request.partitions}
-    for tp, code in cast(Mapping[object, object], response.errors).items():
-        assert isinstance(tp, TopicPartition), f"a key of errors: expected a TopicPartition, got {tp!r:.80}"
-        assert tp in asked, f"errors: expected some of {sorted(asked)}, got {tp}, which the request does not name"
-        assert isinstance(code, int) and not isinstance(code, bool), (
-            f"the error of {tp}: expected an int, got {code!r:.80}"
-        )
-    return response

@@ -8,7 +8,7 @@ A partition without a state key was never led. There is nothing to read in it, s
 from __future__ import annotations
 
 from ...model.events import Decision, PurgeDue, RetirementDue, RetirementOver
-from ...model.records import UNREAD, HoldersTold, Record, StatusChanged, TargetCleared
+from ...model.records import UNREAD, PartitionChanged
 from ...model.reductions import OFFLINE, READ_ONLY, Retirement
 from ...model.values import HOLDERS_LEFT, Extra, Partition, Replicas
 from ...model.view import ClusterView
@@ -32,7 +32,7 @@ def retirement_due(view: ClusterView, event: RetirementDue) -> Decision:
     if partition.status_code == READ_ONLY:
         return Decision()
     after = partition.but(status_code=READ_ONLY, leader_epoch=partition.leader_epoch + 1)
-    return Decision((StatusChanged(partition, after, "delayed"),))
+    return Decision((PartitionChanged(partition, after, "delayed"),))
 
 
 def retirement_over(view: ClusterView, event: RetirementOver) -> Decision:
@@ -66,20 +66,16 @@ def _retiring(view: ClusterView, name: str, number: int) -> tuple[Partition, Ret
 
 
 def _take_offline(view: ClusterView, partition: Partition, cause: str, event: RetirementDue) -> Decision:
-    records: list[Record] = []
-    holders = tuple(dict.fromkeys((*partition.members, *partition.isr)))
+    holders, via = tuple(dict.fromkeys((*partition.members, *partition.isr))), None
+    now = partition
     if partition.move is not None:
-        cleared = partition.but(move=None, leader_epoch=partition.leader_epoch + 1)
-        records.append(TargetCleared(partition, cleared, "offline"))
-        partition = cleared
+        now = via = partition.but(move=None, leader_epoch=partition.leader_epoch + 1)
         # A broker that was only a target is not a member now: its intent goes first.
-        holders = tuple(sorted(holders, key=lambda b: b in cleared.members))
-    told, left = _split(view, partition, holders)
-    after = partition.but(
-        status_code=OFFLINE, leader_epoch=partition.leader_epoch + 1, extra=_with_left(partition, left)
-    )
-    records += [StatusChanged(partition, after, cause), *intend_deletion(view, after, told)]
-    return Decision(tuple(records), expand=(event,) if left else ())
+        holders = tuple(sorted(holders, key=lambda b: b in now.members))
+    told, left = _split(view, now, holders)
+    after = now.but(status_code=OFFLINE, leader_epoch=now.leader_epoch + 1, extra=_with_left(now, left))
+    records = (PartitionChanged(partition, after, cause, via), *intend_deletion(view, after, told))
+    return Decision(records, expand=(event,) if left else ())
 
 
 def _tell_more(view: ClusterView, partition: Partition, event: RetirementDue) -> Decision:
@@ -89,7 +85,7 @@ def _tell_more(view: ClusterView, partition: Partition, event: RetirementDue) ->
     everyone = tuple(dict.fromkeys((*partition.members, *partition.isr)))
     told, left = _split(view, partition, partition.holders_left if is_begun else everyone)
     after = partition.but(extra=_with_left(partition, left))
-    records = (HoldersTold(partition, after), *intend_deletion(view, after, told))
+    records = (PartitionChanged(partition, after), *intend_deletion(view, after, told))
     return Decision(records, expand=(event,) if left else (PurgeDue(event.now_ms, event.topic),))
 
 

@@ -4,15 +4,15 @@
 * Sensitive configs have HIDDEN in the place of their values (`kedge.controller.model.sensitive_configs`).
 * `cause` is the record's own if it has one, otherwise the decision's. `detail` is an object; its members depend on the
   event.
-* Every record type is in the table or in NOT_JOURNALLED (a test checks this). Any other type is skipped: a journal must
-  not stop the controller.
+* Every record type but PartitionChanged is in the table or in NOT_JOURNALLED (a test checks this). Any other type is
+  skipped: a journal must not stop the controller.
 """
 
 # ruff: noqa: ARG001 - the functions of the table take the same arguments
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -47,33 +47,34 @@ class LineContext:
 
 Row: TypeAlias = Callable[[str, Any, Decided, LineContext], str]
 
+_WITH_DEADLINE: Final = ("TargetSet", "TargetReplaced")
+
 
 # --- partitions
 
 
-def _partition(event: str, record: r.PartitionRecord, decided: Decided, commit: LineContext) -> str:
-    after = record.after
-    # A row without a move may be the one that ends it: it has the origin of the move.
-    move = after.move or record.before.move
-    origin = None if move is None else move.origin
-    now = values(after, commit.topic_id(after.topic), commit.partition_epoch(after), origin)
-    cause = decided.cause if record.cause is None else record.cause
-    return f'"event":"{event}",{now}{why(cause, decided.request)}'
+def _steps(record: r.PartitionChanged, decided: Decided, commit: LineContext) -> Iterator[str]:
+    """A line for each step of the change."""
+    for step in record.steps():
+        after, detail = step.after, ""
+        # A row without a move may be the one that ends it: it has the origin of the move.
+        move = after.move or step.before.move
+        origin = None if move is None else move.origin
+        now = values(after, commit.topic_id(after.topic), commit.partition_epoch(after), origin)
+        cause = decided.cause if step.cause is None else step.cause
+        if step.event == "TargetCleared":
+            detail = _ended(step, decided, commit)
+        elif step.event in _WITH_DEADLINE and move is not None and move.deadline_ms is not None:
+            detail = f',"detail":{{"deadline_ms":{move.deadline_ms}}}'
+        yield f'"event":"{step.event}",{now}{why(cause, decided.request)}{detail}'
 
 
-def _target(event: str, record: r.PartitionRecord, decided: Decided, commit: LineContext) -> str:
-    row = _partition(event, record, decided, commit)
-    move = record.after.move
-    return row if move is None or move.deadline_ms is None else f'{row},"detail":{{"deadline_ms":{move.deadline_ms}}}'
-
-
-def _cleared(event: str, record: r.TargetCleared, decided: Decided, commit: LineContext) -> str:
-    move = record.before.move
+def _ended(step: r.Step, decided: Decided, commit: LineContext) -> str:
+    move = step.before.move
     started_ms = commit.ts_ms if move is None else move.started_ms
     copied = "" if decided.bytes_copied is None else f'"bytes_copied":{decided.bytes_copied},'
     # Another controller, whose clock was ahead of this one's, may have started the move.
-    detail = f'{{{copied}"duration_ms":{max(0, commit.ts_ms - started_ms)}}}'
-    return f'{_partition(event, record, decided, commit)},"detail":{detail}'
+    return f',"detail":{{{copied}"duration_ms":{max(0, commit.ts_ms - started_ms)}}}'
 
 
 # --- topics and keys
@@ -268,17 +269,6 @@ def _notification(event: str, record: r.NotificationWorkedOff, decided: Decided,
 
 
 TABLE: Final[dict[type[r.Record], tuple[str, Row]]] = {
-    r.LeaderElected: ("LeaderElected", _partition),
-    r.IsrChanged: ("IsrChanged", _partition),
-    r.TargetSet: ("TargetSet", _target),
-    r.TargetReplaced: ("TargetReplaced", _target),
-    r.ReplicasGrown: ("ReplicasGrown", _partition),
-    r.ReplicasChanged: ("ReplicasChanged", _partition),
-    r.TargetCleared: ("TargetCleared", _cleared),
-    r.IsrShrunk: ("IsrShrunk", _partition),
-    r.LeaderEpochRaised: ("LeaderEpochRaised", _partition),
-    r.StateFound: ("ForeignChange", _partition),
-    r.StatusChanged: ("StatusChanged", _partition),
     r.PartitionPurged: ("PartitionPurged", _purged),
     r.ReductionRefused: ("ForeignChange", _reduction_refused),
     r.TopicCreated: ("TopicCreated", _created),
@@ -314,7 +304,7 @@ TABLE: Final[dict[type[r.Record], tuple[str, Row]]] = {
     r.NotificationWorkedOff: ("KeysRewritten", _notification),
 }
 
-EVENTS: Final = frozenset({name for name, _ in TABLE.values()} | {"Takeover", "Resigned", "Conflict", "Gap"})
+EVENTS: Final = frozenset({name for name, _ in TABLE.values()} | {*r.STEPS, "Takeover", "Resigned", "Conflict", "Gap"})
 """All events of lines: those of records, and those without one (`unrecorded`)."""
 
 NOT_JOURNALLED: Final = frozenset(
@@ -323,7 +313,6 @@ NOT_JOURNALLED: Final = frozenset(
         r.DeathWorkedOff,
         r.DeletionKeyFound,
         r.DiskGone,
-        r.HoldersTold,
         r.ReductionChanged,
         r.ReductionKeyFound,
         r.IntentsKeyEmptied,
@@ -334,8 +323,6 @@ NOT_JOURNALLED: Final = frozenset(
         r.MigrationWorkedOff,
         r.BrokerShutsDown,
         r.BrokerAskedAgain,
-        r.PartitionStopped,
-        r.StateKeyRemoved,
         r.ThrottleMarkChanged,
         r.ThrottleRemovalBegan,
         r.ThrottleRemovalEnded,
@@ -355,6 +342,9 @@ def rows_of(decided: Iterable[Decided], commit: LineContext) -> list[str]:
     for one in decided:
         first = one if first is None and one.records else first
         for record in one.records:
+            if type(record) is r.PartitionChanged:
+                texts += _steps(record, one, commit)
+                continue
             entry = TABLE.get(type(record))
             if entry is not None:
                 texts.append(entry[1](entry[0], record, one, commit))

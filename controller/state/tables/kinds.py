@@ -11,8 +11,7 @@ from ..cluster import ClusterState
 
 Apply: TypeAlias = Callable[[ClusterState, Any], object]
 Dirty: TypeAlias = Callable[[ClusterState, Any, Any], Sequence[DirtyKey]]
-Table: TypeAlias = dict[type[r.Record], tuple[Apply | None, Dirty]]
-"""If the Apply is None, the record replaces the row of a partition, `before` by `after`; its token is the number."""
+Table: TypeAlias = dict[type[r.Record], tuple[Apply, Dirty]]
 
 
 def nothing(state: ClusterState, record: r.Record) -> None:

@@ -9,7 +9,6 @@ from ..batch import DirtyKey
 from ..cluster import ClusterState
 from ..reductions import Reduction
 from .kinds import Table, no_keys
-from .partitions import state_key
 
 
 def _purge(state: ClusterState, record: r.PartitionPurged) -> int:
@@ -56,8 +55,6 @@ def _stands(state: ClusterState, topic: str, reduction: Reduction) -> None:
 
 
 TABLE: Final[Table] = {
-    r.StatusChanged: (None, state_key),
-    r.HoldersTold: (None, state_key),
     r.PartitionPurged: (_purge, _purged_keys),
     r.ReductionChanged: (_change, _changed_key),
     r.ReductionKeyFound: (_find, no_keys),

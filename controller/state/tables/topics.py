@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ...model import records as r
-from ...model.values import Partition, without_state
+from ...model.values import without_state
 from ..batch import DirtyKey
 from ..cluster import ClusterState
 from ..columns import PartitionColumns
@@ -70,19 +70,6 @@ def _started_key(state: ClusterState, record: r.TopicDeletionStarted, token: obj
     return [] if record.version else [("deletion", record.topic.name)]
 
 
-def _stopped_keys(state: ClusterState, record: r.PartitionStopped, token: object) -> list[DirtyKey]:
-    """A partition without a state key is checked to have none; its empty parent, if any, is deleted."""
-    return [] if record.after.has_state else [_parent(record.after)]
-
-
-def _removed_keys(state: ClusterState, record: r.StateKeyRemoved, token: object) -> list[DirtyKey]:
-    return [_parent(record.after)]
-
-
-def _parent(partition: Partition) -> DirtyKey:
-    return ("parent", (partition.topic, partition.partition))
-
-
 def _delete_topic(state: ClusterState, record: r.TopicDeleted) -> None:
     state.batch.undone_by(state.undelete_topic, state.delete_topic(record.topic.name))
 
@@ -112,8 +99,6 @@ TABLE: Final[Table] = {
     r.TopicFound: (_find_topic, no_keys),
     r.TopicChanged: (_change_topic, lambda _, record, __: [("topic", record.after.name)]),
     r.TopicDeletionStarted: (_start_deletion, _started_key),
-    r.PartitionStopped: (None, _stopped_keys),
-    r.StateKeyRemoved: (None, _removed_keys),
     r.TopicDeleted: (_delete_topic, _deleted_keys),
     r.DeletionKeyFound: (_find_deletion, _found_key),
     r.DeletionRefused: (_refuse_deletion, lambda _, record, __: [("deletion", record.topic)]),

@@ -39,7 +39,5 @@ _FAMILIES: Final = (
     topics,
 )
 
-APIS: Final[dict[int, Api]] = {api.messages.api_key: api for family in _FAMILIES for api in family.TABLE}
+APIS: Final[dict[int, Api]] = versions.with_apis({}, [api for family in _FAMILIES for api in family.TABLE])
 """By API key."""
-
-APIS.update((api.messages.api_key, api) for api in versions.table(APIS))

@@ -5,19 +5,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafka.protocol.admin import (
-    CreateAclsRequest,
-    CreateAclsResponse,
-    DeleteAclsRequest,
-    DeleteAclsResponse,
-    DescribeAclsRequest,
-    DescribeAclsResponse,
-)
-
 from ..calls import Api, Call, on_cluster
 from ..codec import fields_of
+from ..messages import messages_of
 from ..mirrored import mirrored
-from ..protocol import Answer, Messages, Request
+from ..protocol import Answer, Request
 
 SECURITY_DISABLED: Final = 54
 NO_ACLS: Final = "the cluster keeps no ACLs: rights of clients are in the file of --acls, at the gateway"
@@ -31,15 +23,7 @@ async def no_acls(call: Call, request: Request) -> Answer:
 
 
 TABLE: Final = (
-    Api(Messages(DescribeAclsRequest, DescribeAclsResponse, _VERSIONS), no_acls, on_cluster("DESCRIBE"), reads=True),
-    Api(
-        Messages(CreateAclsRequest, CreateAclsResponse, _VERSIONS),
-        no_acls,
-        on_cluster("ALTER", "creations", "results"),
-    ),
-    Api(
-        Messages(DeleteAclsRequest, DeleteAclsResponse, _VERSIONS),
-        no_acls,
-        on_cluster("ALTER", "filters", "filter_results"),
-    ),
+    Api(messages_of("DescribeAcls", _VERSIONS), no_acls, on_cluster("DESCRIBE"), reads=True),
+    Api(messages_of("CreateAcls", _VERSIONS), no_acls, on_cluster("ALTER", "creations", "results")),
+    Api(messages_of("DeleteAcls", _VERSIONS), no_acls, on_cluster("ALTER", "filters", "filter_results")),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
@@ -43,10 +43,10 @@ class Outcome:
         return {"error_code": self.error_code, "error_message": self.error_message}
 
 
-async def outcome(future: Future[Any]) -> Outcome:
+async def outcome(future: Future[Any] | Awaitable[Any]) -> Outcome:
     """The outcome of one future; an error without an API code is a defect, and is raised."""
     try:
-        return Outcome(await asyncio.wrap_future(future))
+        return Outcome(await (asyncio.wrap_future(future) if isinstance(future, Future) else future))
     except ApiError as error:
         return failed(error)
 

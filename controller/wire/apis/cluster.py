@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any, Final
 from uuid import UUID
 
 import attrs
-from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
-from kafka.protocol.admin.topics import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
-from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from kafka.protocol.metadata.metadata import MetadataRequest
 
 from ...model.errors import ErrorCode, NotController
 from ...model.values import NO_LEADER
 from ..calls import OPEN, Api, Call
-from ..messages import MetadataResponse
-from ..protocol import Answer, Messages, Request
+from ..messages import messages_of
+from ..protocol import Answer, Request
 from ..reading import ClusterRow, PartitionRow, TopicRow, cluster
 from ..security.acls import CLUSTER, TOPIC
 from ..slices import sliced
 from .answering import CLUSTER_OPERATIONS, TOPIC_OPERATIONS, failed
+from .coordinating import COORDINATOR_NOT_AVAILABLE, Coordinator, finding
 
 UNKNOWN_TOPIC: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 UNKNOWN_TOPIC_ID: Final = 100
 TOPIC_REFUSED: Final = 29
 NAMES_MAX: Final = 1000
 """How many topics the controller looks up at a time."""
-COORDINATOR_NOT_AVAILABLE: Final = 15
 
 
 async def metadata(call: Call, request: Request) -> Answer:
@@ -61,11 +56,11 @@ async def metadata(call: Call, request: Request) -> Answer:
 async def _clusters_row(call: Call, names: list[str] | None, ids: tuple[UUID, ...] = ()) -> ClusterRow:
     """The brokers and topics. Of a long list of names in parts, because the controller has other work meanwhile."""
     distinct = None if names is None else list(dict.fromkeys(names))
-    row = await asyncio.wrap_future(call.controller.query(cluster(distinct and distinct[:NAMES_MAX], ids)))
+    row = await call.query(cluster, distinct and distinct[:NAMES_MAX], ids)
     topics = list(row.topics)
     for start in range(NAMES_MAX, len(distinct or ()), NAMES_MAX):
         part = (distinct or [])[start : start + NAMES_MAX]
-        topics += (await asyncio.wrap_future(call.controller.query(cluster(part)))).topics
+        topics += (await call.query(cluster, part, ())).topics
     return attrs.evolve(row, topics=tuple(topics))
 
 
@@ -128,7 +123,7 @@ async def _brokers(call: Call, row: ClusterRow, name_of_id: str) -> list[dict[st
 async def describe_cluster(call: Call, request: Request) -> Answer:
     """The brokers. Metadata has no place for the reason where the store does not answer, so commands ask here."""
     try:
-        row = await asyncio.wrap_future(call.controller.query(cluster(())))
+        row = await call.query(cluster, (), ())
     except NotController as error:
         if not call.controller.is_cut_off:
             raise
@@ -181,36 +176,15 @@ def _cursor(name: str, p: PartitionRow) -> dict[str, Any]:
     return {"topic_name": name, "partition_index": p.partition}
 
 
-async def find_coordinator(call: Call, request: Request) -> Answer:
+async def find_no_coordinator(_: Call, __: int, keys: list[str]) -> dict[str, Coordinator]:
     """Groups are not coordinated here; consumers assign their partitions themselves."""
     message = "groups and transactions are not coordinated here"
-    nobody = {"node_id": -1, "host": "", "port": -1, "error_code": COORDINATOR_NOT_AVAILABLE, "error_message": message}
-    if call.version < 4:
-        return nobody
-    return {"coordinators": [{"key": key, **nobody} for key in request.coordinator_keys]}
+    return dict.fromkeys(keys, Coordinator(COORDINATOR_NOT_AVAILABLE, message))
 
 
 TABLE: Final = (
-    Api(
-        Messages(MetadataRequest, MetadataResponse, range(14)),
-        metadata,
-        OPEN,
-        address_field="node_id",
-        is_shared=True,
-        reads=True,
-    ),
-    Api(
-        Messages(DescribeClusterRequest, DescribeClusterResponse, range(2)),
-        describe_cluster,
-        OPEN,
-        address_field="broker_id",
-        reads=True,
-    ),
-    Api(
-        Messages(DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, range(1)),
-        describe_topic_partitions,
-        OPEN,
-        reads=True,
-    ),
-    Api(Messages(FindCoordinatorRequest, FindCoordinatorResponse, range(5)), find_coordinator, OPEN, reads=True),
+    Api(messages_of("Metadata", range(14)), metadata, OPEN, address_field="node_id", is_shared=True, reads=True),
+    Api(messages_of("DescribeCluster", range(2)), describe_cluster, OPEN, address_field="broker_id", reads=True),
+    Api(messages_of("DescribeTopicPartitions", range(1)), describe_topic_partitions, OPEN, reads=True),
+    finding(range(5), find_no_coordinator, reads=True),
 )

@@ -11,17 +11,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kafka.protocol.admin.configs import (
-    AlterConfigsRequest,
-    AlterConfigsResponse,
-    DescribeConfigsRequest,
-    DescribeConfigsResponse,
-    IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResponse,
-    ListConfigResourcesRequest,
-    ListConfigResourcesResponse,
-)
-
 from ...admin import Results
 from ...model.config_requests import (
     AlterConfigOp,
@@ -36,7 +25,8 @@ from ...model.errors import ErrorCode
 from ...model.view import ClusterView
 from ..calls import Api, Call, on_cluster, on_rows
 from ..errors import Garbage
-from ..protocol import Answer, Messages, Request
+from ..messages import messages_of
+from ..protocol import Answer, Request
 from ..security.acls import TOPIC
 from .answering import Outcome, outcome, outcomes
 from .config_words import as_kafka
@@ -117,7 +107,7 @@ async def list_config_resources(call: Call, request: Request) -> Answer:
     asked = set(request.resource_types or LISTED) if call.version else {_METRICS}
     if not asked <= set(LISTED):
         return {"error_code": UNSUPPORTED_VERSION, "config_resources": []}
-    found = await outcome(call.controller.query(_there))
+    found = await outcome(call.query(_there))
     if found.error_code:
         return {"error_code": found.error_code, "config_resources": []}
     there: dict[ConfigResourceType, list[str]] = found.value
@@ -223,25 +213,18 @@ def _text(value: str | None) -> str:
 
 TABLE: Final = (
     Api(
-        Messages(DescribeConfigsRequest, DescribeConfigsResponse, range(5)),
+        messages_of("DescribeConfigs", range(5)),
         describe_configs,
         on_rows("DESCRIBE_CONFIGS", "resources", "results"),
         reads=True,
     ),
+    Api(messages_of("AlterConfigs", range(3)), alter_configs, on_rows("ALTER_CONFIGS", "resources", "responses")),
     Api(
-        Messages(AlterConfigsRequest, AlterConfigsResponse, range(3)),
-        alter_configs,
-        on_rows("ALTER_CONFIGS", "resources", "responses"),
-    ),
-    Api(
-        Messages(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, range(2)),
+        messages_of("IncrementalAlterConfigs", range(2)),
         incremental_alter_configs,
         on_rows("ALTER_CONFIGS", "resources", "responses"),
     ),
     Api(
-        Messages(ListConfigResourcesRequest, ListConfigResourcesResponse, range(2)),
-        list_config_resources,
-        on_cluster("DESCRIBE_CONFIGS"),
-        reads=True,
+        messages_of("ListConfigResources", range(2)), list_config_resources, on_cluster("DESCRIBE_CONFIGS"), reads=True
     ),
 )

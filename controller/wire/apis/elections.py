@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from kafka.protocol.admin import ElectLeadersRequest, ElectLeadersResponse
-
 from ...admin import ALL
 from ...model.errors import ApiError, ErrorCode
 from ...model.requests import ElectionType
 from ...model.values import TopicPartition
 from ..calls import Api, Call, on_cluster
-from ..protocol import Answer, Messages, Request
+from ..messages import messages_of
+from ..protocol import Answer, Request
 from .answering import Outcome, by_topic, failed, timeout_s
 
 _TYPES: Final = {0: ElectionType.PREFERRED, 1: ElectionType.UNCLEAN}
@@ -55,7 +54,7 @@ def _rows(done: dict[TopicPartition, Outcome]) -> dict[str, Any]:
 
 TABLE: Final = (
     Api(
-        Messages(ElectLeadersRequest, ElectLeadersResponse, range(3)),
+        messages_of("ElectLeaders", range(3)),
         elect_leaders,
         on_cluster("ALTER", "topic_partitions", "replica_election_results"),
     ),

@@ -7,28 +7,22 @@ unknown value.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
 import attrs
-from kafka.protocol.admin.cluster import (
-    AlterReplicaLogDirsRequest,
-    AlterReplicaLogDirsResponse,
-    DescribeLogDirsRequest,
-    DescribeLogDirsResponse,
-)
 
 from ...host import Controller
 from ...model.errors import ErrorCode
 from ...model.values import Partition, TopicPartition
 from ...model.view import ClusterView
 from ..calls import Api, Call, on_cluster
-from ..messages import NO_LOG_DIR
-from ..protocol import Answer, Messages, Request
+from ..messages import NO_LOG_DIR, messages_of
+from ..protocol import Answer, Request
 from ..reading import full
+from .answering import by_topic
 
 UNKNOWN: Final = -1
 LOG_DIR_NOT_FOUND: Final = 57
@@ -56,7 +50,7 @@ async def describe_log_dirs(call: Call, request: Request) -> Answer:
     wanted = None if request.topics is None else {each.topic: frozenset(each.partitions) for each in request.topics}
     if call.broker_id is None and call.addresses.controller is not None:
         return {"error_code": 0, "results": [NO_DIRECTORY]}  # the address of the controller, a node without a disk
-    found = await asyncio.wrap_future(call.controller.query(_placed(call.broker_id, wanted)))
+    found = await call.query(_placed, call.broker_id, wanted)
     # In a thread, because a broker may have many replicas and the loop serves other clients.
     return {"error_code": 0, "results": await call.aside(partial(_told, call.controller, found))}
 
@@ -68,14 +62,10 @@ def _told(controller: Controller, found: Mapping[int, list[_Replica]]) -> list[d
     ]
 
 
-def _placed(broker_id: int | None, wanted: Wanted) -> Callable[[ClusterView], dict[int, list[_Replica]]]:
-    """The question for `Controller.query`: the replicas of each broker."""
-
-    def ask(view: ClusterView) -> dict[int, list[_Replica]]:
-        brokers = sorted(view.brokers) if broker_id is None else [broker_id]
-        return {broker: list(_replicas(view, broker, wanted)) for broker in brokers}
-
-    return ask
+def _placed(broker_id: int | None, wanted: Wanted, view: ClusterView) -> dict[int, list[_Replica]]:
+    """The replicas of each broker."""
+    brokers = sorted(view.brokers) if broker_id is None else [broker_id]
+    return {broker: list(_replicas(view, broker, wanted)) for broker in brokers}
 
 
 def _replicas(view: ClusterView, broker: int, wanted: Wanted) -> Iterable[_Replica]:
@@ -88,9 +78,8 @@ def _replicas(view: ClusterView, broker: int, wanted: Wanted) -> Iterable[_Repli
 
 
 def _topics(controller: Controller, broker: int, replicas: Iterable[_Replica]) -> list[dict[str, Any]]:
-    topics: dict[str, list[dict[str, Any]]] = {}
-    for replica in sorted(replicas, key=lambda each: (each.tp.topic, each.tp.partition)):
-        topics.setdefault(replica.tp.topic, []).append(_partition(controller, broker, replica))
+    ordered = sorted(replicas, key=lambda each: (each.tp.topic, each.tp.partition))
+    topics = by_topic((each.tp.topic, _partition(controller, broker, each)) for each in ordered)
     return [{"name": name, "partitions": partitions} for name, partitions in topics.items()]
 
 
@@ -109,7 +98,7 @@ def _partition(controller: Controller, broker: int, replica: _Replica) -> dict[s
 
 async def alter_replica_log_dirs(call: Call, request: Request) -> Answer:
     """Moves nothing: the path is already the replica's directory, or it is an error."""
-    found = await asyncio.wrap_future(call.controller.query(_placed(call.broker_id, None)))
+    found = await call.query(_placed, call.broker_id, None)
     there = {
         directory(broker): {(each.tp.topic, each.tp.partition) for each in replicas}
         for broker, replicas in found.items()
@@ -131,15 +120,8 @@ def _moved(there: set[tuple[str, int]] | None, topic: str, partition: int) -> in
 
 
 TABLE: Final = (
+    Api(messages_of("DescribeLogDirs", range(1, 6)), describe_log_dirs, on_cluster("DESCRIBE"), reads=True),
     Api(
-        Messages(DescribeLogDirsRequest, DescribeLogDirsResponse, range(1, 6)),
-        describe_log_dirs,
-        on_cluster("DESCRIBE"),
-        reads=True,
-    ),
-    Api(
-        Messages(AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse, range(1, 3)),
-        alter_replica_log_dirs,
-        on_cluster("ALTER", "dirs", "results"),
+        messages_of("AlterReplicaLogDirs", range(1, 3)), alter_replica_log_dirs, on_cluster("ALTER", "dirs", "results")
     ),
 )

@@ -11,41 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from kafka.protocol import admin as kafka_admin
-from kafka.protocol.admin import AlterPartitionReassignmentsResponse, ListPartitionReassignmentsResponse
-
 from ...admin import ALL, Results
 from ...model.errors import ApiError, ErrorCode
 from ...model.requests import AlterReassignmentsOptions, PartitionReassignment, ReassignmentAnswer
 from ...model.values import Replicas, TopicPartition
 from ..calls import Api, Call, on_cluster
-from ..protocol import Answer, Messages, Request
+from ..messages import messages_of
+from ..protocol import Answer, Request
 from .answering import Outcome, beside, by_topic, failed, of_all, outcome, outcomes, timeout_s
 
 TWICE: Final = Outcome(None, ErrorCode.INVALID_REQUEST, "The partition is named more than once.")
-
-
-def _nullable(json: dict[str, Any], partitions: str) -> dict[str, Any]:
-    [topics] = (field for field in json["fields"] if field["name"] == "Topics")
-    [inner] = (field for field in topics["fields"] if field["name"] == partitions)
-    topics["nullableVersions"] = inner["nullableVersions"] = "0+"
-    return json
-
-
-class AlterPartitionReassignmentsRequest(kafka_admin.AlterPartitionReassignmentsRequest):  # type: ignore[misc]
-    """Kafka's request, with nullable lists of topics and of partitions."""
-
-    @classmethod
-    def json_patch(cls, json: dict[str, Any]) -> dict[str, Any]:
-        return _nullable(json, "Partitions")
-
-
-class ListPartitionReassignmentsRequest(kafka_admin.ListPartitionReassignmentsRequest):  # type: ignore[misc]
-    """Kafka's request, with nullable lists of partitions."""
-
-    @classmethod
-    def json_patch(cls, json: dict[str, Any]) -> dict[str, Any]:
-        return _nullable(json, "PartitionIndexes")
 
 
 async def alter(call: Call, request: Request) -> Answer:
@@ -150,15 +125,6 @@ def _move(partition: int, move: PartitionReassignment) -> dict[str, Any]:
 
 
 TABLE: Final = (
-    Api(
-        Messages(AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse, range(2)),
-        alter,
-        on_cluster("ALTER", "topics", "responses"),
-    ),
-    Api(
-        Messages(ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse, range(1)),
-        list_moves,
-        on_cluster("DESCRIBE"),
-        reads=True,
-    ),
+    Api(messages_of("AlterPartitionReassignments", range(2)), alter, on_cluster("ALTER", "topics", "responses")),
+    Api(messages_of("ListPartitionReassignments", range(1)), list_moves, on_cluster("DESCRIBE"), reads=True),
 )

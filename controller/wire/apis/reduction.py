@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ...model.errors import ErrorCode
 from ...model.requests import DeletePartitions
 from ...model.view import ClusterView
 from ..calls import Api, Call, on_cluster
-from ..messages import DeletePartitionsRequest, DeletePartitionsResponse
-from ..protocol import Answer, Messages, Request
+from ..messages import messages_of
+from ..protocol import Answer, Request
 from .answering import Outcome, of_all, outcome, outcomes, timeout_s
 
 TWICE: Final = Outcome(None, ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
@@ -33,20 +33,16 @@ async def delete_partitions(call: Call, request: Request) -> Answer:
     done = {name: TWICE for name, count in times.items() if count > 1}
     done |= await outcomes(call.admin.delete_partitions(wanted, timeout_s=timeout_s(request)))
     refused = {name: named[name] for name, said in done.items() if said.error_code}
-    now = (await outcome(call.controller.query(_statuses(refused)))).value or {}
+    now = (await outcome(call.query(_statuses, refused))).value or {}
     unplaced = [said for name, said in done.items() if said.error_code and not named[name]]
     whole = next(iter(unplaced), of_all(done.values()))
     return {**whole.fields, "responses": [_topic(name, named[name], done[name], now) for name in named]}
 
 
-def _statuses(named: Named) -> Callable[[ClusterView], dict[tuple[str, int], int]]:
-    """The question for `Controller.query`: the status of the partitions that exist."""
-
-    def ask(view: ClusterView) -> dict[tuple[str, int], int]:
-        found = ((name, number, view.partition(name, number)) for name, each in named.items() for number in each)
-        return {(name, number): p.status_code for name, number, p in found if p is not None}
-
-    return ask
+def _statuses(named: Named, view: ClusterView) -> dict[tuple[str, int], int]:
+    """The status of the partitions that exist."""
+    found = ((name, number, view.partition(name, number)) for name, each in named.items() for number in each)
+    return {(name, number): p.status_code for name, number, p in found if p is not None}
 
 
 def _topic(name: str, partitions: list[int], done: Outcome, now: Mapping[tuple[str, int], int]) -> dict[str, Any]:
@@ -58,9 +54,5 @@ def _topic(name: str, partitions: list[int], done: Outcome, now: Mapping[tuple[s
 
 
 TABLE: Final = (
-    Api(
-        Messages(DeletePartitionsRequest, DeletePartitionsResponse, range(1)),
-        delete_partitions,
-        on_cluster("ALTER", "topics", "responses"),
-    ),
+    Api(messages_of("DeletePartitions", range(1)), delete_partitions, on_cluster("ALTER", "topics", "responses")),
 )

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafka.protocol.sasl import (
-    SaslAuthenticateRequest,
-    SaslAuthenticateResponse,
-    SaslHandshakeRequest,
-    SaslHandshakeResponse,
-)
-
 from ..calls import OPEN, Api, Call
 from ..errors import LoginRefused
-from ..protocol import Answer, Messages, Request
+from ..messages import messages_of
+from ..protocol import Answer, Request
 from ..security.sasl import ILLEGAL_STATE, MECHANISMS, LoginFailed
 
 
@@ -40,18 +34,6 @@ async def authenticate(call: Call, request: Request) -> Answer:
 
 
 TABLE: Final = (
-    Api(
-        Messages(SaslHandshakeRequest, SaslHandshakeResponse, range(2)),
-        handshake,
-        OPEN,
-        before_login=True,
-        never_waits=True,
-    ),
-    Api(
-        Messages(SaslAuthenticateRequest, SaslAuthenticateResponse, range(3)),
-        authenticate,
-        OPEN,
-        before_login=True,
-        never_waits=True,
-    ),
+    Api(messages_of("SaslHandshake", range(2)), handshake, OPEN, before_login=True, never_waits=True),
+    Api(messages_of("SaslAuthenticate", range(3)), authenticate, OPEN, before_login=True, never_waits=True),
 )

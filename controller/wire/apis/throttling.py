@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
 from ...admin import Results
@@ -20,14 +20,9 @@ from ...model.throttles import ReassignPartitionsOptions, ThrottledRate, Throttl
 from ...model.values import TopicPartition
 from ..calls import Api, Call, on_cluster
 from ..messages import (
-    AlterInterbrokerThrottledRatesRequest,
-    AlterInterbrokerThrottledRatesResponse,
-    AlterInterbrokerThrottledReplicasRequest,
-    AlterInterbrokerThrottledReplicasResponse,
-    ReassignPartitionsRequest,
-    ReassignPartitionsResponse,
+    messages_of,
 )
-from ..protocol import Answer, Messages, Request
+from ..protocol import Answer, Request
 from .answering import Outcome, by_topic, outcomes, timeout_s
 
 K = TypeVar("K")
@@ -140,12 +135,8 @@ async def alter_replicas(call: Call, request: Request) -> Answer:
     return {"topics": _rows(await _done(results))}
 
 
-def _api(request: Any, response: Any, handler: Callable[..., Any], named: str) -> Api:
-    return Api(Messages(request, response, range(request.max_version + 1)), handler, on_cluster("ALTER", named, named))
-
-
 TABLE: Final = (
-    _api(ReassignPartitionsRequest, ReassignPartitionsResponse, reassign_partitions, "topics"),
-    _api(AlterInterbrokerThrottledRatesRequest, AlterInterbrokerThrottledRatesResponse, alter_rates, "brokers"),
-    _api(AlterInterbrokerThrottledReplicasRequest, AlterInterbrokerThrottledReplicasResponse, alter_replicas, "topics"),
+    Api(messages_of("ReassignPartitions"), reassign_partitions, on_cluster("ALTER", "topics", "topics")),
+    Api(messages_of("AlterInterbrokerThrottledRates"), alter_rates, on_cluster("ALTER", "brokers", "brokers")),
+    Api(messages_of("AlterInterbrokerThrottledReplicas"), alter_replicas, on_cluster("ALTER", "topics", "topics")),
 )

@@ -13,25 +13,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from uuid import UUID
-
-from kafka.protocol.admin.topics import (
-    CreatePartitionsRequest,
-    CreatePartitionsResponse,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-    DeleteTopicsRequest,
-    DeleteTopicsResponse,
-)
 
 from ...model.config_requests import AlterConfigOp, ConfigEntry, ConfigResource, ConfigResourceType
 from ...model.errors import ErrorCode
 from ...model.requests import CreatedTopic, NewPartitions, NewTopic
 from ...model.view import ClusterView
 from ..calls import Api, Call, on_rows
-from ..protocol import Answer, Messages, Request
+from ..messages import messages_of
+from ..protocol import Answer, Request
 from ..reading import as_uuid, ids_of
 from ..security.acls import TOPIC
 from .answering import Outcome, outcome, outcomes, timeout_s
@@ -148,7 +140,7 @@ def _created(name: str, done: Outcome, settings: Mapping[str, dict[str, Any]], *
 async def create_partitions(call: Call, request: Request) -> Answer:
     """Each topic separately; new partitions as assigned, or by the continued rotation."""
     asked = {topic.name: topic for topic in request.topics}
-    grown = await outcome(call.controller.query(_grown({name: topic.count for name, topic in asked.items()})))
+    grown = await outcome(call.query(_grown, {name: topic.count for name, topic in asked.items()}))
     refused = grown if grown.error_code else TOO_MANY if grown.value > NEW_PARTITIONS_MAX else None
     if refused is not None:
         return {"results": [{"name": name, **refused.fields} for name in asked]}
@@ -159,14 +151,10 @@ async def create_partitions(call: Call, request: Request) -> Answer:
     return {"results": [{"name": name, **done[name].fields} for name in asked]}
 
 
-def _grown(counts: Mapping[str, int]) -> Callable[[ClusterView], int]:
-    """The question for `Controller.query`: how many partitions the topics would gain by growing to these counts."""
-
-    def ask(view: ClusterView) -> int:
-        present = {name: len(tuple(view.partitions_of(name))) for name in counts if view.topic(name) is not None}
-        return sum(max(0, counts[name] - there) for name, there in present.items())
-
-    return ask
+def _grown(counts: Mapping[str, int], view: ClusterView) -> int:
+    """How many partitions the topics would gain by growing to these counts."""
+    present = {name: len(tuple(view.partitions_of(name))) for name in counts if view.topic(name) is not None}
+    return sum(max(0, counts[name] - there) for name, there in present.items())
 
 
 def _new_partitions(topic: Any) -> NewPartitions:
@@ -180,7 +168,7 @@ async def delete_topics(call: Call, request: Request) -> Answer:
     asked: list[Named] = [(topic.name, topic.topic_id) for topic in request.topics] if call.version >= 6 else []
     asked += [(name, None) for name in request.topic_names] if call.version < 6 else []
     by_name, by_id = [n for n, _ in asked if n is not None], [i for _, i in asked if i is not None]
-    told = await outcome(call.controller.query(ids_of(by_name, by_id)))
+    told = await outcome(call.query(ids_of, by_name, by_id))
     if told.error_code:
         return {"responses": [{"name": n, "topic_id": i, **told.fields} for n, i in dict.fromkeys(asked)]}
     ids: dict[str, UUID | None] = told.value
@@ -199,7 +187,7 @@ async def _not_free(call: Call, names: list[str], end_s: float) -> dict[str, Out
     is not; its deletion continues."""
     pause_s = _LOOK_S
     while names:
-        told = await outcome(call.controller.query(_deleting(names)))
+        told = await outcome(call.query(_deleting, names))
         if told.error_code:
             return dict.fromkeys(names, told)
         names, left_s = told.value, end_s - asyncio.get_running_loop().time()
@@ -210,9 +198,9 @@ async def _not_free(call: Call, names: list[str], end_s: float) -> dict[str, Out
     return dict.fromkeys(names, NOT_GONE)
 
 
-def _deleting(names: list[str]) -> Callable[[ClusterView], list[str]]:
-    """The question for `Controller.query`: which of these topics are still being deleted."""
-    return lambda view: [name for name in names if view.is_deleting(name)]
+def _deleting(names: list[str], view: ClusterView) -> list[str]:
+    """Which of these topics are still being deleted."""
+    return [name for name in names if view.is_deleting(name)]
 
 
 def _which(name: str | None, topic_id: UUID | None, names: Mapping[UUID | None, str]) -> Outcome:
@@ -234,18 +222,10 @@ def _deleted(key: Named, row: Outcome, done: Mapping[str, Outcome], ids: Mapping
 
 TABLE: Final = (
     Api(
-        Messages(CreateTopicsRequest, CreateTopicsResponse, range(8)),
+        messages_of("CreateTopics", range(8)),
         create_topics,
         on_rows("CREATE", "topics", "topics", or_on_cluster="CREATE"),
     ),
-    Api(
-        Messages(DeleteTopicsRequest, DeleteTopicsResponse, range(7)),
-        delete_topics,
-        on_rows("DELETE", "topics topic_names", "responses"),
-    ),
-    Api(
-        Messages(CreatePartitionsRequest, CreatePartitionsResponse, range(4)),
-        create_partitions,
-        on_rows("ALTER", "topics", "results"),
-    ),
+    Api(messages_of("DeleteTopics", range(7)), delete_topics, on_rows("DELETE", "topics topic_names", "responses")),
+    Api(messages_of("CreatePartitions", range(4)), create_partitions, on_rows("ALTER", "topics", "results")),
 )

@@ -7,34 +7,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
-
 from ..calls import OPEN, Api, Call
-from ..messages import KEDGE
-from ..protocol import Answer, Messages, Request
+from ..messages import KEDGE, messages_of
+from ..protocol import Answer, Request
 
 UNSUPPORTED_VERSION: Final = 35
 PRIVATE_KEYS: Final = 20_000
 """The lowest key of Kedge's private APIs."""
 
 
-def table(apis: Mapping[int, Api]) -> Iterator[Api]:
-    """The row of ApiVersions itself, for the table that it describes, including itself."""
+def with_apis(base: Mapping[int, Api], rows: Iterable[Api]) -> dict[int, Api]:
+    """The table of `base` and these rows, by API key, with an ApiVersions that describes it."""
+    apis = {**base, **{api.messages.api_key: api for api in rows}}
 
     async def api_versions(call: Call, request: Request) -> Answer:
         asks = request.client_software_name == KEDGE  # empty before version 3
         return {"error_code": 0, **_offered(apis, with_private=asks or call.is_gateway, with_orders=call.is_gateway)}
 
-    yield Api(
-        Messages(ApiVersionsRequest, ApiVersionsResponse, range(5)),
-        api_versions,
-        OPEN,
-        before_login=True,
-        never_waits=True,
-    )
+    own = Api(messages_of("ApiVersions", range(5)), api_versions, OPEN, before_login=True, never_waits=True)
+    apis[own.messages.api_key] = own
+    return apis
 
 
 def unsupported(apis: Mapping[int, Api]) -> Answer:

@@ -1,4 +1,4 @@
-"""Produce, Fetch and ListOffsets, for a gateway whose brokers keep logs.
+"""Produce, Fetch, ListOffsets and DeleteRecords, for a gateway whose brokers keep logs.
 
     logs         the logs: a protocol that a host implements (the rig's live cluster does)
     batches      record batches: the fields of their headers, and what is checked of a new one
@@ -23,7 +23,7 @@ from collections.abc import Mapping
 
 from ..apis import APIS, versions
 from ..calls import Api
-from . import fetch, offsets, produce
+from . import deletion, fetch, offsets, produce
 from .aside import Aside
 from .compacting import BatchRecords, Compacting
 from .logs import Logs
@@ -37,7 +37,5 @@ def with_logs(logs: Logs, base: Mapping[int, Api] = APIS) -> dict[int, Api]:
     if isinstance(logs, Compacting):
         logs.begin(BatchRecords())
     aside = Aside()
-    rows = (*produce.table(logs, aside), *fetch.table(logs), *offsets.table(logs, aside))
-    apis = {**base, **{api.messages.api_key: api for api in rows}}
-    apis.update((api.messages.api_key, api) for api in versions.table(apis))
-    return apis
+    rows = (*produce.table(logs, aside), *fetch.table(logs), *offsets.table(logs, aside), deletion.row(logs))
+    return versions.with_apis(base, rows)

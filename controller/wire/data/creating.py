@@ -9,17 +9,16 @@ Rules (Kafka's `auto.create.topics.enable`)
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Final
 
 import attrs
-from kafka.protocol.metadata.metadata import MetadataRequest
 
 from ...model.requests import NewTopic
 from ...model.view import ClusterView
 from ..apis.answering import outcomes
 from ..calls import Api, Call
+from ..messages import MetadataRequest
 from ..protocol import Answer, Request
 from ..reading import INTERNAL
 from ..security.acls import CLUSTER, TOPIC
@@ -41,7 +40,7 @@ def with_creation(base: Mapping[int, Api]) -> dict[int, Api]:
     async def creating(call: Call, request: Request) -> Answer | None:
         names = _named(call, request)
         if names:
-            missing = await asyncio.wrap_future(call.controller.query(lambda view: _missing(view, names)))
+            missing = await call.query(_missing, names)
             new = {name: NewTopic(_BY_DEFAULT, _BY_DEFAULT) for name in missing[:CREATED_MAX]}
             created = await outcomes(call.admin.create_topics(new, timeout_s=_CREATE_S))
             failed = {name: one.error_code for name, one in created.items() if one.error_code not in _LATER}
@@ -71,5 +70,5 @@ def _may_create(call: Call, name: str) -> bool:
     return call.may("CREATE", CLUSTER) or call.may("CREATE", TOPIC + name)
 
 
-def _missing(view: ClusterView, names: list[str]) -> list[str]:
+def _missing(names: list[str], view: ClusterView) -> list[str]:
     return [name for name in names if view.topic(name) is None]

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from concurrent.futures import Future
-from typing import Any, Protocol
-
-from kafka.protocol.admin.topics import DeleteRecordsRequest, DeleteRecordsResponse
+from typing import Any
 
 from ...model.logs import LogBounds, LogError
 from ...model.values import TopicPartition
-from ..apis import versions
 from ..calls import Api, Call, on_rows
-from ..protocol import Answer, Messages, Request
+from ..messages import messages_of
+from ..protocol import Answer, Request
 from ..reading import INTERNAL
+from .logs import Logs
 
 
-class Deleting(Protocol):
-    """Logs whose records can be deleted."""
-
-    def delete_records(self, broker_id: int | None, tp: TopicPartition, before: int) -> Future[LogBounds]:
-        """The log begins at `before` (-1: the high watermark), or later if it did already."""
-
-
-def with_deletion(logs: Deleting, base: Mapping[int, Api]) -> dict[int, Api]:
-    """The APIs of `base`, and DeleteRecords."""
+def row(logs: Logs) -> Api:
+    """The row, over these logs."""
 
     async def delete_records(call: Call, request: Request) -> Answer:
         topics = []
@@ -34,18 +24,12 @@ def with_deletion(logs: Deleting, base: Mapping[int, Api]) -> dict[int, Api]:
             topics.append({"name": topic.name, "partitions": rows})
         return {"topics": topics}
 
-    row = Api(
-        Messages(DeleteRecordsRequest, DeleteRecordsResponse, range(3)),
-        delete_records,
-        on_rows("DELETE", "topics", "topics"),
-        is_of_logs=True,
+    return Api(
+        messages_of("DeleteRecords", range(3)), delete_records, on_rows("DELETE", "topics", "topics"), is_of_logs=True
     )
-    apis = {**base, row.messages.api_key: row}
-    apis.update((api.messages.api_key, api) for api in versions.table(apis))
-    return apis
 
 
-async def _row(logs: Deleting, call: Call, name: str, part: Any) -> dict[str, Any]:
+async def _row(logs: Logs, call: Call, name: str, part: Any) -> dict[str, Any]:
     bounds = LogBounds(LogError.INVALID_TOPIC_EXCEPTION)
     if name not in INTERNAL:
         future = logs.delete_records(call.broker_id, TopicPartition(name, part.partition_index), part.offset)

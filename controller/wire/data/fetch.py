@@ -8,12 +8,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kafka.protocol.consumer import FetchRequest, FetchResponse
-
 from ...model.logs import Fetched, FetchFrom, LogError
 from ...model.values import TopicPartition
 from ..calls import Api, Call, on_rows
-from ..protocol import Answer, Messages, Request
+from ..messages import messages_of
+from ..protocol import Answer, Request
 from ..slices import sliced
 from .batches import written
 from .logs import Logs
@@ -64,12 +63,7 @@ def table(logs: Logs) -> Iterator[Api]:
             "responses": [{"topic": topic, "partitions": rows} for topic, rows in topics.items()],
         }
 
-    yield Api(
-        Messages(FetchRequest, FetchResponse, range(4, 13)),
-        fetch,
-        on_rows("READ", "topics", "responses"),
-        is_of_logs=True,
-    )
+    yield Api(messages_of("Fetch", range(4, 13)), fetch, on_rows("READ", "topics", "responses"), is_of_logs=True)
 
 
 def _since(part: Any) -> FetchFrom:

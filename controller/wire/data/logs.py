@@ -1,4 +1,4 @@
-"""The logs that answer `Produce`, `Fetch` and `ListOffsets`."""
+"""The logs that answer `Produce`, `Fetch`, `ListOffsets` and `DeleteRecords`."""
 
 from __future__ import annotations
 
@@ -52,6 +52,9 @@ class Logs(Protocol):
     ) -> Future[EpochEnd]:
         """Where the records of the leader epoch `asked` end: by it a consumer finds out whether records that it read
         were discarded by a new leader. `leader_epoch`: the present one, as far as the client knows."""
+
+    def delete_records(self, broker_id: int | None, tp: TopicPartition, before: int) -> Future[LogBounds]:
+        """The log begins at `before` (-1: the high watermark), or later if it did already."""
 
     def new_producer_id(self) -> Future[int]:
         """An id that no other producer has."""

@@ -7,18 +7,12 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kafka.protocol.consumer import (
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochResponse,
-)
-
 from ...model.logs import LogBounds, LogError
 from ...model.values import TopicPartition
 from ...runtime.turns import Work
 from ..calls import CLUSTER_ACTION, Api, Call, on_rows
-from ..protocol import Answer, Messages, Request
+from ..messages import messages_of
+from ..protocol import Answer, Request
 from .aside import Aside
 from .logs import Logs
 from .times import Found, first_since, newest
@@ -53,14 +47,11 @@ def table(logs: Logs, aside: Aside) -> Iterator[Api]:
             topics.append({"topic": topic.topic, "partitions": rows})
         return {"topics": topics}
 
-    of_epochs = Messages(OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, range(5))
+    of_epochs = messages_of("OffsetForLeaderEpoch", range(5))
     followers_too = on_rows("DESCRIBE", "topics", "topics", or_on_cluster=CLUSTER_ACTION)
     yield Api(of_epochs, offset_for_leader_epoch, followers_too, is_of_logs=True)
     yield Api(
-        Messages(ListOffsetsRequest, ListOffsetsResponse, range(1, 10)),
-        list_offsets,
-        on_rows("DESCRIBE", "topics", "topics"),
-        is_of_logs=True,
+        messages_of("ListOffsets", range(1, 10)), list_offsets, on_rows("DESCRIBE", "topics", "topics"), is_of_logs=True
     )
 
 

@@ -7,18 +7,13 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import attrs
-from kafka.protocol.producer import (
-    InitProducerIdRequest,
-    InitProducerIdResponse,
-    ProduceRequest,
-    ProduceResponse,
-)
 
 from ...model.logs import NO_PRODUCER, Appended, Batch, LogError
 from ...model.values import TopicPartition
 from ...runtime.turns import finished
 from ..calls import Api, Call, on_cluster, on_rows
-from ..protocol import Answer, Messages, Request
+from ..messages import messages_of
+from ..protocol import Answer, Request
 from ..reading import INTERNAL
 from ..slices import sliced
 from .aside import Aside
@@ -56,17 +51,9 @@ def table(logs: Logs, aside: Aside) -> Iterator[Api]:
         producer = await asyncio.wrap_future(logs.new_producer_id())
         return {"error_code": 0, "producer_id": producer, "producer_epoch": 0}
 
+    yield Api(messages_of("Produce", range(12)), produce, on_rows("WRITE", "topic_data", "responses"), is_of_logs=True)
     yield Api(
-        Messages(ProduceRequest, ProduceResponse, range(12)),
-        produce,
-        on_rows("WRITE", "topic_data", "responses"),
-        is_of_logs=True,
-    )
-    yield Api(
-        Messages(InitProducerIdRequest, InitProducerIdResponse, range(5)),
-        init_producer_id,
-        on_cluster("IDEMPOTENT_WRITE"),
-        is_of_logs=True,
+        messages_of("InitProducerId", range(5)), init_producer_id, on_cluster("IDEMPOTENT_WRITE"), is_of_logs=True
     )
 
 

@@ -40,12 +40,10 @@ def with_groups(
     be created."""
     groups.begin(GroupRecords(), settings)
     rows = (
-        *coordinators.table(offsets_partitions),
+        coordinators.row(offsets_partitions),
         *members.table(groups),
         *offsets.table(groups),
         *listing.table(groups),
         *newer.TABLE,
     )
-    apis = {**base, **{api.messages.api_key: api for api in rows}}
-    apis.update((api.messages.api_key, api) for api in versions.table(apis))
-    return apis
+    return versions.with_apis(base, rows)

@@ -11,7 +11,7 @@ from ...groups.records import RecordCodec
 from ...groups.replies import Answered, GroupError, Listed, Reply
 from ...groups.requests import GroupRequest, GroupSettings
 from ..calls import Api, Call, Handler, on_groups
-from ..protocol import Messages
+from ..messages import messages_of
 from ..security.acls import GROUP, TOPIC
 
 T = TypeVar("T")
@@ -35,15 +35,14 @@ class Groups(Protocol):
         """All groups whose coordinators are on this broker."""
 
 
-Row: TypeAlias = tuple[Any, Any, range, Handler, str]
-"""Class of the request and of the answer, versions, handler, and the right on each group that the request names."""
+Row: TypeAlias = tuple[str, range, Handler, str]
+"""Name of the API, versions, handler, and the right on each group that the request names."""
 
 
 def apis(rows: Iterable[Row], *, never_waits: bool = False) -> Iterator[Api]:
     """APIs that coordinators answer, of these rows."""
-    for asked, answer, versions, handler, right in rows:
-        messages = Messages(asked, answer, versions)
-        yield Api(messages, handler, on_groups(right), is_of_logs=True, never_waits=never_waits)
+    for name, versions, handler, right in rows:
+        yield Api(messages_of(name, versions), handler, on_groups(right), is_of_logs=True, never_waits=never_waits)
 
 
 async def ask(groups: Groups, call: Call, asked: GroupRequest, kind: type[T]) -> T | GroupError:

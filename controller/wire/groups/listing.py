@@ -7,14 +7,6 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import attrs
-from kafka.protocol.admin.groups import (
-    DeleteGroupsRequest,
-    DeleteGroupsResponse,
-    DescribeGroupsRequest,
-    DescribeGroupsResponse,
-    ListGroupsRequest,
-    ListGroupsResponse,
-)
 
 from ...groups.replies import Answered, Described, GroupError, Listed
 from ...groups.requests import DeleteGroup, Describe
@@ -66,9 +58,9 @@ def table(groups: Groups) -> Iterator[Api]:
     """The rows, over these coordinators."""
     handlers = _Listing(groups)
     rows = (
-        (ListGroupsRequest, ListGroupsResponse, range(6), handlers.list_groups, "DESCRIBE"),
-        (DescribeGroupsRequest, DescribeGroupsResponse, range(6), handlers.describe_groups, "DESCRIBE"),
-        (DeleteGroupsRequest, DeleteGroupsResponse, range(3), handlers.delete_groups, "DELETE"),
+        ("ListGroups", range(6), handlers.list_groups, "DESCRIBE"),
+        ("DescribeGroups", range(6), handlers.describe_groups, "DESCRIBE"),
+        ("DeleteGroups", range(3), handlers.delete_groups, "DELETE"),
     )
     return apis(rows)
 

@@ -8,16 +8,6 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import attrs
-from kafka.protocol.consumer.group import (
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    SyncGroupRequest,
-    SyncGroupResponse,
-)
 
 from ...groups.replies import Answered, GroupError, Joined, Left, Synced
 from ...groups.requests import Heartbeat, Join, Leave, Leaving, Sync
@@ -80,10 +70,10 @@ def table(groups: Groups) -> Iterator[Api]:
     """The rows, over these coordinators."""
     handlers = _Members(groups)
     rows = (
-        (JoinGroupRequest, JoinGroupResponse, range(10), handlers.join_group, "READ"),
-        (SyncGroupRequest, SyncGroupResponse, range(6), handlers.sync_group, "READ"),
-        (HeartbeatRequest, HeartbeatResponse, range(5), handlers.heartbeat, "READ"),
-        (LeaveGroupRequest, LeaveGroupResponse, range(6), handlers.leave_group, "READ"),
+        ("JoinGroup", range(10), handlers.join_group, "READ"),
+        ("SyncGroup", range(6), handlers.sync_group, "READ"),
+        ("Heartbeat", range(5), handlers.heartbeat, "READ"),
+        ("LeaveGroup", range(6), handlers.leave_group, "READ"),
     )
     return apis(rows, never_waits=True)
 

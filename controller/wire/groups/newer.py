@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from ..calls import Api, Call, on_groups
-from ..messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from ..protocol import Answer, Messages, Request
+from ..messages import messages_of
+from ..protocol import Answer, Request
 
 UNSUPPORTED_VERSION: Final = 35
 _MESSAGE: Final = "the consumer protocol of KIP-848 is not supported: set group.protocol=classic"
@@ -20,11 +20,5 @@ async def refuse(_: Call, __: Request) -> Answer:
 
 
 TABLE: Final = (
-    Api(
-        Messages(ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, range(2)),
-        refuse,
-        on_groups("READ"),
-        is_of_logs=True,
-        never_waits=True,
-    ),
+    Api(messages_of("ConsumerGroupHeartbeat", range(2)), refuse, on_groups("READ"), is_of_logs=True, never_waits=True),
 )

@@ -7,14 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import attrs
-from kafka.protocol.consumer.group import (
-    OffsetCommitRequest,
-    OffsetCommitResponse,
-    OffsetDeleteRequest,
-    OffsetDeleteResponse,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-)
 
 from ...groups.records import Committed
 from ...groups.replies import FetchedOffsets, GroupError, OffsetErrors
@@ -97,9 +89,9 @@ def table(groups: Groups) -> Iterator[Api]:
     """The rows, over these coordinators."""
     handlers = _Offsets(groups)
     rows = (
-        (OffsetCommitRequest, OffsetCommitResponse, range(2, 10), handlers.offset_commit, "READ"),
-        (OffsetFetchRequest, OffsetFetchResponse, range(1, 10), handlers.offset_fetch, "DESCRIBE"),
-        (OffsetDeleteRequest, OffsetDeleteResponse, range(1), handlers.offset_delete, "DELETE"),
+        ("OffsetCommit", range(2, 10), handlers.offset_commit, "READ"),
+        ("OffsetFetch", range(1, 10), handlers.offset_fetch, "DESCRIBE"),
+        ("OffsetDelete", range(1), handlers.offset_delete, "DELETE"),
     )
     return apis(rows, never_waits=True)
 

@@ -19,7 +19,7 @@ from ...model.logs import Batch, StoredBatch
 from ...model.values import TopicPartition
 from ..codec import MemoryRecordsBuilder
 from ..data.batches import entries
-from ..messages.groups import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
+from ..messages import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
 from ..protocol import build
 
 OFFSET_KEY: Final = 1

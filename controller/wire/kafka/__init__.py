@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..apis import APIS
-from ..apis.versions import table
+from ..apis.versions import with_apis
 from ..calls import Api
 from ..remote import RemoteHost
 from ..remote.in_sync import IsrChanges
@@ -32,12 +32,9 @@ def with_kafka_brokers(base: Mapping[int, Api] = APIS, *, brokers: RemoteHost | 
     """What a gateway answers (`Gateway(apis=...)`), with what Kafka's brokers ask of their controller, and with what
     clients ask any node. One table per gateway. `brokers`: connects to brokers for requests about ACLs and client
     quotas, which a broker answers; None: these are answered as by `base`, or not at all."""
-    apis = {**base}
     asked_on = () if brokers is None else AnyBroker(brokers).table()
-    for api in (IsrChanges().api, LEAVING, CREDENTIALS, *coordinators.TABLE, *ProducerIds().table(), *asked_on):
-        apis[api.messages.api_key] = api
-    apis.update((api.messages.api_key, api) for api in table(apis))
-    return apis
+    rows = (IsrChanges().api, LEAVING, CREDENTIALS, *coordinators.TABLE, *ProducerIds().table(), *asked_on)
+    return with_apis(base, rows)
 
 
 __all__ = ["InternalTopics", "KafkaHost", "with_kafka_brokers"]

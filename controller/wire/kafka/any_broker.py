@@ -14,38 +14,24 @@ from contextlib import closing
 from typing import Final
 
 import attrs
-from kafka.protocol.admin import (
-    AlterClientQuotasRequest,
-    AlterClientQuotasResponse,
-    DescribeClientQuotasRequest,
-    DescribeClientQuotasResponse,
-    DescribeUserScramCredentialsRequest,
-    DescribeUserScramCredentialsResponse,
-)
 
 from ...model.errors import RequestTimedOut
 from ...model.values import BrokerRegistration
 from ...model.view import ClusterView
 from ..apis import acls
-from ..calls import Access, Api, Call, on_cluster
-from ..protocol import Answer, Messages, Request
+from ..calls import Api, Call, on_cluster
+from ..messages import messages_of
+from ..protocol import Answer, Request
 from ..remote import RemoteHost
 from ..remote.link import NotDelivered
 
 log = logging.getLogger(__name__)
-_READS: Final[tuple[tuple[Messages, Access], ...]] = (
-    (Messages(DescribeClientQuotasRequest, DescribeClientQuotasResponse, range(2)), on_cluster("DESCRIBE_CONFIGS")),
-    (
-        Messages(DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse, range(1)),
-        on_cluster("DESCRIBE"),
-    ),
+_ROWS: Final = (
+    (messages_of("DescribeClientQuotas", range(2)), on_cluster("DESCRIBE_CONFIGS"), True),
+    (messages_of("DescribeUserScramCredentials", range(1)), on_cluster("DESCRIBE"), True),
+    (messages_of("AlterClientQuotas", range(2)), on_cluster("ALTER_CONFIGS", "entries", "entries"), False),
 )
-_WRITES: Final[tuple[tuple[Messages, Access], ...]] = (
-    (
-        Messages(AlterClientQuotasRequest, AlterClientQuotasResponse, range(2)),
-        on_cluster("ALTER_CONFIGS", "entries", "entries"),
-    ),
-)
+"""The messages, the right that a client needs, and whether the request only reads."""
 
 
 class AnyBroker:
@@ -57,12 +43,11 @@ class AnyBroker:
     def table(self) -> Iterator[Api]:
         """The rows. Each request may be repeated without harm, since it states what there is afterwards."""
         yield from (attrs.evolve(api, handler=self.ask) for api in acls.TABLE)
-        yield from (Api(messages, self.ask, access, reads=True) for messages, access in _READS)
-        yield from (Api(messages, self.ask, access) for messages, access in _WRITES)
+        yield from (Api(messages, self.ask, access, reads=reads) for messages, access, reads in _ROWS)
 
     async def ask(self, call: Call, request: Request) -> Answer:
         """The answer of the first broker that gives one. Raises RequestTimedOut where none does."""
-        for broker in await asyncio.wrap_future(call.controller.query(_live)):
+        for broker in await call.query(_live):
             try:
                 return await asyncio.to_thread(self._asked, broker, call, request)
             except NotDelivered as error:

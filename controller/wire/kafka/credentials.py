@@ -15,12 +15,11 @@ from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
-from kafka.protocol.admin import AlterUserScramCredentialsRequest, AlterUserScramCredentialsResponse
-
 from ....stores.base import InvalidKey, StoreError
 from ...model.errors import ErrorCode
 from ..calls import Access, Api, Call
-from ..protocol import Answer, Messages, Request
+from ..messages import messages_of
+from ..protocol import Answer, Request
 from ..security.acls import CLUSTER
 from ..security.users import ITERATIONS_MIN, Credential
 
@@ -108,7 +107,7 @@ def _row(user: str, code: int, message: str | None) -> dict[str, Any]:
 
 
 CREDENTIALS: Final = Api(
-    Messages(AlterUserScramCredentialsRequest, AlterUserScramCredentialsResponse, range(1)),
+    messages_of("AlterUserScramCredentials", range(1)),
     alter,
     Access("ALTER", by_handler=True),
 )

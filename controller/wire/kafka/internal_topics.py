@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Final
 
 import attrs
@@ -79,7 +80,7 @@ class InternalTopicsCreator:
             if self._complete_in == controller_epoch:
                 return True
             wanted = self._wanted.topics
-            there = controller.query(_existing(wanted)).result(timeout_s)
+            there = controller.query(partial(_existing, tuple(wanted))).result(timeout_s)
             if len(there) == len(wanted):
                 self._complete_in = controller_epoch
                 return True
@@ -101,10 +102,5 @@ class InternalTopicsCreator:
         return True
 
 
-def _existing(names: Iterable[str]) -> Callable[[ClusterView], tuple[str, ...]]:
-    asked = tuple(names)
-
-    def ask(view: ClusterView) -> tuple[str, ...]:
-        return tuple(name for name in asked if view.topic(name) is not None and not view.is_deleting(name))
-
-    return ask
+def _existing(names: Iterable[str], view: ClusterView) -> tuple[str, ...]:
+    return tuple(name for name in names if view.topic(name) is not None and not view.is_deleting(name))

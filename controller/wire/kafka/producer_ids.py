@@ -8,17 +8,14 @@ import logging
 from collections.abc import Iterator
 from typing import Final
 
-from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse
-
 from ....stores.base import StoreError
 from ...codec.producer_ids import ProducerIdBlock
 from ...host import Controller
 from ...model.errors import ApiError, RequestTimedOut, StaleBrokerEpoch
 from ..calls import OF_BROKER, Api, Call, on_cluster
-from ..messages import AllocateProducerIdsRequest
-from ..protocol import Answer, Messages, Request
+from ..messages import messages_of
+from ..protocol import Answer, Request
 from ..remote.leaving import epoch_of
-from ..remote.link import messages
 
 NOT_COORDINATOR: Final = 16
 log = logging.getLogger(__name__)
@@ -33,9 +30,9 @@ class ProducerIds:
 
     def table(self) -> tuple[Api, ...]:
         """The two APIs."""
-        of_producers = Messages(InitProducerIdRequest, InitProducerIdResponse, range(5))
+        of_producers = messages_of("InitProducerId", range(5))
         return (
-            Api(messages(AllocateProducerIdsRequest.API_KEY), self.allocate, OF_BROKER),
+            Api(messages_of("AllocateProducerIds"), self.allocate, OF_BROKER),
             Api(of_producers, self.init_producer_id, on_cluster("IDEMPOTENT_WRITE")),
         )
 
@@ -43,7 +40,7 @@ class ProducerIds:
         """A block of 1,000 ids for a broker. Errors: 41, 77, 7 where the store is not reached, -1 where no ids are
         left."""
         try:
-            epoch = await asyncio.wrap_future(call.controller.query(epoch_of(request.broker_id)))
+            epoch = await call.query(epoch_of, request.broker_id)
             if epoch != request.broker_epoch:
                 raise StaleBrokerEpoch(f"broker {request.broker_id} is not registered under {request.broker_epoch}")
             block = await _block(call.controller, request.broker_id)

@@ -1,20 +1,21 @@
 """Requests of this process' brokers to an active controller in another process: AlterPartition and ReportLogs, through
 the gateway beside them, which forwards them as it does for clients.
 
-* The isr changes of a broker are sent one request after the other; changes that come meanwhile go into the next one.
+* The requests of a broker are sent one after the other, those of each kind on a connection of their own.
 * What is not answered ends with an error: the caller repeats it. The error is NotController where this process has the
   active controller by now.
-* Log reports contain what changed since the last one, and everything when the active controller changes or after
-  `TOLD_S`. Lost reports are made up for by the next one.
+* Log reports contain what changed since the last one, and everything after `FULL_S`: that makes up for lost reports,
+  and tells a controller that became active meanwhile.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from concurrent.futures import Future
-from itertools import count, groupby, islice
+from contextlib import suppress
+from itertools import count
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -25,16 +26,15 @@ from ...model.values import TopicPartition
 from ...runtime.log_reports import LogReport
 from ..apis import APIS
 from ..errors import Refused
-from ..messages import AlterPartitionRequest
+from ..messages import messages_of
 from ..protocol import SIZE, Header, Messages, read_answer, write_request
-from ..remote.link import messages
 from ..remote.reporting import REPORTED, as_fields
 from ..security.users import GATEWAY
 from .forwarding import Forwarding, Way
 
-TOLD_S: Final = 5.0
+FULL_S: Final = 5.0
 LOGS_MAX: Final = 2000  # of one ReportLogs
-_ALTER: Final = messages(AlterPartitionRequest.API_KEY)
+_ALTER: Final = messages_of("AlterPartition")
 _BY_NAME: Final = 1  # the version in which topics go by their names
 _PRINCIPAL: Final = f"User:{GATEWAY}"
 _ERRORS: Final = {kind.code: kind for kind in ApiError.__subclasses__()}
@@ -42,50 +42,32 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
-@attrs.frozen(eq=False)
-class _Change:
-    """A change of the isr, requested by a leader."""
-
-    tp: TopicPartition
-    broker_id: int
-    broker_epoch: int
-    row: dict[str, Any]
-    future: Future[AcceptedIsr]
-
-
 @attrs.define(eq=False)
 class _Line:
-    """Of one broker: the connection for one kind of request, and the task that sends them."""
+    """Of one broker and one kind of request: its connection, and the turn on it."""
 
     way: Way = attrs.field(factory=Way)
-    task: asyncio.Task[None] | None = None
+    turn: asyncio.Lock = attrs.field(factory=asyncio.Lock)
 
 
 @attrs.define(eq=False)
-class _Changes(_Line):
-    """The changes that wait."""
+class _Reported:
+    """What was reported of one broker, and when everything is reported again."""
 
-    waiting: list[_Change] = attrs.field(factory=list)
-
-
-@attrs.define(eq=False)
-class _Reports(_Line):
-    """The reports that are due, and those that were sent, to which controller, and until when they count."""
-
-    due: dict[TopicPartition, LogReport] = attrs.field(factory=dict)
-    told: dict[TopicPartition, LogReport] = attrs.field(factory=dict)
-    told_to: int | None = None
-    told_until: float = 0.0
+    sent: dict[tuple[str, int], LogReport] = attrs.field(factory=dict)
+    until: float = 0.0
 
 
 class Asking:
-    """Of one gateway, on its loop; any thread may call its methods, and they return at once."""
+    """Of one gateway, on its loop; any thread may call its methods, and they return at once. Before `open` and after
+    `close` every call ends with NotController."""
 
     def __init__(self, forwarding: Forwarding) -> None:
         self._forwarding = forwarding
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._changes: dict[int, _Changes] = {}
-        self._reports: dict[int, _Reports] = {}
+        self._lines: dict[tuple[int, int], _Line] = {}  # by API key and broker
+        self._reports: dict[int, _Reported] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._numbers = count(1)
 
     def open(self) -> None:
@@ -95,12 +77,10 @@ class Asking:
     async def close(self) -> None:
         """All that wait get NotController."""
         self._loop = None
-        lines: list[_Line] = [*self._changes.values(), *self._reports.values()]
-        tasks = [line.task for line in lines if line.task is not None]
-        for task in tasks:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for line in lines:
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for line in self._lines.values():
             line.way.close()
 
     # --- from any thread
@@ -115,42 +95,51 @@ class Asking:
         broker_epoch: int,
     ) -> Future[AcceptedIsr]:
         """As `Controller.alter_isr`. Errors as there, and 41 where no active controller is found."""
-        future: Future[AcceptedIsr] = Future()
         row = {
             "partition_index": tp.partition,
             "leader_epoch": leader_epoch,
             "new_isr": list(new_isr),
             "partition_epoch": partition_epoch,
         }
-        if not self._soon(self._changed, _Change(tp, leader, broker_epoch, row, future)):
-            future.set_exception(_no_leader())
-        return future
+        topic = {"topic_name": tp.topic, "partitions": [row]}
+        return self._soon(self._alter(leader, {"broker_id": leader, "broker_epoch": broker_epoch, "topics": [topic]}))
 
     def report_log(self, reports: Iterable[LogReport]) -> None:
         """As `Controller.report_log`, with all reports of one broker."""
         found = list(reports)
         if found:
-            self._soon(self._reported, found)
+            self._soon(self._report(found))
 
     def ask(self, api_key: int, version: int, fields: dict[str, Any]) -> Future[Any]:
-        """The answer of the active controller's gateway to any request of a client. Raises NotController as above."""
-        loop = self._loop
-        if loop is None:
-            raise _no_leader()
-        return asyncio.run_coroutine_threadsafe(self._once(APIS[api_key].messages, version, fields), loop)
+        """The answer of the active controller's gateway to any request of a client."""
+        return self._soon(self._once(APIS[api_key].messages, version, fields))
 
-    def _soon(self, call: Callable[[T], None], argument: T) -> bool:
-        """Whether the loop will make the call."""
-        loop = self._loop
-        if loop is None:
-            return False
-        try:
-            loop.call_soon_threadsafe(call, argument)
-        except RuntimeError:  # the loop was closed meanwhile
-            return False
-        return True
+    def _soon(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """What becomes of `work` on the loop; NotController where there is none any more."""
+        loop, kept = self._loop, self._kept(work)
+        if loop is not None:
+            with suppress(RuntimeError):  # the loop was closed meanwhile
+                return asyncio.run_coroutine_threadsafe(kept, loop)
+        kept.close()
+        work.close()
+        future: Future[T] = Future()
+        future.set_exception(_no_leader())
+        return future
 
     # --- on the loop
+
+    async def _kept(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of work that `close` ends."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        try:
+            if self._loop is None:
+                task.cancel()
+            return await task
+        except asyncio.CancelledError:
+            raise _no_leader() from None
+        finally:
+            self._tasks.discard(task)
 
     async def _once(self, api: Messages, version: int, fields: dict[str, Any]) -> Any:
         way = Way()
@@ -158,6 +147,9 @@ class Asking:
             return await self._answer(way, api, version, fields)
         finally:
             way.close()
+
+    def _line(self, broker_id: int, api: Messages) -> _Line:
+        return self._lines.setdefault((api.api_key, broker_id), _Line())
 
     async def _answer(self, way: Way, api: Messages, version: int, fields: dict[str, Any]) -> Any:
         header = Header(api.api_key, version, next(self._numbers) % 2**31, GATEWAY)
@@ -167,88 +159,33 @@ class Asking:
             raise _no_leader()
         return read_answer(api, header, answer[SIZE.size :])
 
-    # --- changes of an isr
+    async def _alter(self, broker_id: int, fields: dict[str, Any]) -> AcceptedIsr:
+        line = self._line(broker_id, _ALTER)
+        async with line.turn:
+            answer = await self._answer(line.way, _ALTER, _BY_NAME, fields)
+        rows = [row for topic in answer.topics for row in topic.partitions]
+        if code := answer.error_code or (rows[0].error_code if rows else ErrorCode.UNKNOWN_SERVER_ERROR):
+            kind = _ERRORS.get(ErrorCode(code), ApiError) if code in set(ErrorCode) else ApiError
+            raise kind(f"the active controller answered with error {code}")
+        return AcceptedIsr(tuple(rows[0].isr), rows[0].partition_epoch)
 
-    def _changed(self, change: _Change) -> None:
-        if self._loop is None:
-            change.future.set_exception(_no_leader())
+    async def _report(self, reports: list[LogReport]) -> None:
+        now, broker_id = asyncio.get_running_loop().time(), reports[0].broker_id
+        line, known = self._line(broker_id, REPORTED), self._reports.setdefault(broker_id, _Reported())
+        if line.turn.locked():  # the next report has all of this
             return
-        line = self._changes.setdefault(change.broker_id, _Changes())
-        line.waiting.append(change)
-        if line.task is None:
-            line.task = asyncio.create_task(self._alter(line))
-
-    async def _alter(self, line: _Changes) -> None:
+        if now >= known.until:
+            known.sent, known.until = {}, now + FULL_S
+        due = [each for each in reports if known.sent.get((each.topic, each.partition)) != each]
+        known.sent = {(each.topic, each.partition): each for each in reports}
         try:
-            while line.waiting:
-                taken, line.waiting = line.waiting, []
-                for epoch, changes in groupby(taken, key=lambda change: change.broker_epoch):
-                    await self._altered(line.way, epoch, list(changes))
-        finally:
-            line.task = None
-            for change in line.waiting:
-                change.future.set_exception(_no_leader())
-
-    async def _altered(self, way: Way, broker_epoch: int, changes: list[_Change]) -> None:
-        topics: dict[str, list[dict[str, Any]]] = {}
-        for change in changes:
-            topics.setdefault(change.tp.topic, []).append(change.row)
-        rows = [{"topic_name": name, "partitions": partitions} for name, partitions in topics.items()]
-        fields = {"broker_id": changes[0].broker_id, "broker_epoch": broker_epoch, "topics": rows}
-        try:
-            answer = await self._answer(way, _ALTER, _BY_NAME, fields)
-        except Exception as error:  # noqa: BLE001 - it is raised to the callers, by their futures
-            for change in changes:
-                change.future.set_exception(error)
-            return
-        except asyncio.CancelledError:
-            for change in changes:
-                change.future.set_exception(_no_leader())
-            raise
-        found = {(topic.topic_name, p.partition_index): p for topic in answer.topics for p in topic.partitions}
-        for change in changes:
-            row: Any = found.get((change.tp.topic, change.tp.partition))
-            code = answer.error_code or (ErrorCode.UNKNOWN_SERVER_ERROR if row is None else row.error_code)
-            if code:
-                change.future.set_exception(_error(code))
-            else:
-                change.future.set_result(AcceptedIsr(tuple(row.isr), row.partition_epoch))
-
-    # --- reports of logs
-
-    def _reported(self, reports: list[LogReport]) -> None:
-        if self._loop is None:
-            return
-        now = self._loop.time()
-        line = self._reports.setdefault(reports[0].broker_id, _Reports())
-        if line.told_to != self._forwarding.active_id or now >= line.told_until:
-            line.told, line.told_to, line.told_until = {}, self._forwarding.active_id, now + TOLD_S
-        found = {TopicPartition(each.topic, each.partition): each for each in reports}
-        line.told = {tp: told for tp, told in line.told.items() if tp in found}
-        line.due = {tp: report for tp, report in found.items() if line.told.get(tp) != report}
-        if line.due and line.task is None:
-            line.task = asyncio.create_task(self._report(line, reports[0].broker_id))
-
-    async def _report(self, line: _Reports, broker_id: int) -> None:
-        try:
-            while line.due:
-                part = dict(islice(line.due.items(), LOGS_MAX))
-                for tp in part:
-                    del line.due[tp]
-                answer = await self._answer(line.way, REPORTED, 0, as_fields(broker_id, part.values()))
-                if not answer.error_code:
-                    line.told |= part
+            async with line.turn:
+                for at in range(0, len(due), LOGS_MAX):
+                    part = as_fields(broker_id, due[at : at + LOGS_MAX])
+                    await self._answer(line.way, REPORTED, 0, part)
         except (ApiError, Refused) as error:
             log.debug("the state of the logs will be reported later: %r", error)
-        finally:
-            line.task = None
 
 
 def _no_leader() -> NotController:
     return NotController("no active controller is reached through this gateway")
-
-
-def _error(code: int) -> ApiError:
-    """An error with the class of its number, which callers distinguish."""
-    kind = _ERRORS.get(ErrorCode(code), ApiError) if code in set(ErrorCode) else ApiError
-    return kind(f"the active controller answered with error {code}")

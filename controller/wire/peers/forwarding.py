@@ -105,11 +105,6 @@ class Forwarding:
 
     # --- the active controller
 
-    @property
-    def active_id(self) -> int | None:
-        """The active controller, as far as is known here."""
-        return self._controller.active_id
-
     async def endpoints(self, broker_ids: Collection[int]) -> dict[int, tuple[Endpoint, ...]]:
         """The listeners that brokers registered, as far as is known."""
         return await asyncio.to_thread(self._directory.endpoints, broker_ids)

@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 from ...model.errors import ErrorCode
 from ..calls import Address
 from ..errors import Garbage, Refused
-from ..messages.private import RelayRequest, RelayResponse
+from ..messages import messages_of
 from ..protocol import SIZE, Header, Messages, read_answer, write_request
 from ..security.client import Credentials, NotLetIn, logging_in
 from ..security.gateways import login_at
@@ -20,7 +20,7 @@ NOBODYS: Final = -1
 """The broker id that stands for the common address."""
 
 
-RELAY: Final = Messages(RelayRequest, RelayResponse, range(1))
+RELAY: Final = messages_of("Relay", range(1))
 _LARGEST: Final = {17: 4096, 36: 4096}  # bytes of an answer about a login; a larger one is of another protocol
 _CONNECT_S: Final = 5.0
 

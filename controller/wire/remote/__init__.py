@@ -9,7 +9,6 @@ leaving     ControlledShutdown: a broker hands over its leaderships
 reporting   ReportLogs: the state of a broker's logs
 obeying     the other side: brokers of this process take requests of controllers elsewhere
 received    those messages back as the requests that they were made from
-sound       whether such a request is valid
 
 host = RemoteHost()
 controller = Controller(store, 1, host)
@@ -23,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..apis import APIS
-from ..apis.versions import table
+from ..apis.versions import with_apis
 from ..calls import Api
 from ..security.client import Credentials
 from .host import RemoteHost
@@ -43,11 +42,7 @@ def with_remote_brokers(
     """The APIs of a gateway (`Gateway(apis=...)`), with those of remote brokers. A broker without a heartbeat for
     `session_s` is dead; `brokers_max` may be registered at a time. One table per gateway. Raises ValueError for a value
     that is not positive."""
-    apis = {**base}
-    for api in (*Sessions(session_s, brokers_max).table, IsrChanges().api, LEAVING, REPORTS):
-        apis[api.messages.api_key] = api
-    apis.update((api.messages.api_key, api) for api in table(apis))
-    return apis
+    return with_apis(base, (*Sessions(session_s, brokers_max).table, IsrChanges().api, LEAVING, REPORTS))
 
 
 __all__ = ["Credentials", "RemoteHost", "with_orders", "with_remote_brokers"]

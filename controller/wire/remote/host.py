@@ -24,11 +24,8 @@ from ...model.host import (
     UpdateMetadataRequest,
 )
 from ...model.values import Broker, BrokerRegistration, Endpoint
-from ...model.view import ClusterView
 from ..calls import Address
-from ..messages import LeaderAndIsrRequest as LeaderAndIsr
-from ..messages import StopReplicaRequest as StopReplica
-from ..messages import UpdateMetadataRequest as UpdateMetadata
+from ..messages import messages_of
 from ..peers import Peers
 from ..peers.directory import is_beside_gateway
 from ..protocol import Messages
@@ -37,12 +34,12 @@ from ..security.client import Credentials
 from ..security.gateways import login_at
 from . import orders
 from .bodies import DIFFERS, InCommon, leader_and_isr
-from .link import Link, NotDelivered, messages
+from .link import Link, NotDelivered
 
 TIMEOUT_S: Final = 10.0
-_LEADER_AND_ISR: Final = messages(LeaderAndIsr.API_KEY)
-_STOP_REPLICA: Final = messages(StopReplica.API_KEY)
-_UPDATE_METADATA: Final = messages(UpdateMetadata.API_KEY)
+_LEADER_AND_ISR: Final = messages_of("LeaderAndIsr")
+_STOP_REPLICA: Final = messages_of("StopReplica")
+_UPDATE_METADATA: Final = messages_of("UpdateMetadata")
 
 Ordered = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 _Asked: TypeAlias = tuple[orders.Fields] | tuple[orders.Fields, tuple[str, bytes]]
@@ -215,14 +212,8 @@ class RemoteHost:
     def _registered(self, request: Ordered) -> BrokerRegistration:
         if self._controller is None:
             raise NotDelivered("no controller is attached, so the addresses of brokers are unknown")
-        found: Broker | None = self._controller.query(_broker(request.broker_id)).result(self._timeout_s)
+        ask = self._controller.query(lambda view: view.brokers.get(request.broker_id))
+        found: Broker | None = ask.result(self._timeout_s)
         if found is None or found.epoch != request.broker_epoch:
             raise NotDelivered(f"broker {request.broker_id} is not registered under epoch {request.broker_epoch}")
         return found.registration
-
-
-def _broker(broker_id: int) -> Callable[[ClusterView], Broker | None]:
-    def ask(view: ClusterView) -> Broker | None:
-        return view.brokers.get(broker_id)
-
-    return ask

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Future
 from typing import Any, Final, TypeAlias
 from uuid import UUID
@@ -20,10 +20,9 @@ from ...model.values import TopicPartition
 from ...model.view import ClusterView
 from ..apis.answering import Outcome, outcome
 from ..calls import OF_BROKER, Api, Call
-from ..messages import AlterPartitionRequest
+from ..messages import messages_of
 from ..protocol import Answer, Request
 from ..reading import as_uuid
-from .link import messages
 
 Row = dict[str, Any]
 Became: TypeAlias = Future[Any] | Outcome
@@ -44,14 +43,14 @@ class IsrChanges:
 
     def __init__(self) -> None:
         self._names: dict[UUID, str] = {}
-        self.api = Api(messages(AlterPartitionRequest.API_KEY), self.alter_partition, OF_BROKER)
+        self.api = Api(messages_of("AlterPartition"), self.alter_partition, OF_BROKER)
 
     async def alter_partition(self, call: Call, request: Request) -> Answer:
         """Errors of the whole: 41, 77, 7; of a partition: 3, 7, 41 where the leader knows newer epochs than this
         controller, 42, 74, 95, 100, 107."""
         topics = request.topics or ()
         ids = [topic.topic_id for topic in topics if topic.topic_id is not None]
-        known = await outcome(call.controller.query(_seen(ids, self._names)))
+        known = await outcome(call.query(_seen, ids, self._names))
         if known.error_code:
             return {"error_code": known.error_code, "topics": []}
         self._names = known.value.names
@@ -106,23 +105,19 @@ async def _answered(request: Request, partition: Any, became: Became) -> Row:
     }
 
 
-def _seen(ids: Iterable[UUID], cached: dict[UUID, str]) -> Callable[[ClusterView], _Seen]:
-    """The question for `Controller.query`. All topics are searched only where an id does not have its last known
+def _seen(ids: Iterable[UUID], cached: dict[UUID, str], view: ClusterView) -> _Seen:
+    """All topics are searched only where an id does not have its last known
     name."""
-
-    def ask(view: ClusterView) -> _Seen:
-        epochs = {broker_id: broker.epoch for broker_id, broker in view.brokers.items()}
-        if all(_is(view, cached.get(topic_id), topic_id) for topic_id in ids):
-            return _Seen(epochs, cached)
-        names = {}
-        for name in view.topic_names():
-            topic = view.topic(name)
-            topic_id = None if topic is None else as_uuid(topic.topic_id)
-            if topic_id is not None:
-                names[topic_id] = name
-        return _Seen(epochs, names)
-
-    return ask
+    epochs = {broker_id: broker.epoch for broker_id, broker in view.brokers.items()}
+    if all(_is(view, cached.get(topic_id), topic_id) for topic_id in ids):
+        return _Seen(epochs, cached)
+    names = {}
+    for name in view.topic_names():
+        topic = view.topic(name)
+        topic_id = None if topic is None else as_uuid(topic.topic_id)
+        if topic_id is not None:
+            names[topic_id] = name
+    return _Seen(epochs, names)
 
 
 def _is(view: ClusterView, name: str | None, topic_id: UUID) -> bool:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Final
 
 from ...model.errors import ApiError
 from ...model.view import ClusterView
 from ..calls import OF_BROKER, Api, Call
-from ..messages import ControlledShutdownRequest
+from ..messages import messages_of
 from ..protocol import Answer, Request
-from .link import messages
 
 
 async def controlled_shutdown(call: Call, request: Request) -> Answer:
@@ -20,7 +18,7 @@ async def controlled_shutdown(call: Call, request: Request) -> Answer:
     try:
         epoch = request.broker_epoch
         if call.version < 2:
-            epoch = await asyncio.wrap_future(call.controller.query(epoch_of(request.broker_id)))
+            epoch = await call.query(epoch_of, request.broker_id)
         remaining = await asyncio.wrap_future(call.controller.controlled_shutdown(request.broker_id, epoch))
     except ApiError as error:
         return {"error_code": error.code, "remaining_partitions": []}
@@ -30,12 +28,9 @@ async def controlled_shutdown(call: Call, request: Request) -> Answer:
     }
 
 
-def epoch_of(broker_id: int) -> Callable[[ClusterView], int]:
-    def ask(view: ClusterView) -> int:
-        broker = view.brokers.get(broker_id)
-        return -1 if broker is None else broker.epoch
-
-    return ask
+def epoch_of(broker_id: int, view: ClusterView) -> int:
+    broker = view.brokers.get(broker_id)
+    return -1 if broker is None else broker.epoch
 
 
-LEAVING: Final = Api(messages(ControlledShutdownRequest.API_KEY), controlled_shutdown, OF_BROKER)
+LEAVING: Final = Api(messages_of("ControlledShutdown"), controlled_shutdown, OF_BROKER)

@@ -14,29 +14,21 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
-
 from ..calls import Address
 from ..errors import Refused
-from ..messages import RESPONSES, VERSIONS, requests
+from ..messages import messages_of
 from ..protocol import SIZE, Header, Messages, read_answer, write_before, write_request
 from ..security.client import Credentials, NotLetIn, logging_in
 from ..security.reachable import Network, connected
 
 CLIENT_ID: Final = "kedge"
 ANSWER_BYTES_MAX: Final = 100 * 1024 * 1024
-_ASKED_FIRST: Final = Messages(ApiVersionsRequest, ApiVersionsResponse, range(1))
+_ASKED_FIRST: Final = messages_of("ApiVersions", range(1))
 
 
 class NotDelivered(ConnectionError):
     """The broker was not reached, did not answer in time, or sent an invalid answer. The request may have been carried
     out."""
-
-
-def messages(key: int) -> Messages:
-    """One of the declared APIs, by its key."""
-    lowest, highest = VERSIONS[key]
-    return Messages(requests()[key], RESPONSES[key], range(lowest, highest + 1))
 
 
 class Link:

@@ -3,8 +3,7 @@ active controller of any process. Each broker must ignore requests of older cont
 
 * They are offered only to gateways of other controllers that logged in with the gateways' secret: any other sender
   could control the cluster.
-* None of these requests names its broker: the address does. At the common address they are refused (42), and so is one
-  with an invalid id or epoch.
+* None of these requests names its broker: the address does. At the common address they are refused (42).
 * One at a time for each broker, in the order in which they came, also over several connections.
 * Each is taken in one version only, which has all fields of Kedge's controllers.
 """
@@ -12,27 +11,21 @@ active controller of any process. Each broker must ignore requests of older cont
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Protocol
 
-from ...model.errors import ErrorCode, InvalidRequest
+from ...model.errors import ErrorCode
 from ...model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from ..apis import APIS
-from ..apis.versions import table
+from ..apis.versions import with_apis
 from ..calls import Api, Call
-from ..messages import LeaderAndIsrRequest as LeaderAndIsr
-from ..messages import StopReplicaRequest as StopReplica
-from ..messages import UpdateMetadataRequest as UpdateMetadata
-from ..protocol import Answer, Messages, Request
+from ..messages import messages_of
+from ..protocol import Answer, Request
 from ..reading import as_uuid
 from . import received
-from .link import messages
-from .received import require_sound
 
-log = logging.getLogger(__name__)
 Ordered = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 _THREADS: Final = 8
 
@@ -50,20 +43,12 @@ def with_orders(brokers: Brokers, base: Mapping[int, Api] = APIS) -> dict[int, A
     gateway. The gateway of a standby answers them itself and does not forward them."""
     obeying = _Obeying(brokers)
     rows = (
-        (LeaderAndIsr, received.leader_and_isr, _by_id),
-        (StopReplica, received.stop_replica, _by_name),
-        (UpdateMetadata, received.update_metadata, _nothing_more),
+        (messages_of("LeaderAndIsr", range(7, 8)), received.leader_and_isr, _by_id),
+        (messages_of("StopReplica", range(4, 5)), received.stop_replica, _by_name),
+        (messages_of("UpdateMetadata", range(8, 9)), received.update_metadata, _nothing_more),
     )
-    apis = {**base}
-    for kind, read, told in rows:
-        api = _newest(messages(kind.API_KEY))
-        apis[api.api_key] = Api(api, obeying.handler(read, told), is_of_logs=True, is_for_gateways=True)
-    apis.update((api.messages.api_key, api) for api in table(apis))
-    return apis
-
-
-def _newest(api: Messages) -> Messages:
-    return Messages(api.request, api.response, api.versions[-1:])
+    orders = [Api(api, obeying.handler(read, told), is_of_logs=True, is_for_gateways=True) for api, read, told in rows]
+    return with_apis(base, orders)
 
 
 Told = Callable[[Any, HostResponse], Answer]
@@ -81,12 +66,7 @@ class _Obeying:
         async def obey(call: Call, request: Request) -> Answer:
             if call.broker_id is None:
                 return {"error_code": ErrorCode.INVALID_REQUEST}
-            try:
-                order = read(request, call.broker_id)
-                require_sound(order)
-            except InvalidRequest as error:
-                log.warning("a controller's request to broker %d is refused: %s", call.broker_id, error)
-                return {"error_code": ErrorCode.INVALID_REQUEST}
+            order = read(request, call.broker_id)
             async with self._turns[call.broker_id]:
                 done = asyncio.get_running_loop().run_in_executor(self._threads, self._brokers.obeyed, order)
                 try:

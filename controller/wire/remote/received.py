@@ -1,16 +1,14 @@
 """The messages of `orders`, each in its newest version, back as the requests that they were made from. Values only.
 
-Ids and epochs are checked when a request arrives, because a broker keeps them.
+Only a controller of Kedge sends them here, so they have its tagged fields, and what it may send is not checked again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
-from ...codec.text import EPOCH_MAX, INT32_MAX
-from ...model.errors import InvalidRequest
 from ...model.host import (
     LeaderAndIsrPartition,
     LeaderAndIsrRequest,
@@ -20,8 +18,7 @@ from ...model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from ...model.reductions import OFFLINE, READ_ONLY
-from ...model.values import LEADER_DURING_DELETE, NO_EPOCH, Endpoint
+from ...model.values import Endpoint
 from ..protocol import Request
 from ..reading import as_text
 from .orders import FULL, PROTOCOLS
@@ -30,8 +27,7 @@ _NAMES = {number: name for name, number in PROTOCOLS.items()}
 
 
 def leader_and_isr(request: Request, broker_id: int) -> LeaderAndIsrRequest:
-    """Version 7. R is `replicas` without `adding_replicas`; T is the tag, or follows from these two and
-    `removing_replicas` where a controller does not send the tag."""
+    """Version 7. R is `replicas` without `adding_replicas`; T is the tag."""
     partitions = tuple(
         LeaderAndIsrPartition(
             topic=topic,
@@ -42,7 +38,7 @@ def leader_and_isr(request: Request, broker_id: int) -> LeaderAndIsrRequest:
             isr=tuple(state.isr),
             partition_epoch=state.partition_epoch,
             replicas=tuple(b for b in state.replicas if b not in state.adding_replicas),
-            target_replicas=_target(state),
+            target_replicas=None if state.target_replicas is None else tuple(state.target_replicas),
             is_new=state.is_new,
             status_code=state.status_code,
             leader_recovery_state=state.leader_recovery_state,
@@ -52,14 +48,6 @@ def leader_and_isr(request: Request, broker_id: int) -> LeaderAndIsrRequest:
     leaders = tuple(LivePeer(each.broker_id, each.host_name, each.port, None) for each in request.live_leaders)
     is_full = request.request_type == FULL
     return LeaderAndIsrRequest(broker_id, *_controller(request), is_full, partitions, leaders)
-
-
-def _target(state: Any) -> tuple[int, ...] | None:
-    if state.target_replicas is not None:
-        return tuple(state.target_replicas)
-    if not state.adding_replicas and not state.removing_replicas:
-        return None
-    return tuple(b for b in state.replicas if b not in state.removing_replicas)
 
 
 def update_metadata(request: Request, broker_id: int) -> UpdateMetadataRequest:
@@ -115,45 +103,3 @@ def _states(topics: Iterable[Any]) -> Iterator[tuple[str, str, Any]]:
 
 def _text(topic_id: UUID | None) -> str:
     return "" if topic_id is None else as_text(topic_id)
-
-
-_INT64_MAX: Final = 2**63 - 1
-
-
-def require_sound(order: LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest) -> None:
-    """Raises InvalidRequest if an id or an epoch is out of range, with its name."""
-    _within("controller_id", order.controller_id, 0)
-    _within("controller_epoch", order.controller_epoch, 0, EPOCH_MAX)
-    _within("broker_epoch", order.broker_epoch, 0, _INT64_MAX)
-    if isinstance(order, UpdateMetadataRequest):
-        _ids("live_brokers", (peer.broker_id for peer in order.live_brokers))
-    for p in order.partitions:
-        if not p.topic or not p.topic_id:
-            raise InvalidRequest(f"a topic without a name or an id: {p.topic!r:.80}")
-        _within("partition", p.partition, 0)
-        _within("leader_epoch", p.leader_epoch, NO_EPOCH, EPOCH_MAX)
-        if isinstance(p, LeaderAndIsrPartition):
-            _require_known(p)
-            _ids("target_replicas", p.target_replicas or ())
-            _within("leader_recovery_state", p.leader_recovery_state, 0, 1)
-        elif isinstance(p, PartitionMetadata):
-            _require_known(p)
-            _ids("offline_replicas", p.offline_replicas)
-
-
-def _require_known(p: LeaderAndIsrPartition | PartitionMetadata) -> None:
-    _within("leader", p.leader, LEADER_DURING_DELETE)
-    _within("partition_epoch", p.partition_epoch, NO_EPOCH)
-    _ids("isr", p.isr)
-    _ids("replicas", p.replicas)
-    _within("status_code", p.status_code, READ_ONLY, OFFLINE)
-
-
-def _ids(name: str, ids: Iterable[int]) -> None:
-    for each in ids:
-        _within(name, each, 0)
-
-
-def _within(name: str, number: int, low: int, high: int = INT32_MAX) -> None:
-    if not low <= number <= high:
-        raise InvalidRequest(f"{name} {number} is not within {low}..{high}")

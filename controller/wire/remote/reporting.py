@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Final
 
 from ...model.errors import ErrorCode
 from ...model.view import ClusterView
 from ...runtime.log_reports import LogReport
-from ..apis.answering import outcome
+from ..apis.answering import by_topic, outcome
 from ..calls import OF_BROKER, Api, Call
-from ..messages import ReportLogsRequest
+from ..messages import messages_of
 from ..protocol import Answer, Request
-from .link import messages
 
-REPORTED: Final = messages(ReportLogsRequest.API_KEY)
+REPORTED: Final = messages_of("ReportLogs")
 _UNKNOWN: Final = -1  # of a size
 
 
@@ -38,34 +37,32 @@ async def report_logs(call: Call, request: Request) -> Answer:
         ]
     except ValueError:
         return {"error_code": ErrorCode.INVALID_REQUEST}
-    known = await outcome(call.controller.query(_known(reports)))
+    known = await outcome(call.query(_known, reports))
     if not known.error_code:
         call.controller.report_log(known.value)
     return {"error_code": known.error_code}
 
 
-def _known(reports: list[LogReport]) -> Callable[[ClusterView], list[LogReport]]:
-    def ask(view: ClusterView) -> list[LogReport]:
-        counts = {topic: view.partition_count(topic) for topic in {each.topic for each in reports}}
-        return [each for each in reports if each.partition < counts[each.topic] and each.broker_id in view.brokers]
-
-    return ask
+def _known(reports: list[LogReport], view: ClusterView) -> list[LogReport]:
+    counts = {topic: view.partition_count(topic) for topic in {each.topic for each in reports}}
+    return [each for each in reports if each.partition < counts[each.topic] and each.broker_id in view.brokers]
 
 
 def as_fields(broker_id: int, reports: Iterable[LogReport]) -> dict[str, Any]:
     """The request with these reports of a broker."""
-    topics: dict[str, list[dict[str, Any]]] = {}
-    for report in reports:
-        row = {
-            "partition_index": report.partition,
-            "leader_epoch": report.leader_epoch,
-            "start_offset": report.start_offset,
-            "end_offset": report.end_offset,
-            "high_watermark": report.high_watermark,
-            "size_bytes": _UNKNOWN if report.size_bytes is None else report.size_bytes,
-        }
-        topics.setdefault(report.topic, []).append(row)
+    topics = by_topic((report.topic, _row(report)) for report in reports)
     return {"broker_id": broker_id, "topics": [{"name": n, "partitions": rows} for n, rows in topics.items()]}
+
+
+def _row(report: LogReport) -> dict[str, Any]:
+    return {
+        "partition_index": report.partition,
+        "leader_epoch": report.leader_epoch,
+        "start_offset": report.start_offset,
+        "end_offset": report.end_offset,
+        "high_watermark": report.high_watermark,
+        "size_bytes": _UNKNOWN if report.size_bytes is None else report.size_bytes,
+    }
 
 
 REPORTS: Final = Api(REPORTED, report_logs, OF_BROKER)

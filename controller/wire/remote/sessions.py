@@ -37,9 +37,8 @@ from ...model.errors import (
 from ...model.values import BrokerRegistration, Endpoint
 from ..apis.answering import outcome
 from ..calls import OF_BROKER, Api, Call
-from ..messages import BrokerHeartbeatRequest, BrokerRegistrationRequest
+from ..messages import messages_of
 from ..protocol import Answer, Request
-from .link import messages
 from .orders import PROTOCOLS
 
 log = logging.getLogger(__name__)
@@ -77,8 +76,8 @@ class Sessions:
         self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()  # those that are held
         self._ending: set[asyncio.Task[None]] = set()
         self.table: Final = (
-            Api(messages(BrokerRegistrationRequest.API_KEY), self.register, OF_BROKER),
-            Api(messages(BrokerHeartbeatRequest.API_KEY), self.beat, OF_BROKER, never_waits=True),
+            Api(messages_of("BrokerRegistration"), self.register, OF_BROKER),
+            Api(messages_of("BrokerHeartbeat"), self.beat, OF_BROKER, never_waits=True),
         )
 
     # --- BrokerRegistration

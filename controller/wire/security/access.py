@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -74,7 +73,7 @@ async def _names(call: Call, rows: list[Any]) -> Mapping[Any, str]:
     ids = tuple(i for row in rows if (i := getattr(row, "topic_id", None)) and _name(row) is None)
     if not ids:
         return {}
-    found = await asyncio.wrap_future(call.controller.query(cluster((), ids)))
+    found = await call.query(cluster, (), ids)
     return {topic.topic_id: topic.name for topic in found.topics}
 
 

@@ -6,21 +6,16 @@ from collections.abc import Generator, Mapping
 from typing import Any, Final
 
 import attrs
-from kafka.protocol.sasl import (
-    SaslAuthenticateRequest,
-    SaslAuthenticateResponse,
-    SaslHandshakeRequest,
-    SaslHandshakeResponse,
-)
 from scramp import ScramClient
 from scramp.utils import ScramException
 
+from ..messages import messages_of
 from ..protocol import Messages
 from .sasl import MECHANISMS, PLAIN
 from .users import ITERATIONS_MAX
 
-HANDSHAKE: Final = Messages(SaslHandshakeRequest, SaslHandshakeResponse, range(1, 2))  # 0: tokens without a header
-AUTHENTICATE: Final = Messages(SaslAuthenticateRequest, SaslAuthenticateResponse, range(3))
+HANDSHAKE: Final = messages_of("SaslHandshake", range(1, 2))  # 0: tokens without a header
+AUTHENTICATE: Final = messages_of("SaslAuthenticate", range(3))
 
 
 class NotLetIn(Exception):

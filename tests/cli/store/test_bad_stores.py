@@ -44,7 +44,6 @@ def commands(tmp_path: Path) -> Callable[[str], list[Result]]:
             ["store", "ping", url],
             ["store", "dump", url, str(tmp_path / "dump.json")],
             ["store", "load", str(tree), url],
-            ["demo", "--plain", "--store", url],
         ):
             began_s = time.monotonic()
             results.append(CliRunner().invoke(kedge, arguments))
@@ -77,7 +76,7 @@ def test_the_url_stands_once_and_the_cause_is_said(scheme: str) -> None:
     """Stores name themselves in what they raise, with ports that a url may leave out."""
     with nobody() as port:
         url = f"{scheme}://127.0.0.1:{port}/x"
-        for arguments in (("store", "ping"), ("store", "audit"), ("demo", "--plain", "--store")):
+        for arguments in (("store", "ping"), ("store", "audit")):
             said = CliRunner().invoke(kedge, [*arguments, f"{url}?connect_timeout=0.3"]).stderr
             assert said.count("://") == 1, said
             assert url in said

@@ -220,7 +220,7 @@ def test_every_module_that_opens_a_store_is_known() -> None:
     opening = re.compile(r"\b(open_store|opened)\(")
     found = {str(path.relative_to(SOURCES)) for path in SOURCES.rglob("*.py") if opening.search(path.read_text())}
     only_read = {"plan/collect.py", "store/check_tree.py"}
-    with_a_key_of_their_own = {"store/check.py", "demo/stage.py"}
+    with_a_key_of_their_own = {"store/check.py"}
     above = {
         *("controller/running.py", "serve/moving.py", "serve/running.py", "serve/sharing.py", "store/migrate.py"),
         *("store/opening.py", "store/trees.py", "reassign/__init__.py", "reassign/legacy.py"),

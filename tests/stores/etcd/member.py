@@ -88,7 +88,6 @@ def _found(key: bytes, revision: int) -> Any:
 def _answer(op: Any) -> Any:
     if op.HasField("request_put"):
         return etcdrpc.ResponseOp(response_put=etcdrpc.PutResponse())
-    # The last read of a refused commit is for markers of ephemeral keys, of which there are none.
     found = _found(op.request_range.key, NEW) if op.request_range.key == KEY.encode() else etcdrpc.RangeResponse()
     return etcdrpc.ResponseOp(response_range=found)
 

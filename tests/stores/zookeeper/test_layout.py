@@ -7,6 +7,7 @@ from kazoo.client import KazooClient
 from kazoo.protocol.serialization import Create
 from kazoo.security import OPEN_ACL_UNSAFE
 
+from kedge.controller.codec import keys
 from kedge.stores import (
     ABSENT,
     PRESENT,
@@ -56,39 +57,22 @@ def test_a_deleted_key_with_keys_below_stays_as_a_parent(store: MetadataStore, r
     assert [entry.key for entry in store.snapshot("/", timeout_s=CALL_S).entries] == ["/a/b"]
 
 
-def test_a_deleted_topic_leaves_nothing_behind(store: MetadataStore, raw: KazooClient, chroot: str) -> None:
-    """Whether its keys go one after another or at once: a node that stayed would be a topic to Kafka's tools."""
-    for together in (True, False):
-        keys = ["/brokers/topics/t", *(f"/brokers/topics/t/partitions/{p}/state" for p in range(3))]
-        store.commit([Put(key, b"{}", ABSENT) for key in (*keys, "/brokers/topics/u")], timeout_s=CALL_S)
-        for ops in [keys] if together else [[key] for key in keys[::-1]]:
-            store.commit([Delete(key, PRESENT) for key in ops], timeout_s=CALL_S)
-        assert raw.get_children(f"{chroot}/brokers/topics") == ["u"]
-        store.commit([Delete("/brokers/topics/u", PRESENT)], timeout_s=CALL_S)
-    assert raw.get_children(f"{chroot}/brokers/topics") == []
+def test_many_deleted_keys_stay_as_parents_at_once(store: MetadataStore) -> None:
+    """One look finds all of them, however many there are."""
+    above = [f"/t{number}" for number in range(100)]
+    store.commit([Put(key, b"1", ABSENT) for one in above for key in (one, f"{one}/x/y")], timeout_s=CALL_S)
+    store.commit([Delete(key, PRESENT) for one in above for key in (one, f"{one}/x/y")], timeout_s=CALL_S)
+    assert store.snapshot("/", timeout_s=CALL_S).entries == ()
 
 
 def test_a_deleted_topic_keeps_what_others_put_below_it(store: MetadataStore, raw: KazooClient, chroot: str) -> None:
-    store.commit([Put(f"/t/partitions/{p}/state", b"{}", ABSENT) for p in range(2)], timeout_s=CALL_S)
-    store.commit([Put("/t", b"{}", ABSENT)], timeout_s=CALL_S)
-    raw.create(f"{chroot}/t/partitions/0/state/more", b"")
-    state = "/t/partitions/0/state"
-    store.commit([Delete(key, PRESENT) for key in ("/t", state, "/t/partitions/1/state")], timeout_s=CALL_S)
-    assert [entry.key for entry in store.snapshot("/", timeout_s=CALL_S).entries] == [f"{state}/more"]
-    assert raw.get(f"{chroot}/t")[0] is None
-
-
-def test_more_shells_than_a_request_holds_leave_the_node(store: MetadataStore, raw: KazooClient, chroot: str) -> None:
-    """The key is gone all the same."""
-    store.commit([Put("/t", b"{}", ABSENT)], timeout_s=CALL_S)
-    keys = [f"/t/{index:04}-{'x' * 700}/state" for index in range(1500)]
-    for start in range(0, len(keys), 500):
-        store.commit([Put(key, b"", ABSENT) for key in keys[start : start + 500]], timeout_s=30)
-    for start in range(0, len(keys), 500):
-        store.commit([Delete(key, PRESENT) for key in keys[start : start + 500]], timeout_s=30)
-    store.commit([Delete("/t", PRESENT)], timeout_s=30)
-    assert store.get("/t", timeout_s=CALL_S) is None
-    assert raw.get(f"{chroot}/t")[0] is None
+    """Its parents are deleted with it, but for those of what stays."""
+    store.commit([Put(keys.topic("t"), b"{}", ABSENT), Put(keys.state("t", 0), b"{}", ABSENT)], timeout_s=CALL_S)
+    raw.create(f"{chroot}{keys.state('t', 0)}/more", b"")
+    going = [keys.state("t", 0), keys.partition("t", 0), keys.partitions("t"), keys.topic("t")]
+    store.commit([Delete(key, PRESENT) for key in going], timeout_s=CALL_S)
+    assert [entry.key for entry in store.snapshot("/", timeout_s=CALL_S).entries] == [f"{keys.state('t', 0)}/more"]
+    assert raw.get(f"{chroot}{keys.topic('t')}")[0] is None
 
 
 def test_a_node_of_kafkas_without_data_is_a_key_until_it_has_children(

@@ -136,3 +136,12 @@ def test_kafkas_moves_are_finished_in_zookeeper(raw: KazooClient, chroot: str, o
     assert int(raw.get(f"{chroot}/controller_epoch")[0]) > 1
     eventually("the onlooker sees five keys change", lambda: onlooker.seen >= onlooker.first + 5)
     assert onlooker.broken == []
+
+
+def test_a_deleted_topic_leaves_nothing_behind(controller: Controller, raw: KazooClient, chroot: str) -> None:
+    """The controller deletes the parents of its keys as well: a node that stayed would be a topic to Kafka's tools."""
+    assert "orders" in raw.get_children(f"{chroot}/brokers/topics")
+    eventually("the controller leads", lambda: controller.describe().is_active)
+    controller.admin.delete_topics(["orders"])["orders"].result(timeout=WAIT_S)
+    eventually("the topic is gone", lambda: "orders" not in raw.get_children(f"{chroot}/brokers/topics"))
+    assert raw.get_children(f"{chroot}/admin/delete_topics") == []

@@ -7,84 +7,77 @@ is held against the rules.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from ....stores.base import StoreError
 from ...model.errors import DuplicateBrokerRegistration
+from ...model.requests import NewTopic
 from ...model.values import NO_LEADER, BrokerRegistration, Partition, Settings, TopicPartition
 from ...runtime.registrar import Registrar
 from ...simulated.broker import Life
 from ...simulated.clock import NodeClock, VirtualClock
-from ...simulated.network import Network
 from ...simulated.replica import Role
 from ...simulated.store import Connection, StoreClient
-from ...simulated.timeline import Timeline
-from ..committed import CommittedTree
 from ..controller_mishaps import ControllerMishaps
-from ..host_suite.base import Ability, HostUnderTest
-from ..host_suite.desk import Asked
-from ..node import Node, State
+from ..controllers import Controllers
+from ..node import Node
 from ..server import RecordingServer
-from ..steered import leading
 from . import rules
+from .agreement import differences
 from .broker import HostedBroker, Place
-from .desk import SeededDesk
+from .isr_link import IsrLink
 from .records import Records
 from .rules import Judge
+from .under_test import Ability, HostUnderTest
 
 TICK_MS: Final = 10
 SESSION_S: Final = 1.0
 
 
-class HostCluster:
-    """The brokers of a host, and two controllers with `settings`. `store`: options of the MemoryServer."""
+class HostRig(Controllers):
+    """The brokers of a host, and two controllers. `store`: options of the MemoryServer. Any step raises RuleBroken."""
 
-    tick_ms = TICK_MS
+    brokers: dict[int, HostedBroker]
 
     def __init__(
-        self, host: HostUnderTest, seed: int, brokers: Sequence[int], settings: Settings, store: dict[str, Any]
+        self,
+        host: HostUnderTest,
+        seed: int = 1,
+        *,
+        brokers: Sequence[int] = (1, 2, 3),
+        settings: Settings | None = None,
+        **store: Any,
     ) -> None:
-        self.seed, self.host = seed, host
-        self.chance = random.Random(seed)  # noqa: S311 - seeded randomness is the aim
-        self.clock = VirtualClock()
-        self.timeline = Timeline(self.clock)
-        self.server = RecordingServer(**store, session_timeout_s=SESSION_S, clock=self.clock.monotonic_s)
+        self.host = host
         self.judge = Judge(host.abilities)
+        clock = VirtualClock()
         callbacks = host.open(brokers)
-        self.brokers = {
-            broker: HostedBroker(broker, host, callbacks, self.judge, lambda: self.clock.elapsed_ms)
-            for broker in brokers
-        }
-        self.network = Network(self.brokers, self.chance, self.timeline, lambda: self.server.revision)
+        hosted = {b: HostedBroker(b, host, callbacks, self.judge, lambda: clock.elapsed_ms) for b in brokers}
+        server = RecordingServer(**store, session_timeout_s=SESSION_S, clock=clock.monotonic_s)
+        super().__init__(seed, hosted, clock=clock, server=server, settings=settings or Settings(), tick_ms=TICK_MS)
+        self.brokers = hosted
+        self.polls_in_order = False
         self.records = Records(self.brokers, self.judge)
-        self.desk = SeededDesk(self.brokers, self.network, self.chance, self.judge, lambda: self.active)
-        self.desk.judged = self._judge_joins
+        self.isr_link = IsrLink(self.brokers, self.network, self.chance, self.judge, lambda: self.active)
+        self.isr_link.judged = lambda call, place: self.records.joins(call, place, self.committed)
         if Ability.ISR in host.abilities:
-            host.use(self.desk)
-        self.committed = CommittedTree(self.timeline)
+            host.use(self.isr_link.updater)
         self.committed.load(self.server)
         self.mishaps = ControllerMishaps(self)
         self._registrars: dict[int, tuple[Registrar, Connection | StoreClient]] = {}
-        parts = (self.server, self.network, settings, seed, lambda _, __: None)
-        self.nodes = {node_id: Node(node_id, NodeClock(self.clock), *parts) for node_id in (101, 102)}
+        parts = (self.server, self.network, self.settings, seed, lambda _, __: None)
+        self.nodes = {node_id: Node(node_id, NodeClock(clock), *parts) for node_id in (101, 102)}
         for broker in brokers:
             self.register(broker)
         for node in self.nodes.values():
             node.start()
 
     def close(self) -> None:
-        """Close the host, after the controllers and their store."""
+        """End the controllers and their store. The host stays open."""
         for node in self.nodes.values():
             node.kill()
-        self.host.close()
         self.server.close()
-
-    @property
-    def active(self) -> Node | None:
-        """The active node."""
-        return leading(self.nodes.values())
 
     @property
     def partitions(self) -> Iterator[tuple[Place, Partition]]:
@@ -94,33 +87,33 @@ class HostCluster:
             if topic is not None and tp.topic not in self.committed.deleting:
                 yield (topic.topic_id, tp.partition), partition
 
+    def describe(self) -> str:
+        """Where brokers and store differ, and the end of the timeline."""
+        return "\n".join([*differences(self)[:10], "the last of the timeline:", *self.timeline.lines(25)])
+
     # --- time
 
-    def step(self) -> None:
+    def step(self) -> bool:
         """Let one tick pass. Raises RuleBroken."""
-        self.clock.advance(self.tick_ms)
-        self.server.tick()
-        nodes = list(self.nodes.values())
-        self.chance.shuffle(nodes)
-        for node in nodes:
-            node.tick(self.clock.now_ms(), 5 * self.tick_ms)
-            node.poll()
-        self.network.step(self._is_running)
+        moved = self.poll()
+        moved |= self.network.step(self.is_running)
         for broker in self.brokers.values():
             self._watch(broker)
-        self.desk.step()
+        self.isr_link.step()
         if Ability.ISR not in self.host.abilities:
             self._ask_for_leaders()
         self.host.pass_time(self.tick_ms)
-        self.desk.step()  # before a request changes what its calls are held against
+        self.isr_link.step()  # before a request changes what its calls are held against
         self._look()
+        return moved
 
-    def until(self, what: str, holds: Callable[[], list[str]], timeout_ms: int) -> None:
-        """Wait until `holds` returns nothing. Raises RuleBroken at the deadline, with what it returned."""
+    def converge(self, what: str, timeout_ms: int, also: Callable[[], object] = lambda: True) -> None:
+        """Wait until brokers and store agree, and `also()` is true. Raises RuleBroken at the deadline."""
         end_ms = self.clock.elapsed_ms + timeout_ms
-        while lines := holds():
+        while (lines := differences(self)) or not also():
             if self.clock.elapsed_ms >= end_ms:
-                self.judge.require(holds=False, rule=rules.CONVERGES, what="\n  ".join([what, *lines[:10]]))
+                found = lines or [f"committed are {list(self.committed.partitions.values())}"]
+                self.judge.require(holds=False, rule=rules.CONVERGES, what="\n  ".join([what, *found[:10]]))
             self.judge.sentence()
             self.step()
 
@@ -132,12 +125,6 @@ class HostCluster:
             broker.look(unnamed_ms_max)
         self.records.look(self.partitions)
         self.judge.sentence()
-
-    def _is_running(self, marker: object) -> bool | None:
-        for node in self.nodes.values():
-            if node.owns(marker):
-                return node.state is State.UP
-        return None
 
     # --- brokers
 
@@ -169,10 +156,9 @@ class HostCluster:
 
     def kill(self, broker_id: int, *, at_once: bool) -> None:
         """The process ends. The host starts the next one at once, but that is not registered until `start`."""
-        broker = self.brokers[broker_id]
         self.unregister(broker_id, at_once=at_once)
-        broker.life = Life.DOWN
-        broker.ended()
+        self.brokers[broker_id].life = Life.DOWN
+        self._ended(broker_id)
         self.host.restart(broker_id)
 
     def start(self, broker_id: int) -> None:
@@ -180,15 +166,31 @@ class HostCluster:
         self.brokers[broker_id].life = Life.UP
         self.register(broker_id)
 
+    def fail_next(self, broker_id: int) -> None:
+        """The next callback to the broker raises."""
+        self.brokers[broker_id].is_to_fail = True
+        self.host.fail_next(broker_id)
+
+    def lose_disk(self, broker_id: int, place: Place) -> None:
+        """The disk with this replica fails, and the broker is registered again."""
+        broker = self.brokers[broker_id]
+        broker.disk_is_gone = True
+        broker.lost.add(place)
+        self.host.lose_disk(broker_id, broker.names[place])
+        self.expire(broker_id)
+
     def replace_disk(self, broker_id: int) -> None:
         """An empty disk replaces the one that failed, perhaps by a restart of the broker."""
-        broker = self.brokers[broker_id]
         if broker_id in self._registrars:
             self.unregister(broker_id, at_once=True)
-        broker.ended()
-        broker.disk_is_gone = False
+        self._ended(broker_id)
+        self.brokers[broker_id].disk_is_gone = False
         self.host.replace_disk(broker_id)
         self.start(broker_id)
+
+    def _ended(self, broker_id: int) -> None:
+        self.brokers[broker_id].ended()
+        self.isr_link.ended(broker_id)
 
     def _watch(self, broker: HostedBroker) -> None:
         if broker.broker_id not in self._registrars:
@@ -206,19 +208,6 @@ class HostCluster:
 
     # --- isr
 
-    def _judge_joins(self, asked: Asked, place: Place) -> None:
-        p = self.committed.partitions.get(asked.tp)
-        if p is None or (p.leader, p.leader_epoch) != (asked.leader, asked.leader_epoch):
-            return
-        known = self.records.acknowledged(place)
-        for member in set(asked.isr) - set(p.isr):
-            broker = self.brokers[member]
-            held = broker.held(place) if place in broker.names else None
-            end = 0 if held is None else held.end_offset
-            said = f"broker {asked.leader} adds {member} to the isr of {asked.tp}, whose log ends at {end}"
-            is_whole = end >= known or place in broker.lost
-            self.judge.require(is_whole, rules.JOINS, f"{said}: {known} records are acknowledged")
-
     def _ask_for_leaders(self) -> None:
         """Where leaders do not call alter_isr, each replica that follows is in sync."""
         for place, p in self.partitions:
@@ -235,6 +224,13 @@ class HostCluster:
         return held is not None and (held.role, held.leader_epoch) == (Role.FOLLOWER, p.leader_epoch)
 
     # --- requests
+
+    def create_topic(self, name: str, replicas: Sequence[Sequence[int]]) -> list[TopicPartition]:
+        """Create a topic; returns its partitions. Time passes until they are committed."""
+        self.result(self.admin.create_topics({name: NewTopic(-1, -1, replicas)}).all())
+        tps = [TopicPartition(name, number) for number in range(len(replicas))]
+        self.until(lambda: self.committed.partitions.keys() >= set(tps), what=f"the partitions of {name} are committed")
+        return tps
 
     def append(self, broker_id: int, tp: TopicPartition, records: int) -> int:
         """Write records to a broker; returns how many it took. Only a leader takes some."""

@@ -1,54 +1,57 @@
-"""The end of a seeded run: where brokers and store differ once nothing fails any more."""
+"""Where the brokers of a host and the store differ. Once nothing fails any more, they must agree."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ...model.values import NO_LEADER, Partition
 from ...simulated.replica import Role
-from ..host_suite.base import Ability
 from .broker import HostedBroker, Place
-from .cluster import HostCluster
+from .under_test import Ability
+
+if TYPE_CHECKING:
+    from .rig import HostRig
 
 
-def differences(cluster: HostCluster) -> list[str]:
+def differences(rig: HostRig) -> list[str]:
     """One line for each; empty: all agree."""
-    if cluster.active is None:
+    if rig.active is None:
         return ["no controller is active"]
-    tree = cluster.committed
+    tree = rig.committed
     found = [f"{name} is not deleted" for name in sorted(tree.deleting)]
     found += [f"to be deleted: {intent}" for intents in tree.intents.values() for intent in intents]
-    partitions = list(cluster.partitions)
+    partitions = list(rig.partitions)
     expected = {place for place, _ in partitions}
     for place, p in partitions:
-        if not is_beyond_repair(cluster, place, p):
-            found += _of_partition(cluster, place, p)
-    for broker in cluster.brokers.values():
+        if not is_beyond_repair(rig, place, p):
+            found += _of_partition(rig, place, p)
+    for broker in rig.brokers.values():
         left = [place for place in broker.names if place not in expected and broker.held(place) is not None]
         found += [f"broker {broker.broker_id} has {broker.names[place]} of a topic that is gone" for place in left]
-    whole = [(place, p) for place, p in partitions if not is_beyond_repair(cluster, place, p)]
-    return found or cluster.records.alike(whole)
+    whole = [(place, p) for place, p in partitions if not is_beyond_repair(rig, place, p)]
+    return found or rig.records.alike(whole)
 
 
-def is_beyond_repair(cluster: HostCluster, place: Place, p: Partition) -> bool:
+def is_beyond_repair(rig: HostRig, place: Place, p: Partition) -> bool:
     """Whether no in-sync replica has a log: its disk failed, or it died before it heard of the new partition. Then only
     an unclean election could help."""
-    isr = [cluster.brokers[b] for b in p.isr]
+    isr = [rig.brokers[b] for b in p.isr]
     lacks = [place in broker.lost or place not in broker.begun for broker in isr]
     return p.leader == NO_LEADER and all(lacks)
 
 
-def _of_partition(cluster: HostCluster, place: Place, p: Partition) -> Iterator[str]:
+def _of_partition(rig: HostRig, place: Place, p: Partition) -> Iterator[str]:
     if p.move is not None:
         yield f"{p.tp} moves to {list(p.move.target)}, in sync are {list(p.isr)}"
     if p.leader == NO_LEADER:
         yield f"{p.tp} has no leader; in sync are {list(p.isr)}"
     if set(p.isr) != set(p.replicas):
         yield f"{p.tp}: of the replicas {list(p.replicas)} only {list(p.isr)} are in sync"
-    for broker in cluster.brokers.values():
+    for broker in rig.brokers.values():
         yield from _on_broker(broker, place, p)
-        if Ability.METADATA in cluster.host.abilities:
-            yield from _known_on(broker, p, cluster.committed.partition_epochs[p.tp])
+        if Ability.METADATA in rig.host.abilities:
+            yield from _known_on(broker, p, rig.committed.partition_epochs[p.tp])
 
 
 def _on_broker(broker: HostedBroker, place: Place, p: Partition) -> Iterator[str]:

@@ -1,10 +1,9 @@
-"""The target of leaders' isr changes during a test: the one call of `controller.Controller` that they need, recorded in
-order, and answered by the case."""
+"""The ISR updater of a host under test: the one call of `controller.Controller` that leaders need. It records each
+call. A case of the suite answers calls itself, and a rig passes them on to its controllers (`isr_link`)."""
 
 from __future__ import annotations
 
-import abc
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Protocol
 
@@ -15,7 +14,7 @@ from ...model.requests import AcceptedIsr
 from ...model.values import Replicas, TopicPartition
 
 
-class IsrDesk(Protocol):
+class IsrUpdater(Protocol):
     """As `controller.Controller.alter_isr`. Any thread may call it; the future is completed by another one."""
 
     def alter_isr(  # noqa: PLR0917 - as Controller
@@ -33,7 +32,7 @@ class IsrDesk(Protocol):
 
 
 @attrs.frozen(eq=False)
-class Asked:
+class IsrCall:
     """A call of `alter_isr`."""
 
     tp: TopicPartition
@@ -58,8 +57,11 @@ class Asked:
         self.future.set_exception(error)
 
 
-class Calls(abc.ABC):
-    """An `IsrDesk` that makes a value of each call."""
+class IsrCalls:
+    """An `IsrUpdater` that records the calls, oldest first. Each waits until `accept` or `refuse` answers it."""
+
+    def __init__(self) -> None:
+        self.calls: list[IsrCall] = []
 
     def alter_isr(  # noqa: PLR0917 - as Controller
         self,
@@ -74,26 +76,11 @@ class Calls(abc.ABC):
         timeout_s: float = 30.0,  # noqa: ARG002 - as Controller
     ) -> Future[AcceptedIsr]:
         """As Controller."""
-        return self.take(Asked(tp, leader, leader_epoch, partition_epoch, tuple(new_isr), broker_epoch))
-
-    @abc.abstractmethod
-    def take(self, asked: Asked) -> Future[AcceptedIsr]:
-        """Take a call, on any thread. Returns its answer."""
-
-
-class Desk(Calls):
-    """It records the calls. `pass_on`: forwards them meanwhile, and its answer counts."""
-
-    def __init__(self) -> None:
-        self.asked: list[Asked] = []
-        self.pass_on: Callable[[Asked], Future[AcceptedIsr]] | None = None
-
-    def take(self, asked: Asked) -> Future[AcceptedIsr]:
-        """As `Calls`."""
-        self.asked.append(asked)
-        return asked.future if self.pass_on is None else self.pass_on(asked)
+        call = IsrCall(tp, leader, leader_epoch, partition_epoch, tuple(new_isr), broker_epoch)
+        self.calls.append(call)
+        return call.future
 
     @property
-    def unanswered(self) -> list[Asked]:
+    def unanswered(self) -> list[IsrCall]:
         """The calls without an answer, oldest first."""
-        return [asked for asked in self.asked if not asked.future.done()]
+        return [call for call in self.calls if not call.future.done()]

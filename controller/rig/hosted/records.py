@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ...model.values import NO_LEADER, Partition
 from ...simulated.replica import Role
-from ..host_suite.base import Contents, Held
+from ..committed import CommittedTree
 from . import rules
 from .broker import HostedBroker, Place
+from .isr_calls import IsrCall
 from .rules import Judge
+from .under_test import Contents, Held
 
 
 class Records:
@@ -34,6 +36,20 @@ class Records:
         if self._judge.heeds(rules.ACKNOWLEDGED):
             for place, partition in partitions:
                 self._leader(place, partition)
+
+    def joins(self, call: IsrCall, place: Place, committed: CommittedTree) -> None:
+        """A leader requests an isr: those that it adds must have all acknowledged records."""
+        p = committed.partitions.get(call.tp)
+        if p is None or (p.leader, p.leader_epoch) != (call.leader, call.leader_epoch):
+            return
+        known = self.acknowledged(place)
+        for member in set(call.isr) - set(p.isr):
+            broker = self._brokers[member]
+            held = broker.held(place) if place in broker.names else None
+            end = 0 if held is None else held.end_offset
+            said = f"broker {call.leader} adds {member} to the isr of {call.tp}, whose log ends at {end}"
+            is_whole = end >= known or place in broker.lost
+            self._judge.require(is_whole, rules.JOINS, f"{said}: {known} records are acknowledged")
 
     def alike(self, partitions: Iterable[tuple[Place, Partition]]) -> list[str]:
         """In-sync replicas whose records differ from their leader's, one line each."""

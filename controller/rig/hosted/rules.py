@@ -10,7 +10,7 @@ from typing import Final
 
 import attrs
 
-from ..host_suite.base import Ability
+from .under_test import Ability
 
 
 @attrs.frozen

@@ -23,12 +23,12 @@ from ...model.host import (
 )
 from ...model.values import TopicPartition
 from ...simulated.broker import Life
-from ...simulated.network import CutOffError
+from ...simulated.network import CutOffError, Request
 from ...simulated.replica import Role
-from ..host_suite.base import Held, HostUnderTest
-from ..host_suite.stage import Request, legal
 from . import rules
+from .answers import legal
 from .rules import Judge
+from .under_test import Held, HostUnderTest
 
 Place: TypeAlias = tuple[str, int]
 """Topic id and partition."""
