@@ -49,8 +49,8 @@ def run() -> None:
         tenth = brokers // 10
         first = ",".join(str(FIRST_BROKER + i) for i in range(tenth))
         last = ",".join(str(FIRST_BROKER + brokers - 1 - i) for i in range(tenth))
-        _measure(brokers, topics, 0, {"drain": ["--brokers", first], "rebalance": [], "leaders": []})
-        _measure(brokers, topics, tenth, {"add": ["--brokers", last]})
+        _measure(brokers, topics, 0, {"drain": ["--brokers", first], "rebalance": [], "balance-leaders": []})
+        _measure(brokers, topics, tenth, {"fill-brokers": ["--new-brokers", last]})
 
 
 def _measure(brokers: int, topics: int, empty: int, kinds: dict[str, list[str]]) -> None:
@@ -105,9 +105,9 @@ def _inside(folder: str, kind: str, options: list[str]) -> dict[str, float]:
     ids = options[1].split(",") if options else []
     asked = {
         "drain": f"Drain(({','.join(ids)},))",
-        "add": f"Add(({','.join(f'({broker}, None)' for broker in ids)},))",
+        "fill-brokers": f"Add(({','.join(f'({broker}, None)' for broker in ids)},))",
         "rebalance": "Rebalance()",
-        "leaders": "Leaders()",
+        "balance-leaders": "Leaders()",
     }[kind]
     done = subprocess.run(  # noqa: S603 - our own program
         [sys.executable, "-c", _KERNEL, folder, asked], capture_output=True, text=True, check=True

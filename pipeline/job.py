@@ -1,4 +1,4 @@
-"""The commands as a program for spark-submit: `kedge plan`, `kedge audit` and `kedge progress` on its session.
+"""The commands as a program for spark-submit: `kedge plan`, `kedge journal audit` and `progress` on its session.
 
     spark-submit --py-files kedge.zip pipeline/job.py plan drain TABLES --all-clusters
 

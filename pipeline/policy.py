@@ -1,4 +1,4 @@
-"""A policy: the wanted state of each cluster, as `kedge plan run` reads it from a TOML file.
+"""A policy: the wanted state of each cluster, as `kedge plan apply-policy` reads it from a TOML file.
 
     tables = "s3a://warehouse/kedge"      # as TABLES of the other commands; paths are relative to the policy's folder
     format = "parquet"                    # as --format
@@ -12,7 +12,8 @@
     [cluster.test]                        # overrides for one cluster
     skip = true
 
-The names are those of the options of `load`, `drain`, `rebalance`, `set-rf` and `waves`.
+The names are those of the options of `compute-load`, `drain`, `rebalance`,
+`set-replication-factor` and `waves`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from .stages.requests import TOLERANCE, Drain, FixRacks, Leaders, Rebalance, Req
 from .stages.waves import WaveSettings
 from .tables.location import PARQUET, Location
 
-STEPS: Final = ("drain", "fix-racks", "set-rf", "rebalance", "leaders")
+STEPS: Final = ("drain", "fix-racks", "set-replication-factor", "rebalance", "balance-leaders")
 _LIMITS: Final = Limits()
 _WAVES: Final = WaveSettings()
 _BYTES: Final = ("max-bytes", "throttle")
@@ -73,8 +74,8 @@ class Policy:
         unknown = [step for step in self.steps if step not in STEPS]
         if unknown or not self.steps:
             raise BadInput(f"steps: expected some of {', '.join(STEPS)}; got {', '.join(map(str, unknown)) or 'none'}")
-        if "set-rf" in self.steps and self.factor is None:
-            raise BadInput("steps: set-rf needs a factor")
+        if "set-replication-factor" in self.steps and self.factor is None:
+            raise BadInput("steps: set-replication-factor needs a factor")
         for step in self.steps:
             self.request(step)
         self.limits, self.waves  # noqa: B018 - they check their values
@@ -110,7 +111,7 @@ class Policy:
         """The request of a step. Raises BadInput if its values are out of range."""
         if step == "rebalance":
             return Rebalance(self.tolerance, self.max_bytes)
-        if step == "set-rf":
+        if step == "set-replication-factor":
             return SetFactor(self.factor or 0)
         if step == "drain":
             return Drain()

@@ -84,7 +84,7 @@ def commits(store: MetadataStore, *, timeout_s: float) -> Latency:
 
 def _scratch_steps(store: MetadataStore, timeout_s: float) -> Iterator[None]:
     """Create the key, rewrite it, and delete it in the last step."""
-    value = b"kedge store check --write"
+    value = b"kedge store ping --write"
     store.commit([Put(SCRATCH_KEY, value, ABSENT)], timeout_s=timeout_s)
     yield
     for _ in range(READS - 2):

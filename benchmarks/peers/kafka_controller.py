@@ -1,4 +1,4 @@
-"""Kafka 3.9.1's own controller and `kedge controller` over the same simulated brokers, in turn, on one machine.
+"""Kafka 3.9.1's own controller and `kedge kafka-controller` over the same simulated brokers, in turn, on one machine.
 
     python -m benchmarks.peers.kafka_controller --partitions 200000 --moves 10000 --rounds 3
 
@@ -11,7 +11,7 @@ with realistic content of RF 3 in Kafka's layout.
 
 * `failover`: from when `/controller` is given up, until every replica's broker has received the partition's
   LeaderAndIsr under the new controller epoch, and until every broker has received the metadata of every partition.
-  Of two processes of `kedge controller` the active one gets SIGTERM, which is when the time begins. For Kafka
+  Of two processes of `kedge kafka-controller` the active one gets SIGTERM, which is when the time begins. For Kafka
   `/controller` is deleted. Its one node is elected again, with its code compiled already, which favours it; with
   `--kafka-nodes 2` either node can be elected.
 * `moves`: partitions get a replica set at random brokers that hold none of their replicas, by requests of at most

@@ -1,4 +1,4 @@
-"""A cluster of simulated brokers on a ZooKeeper of its own, under Kafka's controller or `kedge controller`.
+"""A cluster of simulated brokers on a ZooKeeper of its own, under Kafka's controller or `kedge kafka-controller`.
 
 The brokers are one Java program (benchmarks/java/SimulatedBrokers.java): they speak Kafka's protocol, hold no data and
 answer at once. So what a controller is measured with is not a host in its own process, and the same for each.
@@ -123,7 +123,7 @@ def kedge_nodes(url: str, folder: Path) -> Nodes:
     nodes = {}
     for node_id, port in zip(KEDGE_IDS, free_ports(len(KEDGE_IDS)), strict=True):
         address, log = f"127.0.0.1:{port}", folder / f"kedge-{node_id}.log"
-        command = [sys.executable, "-m", "kedge", "controller", "--store", url, "--node-id", str(node_id)]
+        command = [sys.executable, "-m", "kedge", "kafka-controller", "--store", url, "--node-id", str(node_id)]
         ready = partial(_says, log, b"running")
         nodes[node_id] = (ServerProcess(f"kedge {node_id}", [*command, "--listen", address], ready, log), address)
     return nodes

@@ -133,7 +133,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "store-move": Kind(
         "warning", "the cluster was moved to another store, or is not complete here yet: no controller leads"
     ),
-    "controller-stays": Kind("warning", "/controller belongs to no session, so only `kedge controller` can lead"),
+    "controller-stays": Kind("warning", "/controller belongs to no session, so only `kedge kafka-controller` can lead"),
     "epoch-missing": Kind("error", "/controller_epoch is missing, and keys were written under an epoch"),
     "token-ahead": Kind("error", "the epoch of the commit token is above /controller_epoch"),
     "token-missing": Kind("warning", "Kedge has led here, and /kedge/commit is missing"),

@@ -58,10 +58,10 @@ def out_option(command: F) -> F:
     return option("--out", type=out, metavar="FOLDER", group=OUTPUT, help="Folder for the tables, as Parquet.")(command)
 
 
-def export_option(does: str) -> Callable[[F], F]:
-    """Adds --export; argument `exports`."""
+def plan_option(does: str) -> Callable[[F], F]:
+    """Adds --plan; argument `exports`."""
     folder = click.Path(path_type=Path)
-    return option("--export", "exports", type=folder, metavar="FOLDER", multiple=True, help=does)
+    return option("--plan", "exports", type=folder, metavar="FOLDER", multiple=True, help=does)
 
 
 def settled(engine: Engine) -> Engine:

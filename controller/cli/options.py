@@ -7,7 +7,9 @@ the grammar of `kedge.controller.model.numerals`: click's own types for them cal
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 import click
@@ -23,6 +25,7 @@ ENGINE: Final = "Engine"
 OUTPUT: Final = "Output"
 _LAST: Final = (ENGINE, OUTPUT)
 """Groups that many commands have. They follow those of the command itself, in this order."""
+_ISO: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9:.]{5,15}(Z|[+-][0-9]{2}:[0-9]{2})?)?")
 _WIDEST: Final = 2**31 - 1  # a limit from here on is that of the field which takes the number
 
 
@@ -78,6 +81,21 @@ class Duration(click.ParamType[float]):
         if not found:
             self.fail(f"{value!r:.80} is not a duration such as 90s, 15m or 2h", param, ctx)
         return found
+
+
+class Moment(click.ParamType[int]):
+    """A time in ISO 8601, in UTC unless it has an offset, as Unix milliseconds."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            found = datetime.fromisoformat(str(value)) if _ISO.fullmatch(str(value)) else None
+        except ValueError:
+            found = None
+        if found is None:
+            self.fail(f"{value!r:.80} is not a time such as 2026-11-28T12:00:00Z", param, ctx)
+        return round(found.replace(tzinfo=found.tzinfo or UTC).timestamp() * 1000)
 
 
 def _strict(kind: click.ParamType[Any]) -> click.ParamType[Any]:
@@ -177,9 +195,12 @@ def json_option(of: str = "Print one JSON object instead of text.") -> Callable[
 
 
 def plain_option(command: T) -> T:
-    """Adds --plain; argument `plain`."""
+    """Adds --no-progress; argument `plain`."""
     return option(
-        "--plain", is_flag=True, group=OUTPUT, help="Show no progress bar, as when stderr is not a terminal."
+        *("--no-progress", "plain"),
+        is_flag=True,
+        group=OUTPUT,
+        help="Show no progress bar, as when stderr is not a terminal.",
     )(command)
 
 

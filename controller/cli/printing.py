@@ -148,13 +148,12 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         print_unfolded(console, table)
 
 
-def print_pairs(rows: Iterable[tuple[str, str]], *, plain: bool = False) -> None:
-    """A line for each name and its value, aligned or, `plain`, separated by a tab."""
+def print_pairs(rows: Iterable[tuple[str, str]]) -> None:
+    """A line for each name and its value, aligned."""
     listed = list(rows)
     width = max(len(name) for name, _ in listed)
     for name, value in listed:
-        shown = shortened(clean(value), _VALUE_CHARACTERS_MAX)
-        click.echo(f"{name}\t{shown}" if plain else f"{name.ljust(width)}  {shown}")
+        click.echo(f"{name.ljust(width)}  {shortened(clean(value), _VALUE_CHARACTERS_MAX)}")
 
 
 def print_by_cluster(columns: Sequence[str], rows: Mapping[str, Sequence[tuple[str, ...]]]) -> None:

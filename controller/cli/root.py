@@ -13,7 +13,7 @@ from typing import IO, Any, Final, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from .tree import ALIASES, ROOT, aliased, load, offers
+from .tree import ROOT, load, offers
 
 _HELP: Final[Any] = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """What click 8.2 and later raise for a group that is called alone: no error, but its help."""
@@ -57,23 +57,19 @@ class _Commands(click.Group):
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as click asks
-        return [*ROOT, *ALIASES]
+        return list(ROOT)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as click asks
-        row = aliased(cmd_name) if cmd_name in ALIASES else ROOT.get(cmd_name)
+        row = ROOT.get(cmd_name)
         return None if row is None else load(row, cmd_name)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """From the table, as in its groups."""
-        return offers({**ROOT, **{name: aliased(name) for name in ALIASES}}, incomplete) + click.Command.shell_complete(
-            self, ctx, incomplete
-        )
+        return offers(ROOT, incomplete) + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as click asks
         with formatter.section("Commands"):
             formatter.write_dl([(name, row.says) for name, row in ROOT.items()])
-        with formatter.section("Short forms"):
-            formatter.write_dl([(name, f"kedge {' '.join(path)}") for name, path in ALIASES.items()])
 
 
 def _version() -> str:

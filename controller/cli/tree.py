@@ -45,7 +45,7 @@ def _commands(room: str, rows: Mapping[str, tuple[str, str]], extra: str | None 
 
 
 KAFKA: Final = Group(
-    "Administer topics, configs, reassignments and leaders of a cluster.",
+    "Administer topics, configs and reassignments of a cluster.",
     "The cluster is that of `kedge serve` or Kafka. Options and output are those of Kafka's own tools, without a JVM.",
     _commands(
         "kedge.controller.cli",
@@ -53,8 +53,6 @@ KAFKA: Final = Group(
             "topics": ("topics", "Manage topics as kafka-topics.sh does."),
             "configs": ("configs", "Manage configs as kafka-configs.sh does."),
             "reassign-partitions": ("reassign", "Move partitions as kafka-reassign-partitions.sh does."),
-            "leader-election": ("elections", "Elect leaders as kafka-leader-election.sh does."),
-            "log-dirs": ("log_dirs", "Describe log directories as kafka-log-dirs.sh does."),
         },
     ),
 )
@@ -81,8 +79,8 @@ STORE: Final = Group(
     _commands(
         "kedge.controller.cli",
         {
-            "check": ("store.check", "Check whether a store can be used, and print its version and limits."),
-            "check-tree": (
+            "ping": ("store.check", "Check whether a store can be used, and print its version and limits."),
+            "audit": (
                 "store.check_tree",
                 "Check the keys of a cluster for what is broken, inconsistent or left behind.",
             ),
@@ -98,27 +96,27 @@ PLAN: Final = Group(
     "The steps are collect, a plan such as drain, waves, export and submit. A snapshot is the state of a cluster at "
     "one time; a wave is the part of a plan that runs at once. TABLES is the folder of tables that the commands "
     "share.\n\n"
-    "Exit code: 0 done; 1 done with findings (refused moves, violations, quarantined rows); 2 the input cannot be "
+    "Exit code: 0 done; 1 done with findings (refused moves, violations, rejected rows); 2 the input cannot be "
     "used.",
     _commands(
         "kedge.controller.cli.plan",
         {
             "collect": ("collect", "Collect a snapshot of a cluster, from brokers, a store or files."),
             "collect-files": ("collect", "Collect snapshots of many clusters from files in a folder."),
-            "load": ("stages", "Validate collected tables, and compute the load of each replica."),
-            "check": ("stages", "Check a snapshot: racks, replication factors, dead brokers."),
+            "compute-load": ("stages", "Validate collected tables, and compute the load of each replica."),
+            "validate": ("stages", "Check a snapshot: racks, replication factors, dead brokers."),
             "drain": ("making", "Plan to move every replica away from some brokers."),
-            "add": ("making", "Plan to move bytes to new brokers."),
+            "fill-brokers": ("making", "Plan to move bytes to new brokers."),
             "rebalance": ("making", "Plan to balance bytes over all brokers."),
             "fix-racks": ("making", "Plan to spread the replicas of each partition over racks."),
-            "set-rf": ("making", "Plan another replication factor."),
-            "leaders": ("making", "Plan to balance preferred leaders without moving data."),
+            "set-replication-factor": ("making", "Plan another replication factor."),
+            "balance-leaders": ("making", "Plan to balance preferred leaders without moving data."),
             "reduce-partitions": ("making", "Plan which topics can do with fewer partitions."),
             "waves": ("stages", "Cut a plan into waves that respect the limits of each broker."),
             "export": ("stages", "Write a plan as JSON files of Kafka, with a rollback for each wave."),
             "submit": ("submit", "Run an exported plan wave by wave on a cluster."),
             "compare": ("compare", "Compare the plans of earlier snapshots."),
-            "run": ("stages", "Check, plan, cut and export every cluster that a policy file names."),
+            "apply-policy": ("stages", "Check, plan, cut and export every cluster that a policy file names."),
         },
         "pipeline",
     ),
@@ -128,7 +126,7 @@ ROOT: Final[Mapping[str, Command | Group]] = {
     "serve": Command(
         "Run a cluster in one process that stock Kafka clients can use.", "kedge.controller.cli.serve", "serve", "wire"
     ),
-    "controller": Command(
+    "kafka-controller": Command(
         "Run the controller of stock Kafka brokers in ZooKeeper mode.",
         "kedge.controller.cli.controller",
         "controller",
@@ -147,21 +145,6 @@ ROOT: Final[Mapping[str, Command | Group]] = {
         "Print the script with which a shell completes commands.", "kedge.controller.cli.completion", "completion"
     ),
 }
-# Short forms, and the names that these commands had before there was a tree.
-ALIASES: Final[Mapping[str, tuple[str, str]]] = {
-    **{name: ("kafka", name) for name in KAFKA.commands},
-    "audit": ("journal", "audit"),
-    "progress": ("journal", "progress"),
-    "check": ("store", "check-tree"),
-}
-
-
-def aliased(name: str) -> Command:
-    """The row that an alias stands for."""
-    group, command = ALIASES[name]
-    found = ROOT[group]
-    assert isinstance(found, Group), group
-    return found.commands[command]
 
 
 def load(row: Command | Group, name: str) -> click.Command:

@@ -24,7 +24,7 @@ from .unreadable import Unreadable
 
 PURGE_AFTER_MS: Final = 15 * 60_000  # Kafka's own
 PILED_AFTER_MS: Final = 60_000
-PILE_MAX: Final = notifications.CHANGES_MAX // 2  # `kedge store check-tree` allows as many again for that minute
+PILE_MAX: Final = notifications.CHANGES_MAX // 2  # `kedge store audit` allows as many again for that minute
 _PURGED_MAX: Final = 100  # in one Decision
 
 

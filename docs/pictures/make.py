@@ -7,7 +7,7 @@
 
 * `demo.svg`: `kedge demo` in a terminal, as the terminal shows it at the end.
 * `status.png`: the status page of `kedge serve`, while a throttled reassignment runs.
-* `plan.png`: the top of the page that `kedge plan run` writes for a cluster.
+* `plan.png`: the top of the page that `kedge plan apply-policy` writes for a cluster.
 
 The commands run as a user runs them, and only the look of a picture depends on this file. The pages need Chromium,
 and a font for it (Debian's packages chromium and fonts-dejavu-core).
@@ -94,7 +94,7 @@ def demo(into: Path) -> None:
 def status(into: Path) -> None:
     """A reassignment with a throttle runs while the page is looked at."""
     topics = [part for name, count in TOPICS.items() for part in ("--topic", f"{name}:{count}:3")]
-    arguments = ["--brokers", str(BROKERS), "--racks", "a,b,c", "--seed", "1", *topics]
+    arguments = ["--broker-count", str(BROKERS), "--racks", "a,b,c", "--seed", "1", *topics]
     with folder() as path, serving(arguments) as at:
         bootstrap = at["bootstrap"]
         fill(bootstrap)
@@ -111,7 +111,7 @@ def plan(into: Path) -> None:
         for name, table in generate(brokers=12, topics=40, partitions=12, racks=3, seed=7).items():
             Place(path / "tables", "east", "2026-01-05").write(TABLES[name], table)
         (path / "policy.toml").write_text(POLICY, encoding="utf-8")
-        call("plan", "run", str(path / "policy.toml"), codes=(0, 1))
+        call("plan", "apply-policy", str(path / "policy.toml"), codes=(0, 1))
         (page,) = (found for found in (path / "plans").rglob("*.html") if found.name != "index.html")
         photograph(page.as_uri(), into / "plan.png", height=780)
 

@@ -39,7 +39,7 @@ class Server(ForTests):
     def __init__(self, brokers: int = 3, racks: Sequence[str] = RACKS, *, options: Sequence[str] = ()) -> None:
         super().__init__(brokers, racks)
         given = ["--racks", ",".join(racks[:brokers])] if racks else []
-        self._options = ["--brokers", str(brokers), *given, *options]
+        self._options = ["--broker-count", str(brokers), *given, *options]
 
     def _begin(self, stack: ExitStack) -> str:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))

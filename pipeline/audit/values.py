@@ -29,7 +29,7 @@ GAPS: Final[Mapping[str, str]] = {
     "missing file": "a file between others of its term is missing",
     "file gone": "a file was deleted by the rotation while it was read",
     "late lines": "lines came after those of a later file: the stream checked only their order",
-    "bad line": "a line that cannot be read is in quarantine",
+    "bad line": "a line that cannot be read was rejected",
     "open throttle": "a throttle marked for removal is still there at the end of the journal",
 }
 """The kinds of gaps."""
@@ -94,7 +94,7 @@ class Quarantined(NamedTuple):
 
     def __str__(self) -> str:
         at = f"{self.source}:{self.line}" if self.line else self.source
-        return f"{at}: in quarantine: {self.reason}"
+        return f"{at}: rejected: {self.reason}"
 
 
 class Counts(NamedTuple):

@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
+from ...controller.model.copying import Copy
 from .samples import Samples
 from .values import Calibration, Move, Progress, Reassigning, Stuck, Told, World
 
@@ -122,10 +123,11 @@ def predict(move: Move, learned: Sequence[Move]) -> tuple[str, int] | None:
     """Basis and milliseconds, from the last reassignments that had ended; None if there are too few."""
     if len(learned) < LEARNED_MIN:
         return None
-    rates = sorted(_bytes_of(m) / max(1, _ms_of(m)) for m in learned if _bytes_of(m))
+    rates = sorted(1000 * _bytes_of(m) / max(1, _ms_of(m)) for m in learned if _bytes_of(m))
     todo = move.bytes_total if move.bytes_total is not None else move.bytes_copied
     if len(rates) >= LEARNED_MIN and todo:
-        return "bytes", round(todo / rates[len(rates) // 2])
+        remaining_s = Copy(0, todo, rates[len(rates) // 2]).remaining_s
+        return "bytes", round(1000 * (remaining_s or 0.0))
     durations = sorted(_ms_of(m) for m in learned)
     return "duration", durations[len(durations) // 2]
 

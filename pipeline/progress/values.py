@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ...controller.model.copying import Copy
 from ..audit.values import Quarantined
 
 
@@ -32,6 +33,11 @@ class Move(NamedTuple):
     eta_ms: int | None = None
     eta_low_ms: int | None = None
     eta_high_ms: int | None = None
+
+    @property
+    def copy(self) -> Copy:
+        """How far it is; a journal has no rates."""
+        return Copy(self.bytes_copied, self.bytes_total)
 
 
 class Told(NamedTuple):

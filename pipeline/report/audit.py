@@ -129,7 +129,7 @@ def _gaps(audit: Audit) -> str:
 
 def _quarantine(audit: Audit) -> str:
     rows = [(_place(q.source, q.line), q.reason, q.raw[:200]) for q in audit.quarantine]
-    return table("Lines in quarantine", ("where", "reason", "text"), rows)
+    return table("Rejected lines", ("where", "reason", "text"), rows)
 
 
 # --- moves

@@ -1,4 +1,4 @@
-"""The page of all clusters of `kedge plan run`: a row per cluster, worst first, with a link to its plan's page."""
+"""The page of `kedge plan apply-policy`: a row per cluster, worst first, with a link to the page of its plan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COLUMNS = ("cluster", "snapshot", "plan", "partitions", "bytes copied", "waves"
 
 
 def fleet_page(rows: Sequence[tuple[Mapping[str, Any], int]], failed: Mapping[str, str]) -> str:
-    """A whole document. `rows`: the result of `kedge plan run` for each cluster, and its exit code; `failed`: why some
+    """A whole document. `rows`: the result of the command for each cluster, and its exit code; `failed`: why some
     clusters could not be used. The same rows give the same bytes."""
     ordered = sorted(rows, key=lambda one: (-one[1], one[0]["cluster"]))
     planned = [row["plan"] for row, _ in rows if not row["skipped"] and row["plan"] is not None]

@@ -3,7 +3,7 @@ time, rates, and the tables below them.
 
 * It is made from the plan's tables alone, without a clock: the same tables give the same bytes.
 * Its size does not grow with the cluster: it shows the largest moves and the number of the others, and counts reasons,
-  violations and quarantined rows by kind, with an example.
+  violations and rejected rows by kind, with an example.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from .plan_tables import tables_of
 
 _DOES: Final[Mapping[str, str]] = {
     "drain": "empties {brokers}",
-    "add": "levels bytes onto {brokers}",
+    "fill-brokers": "levels bytes onto {brokers}",
     "rebalance": "levels bytes over all brokers",
     "fix-racks": "spreads partitions over racks",
-    "set-rf": "gives partitions {factor} replicas",
-    "leaders": "evens out preferred leaders without copying",
+    "set-replication-factor": "gives partitions {factor} replicas",
+    "balance-leaders": "evens out preferred leaders without copying",
     "reduce-partitions": "lists topics that could have fewer partitions",
 }
 
@@ -58,7 +58,7 @@ def _verdict(said: dict[str, Any], tables: Mapping[str, Arrow]) -> tuple[str, st
     kind = "" if said["complete"] and not said["copied_unsized"] and not too_long(waves) else "warn"
     quarantined = tables[QUARANTINE.name].num_rows if QUARANTINE.name in tables else 0
     rows = counted(quarantined, "row", ",")
-    beside = f" Left out: {rows} of the snapshot, in quarantine." if quarantined else ""
+    beside = f" Left out: {rows} of the snapshot, which were rejected." if quarantined else ""
     brokers, loads = (tables[table.name].to_pylist() for table in (BROKER, PLAN_LOAD))
     notes = "".join(f" Note: {text}." for text in of_plan(said, brokers, loads) + of_waves(waves))
     return f"This plan {does}: {_changes(said)}.{_waves(waves)}{_refused(said, tables)}{beside}{notes}", kind

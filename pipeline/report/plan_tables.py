@@ -37,7 +37,7 @@ def tables_of(tables: Mapping[str, Arrow]) -> Iterator[str]:
         yield _counted("In no wave, by reason", tables["wave_reason"], ("reason",), _partition)
     yield _violations(tables)
     if QUARANTINE.name in tables:
-        yield _counted("Rows in quarantine, by reason", tables[QUARANTINE.name], ("source", "reason"), _quarantined)
+        yield _counted("Rejected rows, by reason", tables[QUARANTINE.name], ("source", "reason"), _quarantined)
     yield _waves(tables)
     yield _brokers(tables)
 

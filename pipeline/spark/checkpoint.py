@@ -19,7 +19,7 @@ def claimed(folder: Location) -> str:
     names = folder.names("")
     if MARK not in names:
         if names:
-            raise BadInput(f"{folder}: the folder is neither empty nor a checkpoint of kedge audit --follow")
+            raise BadInput(f"{folder}: the folder is neither empty nor a checkpoint of kedge journal audit --follow")
         identity = uuid4().hex
         folder.write(MARK, json.dumps({"version": VERSION, "id": identity}).encode())
         return identity

@@ -85,11 +85,11 @@ class ReducePartitions:
 
 KINDS: Final[Mapping[type, str]] = {
     Drain: "drain",
-    Add: "add",
+    Add: "fill-brokers",
     Rebalance: "rebalance",
     FixRacks: "fix-racks",
-    SetFactor: "set-rf",
-    Leaders: "leaders",
+    SetFactor: "set-replication-factor",
+    Leaders: "balance-leaders",
     ReducePartitions: "reduce-partitions",
 }
 

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Sequence
 
 from ..errors import Refused
-from .cluster import Look, Name
-from .exported import Move
 from .looking import Job, Looking, listed, named
 from .standing import Standing
 from .way import Unsure
-
-TAKEN: Final = "the legacy key holds another plan"
 
 
 def check(looking: Looking, job: Job) -> None:
     """Check that the wave may be submitted. A wave whose moves are all running or done may be followed in any case."""
     looking.begin()
-    _wait_for_key(looking, job)
-    _, standings = looking.looked(job, job.wave.moves, lambda found: bool(_foreign(found)))
+    standings = looking.looked(job, job.wave.moves, lambda found: bool(_foreign(found)))
     if foreign := _foreign(standings):
         raise Refused(f"{job.words}: {named(foreign, lambda s: s.words)}; make a new plan")
     missing = [s for s in standings if s.kind == "missing"]
@@ -33,24 +27,6 @@ def check(looking: Looking, job: Job) -> None:
 
 def _foreign(standings: Sequence[Standing]) -> list[Standing]:
     return [s for s in standings if s.kind == "foreign"]
-
-
-def _wait_for_key(looking: Looking, job: Job) -> None:
-    """Wait for another plan in the legacy key, if that is the way."""
-    while not looking.way.takes_throttles and not _is_ours(job, looking.look(job.wave.moves)):
-        looking.pause(job, (), looking.poll_s, TAKEN)
-
-
-def _is_ours(job: Job, seen: Look) -> bool:
-    """Whether the legacy key holds nothing but moves of this wave."""
-    if not seen.key.is_there:
-        return True
-    wanted: Mapping[Name, Move] = {move.name: move for move in job.wave.moves}
-    if job.undoes and all(e.name in wanted and e.target == wanted[e.name].before for e in seen.key.entries):
-        return True  # the wave to be undone still runs
-    return seen.key.problem is None and all(
-        e.name in wanted and e.target == wanted[e.name].after for e in seen.key.entries
-    )
 
 
 def _check_others(looking: Looking, job: Job) -> None:

@@ -1,8 +1,7 @@
 """The cluster as its store shows it to a submission: replicas, running reassignments, live brokers.
 
-The order of reading matters: the legacy key first, synchronised with the latest commit, then states, then topics. If
-the key is gone, the result of its last move is seen as well, and a move that ends between two reads is seen as running
-or as done. With the topics first it would appear on its old replicas and not moving, like a cancelled one.
+The order of reading matters: states first, then topics. A move that ends between two reads is then seen as running or
+as done. With the topics first it would appear on its old replicas and not moving, like a cancelled one.
 """
 
 from __future__ import annotations
@@ -12,11 +11,10 @@ from typing import Final, TypeAlias
 
 import attrs
 
-from ...controller.codec import bulk, keys, legacy
+from ...controller.codec import bulk, keys
 from ...controller.codec.text import BadValue
 from ...controller.codec.topic import TopicKey
 from ...controller.model import numerals
-from ...controller.model.legacy import NO_KEY, LegacyKey
 from ...controller.model.values import Partition, Replicas
 from ...stores import MetadataStore
 from ...stores.recipes import LEADER_KEY
@@ -42,17 +40,13 @@ class Seen:
 NOT_THERE: Final = Seen(problem="the partition does not exist")
 
 
-@attrs.frozen
-class Look:
-    """Some partitions, and the legacy key, if there is one."""
-
-    partitions: Mapping[Name, Seen]
-    key: LegacyKey = NO_KEY
+Look: TypeAlias = Mapping[Name, Seen]
+"""Some partitions."""
 
 
 def look(store: MetadataStore, names: Iterable[Name]) -> Look:
-    """The present state of these partitions. Raises the store's errors."""
-    key = _legacy(store)
+    """The state of these partitions, at least as new as the latest commit. Raises the store's errors."""
+    store.get(LEADER_KEY, sync=True, timeout_s=CALL_S)
     wanted = sorted(set(names))
     topics = sorted({topic for topic, _ in wanted})
     states = store.get_many([keys.state(*name) for name in wanted], timeout_s=CALL_S)
@@ -61,24 +55,13 @@ def look(store: MetadataStore, names: Iterable[Name]) -> Look:
     reader = bulk.Bulk()
     known = dict(zip(there, reader.topics(list(there), list(there.values())), strict=True))
     said = reader.states([None if entry is None else entry.value for entry in states])
-    found = {name: _seen(name, known.get(name[0]), said, place) for place, name in enumerate(wanted)}
-    return Look(found, key)
+    return {name: _seen(name, known.get(name[0]), said, place) for place, name in enumerate(wanted)}
 
 
 def has_marks(store: MetadataStore) -> bool:
     """Whether a throttle is still marked for removal. Raises the store's errors."""
     marks = store.get_many([keys.REPLICAS_REMOVAL, keys.RATES_REMOVAL], timeout_s=CALL_S)
     return any(entry is not None for entry in marks)
-
-
-def _legacy(store: MetadataStore) -> LegacyKey:
-    entry = store.get(keys.REASSIGN_PARTITIONS, sync=True, timeout_s=CALL_S)
-    if entry is None:
-        return NO_KEY
-    try:
-        return legacy.decode(entry.value)
-    except BadValue as error:
-        return LegacyKey(problem=str(error))
 
 
 def _seen(name: Name, topic: TopicKey | BadValue | None, said: bulk.States, place: int) -> Seen:

@@ -24,10 +24,9 @@ from .following import Follower
 from .kept import Progress, locked, read_progress
 from .looking import POLL_S, Event, Job, Tell
 from .way import Time, Unsure, Way
-from .ways import Admin, AdminWay, LegacyWay
+from .ways import Admin, AdminWay
 
 CANCEL_S: Final = 60.0
-NO_THROTTLES: Final = "the waves have throttles, which the legacy key cannot set"
 
 Reach: TypeAlias = MetadataStore | Callable[[Progress], Way]
 """Where a plan is submitted: to the controller of a store, or by another way, which is created for one plan and keeps
@@ -40,8 +39,8 @@ def _quiet(event: Event) -> None:
 
 @attrs.frozen(kw_only=True)
 class Options:
-    """How a plan is submitted. `admin`: returns the admin API of the store's leading controller; None: use the legacy
-    key. `throttles`: whether to set the waves' rates. `timeout_s`: of each wave."""
+    """How a plan is submitted. `admin`: returns the admin API of the controller that leads now, required with a store.
+    `throttles`: whether to set the waves' rates. `timeout_s`: of each wave."""
 
     admin: Callable[[], Admin] | None = None
     throttles: bool = True
@@ -75,10 +74,10 @@ def submit(
     of their numbers. It may be called again at any time and continues from the state of the cluster. `dry_run`: the
     first unfinished wave is checked, and the moves to submit are reported; nothing is written.
 
-    Raises BadInput for a folder without an export, one that differs from its manifest, one with none of the waves, or
-    one with throttles and no admin API unless `throttles=False`. Raises Refused if the cluster differs from the plan,
-    other reassignments run, a target is down, the plan was changed, or another process submits it. Raises Stopped if a
-    wave is not complete within `timeout_s`, or cannot be completed. Also raises the errors of the store or the way.
+    Raises BadInput for a folder without an export, one that differs from its manifest, or one with none of the waves,
+    and for a store without an admin API. Raises Refused if the cluster differs from the plan, other reassignments run,
+    a target is down, the plan was changed, or another process submits it. Raises Stopped if a wave is not complete
+    within `timeout_s`, or cannot be completed. Also raises the errors of the store or the way.
     """
     plan = read_export(folder)
     waves = [_as_asked(wave, options) for wave in plan.waves if _is_in(wave, first, last)]
@@ -86,7 +85,7 @@ def submit(
         asked = f"{'the first' if first is None else first} to {'the last' if last is None else last}"
         raise BadInput(f"{folder}: expected waves within 1 to {plan.waves[-1].number}, got {asked}")
     with _begun(plan, dry_run=dry_run) as progress:
-        follower = _follower(folder, to, options, progress, waves)
+        follower = _follower(to, options, progress)
         if progress.is_undoing:
             raise Refused(f"{folder}: a rollback is not complete; --rollback continues it")
         jobs = [Job(wave, len(plan.waves), wave.number in progress.waves) for wave in waves]
@@ -104,24 +103,22 @@ def roll_back(
     dry_run: bool = False,
 ) -> Outcome:
     """The begun waves are undone, the last one first: their partitions are where they were before. A running wave is
-    cancelled first; without an admin API it is waited for. Raises as `submit`."""
+    cancelled first. Raises as `submit`."""
     plan = read_export(folder)
     with _begun(plan, dry_run=dry_run) as progress:
         begun = [_as_asked(wave, options) for wave in reversed(plan.waves) if wave.number in progress.waves]
-        follower = _follower(folder, to, options, progress, begun)
+        follower = _follower(to, options, progress)
         jobs = [Job(wave.reversed(), len(plan.waves), is_begun=True, undoes=True) for wave in begun]
         done = _dry(follower, jobs) if dry_run else _run(follower, progress, jobs)
         return done if jobs else Outcome("done", told=("no wave of the plan was submitted from this folder",))
 
 
 def cancel(folder: Path, to: Reach, options: Options) -> Outcome:
-    """No reassignment of the plan runs any more, and its throttles are removed; complete ones stay. Raises Refused
-    without an admin API, as the legacy key cannot cancel, and Stopped if a reassignment cannot be cancelled."""
+    """No reassignment of the plan runs any more, and its throttles are removed; complete ones stay. Raises Stopped if a
+    reassignment cannot be cancelled."""
     plan = read_export(folder)
     with _begun(plan, dry_run=False) as progress:
-        follower = _follower(folder, to, options, progress, [])
-        if not follower.way.takes_throttles:
-            raise Refused(f"{folder}: the legacy key cannot cancel reassignments; an admin API is required")
+        follower = _follower(to, options, progress)
         begun = [wave for wave in plan.waves if progress.waves.get(wave.number) in ("sent", "undoing")]
         jobs = [Job(_facing(wave, progress), len(plan.waves), is_begun=True) for wave in begun]
         cancelled = sum(_cancel(follower, job) for job in jobs)
@@ -136,15 +133,14 @@ def _facing(wave: Wave, progress: Progress) -> Wave:
     return wave.reversed() if progress.waves[wave.number] == "undoing" else wave
 
 
-def _follower(folder: Path, to: Reach, options: Options, progress: Progress, waves: list[Wave]) -> Follower:
-    """A follower by the chosen way. Raises BadInput if the way cannot take these waves."""
-    way: Way
+def _follower(to: Reach, options: Options, progress: Progress) -> Follower:
+    """A follower by the chosen way. Raises BadInput for a store without an admin API."""
     if callable(to):
         way = to(progress)
+    elif options.admin is None:
+        raise BadInput("expected Options(admin=...), since a plan reaches the controller of a store by its admin API")
     else:
-        way = LegacyWay(to) if options.admin is None else AdminWay(to, options.admin, options.time)
-    if not way.takes_throttles and any(wave.rates for wave in waves):
-        raise BadInput(f"{folder}: {NO_THROTTLES}; --no-throttle submits them without")
+        way = AdminWay(to, options.admin, options.time)
     return Follower(way, options.time, options.tell, options.timeout_s, options.poll_s)
 
 
@@ -173,7 +169,7 @@ def _dry(follower: Follower, jobs: list[Job]) -> Outcome:
         if place == 0:
             check(follower, job)
             count = sum(s.kind == "missing" for s in follower.standings(job, follower.look(job.wave.moves)))
-        follower.tell(Event("sent", job.wave.number, job.waves, count, bytes=job.wave.bytes, eta_s=job.wave.eta_s))
+        follower.tell(Event("sent", job.wave.number, job.waves, count, bytes=job.wave.bytes))
         missing += count
     return Outcome("dry run", tuple(job.wave.number for job in jobs), missing)
 
@@ -191,7 +187,7 @@ def _run(follower: Follower, progress: Progress, jobs: list[Job]) -> Outcome:
             follower.tell(Event("note", job.wave.number, job.waves, text=why))
         progress.set(job.wave.number, None if job.undoes else "done")
         size, count, seconds = job.wave.bytes, len(job.wave.moves), follower.time.now_s() - began_s
-        follower.tell(Event("wave", job.wave.number, job.waves, count, count, size, size or 0, seconds))
+        follower.tell(Event("wave", job.wave.number, job.waves, count, count, size, seconds))
     if not jobs and (why := follower.settle(None)):
         raise Stopped(why)
     return Outcome("done", tuple(job.wave.number for job in jobs), sent, tuple(told))
@@ -203,7 +199,7 @@ def _cancel(follower: Follower, job: Job) -> int:
     while True:
         seen = follower.look(job.wave.moves)
         running = [s.move for s in follower.standings(job, seen) if s.kind == "running"]
-        if not running and not (seen.key.names & {move.name for move in job.wave.moves}):
+        if not running:
             return cancelled
         if follower.time.now_s() - began_s > CANCEL_S:
             raise Stopped(

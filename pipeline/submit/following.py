@@ -12,9 +12,9 @@ from typing import Final
 
 import attrs
 
+from ...controller.model.copying import UNKNOWN, Copy, slowest
 from ..errors import Stopped
-from .checking import TAKEN
-from .cluster import Look, Name
+from .cluster import Name
 from .exported import Move
 from .looking import Event, Job, Looking, named
 from .standing import Standing
@@ -37,7 +37,7 @@ class Course:
     in_vain: int = 0
     sent: int = 0
     has_rates: bool = False
-    first_share: float | None = None
+    first_bytes: int | None = None
 
     @property
     def open_moves(self) -> list[Move]:
@@ -49,13 +49,11 @@ class Course:
         """The moves in one of these states."""
         return [s for s in self.found.values() if s.kind in kinds]
 
-    @property
-    def share(self) -> float:
-        """The copied share of the wave."""
-        copies = self.job.wave.copies
-        if not copies:
-            return len(self.of("done")) / max(1, len(self.found))
-        return sum(s.copied for s in self.found.values()) / copies
+    def copies(self, bytes_each: float) -> dict[Move, Copy]:
+        """How far each move is; a replica counts once it is in sync."""
+        return {
+            s.move: Copy(round(s.copied * bytes_each), round(s.move.copies * bytes_each)) for s in self.found.values()
+        }
 
     def is_at_odds(self, standings: list[Standing]) -> bool:
         """Whether another tool changed the wave, by what was seen."""
@@ -100,44 +98,38 @@ class Follower(Looking):
         self.begin()
         course, pause_s = Course(job), _FIRST_POLL_S
         while True:
-            seen = self._take(course, course.open_moves)
+            self._take(course, course.open_moves)
             if not course.open_moves and self._is_complete(course):
                 return course.sent
             self._say(course)
             waits_for = ""
             try:
-                waits_for = self._act(course, seen)
+                self._act(course)
             except Unsure as error:
                 course.doubt()
                 waits_for = str(error)
             self.pause(job, list(course.found.values()), pause_s, waits_for)
             pause_s = min(self.poll_s, pause_s * 2)
 
-    def _take(self, course: Course, moves: Sequence[Move]) -> Look:
+    def _take(self, course: Course, moves: Sequence[Move]) -> None:
         """Look at these moves and record their states. Raises Stopped if another tool changed them."""
-        seen, standings = self.looked(course.job, moves, course.is_at_odds)
-        course.take(standings)
-        return seen
+        course.take(self.looked(course.job, moves, course.is_at_odds))
 
     def _is_complete(self, course: Course) -> bool:
-        """Whether all moves are complete in one look, and the legacy key holds none of them."""
-        moves = course.job.wave.moves
-        seen = self._take(course, moves)
-        return not course.open_moves and seen.key.names.isdisjoint(move.name for move in moves)
+        """Whether all moves are complete in one look."""
+        self._take(course, course.job.wave.moves)
+        return not course.open_moves
 
-    def _act(self, course: Course, seen: Look) -> str:
-        """Take the next step; return what it waits for instead. Raises Unsure."""
+    def _act(self, course: Course) -> None:
+        """Take the next step. Raises Unsure."""
         self.time.checkpoint()
         missing, against = course.of("missing"), course.of("against")
-        if against and self.way.takes_throttles:
+        if against:
             self.way.cancel([s.move for s in against])
-        elif against or course.of("running"):
+        elif course.of("running"):
             self._set_rates(course)
-        elif missing and not seen.key.is_there:
+        elif missing:
             self._send(course, missing)
-        elif missing and seen.key.names.isdisjoint(s.move.name for s in missing):
-            return TAKEN
-        return ""
 
     def _set_rates(self, course: Course) -> None:
         if not course.has_rates:
@@ -149,18 +141,23 @@ class Follower(Looking):
         handed = self.way.send(course.job.wave, [s.move for s in missing])
         course.reasons, course.has_rates = handed.refused, handed.has_rates
         course.sent += handed.moves
-        if self.way.takes_throttles:  # moves that a controller accepted are committed
-            course.ran |= {s.move.name for s in missing} - handed.refused.keys()
+        course.ran |= {s.move.name for s in missing} - handed.refused.keys()  # what was accepted is committed
         self.tell(Event("sent", course.job.wave.number, course.job.waves, handed.moves))
 
     def _say(self, course: Course) -> None:
-        wave, share, seconds = course.job.wave, course.share, self.seconds
-        if course.first_share is None:
-            course.first_share = share
-        gained = share - course.first_share
-        eta_s = seconds * (1 - share) / gained if gained > 0 else wave.eta_s
+        wave, seconds = course.job.wave, self.seconds
+        copies = course.copies(0 if wave.bytes is None else wave.bytes / max(1, wave.copies))
+        copied = sum(copy.copied or 0 for copy in copies.values())
+        if course.first_bytes is None:
+            course.first_bytes = copied
+        gained = copied - course.first_bytes
+        copy = UNKNOWN
+        if wave.bytes is not None:
+            rate = gained / seconds if gained else wave.bytes / wave.eta_s if wave.eta_s else None
+            copy = Copy(copied, wave.bytes, rate)
+        late = slowest(copies)
         at = (wave.number, course.job.waves, len(wave.moves), len(course.of("done")))
-        self.tell(Event("following", *at, wave.bytes, int((wave.bytes or 0) * share), seconds, eta_s))
+        self.tell(Event("following", *at, wave.bytes, seconds, copy, "" if late is None else str(late)))
 
     def settle(self, job: Job | None) -> str:
         """Remove the throttles of a complete wave, or (None) those that an earlier call left; return why if they

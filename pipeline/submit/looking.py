@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 import attrs
 
+from ...controller.model.copying import UNKNOWN, Copy
 from ...stores import OutcomeUnknown, SessionExpired, Unavailable
 from ..errors import Stopped
 from .cluster import Look
@@ -28,8 +29,8 @@ T = TypeVar("T")
 @attrs.frozen
 class Event:
     """What happened: `kind` "sent" (moves were submitted), "following", "waiting" (`text` says for what), "wave" (all
-    its moves are complete), "note" (`text`). `bytes`: None if unknown; `bytes_done` is an estimate: a replica
-    counts once it is in sync."""
+    its moves are complete), "note" (`text`). `bytes`: to copy, None if unknown. `copy`: how far that is, an estimate,
+    since a replica counts once it is in sync. `slowest`: the partition that is furthest behind."""
 
     kind: str
     wave: int
@@ -37,9 +38,9 @@ class Event:
     moves: int = 0
     moves_done: int = 0
     bytes: int | None = 0
-    bytes_done: int = 0
     seconds: float = 0.0
-    eta_s: float | None = None
+    copy: Copy = UNKNOWN
+    slowest: str = ""
     text: str = ""
 
 
@@ -82,16 +83,14 @@ class Looking:
         return self.time.now_s() - self._began_s
 
     def look(self, moves: Iterable[Move]) -> Look:
-        """Their partitions, and the legacy key."""
+        """Their partitions."""
         names = [move.name for move in moves]
         began_s = self.time.now_s()
         found = self.asked(lambda: self.way.look(names))
         self._looked_s = self.time.now_s() - began_s
         return found
 
-    def looked(
-        self, job: Job, moves: Iterable[Move], is_at_odds: Callable[[list[Standing]], bool]
-    ) -> tuple[Look, list[Standing]]:
+    def looked(self, job: Job, moves: Iterable[Move], is_at_odds: Callable[[list[Standing]], bool]) -> list[Standing]:
         """The states of these moves. An unexpected state is confirmed by several looks, since one may show a state that
         never existed at one instant."""
         moves = list(moves)
@@ -102,12 +101,12 @@ class Looking:
             if pause_s:
                 self.time.pause(pause_s)
             seen = self.look(moves)
-        return seen, self.standings(job, seen)
+        return self.standings(job, seen)
 
     def standings(self, job: Job, seen: Look) -> list[Standing]:
         """The states of the moves of the wave that were looked at."""
-        moves = (move for move in job.wave.moves if move.name in seen.partitions)
-        return [stand(m, seen.partitions[m.name], is_begun=job.is_begun, undoes=job.undoes) for m in moves]
+        moves = (move for move in job.wave.moves if move.name in seen)
+        return [stand(m, seen[m.name], is_begun=job.is_begun, undoes=job.undoes) for m in moves]
 
     def asked(self, read: Callable[[], T]) -> T:
         """The answer of the cluster. Raises Stopped if there is none for a minute."""

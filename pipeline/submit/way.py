@@ -59,10 +59,6 @@ class Way(Protocol):
     """How a controller is reached. A call that raises Unsure may be repeated."""
 
     @property
-    def takes_throttles(self) -> bool:
-        """Whether rates can be set; if so, moves can be cancelled, too."""
-
-    @property
     def looks_again_s(self) -> Sequence[float]:
         """Pauses before further looks, while the state looks like the work of another tool."""
 

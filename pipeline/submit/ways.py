@@ -1,21 +1,18 @@
-"""The two ways by which a wave reaches the controller of a readable store.
+"""The way by which a wave reaches an embedded controller: its admin API (`Admin`, the needed part of it).
 
-* The admin API of an embedded controller (`Admin`, the needed part of it): with throttles, which the controller removes
-  by itself, and with cancelling. The wave begins under the lowest of its rates; once its moves are committed each
-  broker gets its own. So copies never exceed the plan's rates, also after a crash in between.
-* The legacy key of its store: without throttles or cancelling. A plan larger than a key is submitted in parts.
+The controller removes the throttles by itself. The wave begins under the lowest of its rates; once its moves are
+committed each broker gets its own. So copies never exceed the plan's rates, also after a crash in between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, Final, Protocol, TypeVar
 
 import attrs
 
-from ...controller.codec import keys, legacy
 from ...controller.model.errors import (
     ApiError,
     NoReassignmentInProgress,
@@ -23,17 +20,15 @@ from ...controller.model.errors import (
     ReassignmentInProgress,
     RequestTimedOut,
 )
-from ...controller.model.legacy import LegacyEntry
 from ...controller.model.throttle_configs import UNLIMITED
 from ...controller.model.throttles import ReassignPartitionsOptions, ThrottledRate
 from ...controller.model.values import TopicPartition
-from ...stores import ABSENT, Conflict, MetadataStore, OutcomeUnknown, Put, SessionExpired, Unavailable
-from .cluster import CALL_S, Look, Name, alive, has_marks, look, moving_in
+from ...stores import MetadataStore
+from .cluster import Look, Name, alive, has_marks, look, moving_in
 from .exported import Move, Wave
 from .way import OTHERS_MOVE, Sent, Time, Unsure, rates_of, sides
 
 ANSWER_S: Final = 90.0
-KEY_BYTES_MAX: Final = 900_000
 T = TypeVar("T")
 
 
@@ -64,11 +59,15 @@ _AGAIN: Final = (NotController, RequestTimedOut, ReassignmentInProgress)
 
 
 @attrs.frozen
-class _OfStore:
-    """Reads the store. One look reads several keys while other processes write."""
+class AdminWay:
+    """Uses the admin API of a store's controller, and reads the store. One look reads several keys while other
+    processes write. `admin` returns the API of the controller that leads now; it is called before each request."""
 
     store: MetadataStore
+    admin: Callable[[], Admin]
+    time: Time
     looks_again_s: tuple[float, ...] = attrs.field(default=(0.0,), init=False)
+    removal_s: float = attrs.field(default=5.0, init=False)
 
     def look(self, names: Iterable[Name]) -> Look:
         """As `kedge.pipeline.submit.cluster.look`."""
@@ -79,25 +78,11 @@ class _OfStore:
         return alive(self.store)
 
     def moving(self) -> frozenset[Name]:
-        """From the keys of all topics."""
-        return moving_in(self.store)
-
-
-@attrs.frozen
-class AdminWay(_OfStore):
-    """Uses the admin API. `admin` returns that of the controller that leads now; it is called before each request."""
-
-    admin: Callable[[], Admin]
-    time: Time
-    takes_throttles: bool = attrs.field(default=True, init=False)
-    removal_s: float = attrs.field(default=5.0, init=False)
-
-    def moving(self) -> frozenset[Name]:
         """From the controller; from the store if the controller cannot be reached."""
         try:
             found = self._answer(self._leader().list_partition_reassignments())
         except Unsure:
-            return super().moving()
+            return moving_in(self.store)
         return frozenset((tp.topic, tp.partition) for tp in found)
 
     def check(self, wave: Wave, moves: Sequence[Move]) -> dict[Name, str]:
@@ -183,52 +168,3 @@ class AdminWay(_OfStore):
 
 def _words(error: ApiError) -> str:
     return f"{error.code.name} ({int(error.code)}): {error}"
-
-
-@attrs.frozen
-class LegacyWay(_OfStore):
-    """Uses `/admin/reassign_partitions`, which a client may write while it is absent."""
-
-    takes_throttles: bool = attrs.field(default=False, init=False)
-    removal_s: float = attrs.field(default=0.0, init=False)
-
-    def check(self, wave: Wave, moves: Sequence[Move]) -> dict[Name, str]:  # noqa: ARG002 - the key cannot be validated
-        """Nothing can be checked beforehand."""
-        return {}
-
-    def send(self, wave: Wave, moves: Sequence[Move]) -> Sent:  # noqa: ARG002 - a key has no rates
-        """As many moves as a key holds; the rest follows when these are done."""
-        entries = list(_fitting(moves))
-        value = legacy.encode(entries)
-        try:
-            self.store.commit([Put(keys.REASSIGN_PARTITIONS, value, ABSENT)], timeout_s=CALL_S)
-        except Conflict:
-            raise Unsure(f"another process has written {keys.REASSIGN_PARTITIONS}") from None
-        except (OutcomeUnknown, Unavailable, SessionExpired) as error:
-            raise Unsure(str(error)) from None
-        return Sent(len(entries), {})
-
-    def set_rates(self, wave: Wave) -> None:
-        """The key has no rates."""
-
-    def is_marked(self, wave: Wave | None) -> bool:  # noqa: ARG002 - as above
-        """Never."""
-        return False
-
-    def give_back(self) -> str:
-        """There is nothing to remove."""
-        return ""
-
-    def cancel(self, moves: Sequence[Move]) -> dict[Name, str]:
-        """The key cannot cancel any."""
-        return dict.fromkeys((move.name for move in moves), "the legacy key cannot cancel reassignments")
-
-
-def _fitting(moves: Sequence[Move]) -> Iterator[LegacyEntry]:
-    size = 0
-    for move in moves:
-        entry = LegacyEntry(move.topic, move.partition, move.after)
-        size += legacy.bytes_max([entry])
-        if size > KEY_BYTES_MAX and move is not moves[0]:
-            return
-        yield entry

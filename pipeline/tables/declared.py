@@ -264,7 +264,7 @@ WAVE_THROTTLE: Final = Table(
 )
 
 RUN: Final = Table(
-    "run",  # the result of `kedge plan run` for a snapshot, so that it is not repeated
+    "run",  # the result of `kedge plan apply-policy` for a snapshot, so that it is not repeated
     (
         ("policy_sha256", "string", False),
         ("snapshot_sha256", "string", False),

@@ -1,4 +1,4 @@
-"""`kedge plan check`: broken rules, in the table violation and as lines."""
+"""`kedge plan validate`: broken rules, in the table violation and as lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kedge plan collect` and `kedge plan load`: validates collected tables, and computes the loads of partitions and
+"""`kedge plan collect` and `compute-load`: validates collected tables, and computes the loads of partitions and
 brokers."""
 
 from __future__ import annotations
@@ -112,16 +112,29 @@ def _size(said: dict[str, Any]) -> str:
     return amount(said["bytes"]) + meant + (f", sizes not known of {said['unsized']}" if said["unsized"] else "")
 
 
+_UNRATED: Final = "unrated"
+_RATED: Final = {
+    "measured": "measured for {}",
+    "split": "divided from the rate of the topic for {}",
+    "size_only": "estimated from the size for {}",
+    _UNRATED: "not known for {}",
+}
+
+
+def _rated(basis: str, count: int) -> str:
+    return _RATED[basis].format(counted(count, "partition"))
+
+
 def _lines(said: dict[str, Any]) -> list[tuple[str, str]]:
-    rates = {**said["bases"], "not known": said["unrated"]}
+    rates = {**said["bases"], _UNRATED: said["unrated"]}
     moment = "" if said["consistent"] in {None, True} else ", read while the store changed"
     rows = [
         ("snapshot", f"{said['snapshot']} of {said['cluster']}{'' if said['written'] else ', not written'}{moment}"),
         ("holds", f"{counted(said['brokers'], 'broker')}, {counted(said['partitions'], 'partition')}, {_size(said)}"),
-        ("rates", ", ".join(f"{basis} of {count}" for basis, count in rates.items() if count) or "none"),
+        ("rates", ", ".join(_rated(basis, count) for basis, count in rates.items() if count) or "none"),
     ]
     if said["request_p99_ms"]:
         times = (f"{name.replace('_', ' ')} {time:g} ms" for name, time in said["request_p99_ms"].items())
         rows.append(("requests", f"{', '.join(times)}: 99 percent at the slowest broker take no longer"))
-    rows += reason_rows("quarantined", said["quarantined"])
+    rows += reason_rows("rejected", "row", said["quarantined"])
     return rows + [("note", text) for text in said["notes"]]

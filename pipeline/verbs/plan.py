@@ -7,7 +7,7 @@ there is no plan.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -89,9 +89,14 @@ class Plan:
         notes = of_plan(row, brokers, found[PLAN_LOAD.name].to_pylist())
         more = {"settings": settings_of(row), "reasons": reasons, "reductions": reductions, "notes": notes}
         written = {"cluster": place.cluster, "snapshot": place.snapshot, "written": not self.dry_run}
-        lines = _rows(row, place, dry_run=self.dry_run) + _reductions(reductions) + reason_rows("refused", reasons)
+        lines = (
+            _rows(row, place, dry_run=self.dry_run) + _reductions(reductions) + reason_rows("refused", "move", reasons)
+        )
         lines += [("note", text) for text in notes]
         return Said({**row, **more, **written}, lines, 0 if row["complete"] else 1)
+
+
+_TIMES: Final = "a broker has at most {:.4f} times the mean before, {:.4f} times after"
 
 
 def _rows(row: dict[str, Any], place: Place, *, dry_run: bool) -> list[tuple[str, str]]:
@@ -102,7 +107,7 @@ def _rows(row: dict[str, Any], place: Place, *, dry_run: bool) -> list[tuple[str
         ("changes", f"{counted(row['partitions_changed'], 'partition')}, {replicas} copied"),
         ("copies", copied_words(row)),
         *(
-            (f"{what}, max/mean", ratio_words(*(row[f"{column}_max_mean_{when}"] for when in ("before", "after"))))
+            (f"most {what}", ratio_words(row[f"{column}_max_mean_before"], row[f"{column}_max_mean_after"], _TIMES))
             for what, column in (("bytes", "size"), ("leaders", "leaders"))
         ),
     ]

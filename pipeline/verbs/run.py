@@ -1,4 +1,4 @@
-"""`kedge plan run`: takes one cluster from its snapshot to an export, by its policy.
+"""`kedge plan apply-policy`: takes one cluster from its snapshot to an export, by its policy.
 
 * If the policy has values for samples, the snapshot is validated and loaded again first.
 * The steps of the policy are planned in turn; the first one that changes something is the plan. So a cluster is drained

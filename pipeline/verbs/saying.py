@@ -16,8 +16,8 @@ def reason_counts(reasons: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(reasons).items(), key=lambda item: (-item[1], item[0])))
 
 
-def reason_rows(name: str, reasons: Mapping[str, int]) -> list[tuple[str, str]]:
-    """A line per reason."""
-    shown = [(name, f"{count} x {reason}") for reason, count in list(reasons.items())[:_LINES_MAX]]
+def reason_rows(name: str, what: str, reasons: Mapping[str, int]) -> list[tuple[str, str]]:
+    """A line per reason. `what`: what has it, in the singular."""
+    shown = [(name, f"{counted(count, what)}: {reason}") for reason, count in list(reasons.items())[:_LINES_MAX]]
     more = len(reasons) - len(shown)
     return [*shown, (name, f"and {counted(more, 'more reason')}")] if more else shown

@@ -64,7 +64,7 @@ class Waves:
             notes += of_capacities(with_targets(given).to_pylist(), networks=self.settings.throttle_bps is None)
         made = {"waves": listed, "reasons": reasons, "notes": notes, "written": not self.dry_run}
         shown = [(f"wave {row['wave']}", _words(row)) for row in listed]
-        lines = [*shown, *reason_rows("refused", reasons), *(("note", text) for text in notes), _total(listed)]
+        lines = [*shown, *reason_rows("refused", "move", reasons), *(("note", text) for text in notes), _total(listed)]
         return Said({"plan": self.name, **named, **made}, lines, 1 if reasons or too_long(listed) else 0)
 
 

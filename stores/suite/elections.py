@@ -104,7 +104,7 @@ def who_stands_while_another_leads_gets_none(backend: Backend) -> None:
 
 @case("election")
 def a_persistent_leader_key_stops_elections(backend: Backend) -> None:
-    """A leader key that is not ephemeral (that of `kedge controller`) is never taken over."""
+    """A leader key that is not ephemeral (that of `kedge kafka-controller`) is never taken over."""
     store = backend.open()
     put(store, LEADER_KEY, b"5")
     assert stand(store) is None

@@ -1,4 +1,4 @@
-"""`kedge audit` and `kedge progress`: exit codes, what goes where, what is refused."""
+"""`kedge journal audit` and `kedge journal progress`: exit codes, what goes where, what is refused."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from kedge.controller.cli.printing import utc
 from tests.kit.commands import run
 from tests.pipeline_journal.journals import completed_early, seeded, write, written
 
 
 def test_an_honest_journal_is_exit_code_0_and_one_line(tmp_path: Path) -> None:
     write(tmp_path, written())
-    done = run("audit", tmp_path)
+    done = run("journal", "audit", tmp_path)
     assert (done.exit_code, done.stdout) == (0, "")
     assert done.stderr == f"kedge: {len(written())} lines of 2 terms in 2 files: no violation\n"
 
@@ -25,7 +26,7 @@ def test_a_violation_is_exit_code_1_and_named_by_file_and_line(tmp_path: Path) -
     rows = written()
     at = completed_early(rows)
     write(tmp_path, rows)
-    done = run("audit", tmp_path)
+    done = run("journal", "audit", tmp_path)
     assert done.exit_code == 1
     assert f"kedge-1-0.jsonl:{at + 1}" in done.stdout
     assert "completion" in done.stdout
@@ -35,7 +36,7 @@ def test_json_has_a_line_per_violation_and_the_sum(tmp_path: Path) -> None:
     rows = written()
     completed_early(rows)
     write(tmp_path, rows)
-    done = run("audit", tmp_path, "--json")
+    done = run("journal", "audit", tmp_path, "--json")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert lines[0]["violation"]["kind"] == "completion"
     assert lines[-1]["summary"]["violations"] == len(lines) - 1
@@ -46,15 +47,15 @@ def test_lines_in_quarantine_without_a_violation_are_exit_code_2_and_said(tmp_pa
     """The very last line of a file that is not read: no line after it whose chain could break."""
     write(tmp_path, written())
     (tmp_path / "kedge-9-0.jsonl").write_bytes(b"no journal at all\n")
-    done = run("audit", tmp_path)
+    done = run("journal", "audit", tmp_path)
     assert done.exit_code == 2
-    assert "kedge-9-0.jsonl:1: in quarantine: not JSON" in done.stderr
+    assert "kedge-9-0.jsonl:1: rejected: not JSON" in done.stderr
 
 
 @pytest.mark.parametrize("verb", ["audit", "progress"])
 def test_what_is_no_journal_is_exit_code_2_and_a_line(verb: str, tmp_path: Path) -> None:
     for path, said in ((tmp_path, "no journal files"), (tmp_path / "missing", "No such file")):
-        done = run(verb, path)
+        done = run("journal", verb, path)
         assert (done.exit_code, done.stdout) == (2, "")
         assert said in done.stderr
         assert done.stderr.count("\n") == 1
@@ -79,7 +80,7 @@ def test_a_stream_that_cannot_be_run_as_asked_is_exit_code_2_and_writes_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "journal", written())
-    done = run("audit", "journal", *options)
+    done = run("journal", "audit", "journal", *options)
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert "Errno" not in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["journal"]
@@ -90,7 +91,7 @@ def test_a_stream_that_cannot_be_run_as_asked_is_exit_code_2_and_writes_nothing(
     [
         ("kedge-audit.json", '{"version":0,"id":"x"}', "the checkpoint has version 0, this kedge version 1: "),
         ("kedge-audit.json", "[]", "kedge-audit.json: the file cannot be read"),
-        ("mine.txt", "", "the folder is neither empty nor a checkpoint of kedge audit --follow"),
+        ("mine.txt", "", "the folder is neither empty nor a checkpoint of kedge journal audit --follow"),
     ],
 )
 def test_a_folder_that_is_no_checkpoint_of_this_version_is_refused_and_left(
@@ -101,7 +102,7 @@ def test_a_folder_that_is_no_checkpoint_of_this_version_is_refused_and_left(
     folder = tmp_path / "checkpoint"
     folder.mkdir()
     (folder / name).write_text(text)
-    done = run("audit", tmp_path / "journal", "--engine", "spark", "--follow", "--checkpoint", folder)
+    done = run("journal", "audit", tmp_path / "journal", "--engine", "spark", "--follow", "--checkpoint", folder)
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert said in done.stderr
     assert {path.name: path.read_text() for path in folder.iterdir()} == {name: text}
@@ -110,7 +111,7 @@ def test_a_folder_that_is_no_checkpoint_of_this_version_is_refused_and_left(
 def test_the_page_and_the_tables_are_written(tmp_path: Path) -> None:
     journal = tmp_path / "journal"
     write(journal, written())
-    done = run("audit", journal, "--report", tmp_path / "page.html", "--out", tmp_path / "out")
+    done = run("journal", "audit", journal, "--report", tmp_path / "page.html", "--out", tmp_path / "out")
     assert done.exit_code == 0
     assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert (tmp_path / "out" / "audit_violation" / "part-0.parquet").is_file()
@@ -118,7 +119,7 @@ def test_the_page_and_the_tables_are_written(tmp_path: Path) -> None:
 
 def test_a_page_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
     write(tmp_path, written())
-    done = run("audit", tmp_path, "--report", tmp_path / "nowhere" / "page.html")
+    done = run("journal", "audit", tmp_path, "--report", tmp_path / "nowhere" / "page.html")
     assert done.exit_code == 2
     assert "cannot be written, because " in done.stderr
 
@@ -135,7 +136,7 @@ def test_a_folder_that_cannot_be_written_is_one_line_and_nothing_is_written(
     write(journal, written())
     (tmp_path / "file").touch()
     options = ("--report", page) if verb == "audit" else ()
-    done = run(verb, journal, "--out", tmp_path / where, *options)
+    done = run("journal", verb, journal, "--out", tmp_path / where, *options)
     assert (done.exit_code, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert said in line
@@ -146,11 +147,11 @@ def test_a_folder_that_cannot_be_written_is_one_line_and_nothing_is_written(
 def test_progress_shows_what_runs_and_exit_code_1_says_that_a_move_is_stuck(tmp_path: Path) -> None:
     rows = [row for row in written() if row["seq"] <= next(r for r in written() if r["event"] == "TargetSet")["seq"]]
     write(tmp_path, rows)
-    done = run("progress", tmp_path)
+    done = run("journal", "progress", tmp_path)
     assert done.exit_code == 0
     assert "orders-0" in done.stdout
-    later = rows[-1]["ts"] + 700_000
-    done = run("progress", tmp_path, "--as-of", later)
+    later = utc(rows[-1]["ts"] + 700_000, "milliseconds")
+    done = run("journal", "progress", tmp_path, "--as-of", later)
     assert done.exit_code == 1
     assert "unknown" in done.stdout
 
@@ -158,7 +159,7 @@ def test_progress_shows_what_runs_and_exit_code_1_says_that_a_move_is_stuck(tmp_
 @pytest.mark.slow
 def test_progress_in_json_names_the_table_of_each_row(tmp_path: Path) -> None:
     seeded(tmp_path, 5, 300)
-    done = run("progress", tmp_path, "--json")
+    done = run("journal", "progress", tmp_path, "--json")
     assert done.exit_code == 0
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert {*lines[-1]["summary"]} >= {"progress", "stuck", "broker_reassignment", "eta_calibration", "as_of_ms"}
@@ -167,14 +168,14 @@ def test_progress_in_json_names_the_table_of_each_row(tmp_path: Path) -> None:
 
 def test_samples_that_cannot_be_used_are_exit_code_2(tmp_path: Path) -> None:
     write(tmp_path, written())
-    done = run("progress", tmp_path, "--samples", tmp_path)
+    done = run("journal", "progress", tmp_path, "--samples", tmp_path)
     assert done.exit_code == 2
     assert "none of the tables replica_log, partition, broker" in done.stderr
 
 
 def test_a_snapshot_of_no_samples_is_exit_code_2(tmp_path: Path) -> None:
     write(tmp_path, written())
-    done = run("progress", tmp_path, "--snapshot", "s1")
+    done = run("journal", "progress", tmp_path, "--snapshot", "s1")
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert "--samples" in done.stderr
 
@@ -185,7 +186,8 @@ def test_the_local_engine_loads_neither_spark_nor_arrow(tmp_path: Path) -> None:
     write(tmp_path, written())
     program = (
         "import sys; from kedge.controller.cli.root import kedge\n"
-        f"kedge(['audit', {str(tmp_path)!r}, '--report', {str(tmp_path / 'p.html')!r}], standalone_mode=False)\n"
+        f"line = ['journal', 'audit', {str(tmp_path)!r}, '--report', {str(tmp_path / 'p.html')!r}]\n"
+        "kedge(line, standalone_mode=False)\n"
         "print([name for name in ('pyspark', 'pyarrow', 'pandas', 'numpy', 'py4j') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True)
@@ -198,7 +200,7 @@ def test_without_the_extra_tables_are_refused_and_say_what_is_missing(tmp_path: 
     write(tmp_path, written())
     program = (
         "import sys; sys.modules['pyarrow'] = None; from kedge.controller.cli.root import kedge\n"
-        f"kedge(['audit', {str(tmp_path)!r}, '--out', {str(tmp_path / 'out')!r}])\n"
+        f"kedge(['journal', 'audit', {str(tmp_path)!r}, '--out', {str(tmp_path / 'out')!r}])\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 2
@@ -213,7 +215,15 @@ def test_both_engines_print_the_same_bytes(tmp_path: Path) -> None:
     rows = written()
     completed_early(rows)
     write(tmp_path / "journal", rows)
-    command = [sys.executable, "-c", "from kedge.controller.cli import main; main()", "audit", "--json", "journal"]
+    command = [
+        sys.executable,
+        "-c",
+        "from kedge.controller.cli import main; main()",
+        "journal",
+        "audit",
+        "--json",
+        "journal",
+    ]
     local, spark = (
         subprocess.run(
             [*command, "--engine", engine],

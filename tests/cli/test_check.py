@@ -1,4 +1,4 @@
-"""`kedge check`: what it prints, what it answers with, and that it leaves the store as it was."""
+"""`kedge store audit`: what it prints, what it answers with, and that it leaves the store as it was."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def broken(tmp_path: Path) -> Path:
 
 
 def check(path: Path | str, *arguments: str) -> Result:
-    return CliRunner().invoke(kedge, ["check", f"memory:{path}", *arguments])
+    return CliRunner().invoke(kedge, ["store", "audit", f"memory:{path}", *arguments])
 
 
 def test_a_good_tree_is_exit_code_0_and_a_summary(tmp_path: Path) -> None:
@@ -52,10 +52,10 @@ def test_a_good_tree_is_exit_code_0_and_a_summary(tmp_path: Path) -> None:
 
 def test_the_store_may_be_named_as_elsewhere(broken: Path) -> None:
     """By --store, instead of the argument; one of them is needed."""
-    result = CliRunner().invoke(kedge, ["check", "--store", f"memory:{broken}"])
+    result = CliRunner().invoke(kedge, ["store", "audit", "--store", f"memory:{broken}"])
     assert result.stdout == check(broken).stdout
     for arguments in ([], [f"memory:{broken}", "--store", f"memory:{broken}"]):
-        result = CliRunner().invoke(kedge, ["check", *arguments])
+        result = CliRunner().invoke(kedge, ["store", "audit", *arguments])
         assert (result.exit_code, result.stdout, len(result.stderr.splitlines())) == (2, "", 1)
 
 
@@ -136,7 +136,7 @@ def test_a_store_that_cannot_be_read_is_exit_code_2_and_a_line(
     url: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(kedge, ["check", url])
+    result = CliRunner().invoke(kedge, ["store", "audit", url])
     assert (result.exit_code, result.stdout) == (2, "")
     assert problem in result.stderr
     assert len(result.stderr.splitlines()) == 1
@@ -174,7 +174,7 @@ def test_more_findings_than_a_table_holds_go_on_in_the_next(tmp_path: Path) -> N
 @pytest.mark.slow
 def test_the_command_runs_as_a_process(broken: Path) -> None:
     """On a terminal an error is coloured; into a pipe there are no colours, and no line ends in blanks."""
-    command = [sys.executable, "-W", "error", "-c", PROGRAM, "check", f"memory:{broken}"]
+    command = [sys.executable, "-W", "error", "-c", PROGRAM, "store", "audit", f"memory:{broken}"]
     variables = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     piped = subprocess.run(command, cwd=CHECKOUT, env=variables, capture_output=True, check=False)
     assert (piped.returncode, piped.stderr) == (1, b"")
@@ -187,7 +187,7 @@ def test_the_command_runs_as_a_process(broken: Path) -> None:
 @pytest.mark.slow
 def test_a_password_in_the_url_is_not_printed() -> None:
     url = "zookeeper://127.0.0.1:1/x?connect_timeout=0.2&auth=digest:me:only-for-me"
-    result = CliRunner().invoke(kedge, ["check", url])
+    result = CliRunner().invoke(kedge, ["store", "audit", url])
     assert result.exit_code == 2
     assert "zookeeper://127.0.0.1:1/x: cannot be read" in result.output
     assert "only-for-me" not in result.output

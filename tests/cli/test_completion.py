@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from kedge.controller.cli.root import kedge
-from kedge.controller.cli.tree import ALIASES, ROOT, aliased
+from kedge.controller.cli.tree import ROOT
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SHELLS = ("bash", "zsh", "fish")
@@ -52,10 +52,9 @@ def completed(environment: dict[str, str], line: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 def test_bash_completes_commands_options_and_values(on_path: dict[str, str]) -> None:
-    assert completed(on_path, "kedge conf") == ["configs"]
-    assert completed(on_path, "kedge log-dirs --bro") == ["--broker-list"]
-    assert completed(on_path, "kedge leader-election --election-type un") == ["unclean"]
-    assert completed(on_path, "kedge configs --entity-type b") == ["brokers", "broker-loggers"]
+    assert completed(on_path, "kedge kafka conf") == ["configs"]
+    assert completed(on_path, "kedge kafka reassign-partitions --bro") == ["--broker-list"]
+    assert completed(on_path, "kedge kafka configs --entity-type b") == ["brokers", "broker-loggers"]
     assert completed(on_path, "kedge completion ") == ["bash", "zsh", "fish"]
 
 
@@ -64,15 +63,15 @@ def test_bash_completes_commands_options_and_values(on_path: dict[str, str]) -> 
 def test_each_shell_is_answered(shell: str) -> None:
     """By the protocol of its script: words in the environment, offers on stdout."""
     assert f"_KEDGE_COMPLETE={shell}_complete" in script(shell)
-    words = {"COMP_WORDS": "kedge leader", "COMP_CWORD": "leader" if shell == "fish" else "1"}
+    words = {"COMP_WORDS": "kedge comp", "COMP_CWORD": "comp" if shell == "fish" else "1"}
     program = "from kedge.controller.cli.root import kedge; kedge(prog_name='kedge')"
     environment = {**os.environ, **words, "_KEDGE_COMPLETE": f"{shell}_complete", "PYTHONPATH": str(CHECKOUT)}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
-    says = aliased("leader-election").says
+    says = ROOT["completion"].says
     offers = {
-        "bash": "plain,leader-election\n",
-        "zsh": f"plain\nleader-election\n{says}\n",
-        "fish": f"plain,leader-election\t{says}\n",
+        "bash": "plain,completion\n",
+        "zsh": f"plain\ncompletion\n{says}\n",
+        "fish": f"plain,completion\t{says}\n",
     }
     assert done.stdout == offers[shell]
 
@@ -89,7 +88,7 @@ def test_commands_are_offered_without_loading_one() -> None:
         [sys.executable, "-c", program], env={**os.environ, **words}, capture_output=True, text=True, check=True
     )
     *offers, loaded = done.stdout.splitlines()
-    assert [offer.partition(",")[2] for offer in offers] == [*ROOT, *ALIASES]
+    assert [offer.partition(",")[2] for offer in offers] == [*ROOT]
     assert loaded == "['kedge.controller.cli.extras', 'kedge.controller.cli.root', 'kedge.controller.cli.tree']"
 
 

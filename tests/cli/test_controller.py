@@ -1,4 +1,4 @@
-"""`kedge controller`: options that cannot be used. What it does with brokers is in `tests/kafka_brokers`."""
+"""`kedge kafka-controller`: options that cannot be used. What it does with brokers is in `tests/kafka_brokers`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_client_listeners_have_an_address_each() -> None:
 )
 def test_a_client_listener_that_cannot_be_used_is_named(given: list[str], message: str) -> None:
     options = [word for each in given for word in ("--client-listener", each)]
-    ran = CliRunner().invoke(root.kedge, ["controller", "--store", "zookeeper://127.0.0.1:1/kafka", *options])
+    ran = CliRunner().invoke(root.kedge, ["kafka-controller", "--store", "zookeeper://127.0.0.1:1/kafka", *options])
     assert ran.exit_code == 2
     assert ran.stderr.startswith("kedge: --client-listener: ")
     assert message in ran.stderr
@@ -35,6 +35,6 @@ def test_a_client_listener_that_cannot_be_used_is_named(given: list[str], messag
 
 @pytest.mark.parametrize("url", ["memory:", "etcd://127.0.0.1:1/kafka"])
 def test_a_store_where_kafka_brokers_do_not_register_is_refused(url: str) -> None:
-    ran = CliRunner().invoke(root.kedge, ["controller", "--store", url])
+    ran = CliRunner().invoke(root.kedge, ["kafka-controller", "--store", url])
     assert ran.exit_code == 2
     assert "expected ZooKeeper" in ran.stderr

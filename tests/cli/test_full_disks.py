@@ -83,10 +83,10 @@ def test_the_progress_of_a_plan_is_named(tables: Path, tmp_path: Path) -> None:
 
 def test_the_page_and_the_tables_of_an_audit_are_named(tmp_path: Path) -> None:
     write(tmp_path / "journal", written())
-    done = run("audit", tmp_path / "journal", "--quiet", "--report", FULL)
+    done = run("journal", "audit", tmp_path / "journal", "--quiet", "--report", FULL)
     assert is_said(done, "/dev/full: No space left on device")
     with file_size_limit(100):
-        done = run("audit", tmp_path / "journal", "--quiet", "--out", tmp_path / "out")
+        done = run("journal", "audit", tmp_path / "journal", "--quiet", "--out", tmp_path / "out")
     assert is_said(done, f"{tmp_path}/out/audit_violation/part-0.parquet: File too large")
 
 

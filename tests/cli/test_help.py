@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from kedge.controller.cli.options import Amount, Command, Option
 from kedge.controller.cli.root import kedge
-from kedge.controller.cli.tree import ALIASES, ROOT, Group, aliased
+from kedge.controller.cli.tree import ROOT, Group
 from tests.docs.prose import STUMBLED
 
 COLUMNS = 80
@@ -19,7 +19,7 @@ UNITS = re.compile(r"\b(bytes( per second)?|seconds|ms|counts?|numbers?|shares?|
 """What a number in the help of an option may be."""
 NUMBERS = (click.types.IntParamType, click.types.FloatParamType, Amount)
 NEVER_QUIET = {
-    *("kedge journal show", "kedge journal replay", "kedge store check", "kedge store check-tree", "kedge store diff"),
+    *("kedge journal show", "kedge journal replay", "kedge store ping", "kedge store audit", "kedge store diff"),
     *("kedge completion", "kedge demo"),
 }
 """Commands that print a result alone: neither progress nor confirmations."""
@@ -31,7 +31,6 @@ def paths() -> Iterator[tuple[str, ...]]:
         yield (name,)
         if isinstance(row, Group):
             yield from ((name, below) for below in row.commands)
-    yield from ((name,) for name in ALIASES)
 
 
 def found(path: tuple[str, ...]) -> click.Command:
@@ -52,8 +51,6 @@ def shown(path: tuple[str, ...]) -> str:
 
 PATHS = [*paths()]
 TOOLS = [path for path in PATHS if isinstance(found(path), Command)]
-OWN = [path for path in TOOLS if path[0] not in ALIASES]
-"""The same commands under one name each."""
 
 
 def options(path: tuple[str, ...]) -> list[Option]:
@@ -86,7 +83,7 @@ def test_help_has_no_stumbling_words(path: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("path", TOOLS, ids=named)
 def test_first_line_is_that_of_the_list(path: tuple[str, ...]) -> None:
-    row = aliased(path[0]) if path[0] in ALIASES else ROOT[path[0]]
+    row = ROOT[path[0]]
     if isinstance(row, Group):
         row = row.commands[path[1]]
     text = shown(path).split("\n\n")[1]
@@ -111,14 +108,14 @@ def test_every_command_below_a_group_is_ours() -> None:
     assert {named(path) for path in PATHS if not isinstance(found(path), Command | click.Group)} == set()
 
 
-@pytest.mark.parametrize("path", OWN, ids=named)
+@pytest.mark.parametrize("path", TOOLS, ids=named)
 def test_option_has_one_short_sentence(path: tuple[str, ...]) -> None:
     form = re.compile(r"[A-Z].{8,73}\.")
     assert {option.opts[0]: option.help for option in options(path) if not form.fullmatch(option.help or "")} == {}
 
 
 @pytest.mark.checklist(274)
-@pytest.mark.parametrize("path", OWN, ids=named)
+@pytest.mark.parametrize("path", TOOLS, ids=named)
 def test_option_with_a_value_has_its_default(path: tuple[str, ...]) -> None:
     context = click.Context(found(path))
     lacking = {
@@ -133,13 +130,13 @@ def test_option_with_a_value_has_its_default(path: tuple[str, ...]) -> None:
 
 
 @pytest.mark.checklist(274)
-@pytest.mark.parametrize("path", OWN, ids=named)
+@pytest.mark.parametrize("path", TOOLS, ids=named)
 def test_number_has_its_unit(path: tuple[str, ...]) -> None:
     numbers = [option for option in options(path) if takes_value(option) and isinstance(option.type, NUMBERS)]
     assert {option.opts[0]: option.help for option in numbers if not UNITS.search(option.help or "")} == {}
 
 
-@pytest.mark.parametrize("path", OWN, ids=named)
+@pytest.mark.parametrize("path", TOOLS, ids=named)
 def test_quiet_is_where_more_than_results_is_printed(path: tuple[str, ...]) -> None:
     names = {name for option in found(path).params for name in option.opts}
     assert ("--quiet" in names) == (named(("kedge", *path)) not in NEVER_QUIET)

@@ -1,8 +1,7 @@
-"""`kedge configs`, `leader-election` and `log-dirs` without a server: options that do not fit, and what they mean."""
+"""`kedge kafka configs` without a server: options that do not fit, and what they mean."""
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kedge.controller.cli.configs.changes import changes, parse_pairs
-from kedge.controller.cli.elections import read_partitions
 from kedge.controller.cli.kafka.errors import Failed
 from tests.kit.commands import run
 
@@ -74,7 +72,7 @@ FORM = 'Invalid entity config: all configs to be added must be in the format "ke
     ],
 )
 def test_options_of_configs_that_do_not_fit_are_exit_code_2(arguments: list[str], problem: str) -> None:
-    done = run("configs", *NOWHERE, *arguments)
+    done = run("kafka", "configs", *NOWHERE, *arguments)
     assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
     assert problem in done.stderr
 
@@ -83,77 +81,28 @@ def test_options_of_configs_that_do_not_fit_are_exit_code_2(arguments: list[str]
     "arguments,problem",
     [
         (["configs", "--describe", "--topic", "t"], "Please specify --bootstrap-server"),
-        (["leader-election"], "Missing required option(s): bootstrap-server, election-type"),
-        (["leader-election", *NOWHERE, "--all-topic-partitions"], "Missing required option(s): election-type"),
-        (["leader-election", *NOWHERE, "--election-type", "dirty"], "'dirty' is not one of"),
-        (
-            ["leader-election", *NOWHERE, "--election-type", "preferred"],
-            "One and only one of the following options is required: topic, all-topic-partitions, path-to-json-file",
-        ),
-        (
-            ["leader-election", *NOWHERE, "--election-type", "unclean", "--topic", "t", "--all-topic-partitions"],
-            "One and only one of the following options is required: topic, all-topic-partitions, path-to-json-file",
-        ),
-        (
-            ["leader-election", *NOWHERE, "--election-type", "unclean", "--topic", "t"],
-            "Missing required option(s): partition",
-        ),
-        (
-            ["leader-election", *NOWHERE, "--election-type", "unclean", "--topic", "", "--partition", "0"],
-            "--topic is empty",
-        ),
-        (
-            ["leader-election", *NOWHERE, "--election-type", "unclean", "--all-topic-partitions", "--partition", "0"],
-            "Option partition is only allowed if topic is used",
-        ),
-        (
-            ["leader-election", *NOWHERE, "--election-type", "unclean", "--topic", "t", "--partition", "-1"],
-            "--partition",
-        ),
-        (["log-dirs", "--describe"], 'Missing required argument "[bootstrap-server]"'),
-        (["log-dirs", *NOWHERE], 'Missing required argument "[describe]"'),
-        (["log-dirs", *NOWHERE, "--describe", "--command-config", "/no/such"], "/no/such"),
-        (
-            ["leader-election", *NOWHERE, "--election-type", "unclean", "--topic", "t", "--partition", "one"],
-            "'one' is not a valid whole number",
-        ),
+        (["configs", *NOWHERE, "--describe", "--topic", "t", "--command-config", "/no/such"], "/no/such"),
         (
             ["reassign-partitions", *NOWHERE, "--cancel-all", "--timeout", "soon"],
-            "'soon' is not a valid whole number",
+            "'soon' is not a duration such as 90s, 15m or 2h",
         ),
     ],
 )
 def test_options_that_do_not_fit_are_exit_code_2(arguments: list[str], problem: str) -> None:
-    done = run(*arguments)
+    done = run("kafka", *arguments)
     assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
     assert problem in done.stderr
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["configs", "--describe", "--topic", "t"],
-        ["leader-election", "--election-type", "preferred", "--all-topic-partitions"],
-        ["log-dirs", "--describe"],
-    ],
-)
 @pytest.mark.parametrize("as_json", [False, True])
-def test_unreachable_server_is_one_line_and_exit_code_1(command: list[str], as_json: bool, tmp_path: Path) -> None:
+def test_unreachable_server_is_one_line_and_exit_code_1(as_json: bool, tmp_path: Path) -> None:
     config = tmp_path / "properties"
     config.write_text("socket.connection.setup.timeout.ms=200")
-    named = "--admin.config" if command[0] == "leader-election" else "--command-config"
-    done = run(*command, *NOWHERE, named, config, *(["--json"] if as_json else []))
+    asked = ("--describe", "--topic", "t", "--command-config", config, *(["--json"] if as_json else []))
+    done = run("kafka", "configs", *NOWHERE, *asked)
     assert (done.exit_code, done.stderr) == (1, "Error: 127.0.0.1:1: Connection refused\n")
     assert done.stdout == ('{"error": "127.0.0.1:1: Connection refused"}\n' if as_json else "")
-
-
-def test_both_names_of_the_properties_are_one_too_many(tmp_path: Path) -> None:
-    file = tmp_path / "properties"
-    file.touch()
-    both = ("--command-config", file, "--admin.config", file)
-    done = run("leader-election", *NOWHERE, "--election-type", "preferred", "--all-topic-partitions", *both)
-    assert (done.exit_code, "Only one of --command-config and --admin.config" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +157,7 @@ def test_whatever_is_given_is_settings_or_refused(text: str) -> None:
 def test_bad_settings_are_one_line_and_no_request(added: list[str], deleted: list[str], problem: str) -> None:
     options = [word for text in added for word in ("--add-config", text)]
     options += [word for text in deleted for word in ("--delete-config", text)]
-    done = run("configs", *NOWHERE, "--alter", "--topic", "t", *options)
+    done = run("kafka", "configs", *NOWHERE, "--alter", "--topic", "t", *options)
     assert (done.exit_code, done.stdout, done.stderr) == (1, "", f"Error: {problem}\n")
 
 
@@ -220,24 +169,3 @@ def test_a_file_of_settings_is_refused_where_it_says_nothing_or_is_not_there(tmp
     with pytest.raises(Failed, match="the file has no configs"):
         changes([], file, [])
     assert changes([], file, ["a"]).deleted == ("a",)
-
-
-@pytest.mark.parametrize(
-    "text,problem",
-    [
-        ("", "The input string shouldn't be empty"),
-        ("{", "Failed to parse the JSON: "),
-        ("{}", 'Replica election data is missing "partitions" field'),
-        ('{"partitions":[{"topic":"t"}]}', "partition: expected a number from 0 to 2147483647, got null"),
-        ('{"partitions":[{"topic":"t","partition":true}]}', "partition: expected a number"),
-        (
-            '{"partitions":[{"topic":"t","partition":0},{"topic":"t","partition":0}]}',
-            "Replica election data contains duplicate partitions: [t-0]",
-        ),
-    ],
-)
-def test_bad_files_of_partitions_are_refused(text: str, problem: str, tmp_path: Path) -> None:
-    file = tmp_path / "partitions.json"
-    file.write_text(text)
-    with pytest.raises(Failed, match=re.escape(problem)):
-        read_partitions(file)

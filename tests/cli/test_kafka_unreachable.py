@@ -36,7 +36,14 @@ def ask(servers: str, folder: Path, *arguments: str, **properties: object) -> su
     """In a process of its own: kafka-python leaves sockets open that did not connect."""
     file = folder / "client.properties"
     write_private(file, "".join(f"{name.replace('_', '.')}={value}\n" for name, value in properties.items()))
-    command = [*(arguments or ("topics", "--list")), "--bootstrap-server", servers, "--command-config", str(file)]
+    command = [
+        "kafka",
+        *(arguments or ("topics", "--list")),
+        "--bootstrap-server",
+        servers,
+        "--command-config",
+        str(file),
+    ]
     return subprocess.run([*_KEDGE, *command], capture_output=True, text=True, check=False)
 
 
@@ -50,7 +57,7 @@ def test_unreachable_addresses_that_the_cluster_names_are_named(tmp_path: Path) 
 
 def test_unreachable_broker_is_named_with_its_address(tmp_path: Path) -> None:
     with Served(elsewhere={2: Address("127.0.0.1", 2)}) as served:
-        done = ask(served.bootstrap, tmp_path, "log-dirs", "--describe", "--broker-list", "2", request_timeout_ms=1000)
+        done = ask(served.bootstrap, tmp_path, "configs", "--describe", "--broker", "2", request_timeout_ms=1000)
     assert done.returncode == 1
     assert "broker 2 at 127.0.0.1:2 cannot be reached" in done.stderr
 
@@ -224,5 +231,5 @@ def test_server_that_never_answers_is_reported_as_such(tmp_path: Path, backlog: 
 def test_client_without_rights_gets_kafkas_words(words: str) -> None:
     with Served(authorizer=lambda *_: False) as served:
         where = ["--bootstrap-server", served.bootstrap, "--topic", "orders"]
-        done = CliRunner().invoke(kedge, ["configs", *where, *words.split()])
+        done = CliRunner().invoke(kedge, ["kafka", "configs", *where, *words.split()])
     assert (done.exit_code, done.stdout, done.stderr) == (1, "", "Error: Topic authorization failed.\n")

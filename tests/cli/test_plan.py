@@ -114,7 +114,7 @@ def test_what_people_read_says_waves_files_rates_and_totals(tmp_path: Path, inpu
     assert run("collect", tables, *named, "--log-dirs", inputs["good"]).stdout.splitlines() == [
         "snapshot  1 of east",
         "holds     4 brokers, 6 partitions, 1.2 KiB",
-        "rates     not known of 6",
+        "rates     not known for 6 partitions",
     ]
     assert "not written" in run("drain", tables, "--brokers", "1", "--dry-run").stdout
     assert run("drain", tables, "--brokers", "1").exit_code == 0
@@ -168,11 +168,11 @@ def test_a_tree_of_real_kafka_is_planned(tmp_path: Path) -> None:
     "arguments",
     [
         ("drain", "--brokers", "1001"),
-        ("add", "--brokers", "1001,2001:r0"),
+        ("fill-brokers", "--new-brokers", "1001,2001:r0"),
         ("rebalance", "--max-bytes", "5GiB"),
         ("fix-racks",),
-        ("set-rf", "--factor", "2", "--topics", "topic-000001"),
-        ("leaders",),
+        ("set-replication-factor", "--factor", "2", "--topics", "topic-000001"),
+        ("balance-leaders",),
         ("reduce-partitions", "--partition-bytes-max", "1TB", "--partition-rate-max", "10MB"),
     ],
     ids=lambda arguments: arguments[0],
@@ -198,7 +198,7 @@ def test_a_dry_run_says_the_same_and_writes_nothing(made: Path, tmp_path: Path) 
     before = files(tmp_path)
     for arguments in (("waves", made), ("export", made, tmp_path / "out")):
         assert said(*arguments, "--name", "drain", "--dry-run")[0] == code == 0
-    assert run("check", made, "--dry-run").exit_code == 0
+    assert run("validate", made, "--dry-run").exit_code == 0
     assert files(tmp_path) == before
 
 
@@ -212,20 +212,20 @@ def test_a_plan_that_is_made_again_takes_its_waves_away(made: Path) -> None:
 
 
 def test_what_is_refused_is_counted_by_reason_and_is_exit_code_1(made: Path) -> None:
-    code, planned = said("set-rf", made, "--factor", "10")
+    code, planned = said("set-replication-factor", made, "--factor", "10")
     assert (code, planned["complete"]) == (1, False)
     assert planned["reasons"] == {
         "every remaining broker in the possible racks already holds a replica of the partition": 24
     }
-    assert "refused" in run("set-rf", made, "--factor", "10").stdout
+    assert "refused" in run("set-replication-factor", made, "--factor", "10").stdout
 
 
 def test_a_snapshot_that_breaks_rules_is_exit_code_1(made: Path) -> None:
     clean = {"cluster": "east", "snapshot": "1", "counts": {}, "violations": [], "notes": []}
-    assert said("check", made) == (0, clean)
-    code, found = said("check", made, "--factor", "4")
+    assert said("validate", made) == (0, clean)
+    code, found = said("validate", made, "--factor", "4")
     assert (code, found["counts"]) == (1, {"RF": 24})
-    assert "topic-000000-0: 3, limit 4 replicas" in run("check", made, "--factor", "4").stdout
+    assert "topic-000000-0: 3, limit 4 replicas" in run("validate", made, "--factor", "4").stdout
 
 
 @pytest.mark.parametrize(
@@ -241,8 +241,8 @@ def test_a_snapshot_that_breaks_rules_is_exit_code_1(made: Path) -> None:
         (("drain", "{tables}", "--brokers", "1001", "--name", ""), "--name: expected a name, got an empty string"),
         (("waves", "{tables}", "--name", ""), "--name: expected a name, got an empty string"),
         (("export", "{tables}", "{tables}/out", "--name", ""), "--name: expected a name, got an empty string"),
-        (("check", "{tables}", "--cluster", ""), "--cluster: expected a name, got an empty string"),
-        (("check", "{tables}", "--snapshot", ""), "--snapshot: expected a name, got an empty string"),
+        (("validate", "{tables}", "--cluster", ""), "--cluster: expected a name, got an empty string"),
+        (("validate", "{tables}", "--snapshot", ""), "--snapshot: expected a name, got an empty string"),
         (
             ("collect", "{tables}", "--cluster", "", "--snapshot", "1", "--map", __file__),
             "--cluster: expected a name, got an empty string",
@@ -300,12 +300,15 @@ def test_what_cannot_be_used_is_one_line_and_exit_code_2(made: Path, arguments: 
             ("drain", "{tables}", "--brokers", text)
             for text in ("10_01", "+1001", "\uff11\uff10\uff10\uff11", "1001,", "1001, 1001", "1e3")
         ),
-        *(("add", "{tables}", "--brokers", text) for text in ("1_0:a", "+7", "\uff17:a", "7:a,", "3000000000")),
+        *(
+            ("fill-brokers", "{tables}", "--new-brokers", text)
+            for text in ("1_0:a", "+7", "\uff17:a", "7:a,", "3000000000")
+        ),
         ("rebalance", "{tables}", "--tolerance", "0.0_1"),
         ("rebalance", "{tables}", "--tolerance", "nan"),
         ("rebalance", "{tables}", "--max-bytes", "5_0GB"),
-        ("set-rf", "{tables}", "--factor", "+2"),
-        ("check", "{tables}", "--factor", "\uff12"),
+        ("set-replication-factor", "{tables}", "--factor", "+2"),
+        ("validate", "{tables}", "--factor", "\uff12"),
         ("rebalance", "t", "--max-bytes", "many"),
         ("drain", "t", "--engine", "spark"),
         ("collect", "t", "--cluster", "c", "--snapshot", "s"),
@@ -319,7 +322,7 @@ def test_bad_arguments_are_exit_code_2(made: Path, arguments: tuple[str, ...]) -
 def test_lists_may_have_blanks(made: Path) -> None:
     assert said("drain", made, "--brokers", "1001, 1002")[1]["settings"]["brokers"] == [1001, 1002]
     topics = "topic-000000, topic-000001"
-    assert said("set-rf", made, "--factor", "2", "--topics", topics)[1]["partitions_changed"] == 12
+    assert said("set-replication-factor", made, "--factor", "2", "--topics", topics)[1]["partitions_changed"] == 12
 
 
 @pytest.mark.parametrize("text,bytes_", [("5", 5), ("5KiB", 5120), ("1.5GB", 1_500_000_000), ("2T", 2 * 10**12)])
@@ -370,7 +373,7 @@ def test_a_cluster_in_a_real_store_is_collected_and_planned(make: Make, tmp_path
         store.commit(registered, timeout_s=10)
         code, collected = said("collect", tmp_path / "tables", "--cluster", "c", "--snapshot", "1", "--store", url)
     assert (code, collected["partitions"], collected["brokers"]) == (0, 12, 5)
-    code, found = said("check", tmp_path / "tables")
+    code, found = said("validate", tmp_path / "tables")
     assert (code, found["counts"]) == (1, {"DEAD": 9})
     code, planned = said("drain", tmp_path / "tables", "--brokers", "1001,1004")
     assert (code, planned["complete"], planned["replicas_copied"]) == (0, True, 18)

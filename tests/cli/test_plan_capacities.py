@@ -38,7 +38,7 @@ def disks(tmp_path: Path) -> dict[int, int | None]:
 @pytest.mark.slow
 def test_the_default_limits_the_disk_of_an_added_broker(tmp_path: Path) -> None:
     collect(tmp_path, capacities={"brokerCapacities": [EVERY]})
-    done = run("add", tmp_path / "tables", "--brokers", "2", "--json")
+    done = run("fill-brokers", tmp_path / "tables", "--new-brokers", "2", "--json")
     planned = json.loads(done.stdout)
     assert (done.exit_code, planned["bytes_copied"], planned["notes"]) == (1, 0, [])
     assert list(planned["reasons"]) == ["no broker in the possible racks has enough disk"]
@@ -47,10 +47,10 @@ def test_the_default_limits_the_disk_of_an_added_broker(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_default_limits_the_network_of_an_added_broker(tmp_path: Path) -> None:
     collect(tmp_path, 1e9, capacities={"brokerCapacities": [EVERY]})
-    assert run("add", tmp_path / "tables", "--brokers", "2").exit_code in {0, 1}
-    said = json.loads(run("waves", tmp_path / "tables", "--name", "add", "--json").stdout)
+    assert run("fill-brokers", tmp_path / "tables", "--new-brokers", "2").exit_code in {0, 1}
+    said = json.loads(run("waves", tmp_path / "tables", "--name", "fill-brokers", "--json").stdout)
     assert [wave["eta_s"] is None for wave in said["waves"]] == [False]
-    assert run("export", tmp_path / "tables", tmp_path / "out", "--name", "add").exit_code == 0
+    assert run("export", tmp_path / "tables", tmp_path / "out", "--name", "fill-brokers").exit_code == 0
     (throttle,) = (tmp_path / "out" / "throttles").iterdir()
     assert json.loads(throttle.read_text())["brokers"]["2"] == {"follower.replication.throttled.rate": "819200"}
 
@@ -61,7 +61,7 @@ def test_the_default_replaces_nothing_that_another_file_says(tmp_path: Path) -> 
     listed = {"0": {"disk_capacity_bytes": 9_000_000_000_000}, "1": None, "3": None}
     collect(tmp_path, 1000, broker_list=listed, broker_metrics=meta, capacities={"brokerCapacities": [EVERY]})
     assert disks(tmp_path) == {0: 9_000_000_000_000, 1: 4005, 3: 1_000_000 * MIB}
-    assert run("load", tmp_path / "tables").exit_code == 0
+    assert run("compute-load", tmp_path / "tables").exit_code == 0
     assert disks(tmp_path)[1] == 4005
     collect(tmp_path, 1000, broker_list=listed, broker_metrics=meta, capacities={"brokerCapacities": [EVERY, OWN]})
     assert disks(tmp_path) == {0: 9_000_000_000_000, 1: 7_000_000 * MIB, 3: 1_000_000 * MIB}
@@ -72,36 +72,36 @@ def test_a_snapshot_that_is_collected_again_without_a_default_has_none(tmp_path:
     collect(tmp_path, capacities={"brokerCapacities": [EVERY]})
     collect(tmp_path, 1e9)
     assert disks(tmp_path) == {0: None, 1: None}
-    planned = json.loads(run("add", tmp_path / "tables", "--brokers", "2", "--json").stdout)
+    planned = json.loads(run("fill-brokers", tmp_path / "tables", "--new-brokers", "2", "--json").stdout)
     assert (planned["bytes_copied"] > 0, planned["notes"]) == (True, [])
 
 
-@pytest.mark.parametrize("verb", ["collect", "check", "add", "waves"])
+@pytest.mark.parametrize("verb", ["collect", "validate", "fill-brokers", "waves"])
 def test_a_capacity_that_is_not_known_while_others_are_is_a_note(tmp_path: Path, verb: str) -> None:
     known = {"disk_capacity_bytes": 10**12, "nw_in_capacity_bps": 1e6, "nw_out_capacity_bps": 1e6}
     said = collect(tmp_path, 1e9, broker_list={"0": known, "1": known, "4": {**known, "disk_capacity_bytes": None}})
     note = "the disk capacity of broker 4 is not known, that of others is: no limit applies there"
-    if verb == "check":
-        said = json.loads(run("check", tmp_path / "tables", "--json").stdout)
-    if verb in {"add", "waves"}:
+    if verb == "validate":
+        said = json.loads(run("validate", tmp_path / "tables", "--json").stdout)
+    if verb in {"fill-brokers", "waves"}:
         said = json.loads(
-            run("add", tmp_path / "tables", "--brokers", "4", "--report", tmp_path / "p", "--json").stdout
+            run("fill-brokers", tmp_path / "tables", "--new-brokers", "4", "--report", tmp_path / "p", "--json").stdout
         )
         assert note in (tmp_path / "p").read_text()
     if verb == "waves":
-        said = json.loads(run("waves", tmp_path / "tables", "--name", "add", "--json").stdout)
+        said = json.loads(run("waves", tmp_path / "tables", "--name", "fill-brokers", "--json").stdout)
     assert note in said["notes"]
-    assert len(said["notes"]) == (2 if verb in {"check", "waves"} else 1)  # there of the rates, too
+    assert len(said["notes"]) == (2 if verb in {"validate", "waves"} else 1)  # there of the rates, too
 
 
 def test_an_added_broker_without_any_capacity_is_a_note(tmp_path: Path) -> None:
     collect(tmp_path, 1e9, capacities={"brokerCapacities": [{**OWN, "brokerId": str(broker)} for broker in (0, 1)]})
-    planned = json.loads(run("add", tmp_path / "tables", "--brokers", "2", "--json").stdout)
+    planned = json.loads(run("fill-brokers", tmp_path / "tables", "--new-brokers", "2", "--json").stdout)
     assert planned["notes"] == [
         f"the {what} capacity of broker 2 is not known, that of others is: no limit applies there"
         for what in ("disk", "receiving", "sending")
     ]
-    said = json.loads(run("waves", tmp_path / "tables", "--name", "add", "--throttle", "5MB", "--json").stdout)
+    said = json.loads(run("waves", tmp_path / "tables", "--name", "fill-brokers", "--throttle", "5MB", "--json").stdout)
     assert [note in said["notes"] for note in planned["notes"]] == [True, False, False]  # the rates were given
 
 
@@ -117,7 +117,9 @@ def spread(tmp_path: Path, racks: dict[str, str], *options: object) -> Any:
     done = run("collect", tmp_path / "tables", *where, "--map", tmp_path / "map", "--broker-list", tmp_path / "racks")
     assert done.exit_code == 0
     page = ("--report", tmp_path / "page.html")
-    return json.loads(run("set-rf", tmp_path / "tables", "--factor", "3", *page, *options, "--json").stdout)["notes"]
+    return json.loads(
+        run("set-replication-factor", tmp_path / "tables", "--factor", "3", *page, *options, "--json").stdout
+    )["notes"]
 
 
 def test_a_small_rack_that_gets_most_replicas_is_a_note_with_figures(tmp_path: Path) -> None:

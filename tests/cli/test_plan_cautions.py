@@ -55,7 +55,7 @@ def collected(tmp_path: Path) -> Path:
     line = ("collect", tmp_path / "tables", *named, "--broker-list", tmp_path / "brokers.json")
     assert run(*line).stdout.splitlines()[1:] == [
         "holds     4 brokers, 6 partitions, no size is known",
-        "rates     not known of 6",
+        "rates     not known for 6 partitions",
     ]
     return tmp_path / "tables"
 
@@ -71,27 +71,27 @@ def with_sizes(tables: Path, **columns: Any) -> None:
 @pytest.mark.slow
 def test_a_check_says_what_no_capacity_was_held_against(collected: Path, tmp_path: Path) -> None:
     place = Place(collected, "east", "1")
-    assert said("check", collected)[1]["notes"] == []  # no capacity is known either
+    assert said("validate", collected)[1]["notes"] == []  # no capacity is known either
     rows = [{**row, "disk_capacity_bytes": 10**12, "nw_in_capacity_bps": 1e9} for row in place.read(BROKER).to_pylist()]
     place.write(BROKER, from_rows(BROKER, [list(row.values()) for row in rows]))
     notes = [
         "the size of 6 partitions is not known: disks were checked without them",
         "the rate of 6 partitions is not known: networks were checked without them",
     ]
-    code, found = said("check", collected)
+    code, found = said("validate", collected)
     assert (code, found["notes"]) == (0, notes)
-    assert [line.partition("  ")[2].strip() for line in run("check", collected).stdout.splitlines()][-3:-1] == notes
+    assert [line.partition("  ")[2].strip() for line in run("validate", collected).stdout.splitlines()][-3:-1] == notes
     place.remove(REPLICA_LOAD)
-    assert said("check", collected)[1]["notes"] == notes
+    assert said("validate", collected)[1]["notes"] == notes
     put(tmp_path / "known")
-    assert said("check", tmp_path / "known")[1]["notes"] == []
+    assert said("validate", tmp_path / "known")[1]["notes"] == []
 
 
 @pytest.mark.slow
 def test_a_plan_without_sizes_says_so_and_tells_no_bytes(collected: Path, tmp_path: Path) -> None:
     lines = dict(line.split("  ", 1) for line in run("drain", collected, "--brokers", "1").stdout.splitlines())
     assert lines["copies"].strip() == "an unknown number of bytes"
-    assert lines["bytes, max/mean"].strip() == "not known"
+    assert lines["most bytes"].strip() == "not known"
     assert lines["note"].strip() == UNKNOWN
     code, planned = said("drain", collected, "--brokers", "1")
     assert (code, planned["notes"], planned["copied_unsized"]) == (0, [UNKNOWN], 4)
@@ -109,7 +109,7 @@ def test_a_plan_without_sizes_says_so_and_tells_no_bytes(collected: Path, tmp_pa
     assert [wave.bytes for wave in read_export(tmp_path / "out").waves] == [None]
 
 
-@pytest.mark.parametrize("line", [("rebalance",), ("add", "--brokers", "4")], ids=["rebalance", "add"])
+@pytest.mark.parametrize("line", [("rebalance",), ("fill-brokers", "--new-brokers", "4")], ids=["rebalance", "add"])
 def test_unknown_bytes_cannot_be_levelled(line: tuple[str, ...], collected: Path, tmp_path: Path) -> None:
     verb, *more = line
     notes = ["the size of 6 partitions is not known: the plan cannot level bytes"]
@@ -192,12 +192,19 @@ def test_plan_of_a_recollected_snapshot_is_refused_until_it_is_made_again(
 @pytest.mark.parametrize("verb", ["waves", "export"])
 def test_only_the_recollected_cluster_of_a_fleet_is_left_out(made: Path, tmp_path: Path, verb: str) -> None:
     put(made, "west", seed=2)
-    line = (verb, made, *([tmp_path / "out"] if verb == "export" else []), "--name", "leaders", "--all-clusters")
-    assert run("leaders", made, "--all-clusters").exit_code == 0
+    line = (
+        verb,
+        made,
+        *([tmp_path / "out"] if verb == "export" else []),
+        "--name",
+        "balance-leaders",
+        "--all-clusters",
+    )
+    assert run("balance-leaders", made, "--all-clusters").exit_code == 0
     put(made, seed=3)
     code, found = said(*line)
     assert (code, [row["cluster"] for row in found["clusters"]]) == (2, ["west"])
-    assert run(*line).stderr.startswith("cluster east: plan leaders: its snapshot was collected again")
+    assert run(*line).stderr.startswith("cluster east: plan balance-leaders: its snapshot was collected again")
 
 
 def test_a_throttle_without_its_unit_is_refused(made: Path) -> None:
@@ -244,11 +251,11 @@ def test_missing_plan_is_reported_with_the_names_of_those_that_exist(made: Path)
     result = run("waves", made, "--name", "nope")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == "kedge: no plan nope of cluster east, snapshot 1: no plan was made of it\n"
-    assert run("leaders", made).exit_code == 0
+    assert run("balance-leaders", made).exit_code == 0
     assert run("rebalance", made, "--name", "second").exit_code in {0, 1}
     for line in (("waves", made), ("export", made, made.parent / "out")):
         result = run(*line, "--name", "nope")
-        assert result.stderr == "kedge: no plan nope of cluster east, snapshot 1: there are leaders, second\n"
+        assert result.stderr == "kedge: no plan nope of cluster east, snapshot 1: there are balance-leaders, second\n"
     result = run("waves", made, "--name", "nope", "--all-clusters")
     assert result.stderr == f"kedge: {made}: no cluster has a plan nope\n"
 
@@ -272,6 +279,6 @@ def test_leader_that_is_not_the_preferred_one_is_reported_in_words(made: Path) -
     rows = partition.to_pylist()
     rows[0]["leader"] = rows[0]["replicas"][2]
     place.write(TABLES["partition"], from_rows(TABLES["partition"], [list(row.values()) for row in rows]))
-    result = run("check", made)
+    result = run("validate", made)
     assert result.exit_code == 1
     assert "topic-000000-0: led by replica 3 instead of the first one (the preferred leader)" in result.stdout

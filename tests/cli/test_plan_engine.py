@@ -27,7 +27,7 @@ def fleet(tmp_path: Path) -> Path:
 def test_of_one_cluster_no_spark_is_thought_of(fleet: Path) -> None:
     program = (
         "import sys; from kedge.controller.cli.root import kedge\n"
-        "try: kedge(['plan', 'check', *sys.argv[1:], '--cluster', 'east', '--engine', 'auto', '--plain'])\n"
+        "try: kedge(['plan', 'validate', *sys.argv[1:], '--cluster', 'east', '--engine', 'auto', '--no-progress'])\n"
         "except SystemExit: pass\n"
         "assert not [name for name in sys.modules if name.startswith(('pyspark', 'kedge.pipeline.spark'))]\n"
     )
@@ -45,7 +45,7 @@ def test_a_fleet_is_done_without_spark_where_there_is_none_and_that_is_said(
     else:
         pytest.importorskip("pyspark")
         monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
-    done = CliRunner().invoke(kedge, ["plan", "check", str(fleet), "--all-clusters", "--engine", "auto"])
+    done = CliRunner().invoke(kedge, ["plan", "validate", str(fleet), "--all-clusters", "--engine", "auto"])
     assert done.exit_code in (0, 1)
     assert done.stderr.startswith("kedge: engine: local, although there are 2 clusters: ")
     assert ("pyspark is not installed" in done.stderr) == (missing == "pyspark")

@@ -59,7 +59,7 @@ def test_what_is_said_of_a_fleet_names_each_cluster(fleet: Path, tmp_path: Path)
     assert sorted(files(tmp_path / "out")) == ["east.json", "north.json"]
     lines = run("waves", fleet, "--name", "drain", "--all-clusters").stdout.splitlines()
     assert [line.split()[1] for line in lines if line.startswith("cluster")] == ["east", "north"]
-    assert run("check", fleet, "--all-clusters", "--json").exit_code == 0
+    assert run("validate", fleet, "--all-clusters", "--json").exit_code == 0
 
 
 @pytest.mark.checklist(239)
@@ -85,9 +85,9 @@ def test_cluster_without_a_request_is_reported_and_is_no_failure(fleet: Path) ->
 
 def test_a_fleet_is_of_the_snapshot_that_is_named_or_the_last_of_each_cluster(fleet: Path) -> None:
     put(fleet, "north", "2")
-    rows = json.loads(run("leaders", fleet, "--all-clusters", "--json").stdout)["clusters"]
+    rows = json.loads(run("balance-leaders", fleet, "--all-clusters", "--json").stdout)["clusters"]
     assert [(row["cluster"], row["snapshot"]) for row in rows] == [("east", "1"), ("north", "2")]
-    rows = json.loads(run("leaders", fleet, "--all-clusters", "--json", "--snapshot", "2").stdout)["clusters"]
+    rows = json.loads(run("balance-leaders", fleet, "--all-clusters", "--json", "--snapshot", "2").stdout)["clusters"]
     assert [row["cluster"] for row in rows] == ["north"]
 
 
@@ -103,7 +103,7 @@ def test_options_that_do_not_go_together_are_one_line_and_exit_code_2(
     fleet: Path, tmp_path: Path, options: tuple[str, ...], message: str
 ) -> None:
     (tmp_path / "file").write_bytes(b"")
-    result = run("leaders", fleet, *(option.format(file=tmp_path / "file") for option in options))
+    result = run("balance-leaders", fleet, *(option.format(file=tmp_path / "file") for option in options))
     assert (result.exit_code, result.stdout) == (2, "")
     assert message in result.stderr
     assert result.stderr.count("\n") == 1

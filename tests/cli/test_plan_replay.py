@@ -76,7 +76,7 @@ def test_every_snapshot_is_planned_as_it_is_when_named_alone(past: Path) -> None
     ids=["since", "until", "one", "month"],
 )
 def test_some_of_the_past_is_named_by_its_first_and_last(between: tuple[str, ...], days: Any, past: Path) -> None:
-    for line in (("check",), ("waves", "--name", "rebalance", "--dry-run"), ("leaders", "--dry-run")):
+    for line in (("validate",), ("waves", "--name", "rebalance", "--dry-run"), ("balance-leaders", "--dry-run")):
         found = said(line[0], past, *line[1:], "--all-snapshots", *between)[1]
         assert [row["snapshot"] for row in found["snapshots"]] == list(days)
     (total,) = said("compare", past, "--name", "rebalance", *between)[1]["totals"]
@@ -102,9 +102,9 @@ def test_waves_and_checks_are_made_of_every_snapshot(past: Path) -> None:
     code, cut = said("waves", past, "--all-snapshots", "--name", "rebalance", "--throttle", "1MB", "--per-broker", 1)
     assert (code, [row["snapshot"] for row in cut["snapshots"]]) == (0, list(DAYS))
     assert all(row["waves"] for row in cut["snapshots"])
-    code, found = said("check", past, "--all-snapshots", "--factor", "4")
+    code, found = said("validate", past, "--all-snapshots", "--factor", "4")
     assert (code, [row["counts"] for row in found["snapshots"]]) == (1, [{"RF": 600}] * 3)
-    lines = run("check", past, "--all-snapshots").stdout.splitlines()
+    lines = run("validate", past, "--all-snapshots").stdout.splitlines()
     assert lines == [line for day in DAYS for line in (f"snapshot  {day}", "found     no rule is broken")]
 
 
@@ -133,13 +133,13 @@ def test_files_beside_the_tables_are_one_per_snapshot(past: Path, tmp_path: Path
 
 def test_every_snapshot_of_every_cluster(past: Path) -> None:
     write(past, "west", "2026-11-20", seed=5)
-    assert run("check", past, "--all-snapshots").exit_code == 2  # of which cluster?
-    code, found = said("check", past, "--all-snapshots", "--all-clusters")
+    assert run("validate", past, "--all-snapshots").exit_code == 2  # of which cluster?
+    code, found = said("validate", past, "--all-snapshots", "--all-clusters")
     places = [(row["cluster"], row["snapshot"]) for row in found["clusters"]]
     assert (code, places) == (0, [*(("east", day) for day in DAYS), ("west", "2026-11-20")])
-    assert [row["snapshot"] for row in said("check", past, "--all-snapshots", "--cluster", "west")[1]["snapshots"]] == [
-        "2026-11-20"
-    ]
+    assert [
+        row["snapshot"] for row in said("validate", past, "--all-snapshots", "--cluster", "west")[1]["snapshots"]
+    ] == ["2026-11-20"]
 
 
 def compared(past: Path) -> dict[str, Any]:
@@ -224,10 +224,10 @@ def test_a_plan_without_waves_or_rates_has_no_time(past: Path) -> None:
         (("compare", "{}", "--name", ""), "--name: expected a name, got an empty string"),
         (("compare", "{}/none", "--name", "x"), "the folder does not exist"),
         (("compare", "{}"), "Missing option '--name'"),
-        (("check", "{}", "--all-snapshots", "--snapshot", "1"), "--snapshot and --all-snapshots exclude each other"),
-        (("check", "{}", "--since", "1"), "--since and --until need --all-snapshots"),
-        (("check", "{}", "--all-snapshots", "--until", ""), "--until: expected a name, got an empty string"),
-        (("check", "{}", "--all-snapshots", "--since", "2027"), "no snapshot since 2027 has a table partition"),
+        (("validate", "{}", "--all-snapshots", "--snapshot", "1"), "--snapshot and --all-snapshots exclude each other"),
+        (("validate", "{}", "--since", "1"), "--since and --until need --all-snapshots"),
+        (("validate", "{}", "--all-snapshots", "--until", ""), "--until: expected a name, got an empty string"),
+        (("validate", "{}", "--all-snapshots", "--since", "2027"), "no snapshot since 2027 has a table partition"),
         (
             ("compare", "{}", "--name", "x", "--snapshot", "2026-11-20", "--since", "1"),
             "--snapshot and --since or --until exclude each other",

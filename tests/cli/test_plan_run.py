@@ -1,4 +1,4 @@
-"""`kedge plan run POLICY`: every cluster of a fleet by what the policy wants, once per contents of its snapshot."""
+"""`kedge plan apply-policy`: every cluster of a fleet by what the policy wants, once per contents of its snapshot."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ steps = ["drain"]
 
 
 def run(policy: Path, *options: str) -> Result:
-    return CliRunner().invoke(kedge, ["plan", "run", str(policy), *options])
+    return CliRunner().invoke(kedge, ["plan", "apply-policy", str(policy), *options])
 
 
 def said(policy: Path, *options: str) -> tuple[int, dict[str, Any]]:
@@ -133,7 +133,7 @@ def test_what_did_not_change_is_not_done_again(policy: Path) -> None:
     found = said(policy)[1]
     assert (found["full"]["snapshot"], found["full"]["step"], found["full"]["unchanged"]) == ("2", "drain", False)
     assert (found["drained"]["snapshot"], found["drained"]["unchanged"]) == ("1", True)
-    assert not said(policy, "--again")[1]["drained"]["unchanged"]
+    assert not said(policy, "--force")[1]["drained"]["unchanged"]
     policy.write_text(POLICY.replace("0.2", "0.3"))
     assert not said(policy)[1]["drained"]["unchanged"], "by another policy it is done anew"
 
@@ -199,7 +199,7 @@ def watch(event, arguments):
         if not left:
             os._exit(9)
 sys.addaudithook(watch)
-kedge(["plan", "run", policy, "--json"])
+kedge(["plan", "apply-policy", policy, "--json"])
 """
 
 
@@ -265,7 +265,8 @@ def test_a_cluster_that_cannot_be_used_stops_no_other(policy: Path) -> None:
         ("{}[default]\ntolerance = 2", ":4", "default: tolerance: expected 0 or more"),
         ("{}[default]\nskip = true\nsteps = ['grow']", ":5", "default: steps: expected some of drain"),
         ("{}[default]\nsteps = []", ":4", "default: steps: expected some of drain"),
-        ("{}[default]\nsteps = ['set-rf']", ":4", "default: steps: set-rf needs a factor"),
+        ("{}[default]\nsteps = ['set-replication-factor']", ":4",
+         "default: steps: set-replication-factor needs a factor"),
         ("{}[default]\nthrottle = 'fast'", ":4",
          "default.throttle: expected bytes such as 123, 5GiB or 1.5GB, got 'fast'"),
         ("{}[cluster.full]\nper-broker = 0", ":3", "cluster.full: "),

@@ -1,4 +1,4 @@
-"""`kedge plan load` over weeks of samples: how far back they count, and in which windows."""
+"""`kedge plan compute-load` over weeks of samples: how far back they count, and in which windows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def run(place: Place, *options: str) -> Result:
-    return CliRunner().invoke(kedge, ["plan", "load", str(place.root), "--json", "--plain", *options])
+    return CliRunner().invoke(kedge, ["plan", "compute-load", str(place.root), "--json", "--no-progress", *options])
 
 
 def load_of(place: Place) -> dict[str, Any]:

@@ -13,22 +13,23 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kedge.controller.admin import Admin
+from kedge.controller.cli.kafka.options import Endpoint
 from kedge.controller.cli.root import kedge
 from kedge.pipeline.stages.export import export
+from kedge.pipeline.submit import Reach, Time
 from kedge.pipeline.submit.kept import progress_file
 from kedge.pipeline.submit.ways import AdminWay
 from kedge.pipeline.tables.arrow import from_rows
 from kedge.pipeline.tables.declared import WAVE
-from kedge.stores import MetadataStore
 from tests.kit.waiting import until
 from tests.pipeline_submit.clusters import Beside, Made, Running, make
 
-STORE = ("--store", "zookeeper://nowhere:1/kedge")
+SERVERS = ("--bootstrap-server", "nowhere:1")
 HERE: list[Running] = []
 
 
 def leader() -> Admin:
-    """What `--admin` names: the admin API of the active controller in the running rig."""
+    """The admin API of the active controller in the running rig."""
     with HERE[-1].stepping:
         active = HERE[-1].made.rig.active
         assert active is not None
@@ -43,27 +44,22 @@ def live() -> tuple[int, ...]:
         return () if active is None or active.controller is None else active.controller.describe().live_brokers
 
 
-ADMIN = ("--admin", f"{__name__}:leader")
-
-
-def run(made: Made, *arguments: object, store: tuple[str, str] = STORE) -> Result:
-    return CliRunner().invoke(kedge, ["plan", "submit", str(made.folder), *store, *map(str, arguments)])
+def run(made: Made, *arguments: object) -> Result:
+    return CliRunner().invoke(kedge, ["plan", "submit", str(made.folder), *SERVERS, *map(str, arguments)])
 
 
 @pytest.fixture
 def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
-    """A rig whose time goes by in a thread of its own, in the place of the store that a url names."""
+    """A rig whose time goes by in a thread of its own, in the place of the brokers."""
     made = make(tmp_path, per_broker=4)
-    made.allow()
     thread = Running(made)
 
     @contextmanager
-    def opened(url: str, *, read_only: bool) -> Iterator[MetadataStore]:
-        assert url == STORE[1]
-        assert isinstance(read_only, bool)
-        yield Beside(thread)
+    def reached(where: Endpoint) -> Iterator[Reach]:
+        assert where.servers == SERVERS[1]
+        yield lambda _: AdminWay(Beside(thread), leader, Time())
 
-    monkeypatch.setattr("kedge.controller.cli.plan.submit.opened", opened)
+    monkeypatch.setattr("kedge.controller.cli.plan.submit.reached", reached)
     HERE.append(thread)
     thread.start()
     yield made
@@ -86,13 +82,13 @@ def objects(result: Result) -> list[Any]:
 
 @pytest.mark.slow
 def test_each_wave_is_a_line_and_the_end_says_how_it_was_handed_over(running: Made) -> None:
-    done = run(running, *ADMIN, "--poll", "0.1s", "--timeout", "2m")
+    done = run(running, "--poll", "0.1s", "--timeout", "2m")
     assert done.exit_code == 0, done.output
     *waves, last = done.stdout.splitlines()
     assert all(line.startswith(f"wave {n} of {len(waves)}  ") for n, line in enumerate(waves, 1))
     assert waves[0].endswith(": done")
-    assert last == f"done: {len(waves)} waves, 8 moves submitted through the admin API"
-    assert run(running, *ADMIN).stdout == "done: 0 waves, 0 moves submitted through the admin API\n"
+    assert last == f"done: {len(waves)} waves, 8 moves submitted"
+    assert run(running).stdout == "done: 0 waves, 0 moves submitted\n"
 
 
 @pytest.mark.slow
@@ -102,19 +98,11 @@ def test_json_is_an_object_per_wave_and_one_at_the_end(running: Made) -> None:
     *waves, last = objects(done)
     assert [(wave["wave"], wave["state"]) for wave in waves] == [(n, "done") for n in range(1, len(waves) + 1)]
     assert last == {
-        "end": "done", "waves": [w["wave"] for w in waves], "sent": 8, "told": [], "by": "the legacy key",
-        "throttles": False,
+        "end": "done", "waves": [w["wave"] for w in waves], "sent": 8, "told": [], "throttles": False,
     }  # fmt: skip
     back = run(running, "--no-throttle", "--rollback", "--poll", "0.1s", "--timeout", "2m")
     assert back.exit_code == 0
-    assert back.stdout.splitlines()[-1].endswith("through the legacy key, without throttles")
-
-
-def test_a_plan_with_throttles_is_one_line_and_exit_code_2_where_none_pass(running: Made) -> None:
-    done = run(running)
-    assert (done.exit_code, done.stdout) == (2, "")
-    why = "the waves have throttles, which the legacy key cannot set; --no-throttle submits them without"
-    assert done.stderr == f"kedge: {running.folder}: {why}\n"
+    assert back.stdout.splitlines()[-1].endswith(" submitted, without throttles")
 
 
 @pytest.mark.slow
@@ -132,9 +120,9 @@ def test_waves_of_unknown_size_are_submitted_and_no_bytes_are_printed(running: M
 
 @pytest.mark.slow
 def test_quiet_leaves_nothing_of_a_plan_that_is_done(running: Made) -> None:
-    done = run(running, *ADMIN, "--quiet")
+    done = run(running, "--quiet")
     assert (done.exit_code, done.output) == (0, "")
-    assert run(running, *ADMIN, "--quiet", "--dry-run").stdout.startswith("dry run: 0 waves, ")
+    assert run(running, "--quiet", "--dry-run").stdout.startswith("dry run: 0 waves, ")
 
 
 def test_a_dry_run_says_what_would_be_handed_over(running: Made) -> None:
@@ -142,7 +130,7 @@ def test_a_dry_run_says_what_would_be_handed_over(running: Made) -> None:
     assert done.exit_code == 0
     first, *_, last = done.stdout.splitlines()
     assert first.endswith(": to be submitted")
-    assert last.endswith("8 moves to be submitted through the legacy key, without throttles")
+    assert last.endswith("8 moves to be submitted, without throttles")
     assert not list(running.folder.parent.glob("*.progress.json"))
 
 
@@ -151,12 +139,12 @@ def test_a_wave_that_takes_too_long_is_exit_code_1_and_says_how_to_go_on(running
     with HERE[-1].stepping:
         for broker in (2, 3):
             running.rig.mishaps.pause_broker(broker)
-    done = run(running, *ADMIN, "--timeout", "2s", "--poll", "0.1s", "--json")
+    done = run(running, "--timeout", "2s", "--poll", "0.1s", "--json")
     assert done.exit_code == 1
     assert objects(done)[-1]["end"] == "stopped"
     assert "not complete within 2 s: " in done.stderr
     assert done.stderr.endswith("; the same command continues\n")
-    cancelled = run(running, *ADMIN, "--cancel")
+    cancelled = run(running, "--cancel")
     assert (cancelled.exit_code, cancelled.stdout.partition(":")[0]) == (0, "cancelled")
 
 
@@ -164,7 +152,7 @@ def test_what_is_refused_before_anything_was_handed_over_is_exit_code_2(running:
     with HERE[-1].stepping:
         running.rig.mishaps.kill_broker(4)
     until(lambda: 4 not in live())
-    done = run(running, *ADMIN, "--json")
+    done = run(running, "--json")
     assert done.exit_code == 2
     assert objects(done)[-1]["end"] == "refused"
     assert "targets are down: [4]" in done.stderr
@@ -210,14 +198,14 @@ def test_ctrl_c_in_a_call_ends_the_command_after_it(running: Made, call: str, *,
     progress = progress_file(running.folder)
     with pytest.MonkeyPatch.context() as patch:
         since = interrupt(patch, call, when=lambda: progress.exists() == is_begun)
-        done = run(running, *ADMIN)
+        done = run(running)
     assert since == [call]
     assert done.exit_code == 1
     assert done.stderr == (
         "kedge: interrupted; what runs continues in the cluster; the same command continues, --rollback undoes\n"
     )
     assert progress.exists() == is_begun
-    assert run(running, *ADMIN).exit_code == 0
+    assert run(running).exit_code == 0
 
 
 @pytest.mark.slow
@@ -226,40 +214,30 @@ def test_ctrl_c_keeps_a_rollback_and_a_cancellation_from_their_next_request(runn
     with HERE[-1].stepping:
         running.rig.mishaps.pause_broker(2)
         running.rig.mishaps.pause_broker(3)
-    assert run(running, *ADMIN, "--timeout", "1s", "--poll", "0.1s").exit_code == 1
+    assert run(running, "--timeout", "1s", "--poll", "0.1s").exit_code == 1
     with pytest.MonkeyPatch.context() as patch:
         since = interrupt(patch, "look")
-        assert run(running, *ADMIN, option).exit_code == 1
+        assert run(running, option).exit_code == 1
     assert since == ["look"]
-    assert run(running, *ADMIN, "--cancel").exit_code == 0
+    assert run(running, "--cancel").exit_code == 0
 
 
 def test_ctrl_c_ends_a_dry_run(running: Made) -> None:
     with pytest.MonkeyPatch.context() as patch:
         since = interrupt(patch, "look")
-        done = run(running, *ADMIN, "--dry-run")
+        done = run(running, "--dry-run")
     assert since == ["look"]
     assert (done.exit_code, done.stdout) == (1, "")
-
-
-def test_memory_store_is_refused_since_no_controller_would_see_the_key(still: Made) -> None:
-    done = run(still, store=("--store", "memory:file"))
-    assert done.exit_code == 2
-    assert done.stderr.startswith("kedge: memory:file: expected a store that other processes see")
 
 
 @pytest.mark.parametrize(
     "arguments, says",
     [
-        (("--admin", "nonsense"), "expected MODULE:NAME of a function"),
-        (("--admin", "no.such.module:name"), "No module named"),
         (("--rollback", "--cancel"), "--rollback and --cancel exclude each other"),
         (("--timeout", "soon"), "is not a duration such as 90s, 15m or 2h"),
         (("--timeout", "0s"), "is not a duration"),
         (("--rollback", "--from-wave", "2"), "--rollback and --cancel exclude --from-wave"),
         (("--cancel", "--to-wave", "2"), "--rollback and --cancel exclude --from-wave"),
-        (("--bootstrap-server", "one:9092"), "give exactly one of --bootstrap-server and --store"),
-        (("--command-config", __file__), "--command-config needs --bootstrap-server"),
     ],
 )
 def test_what_cannot_be_used_is_exit_code_2(still: Made, arguments: tuple[str, ...], says: str) -> None:
@@ -270,9 +248,8 @@ def test_what_cannot_be_used_is_exit_code_2(still: Made, arguments: tuple[str, .
 @pytest.mark.parametrize(
     "place, says",
     [
-        ((), "give exactly one of --bootstrap-server and --store"),
+        ((), "Please specify --bootstrap-server"),
         (("--bootstrap-server", "nowhere"), "'nowhere' is not HOST:PORT"),
-        (("--bootstrap-server", "one:9092", "--admin", "a:b"), "--admin needs --store"),
     ],
 )
 def test_a_place_that_cannot_be_used_is_exit_code_2(still: Made, place: tuple[str, ...], says: str) -> None:
@@ -280,17 +257,8 @@ def test_a_place_that_cannot_be_used_is_exit_code_2(still: Made, place: tuple[st
     assert (done.exit_code, says in done.stderr) == (2, True), done.stderr
 
 
-def test_a_module_that_cannot_be_imported_is_one_line(
-    still: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "our_host.py").write_text("raise RuntimeError('it needs its settings')")
-    monkeypatch.syspath_prepend(tmp_path)
-    done = run(still, "--admin", "our_host:leader")
-    assert (done.exit_code, done.stderr) == (2, "kedge: --admin 'our_host:leader': it needs its settings\n")
-
-
-def test_folder_that_is_no_export_is_reported_before_a_store_is_read(tmp_path: Path) -> None:
-    done = CliRunner().invoke(kedge, ["plan", "submit", str(tmp_path), *STORE])
+def test_folder_that_is_no_export_is_reported_before_a_connection(tmp_path: Path) -> None:
+    done = CliRunner().invoke(kedge, ["plan", "submit", str(tmp_path), *SERVERS])
     assert (done.exit_code, "expected an export with manifest.json: No such file or directory\n" in done.stderr) == (
         2,
         True,

@@ -66,7 +66,7 @@ def served() -> Iterator[str]:
 @pytest.fixture
 def tool(served: str) -> Callable[..., Result]:
     def invoke(command: str, *arguments: object) -> Result:
-        return run(command, "--bootstrap-server", served, "--quiet", *arguments)
+        return run("kafka", command, "--bootstrap-server", served, "--quiet", *arguments)
 
     return invoke
 
@@ -76,7 +76,6 @@ def test_changes_are_not_confirmed(tool: Callable[..., Result]) -> None:
     for line in (
         ("topics", "--create", "--topic", "quiet", "--partitions", 1, "--replication-factor", 1),
         ("configs", "--alter", "--topic", "quiet", "--add-config", "retention.ms=1000"),
-        ("leader-election", "--election-type", "preferred", "--all-topic-partitions"),
         ("reassign-partitions", "--cancel-all"),
     ):
         done = tool(*line)
@@ -87,8 +86,6 @@ def test_changes_are_not_confirmed(tool: Callable[..., Result]) -> None:
 def test_results_of_tools_are_printed(tool: Callable[..., Result]) -> None:
     assert "orders\n" in tool("topics", "--list").stdout
     assert tool("configs", "--describe", "--topic", "orders").stdout.startswith("Dynamic configs for topic orders")
-    (line,) = tool("log-dirs", "--describe").stdout.splitlines()
-    assert len(json.loads(line)["brokers"]) == 3
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""`kedge reassign-partitions` without a server: options that do not fit, bad plans, and the words of what it prints."""
+"""`kedge kafka reassign-partitions` without a server: options that do not fit, bad plans, and its output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kedge.controller.cli.kafka.options import parse_brokers
 from kedge.controller.cli.kafka.values import Move
 from kedge.controller.cli.reassign.plan import document, parse_plan, read_plan, read_topics
 from kedge.controller.cli.reassign.progress import Row, table
-from kedge.controller.cli.reassign.throttling import Lists, cleared_text, lists
+from kedge.controller.cli.reassign.throttling import Lists, lists
 from kedge.controller.cli.reassign.verify import rollback_text
 from kedge.controller.cli.root import kedge
 from kedge.controller.codec.printed import CURRENT, PROPOSED
@@ -37,7 +37,7 @@ def plan(tmp_path: Path) -> Path:
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(kedge, ["reassign-partitions", *map(str, arguments)])
+    return CliRunner().invoke(kedge, ["kafka", "reassign-partitions", *map(str, arguments)])
 
 
 @pytest.mark.checklist(71)
@@ -96,16 +96,16 @@ def test_what_zookeeper_cannot_do_is_refused(action: str, plan: Path) -> None:
 def test_zookeeper_needs_nothing_of_kafkas_protocol(plan: Path) -> None:
     """And with brokers it is not loaded before options and files were looked at."""
     program = (
-        "import sys; from kedge.controller.cli.root import kedge; import kedge.controller.cli.reassign.legacy\n"
+        "import sys; import kedge.controller.cli.reassign.legacy; from kedge.controller.cli.root import kedge\n"
         "kedge(sys.argv[1:], standalone_mode=False)\n"
     )
-    words = ["reassign-partitions", *NOWHERE, "--cancel", "--reassignment-json-file", str(plan.with_name("gone"))]
+    words = ["kafka", "reassign-partitions", *NOWHERE, "--cancel", "--reassignment-json-file", f"{plan}-gone"]
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", program, *words], capture_output=True, text=True, check=False
     )
     loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
     assert (done.returncode, "Unable to read file" in done.stderr) == (1, True)
-    assert {"click", "controller"} <= loaded
+    assert {"click", "kedge"} <= loaded
     assert "kafka" not in loaded
 
 
@@ -265,17 +265,6 @@ def test_a_throttle_names_where_data_come_from_and_where_they_go() -> None:
         (1, 2, 4, 5, 9, 10),
         {t0: ((1, 2), (9,)), t1: ((1, 2), (4,)), u0: ((5, 10), (2,))},
     )
-
-
-def test_singular_and_plural_are_distinguished() -> None:
-    assert (
-        cleared_text([1], ["t"])
-        == "Clearing broker-level throttles on broker 1\nClearing topic-level throttles on topic t"
-    )
-    assert cleared_text([1, 2], {"u", "t"}) == (
-        "Clearing broker-level throttles on brokers 1,2\nClearing topic-level throttles on topics t,u"
-    )
-    assert cleared_text([1, 2], ()) == "Clearing broker-level throttles on brokers 1,2"
 
 
 @pytest.mark.checklist(68)

@@ -1,4 +1,4 @@
-"""`kedge topics` without a server: options that do not fit are exit code 2 and no request is sent."""
+"""`kedge kafka topics` without a server: options that do not fit are exit code 2 and no request is sent."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ NOWHERE = ("--bootstrap-server", "127.0.0.1:1")
     ],
 )
 def test_options_that_do_not_fit_are_exit_code_2(arguments: list[str], problem: str) -> None:
-    done = CliRunner().invoke(kedge, ["topics", *NOWHERE, *arguments])
+    done = CliRunner().invoke(kedge, ["kafka", "topics", *NOWHERE, *arguments])
     assert (done.exit_code, done.stdout) == (2, "")
     assert problem in done.stderr
 
 
 def test_deleting_requires_a_confirmation() -> None:
-    done = CliRunner().invoke(kedge, ["topics", "--list"])
+    done = CliRunner().invoke(kedge, ["kafka", "topics", "--list"])
     assert (done.exit_code, "--bootstrap-server must be specified" in done.stderr) == (2, True)
 
 
@@ -104,7 +104,7 @@ def test_a_topic_is_deleted_by_its_name_and_what_was_deleted_is_printed() -> Non
             living.topic(name, [[1]])
 
         def run(*arguments: str) -> Result:
-            return CliRunner().invoke(kedge, ["topics", "--bootstrap-server", living.bootstrap, *arguments])
+            return CliRunner().invoke(kedge, ["kafka", "topics", "--bootstrap-server", living.bootstrap, *arguments])
 
         assert run("--list", "--topic", "test.a").stdout == "test.a\n"
         done = run("--delete", "--topic", "test.a")
@@ -122,6 +122,7 @@ def test_a_proposal_that_fills_a_small_rack_is_a_warning_with_figures(tmp_path: 
     with Living({broker: "abc"[(broker - 1) // 3] for broker in range(1, 8)}) as living:
         living.topic("wide", [[1, 4, 7]] * 60)
         words = [
+            "kafka",
             "reassign-partitions",
             "--bootstrap-server",
             living.bootstrap,

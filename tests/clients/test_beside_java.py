@@ -21,7 +21,7 @@ FILE = "--reassignment-json-file"
 
 def run(cluster: Withheld, command: str, *words: object) -> str:
     """What our command printed, which must have succeeded."""
-    done = CliRunner().invoke(kedge, [command, "--bootstrap-server", cluster.bootstrap, *map(str, words)])
+    done = CliRunner().invoke(kedge, ["kafka", command, "--bootstrap-server", cluster.bootstrap, *map(str, words)])
     assert (done.exit_code, done.stderr) == (0, "")
     return done.stdout
 

@@ -26,7 +26,7 @@ class TwoControllers:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            self.other = self._begun(stack, SESSION_S, "--node-id", "102", "--brokers", "0")
+            self.other = self._begun(stack, SESSION_S, "--node-id", "102", "--broker-count", "0")
             self.here = self._begun(stack, BROKERS_SESSION_S, "--racks", RACKS)
             self._stack = stack.pop_all()
         return self

@@ -82,12 +82,12 @@ class Plans:
         return str(path)
 
     def kedge(self, *arguments: str) -> str:
-        """What `kedge reassign-partitions` prints, which must succeed."""
+        """What `kedge kafka reassign-partitions` prints, which must succeed."""
         return printed(self._words(arguments))
 
     def settings(self, *entity: str) -> str:
-        """What `kedge configs` prints of what is set there."""
-        return printed(["configs", "--bootstrap-server", self._two.bootstrap, "--describe", *entity])
+        """What `kedge kafka configs` prints of what is set there."""
+        return printed(["kafka", "configs", "--bootstrap-server", self._two.bootstrap, "--describe", *entity])
 
     def begun(self, *arguments: str) -> subprocess.Popen[str]:
         """The same, in a process of its own."""
@@ -95,7 +95,7 @@ class Plans:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def _words(self, arguments: tuple[str, ...]) -> list[str]:
-        return ["reassign-partitions", "--bootstrap-server", self._two.bootstrap, *arguments]
+        return ["kafka", "reassign-partitions", "--bootstrap-server", self._two.bootstrap, *arguments]
 
 
 @pytest.fixture

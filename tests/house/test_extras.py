@@ -58,8 +58,8 @@ COMMANDS = [
         "spark",
         ("pandas", "pyarrow", "pyspark"),
     ),
-    ("store check zookeeper://127.0.0.1:1", "zookeeper", ("kazoo",)),
-    ("store check etcd://127.0.0.1:1/a", "etcd", ("etcd3", "google.protobuf", "grpc")),
+    ("store ping zookeeper://127.0.0.1:1", "zookeeper", ("kazoo",)),
+    ("store ping etcd://127.0.0.1:1/a", "etcd", ("etcd3", "google.protobuf", "grpc")),
 ]
 PACKAGES = {
     "google": "protobuf",

@@ -55,10 +55,10 @@ def cluster(session: Cluster) -> Iterator[Cluster]:
 
 @pytest.fixture
 def run(kafka_cluster: KafkaCluster) -> Kedge:
-    """`kedge COMMAND --bootstrap-server ...`, in this process."""
+    """`kedge kafka COMMAND --bootstrap-server ...`, in this process."""
 
     def invoke(command: str, *arguments: object) -> Result:
-        where = [command, "--bootstrap-server", kafka_cluster.servers]
+        where = ["kafka", command, "--bootstrap-server", kafka_cluster.servers]
         return CliRunner().invoke(kedge, [*where, *map(str, arguments)])
 
     return invoke

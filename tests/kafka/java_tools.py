@@ -20,7 +20,6 @@ from tests.kafka_jars import java, kafka_classpath
 REASSIGN: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 TOPICS: Final = "org.apache.kafka.tools.TopicCommand"
 CONFIGS: Final = "kafka.admin.ConfigCommand"
-ELECTION: Final = "org.apache.kafka.tools.LeaderElectionCommand"
 LOG_DIRS: Final = "org.apache.kafka.tools.LogDirsCommand"
 ACLS: Final = "kafka.admin.AclCommand"
 GROUPS: Final = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"

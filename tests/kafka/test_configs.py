@@ -1,4 +1,4 @@
-"""`kedge configs` on a real Kafka cluster: what it does, and that it says what Kafka's own tool says."""
+"""`kedge kafka configs` on a real Kafka cluster: what it does, and that it says what Kafka's own tool says."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def ask(servers: str, properties: dict[str, str], folder: Path, *words: object) 
     file = folder / "client.properties"
     write_private(file, "".join(f"{name}={value}\n" for name, value in properties.items()))
     command, *more = map(str, words or ("topics", "--list"))
-    where = [command, "--bootstrap-server", servers, "--command-config", str(file)]
+    where = ["kafka", command, "--bootstrap-server", servers, "--command-config", str(file)]
     return CliRunner().invoke(kedge, [*where, *more])
 
 
@@ -113,7 +113,7 @@ def test_without_rights_topics_are_described_and_nothing_is_moved(
     assert run("topics", "--list", "--topic", name).stdout == f"{name}\n"
 
 
-def test_without_rights_settings_leaders_and_directories_are_left_alone(
+def test_without_rights_settings_are_left_alone(
     run: Kedge, tools: JavaTools, kafka_cluster: KafkaCluster, topic: Topics, tmp_path: Path
 ) -> None:
     """What may be seen is; each refusal is a line."""
@@ -129,8 +129,6 @@ def test_without_rights_settings_leaders_and_directories_are_left_alone(
     for words in (
         ("configs", "--alter", "--topic", name, "--add-config", "segment.ms=77777"),
         ("configs", "--describe", "--broker", 1),
-        ("leader-election", "--election-type", "preferred", "--topic", name, "--partition", 0),
-        ("log-dirs", "--describe", "--json"),
     ):
         done = ask(servers, limited, tmp_path, *words)
         assert (done.exit_code, len(done.stderr.splitlines())) == (1, 1)

@@ -88,7 +88,7 @@ class FollowingCluster:
             sys.executable,
             "-m",
             "kedge",
-            "controller",
+            "kafka-controller",
             "--store",
             f"zookeeper://{self.chroot}?session_timeout=4",
         ]

@@ -1,5 +1,5 @@
-"""Stock Kafka 3.9.1 brokers in ZooKeeper mode follow `kedge controller`, at the newest inter-broker protocol and at the
-oldest that Kedge serves. The table of `docs/kafka-brokers.md` lists these steps."""
+"""Stock Kafka 3.9.1 brokers in ZooKeeper mode follow `kedge kafka-controller`, at the newest inter-broker protocol and
+at the oldest that Kedge serves. The table of `docs/kafka-brokers.md` lists these steps."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_all_brokers_are_killed_and_come_back(cluster: FollowingCluster, store: 
     until("all are in sync again", lambda: are_in_sync(cluster, store, topic))
     sent |= produce(cluster, topic)
     assert sorted(consume(cluster, topic, sent)) == sorted(sent)
-    checked = kedge("check", f"zookeeper://{cluster.chroot}")
+    checked = kedge("store", "audit", f"zookeeper://{cluster.chroot}")
     assert checked.exit_code == 0, checked.output
 
 
@@ -177,7 +177,7 @@ def test_the_leaders_of_a_lost_log_directory_move(cluster: FollowingCluster, sto
 def test_a_throttled_move_ends_its_throttle_and_can_be_cancelled(
     cluster: FollowingCluster, store: MetadataStore
 ) -> None:
-    """By `kedge reassign-partitions` at the controller's gateway (KIP-179), on real data."""
+    """By `kedge kafka reassign-partitions` at the controller's gateway (KIP-179), on real data."""
     name, leader = f"q{uuid.uuid4().hex[:8]}", cluster.read(store, "/controller")["brokerid"]
     create_topic(cluster, KafkaTopic(name, replica_assignments={0: [1], 1: [1]}))
     sent = produce(cluster, name, 20)
@@ -187,7 +187,7 @@ def test_a_throttled_move_ends_its_throttle_and_can_be_cancelled(
         moves = [{"topic": name, "partition": p, "replicas": target} for p in (0, 1)]
         plan.write_text(json.dumps({"version": 1, "partitions": moves}))
         ran = kedge(
-            "reassign-partitions", "--bootstrap-server", gateway, "--execute",
+            "kafka", "reassign-partitions", "--bootstrap-server", gateway, "--execute",
             "--reassignment-json-file", plan, "--throttle", throttle,
         )  # fmt: skip
         assert ran.exit_code == 0, ran.output
@@ -195,7 +195,13 @@ def test_a_throttled_move_ends_its_throttle_and_can_be_cancelled(
             until("the moves run", lambda: all("targetReplicas" in s for s in cluster.states(store, name)))
             until("broker 2 has logs of it", lambda: logs_of(cluster, 2, name))
             ran = kedge(
-                "reassign-partitions", "--bootstrap-server", gateway, "--cancel", "--reassignment-json-file", plan
+                "kafka",
+                "reassign-partitions",
+                "--bootstrap-server",
+                gateway,
+                "--cancel",
+                "--reassignment-json-file",
+                plan,
             )
             assert ran.exit_code == 0, ran.output
             until("nothing moves", lambda: all("targetReplicas" not in s for s in cluster.states(store, name)))

@@ -32,7 +32,15 @@ def cluster(zookeeper_server: LocalZooKeeper) -> Iterator[FollowingCluster]:
 
 
 def hand_back(cluster: FollowingCluster) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "kedge", "controller", "--store", f"zookeeper://{cluster.chroot}", "--hand-back"]
+    command = [
+        sys.executable,
+        "-m",
+        "kedge",
+        "kafka-controller",
+        "--store",
+        f"zookeeper://{cluster.chroot}",
+        "--hand-back",
+    ]
     return subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False)
 
 
@@ -51,13 +59,22 @@ def controller(cluster: FollowingCluster, store: MetadataStore) -> int | None:
 
 @pytest.mark.checklist(255)
 def test_kafka_goes_on_with_the_moves_that_kedge_hands_back(cluster: FollowingCluster, store: MetadataStore) -> None:
-    """Without --depose-kafka-controller it stands by, and has nothing to hand back; with it, it leads; afterwards Kafka
+    """Without --take-over it stands by, and has nothing to hand back; with it, it leads; afterwards Kafka
     ends the move."""
     name = f"h{uuid.uuid4().hex[:8]}"
     until("Kafka's controller leads", lambda: controller(cluster, store) in BROKERS)
     create_topic(cluster, KafkaTopic(name, replica_assignments={0: [1]}))
     throttled = ",".join(f"{side}.replication.throttled.replicas=*" for side in ("leader", "follower"))
-    where = ("configs", "--bootstrap-server", cluster.servers, "--entity-type", "topics", "--entity-name", name)
+    where = (
+        "kafka",
+        "configs",
+        "--bootstrap-server",
+        cluster.servers,
+        "--entity-type",
+        "topics",
+        "--entity-name",
+        name,
+    )
     assert kedge(*where, "--alter", "--add-config", throttled).exit_code == 0  # brokers pass those of a new topic over
     sent = produce(cluster, name) | produce(cluster, name, 100, size=10_000)
     cluster.start_controller()
@@ -68,7 +85,7 @@ def test_kafka_goes_on_with_the_moves_that_kedge_hands_back(cluster: FollowingCl
     assert f"controller {controller(cluster, store)} leads: it holds /controller by its session" in refused.stderr
     assert (refused.returncode, store.get("/controller_epoch", sync=True, timeout_s=WAIT_S)) == (2, epoch)
     cluster.controllers[101].stop()
-    cluster.start_controller(101, "--depose-kafka-controller")
+    cluster.start_controller(101, "--take-over")
     until("Kedge leads", lambda: controller(cluster, store) == 101)
     until("the internal topics are there", lambda: has_internal(cluster, store))
     until("clients see it", lambda: 101 in {node["broker_id"] for node in brokers(cluster)})
@@ -94,7 +111,7 @@ def test_kafka_goes_on_with_the_moves_that_kedge_hands_back(cluster: FollowingCl
 
 def throttle(cluster: FollowingCluster, rate: int | None) -> None:
     """The copying of every replica, in bytes a second; None: none. Each broker has it when this returns."""
-    where = ("configs", "--bootstrap-server", cluster.servers, "--entity-type", "brokers")
+    where = ("kafka", "configs", "--bootstrap-server", cluster.servers, "--entity-type", "brokers")
     added = ",".join(f"{name}={rate}" for name in _RATES)
     change = ("--delete-config", ",".join(_RATES)) if rate is None else ("--add-config", added)
     for broker in BROKERS:

@@ -40,7 +40,7 @@ def test_a_planned_drain_survives_its_controller(zookeeper_server: LocalZooKeepe
             ("export", tables, plan, "--name", "drain"),
         )
         for step in steps:
-            ran = kedge("plan", *step, "--plain")
+            ran = kedge("plan", *step, "--no-progress")
             assert ran.exit_code == 0, (step, ran.output)
         gateways = ",".join(cluster.gateway(c) for c in CONTROLLERS)
         command = [sys.executable, "-m", "kedge", "plan", "submit", str(plan), "--bootstrap-server", gateways]

@@ -196,7 +196,9 @@ def test_a_reduction_is_refused_with_what_to_do(cluster: FollowingCluster, store
         cluster.gateway(NODE): "create another topic with fewer partitions",
     }
     for servers, words in said.items():
-        ran = kedge("topics", "--bootstrap-server", servers, "--alter", "--topic", name, "--partitions", 1, "--yes")
+        ran = kedge(
+            "kafka", "topics", "--bootstrap-server", servers, "--alter", "--topic", name, "--partitions", 1, "--yes"
+        )
         assert ran.exit_code == 1, ran.output
         assert words in ran.stderr
     assert len(cluster.read(store, f"/brokers/topics/{name}")["partitions"]) == 3

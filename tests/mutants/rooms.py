@@ -92,7 +92,7 @@ ROOMS: Final[Mapping[str, Room]] = {
             "tests/rig/test_live_logs.py",
             "tests/rig/test_live_settings.py",
             "tests/rig/test_live_shelf.py",
-            "tests/serve/test_rates.py",
+            "tests/serve/test_history.py",
             "tests/wire/test_data.py",
         ),
     ),

@@ -52,7 +52,7 @@ def test_what_is_no_catalog_or_no_format_is_refused(text: str, kind: str, said: 
         Location(text, kind)
 
 
-@pytest.mark.parametrize("command", ["check", "collect"])
+@pytest.mark.parametrize("command", ["validate", "collect"])
 def test_only_spark_reads_and_writes_a_catalog(command: str, tmp_path: Path) -> None:
     """Another engine is refused before anything is read, also by the library."""
     more = ("--cluster", "c", "--snapshot", "1", "--map", __file__) if command == "collect" else ()

@@ -52,8 +52,8 @@ def test_a_cluster_is_planned_in_an_object_store_as_in_a_folder(bucket: str, tmp
         out = tmp_path / f"out-{len(printed)}"
         lines = [
             ("collect", tables, "--cluster", "c", "--snapshot", "1", "--map", tmp_path / "map.json", "--json"),
-            ("load", tables, "--json"),
-            ("check", tables, "--json"),
+            ("compute-load", tables, "--json"),
+            ("validate", tables, "--json"),
             ("drain", tables, "--brokers", "1", "--name", "d", "--json"),
             ("waves", tables, "--name", "d", "--throttle", "1MB", "--json"),
             ("compare", tables, "--name", "d", "--json"),
@@ -99,7 +99,7 @@ def test_what_is_not_there_or_cannot_be_reached_is_one_line(
         place.path(BROKER)
     nobody = f"s3://tables/x?endpoint_override=127.0.0.1:{free_port()}&scheme=http&region=us-east-1"
     for root, said in ((nobody, "s3://tables/x: cannot be reached: "), ("foo://x", "foo://x: cannot be reached: ")):
-        done = run("check", root)
+        done = run("validate", root)
         assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
         assert done.stderr.startswith(f"kedge: {said}")
     with pytest.raises(OSError, match=r"nobucket/t/broker/.*: cannot be written"):

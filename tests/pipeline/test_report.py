@@ -111,10 +111,10 @@ def test_refused_moves_violations_and_quarantine_are_counted_by_kind_with_the_fi
     words = Words(page).words
     assert "Refused, by reason: 3 in all" in words
     assert "t-0, broker 1" in words
-    assert "Rows in quarantine, by reason: 2 in all" in words
+    assert "Rejected rows, by reason: 2 in all" in words
     assert "line 7: {bad" in words
     assert "<td>DEAD</td><td>now</td>" in page
-    assert "Left out: 2 rows of the snapshot, in quarantine" in "".join(words)
+    assert "Left out: 2 rows of the snapshot, which were rejected" in "".join(words)
 
 
 def test_waves_without_rates_are_drawn_by_bytes_and_say_so() -> None:

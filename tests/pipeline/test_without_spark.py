@@ -55,15 +55,15 @@ def test_the_local_engine_works_where_nothing_of_spark_is_installed(tmp_path: Pa
     write(tmp_path / "journal", written())
     tables, journal = str(tmp_path / "tables"), str(tmp_path / "journal")
     local = [
-        ["plan", "check", tables],
+        ["plan", "validate", tables],
         ["plan", "drain", tables, "--brokers", "1001", "--report", str(tmp_path / "page.html")],
         ["plan", "waves", tables, "--name", "drain", "--throttle", "1GB"],
         ["plan", "export", tables, str(tmp_path / "out"), "--name", "drain"],
-        ["audit", journal, "--out", str(tmp_path / "audit")],
-        ["progress", journal],
+        ["journal", "audit", journal, "--out", str(tmp_path / "audit")],
+        ["journal", "progress", journal],
     ]
-    spark = [["plan", "check", tables, "--engine", "spark"], ["audit", journal, "--engine", "spark"]]
-    spark += [["progress", journal, "--engine", "spark"]]
+    spark = [["plan", "validate", tables, "--engine", "spark"], ["journal", "audit", journal, "--engine", "spark"]]
+    spark += [["journal", "progress", journal, "--engine", "spark"]]
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", PROGRAM, json.dumps([*local, *spark])],
         capture_output=True,

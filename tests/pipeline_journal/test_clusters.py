@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
+from kedge.controller.cli.printing import utc
 from kedge.controller.cli.root import kedge
 from kedge.pipeline.audit import audit
 from kedge.pipeline.journal.arrow import batch_of
@@ -30,7 +31,7 @@ def fleet(tmp_path: Path) -> Path:
 
 
 def run(*arguments: object, verb: str = "audit") -> Result:
-    return CliRunner().invoke(kedge, [verb, *map(str, arguments), "--quiet"])
+    return CliRunner().invoke(kedge, ["journal", verb, *map(str, arguments), "--quiet"])
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_the_worst_cluster_is_the_exit_code_of_progress(fleet: Path) -> None:
     rows = written()
     last = rows[find(rows, "TargetSet")]
     write(fleet / "cluster=north", [row for row in rows if row["seq"] <= last["seq"]])
-    later = ("--as-of", rows[-1]["ts"] + 3_600_000)
+    later = ("--as-of", utc(rows[-1]["ts"] + 3_600_000))
     done = run(fleet, *later, verb="progress")
     assert done.exit_code == 1
     assert done.stdout.splitlines()[0].startswith("cluster")
@@ -132,7 +133,7 @@ def test_the_worst_cluster_is_the_exit_code_of_progress(fleet: Path) -> None:
 
 
 def test_a_plan_of_several_clusters_is_refused(fleet: Path) -> None:
-    done = run(fleet, "--export", fleet, verb="progress")
+    done = run(fleet, "--plan", fleet, verb="progress")
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
     assert "choose one with --cluster: east, west" in done.stderr
 

@@ -18,11 +18,11 @@ from tests.pipeline_submit.clusters import Made, RigTime, make
 
 def run(made: Made, *arguments: object) -> Result:
     made.close()
-    return CliRunner().invoke(kedge, ["progress", str(made.journal), *map(str, arguments)])
+    return CliRunner().invoke(kedge, ["journal", "progress", str(made.journal), *map(str, arguments)])
 
 
 def waves_of(made: Made, *arguments: object) -> list[dict[str, Any]]:
-    done = run(made, "--export", made.folder, "--json", *arguments)
+    done = run(made, "--plan", made.folder, "--json", *arguments)
     assert done.exit_code == 0, done.stderr
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     waves = [row["wave_calibration"] for row in rows if "wave_calibration" in row]
@@ -57,7 +57,7 @@ def test_a_disk_that_is_slower_than_its_rate_makes_waves_late(tmp_path: Path) ->
     made.submit()
     found = waves_of(made)
     assert {wave["verdict"] for wave in found} == {"late"}
-    done = run(made, "--export", made.folder)
+    done = run(made, "--plan", made.folder)
     assert done.exit_code == 0
     assert f"0 of {len(found)} waves took the expected time; real over expected: " in done.stderr
     lines = done.stdout.splitlines()
@@ -111,7 +111,7 @@ def test_the_page_of_an_audit_shows_them(tmp_path: Path) -> None:
     made.submit()
     made.close()
     page = tmp_path / "page.html"
-    audit = ["audit", str(made.journal), "--export", str(made.folder)]
+    audit = ["journal", "audit", str(made.journal), "--plan", str(made.folder)]
     assert "--report" in CliRunner().invoke(kedge, audit).stderr
     done = CliRunner().invoke(kedge, [*audit, "--report", str(page)])
     assert done.exit_code == 0
@@ -120,7 +120,7 @@ def test_the_page_of_an_audit_shows_them(tmp_path: Path) -> None:
     for wave in waves_of(made):
         assert f"drain, wave {wave['wave']}: " in text
         assert f"<td>{wave['verdict']}</td>" in text
-    run_without = CliRunner().invoke(kedge, ["audit", str(made.journal), "--report", str(page)])
+    run_without = CliRunner().invoke(kedge, ["journal", "audit", str(made.journal), "--report", str(page)])
     assert run_without.exit_code == 0
     assert "time of waves" not in page.read_text()
 
@@ -151,7 +151,7 @@ def test_a_folder_that_is_no_export_is_one_line_and_exit_code_2(
     made = make(tmp_path)
     made.rig.run(100)
     harm(made.folder)
-    done = run(made, "--export", made.folder)
+    done = run(made, "--plan", made.folder)
     assert (done.exit_code, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert said in line

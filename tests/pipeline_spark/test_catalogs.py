@@ -219,7 +219,7 @@ def test_a_second_check_that_finds_nothing_empties_what_the_first_found(spark: S
     for tables in fleet.values():
         fleets.change(tables, 0, state="dead")
     schemas.fill(spark, schema, fleet)
-    check = ("check", f"catalog:{schema}", "--engine", "spark", "--json")
+    check = ("validate", f"catalog:{schema}", "--engine", "spark", "--json")
     assert kedge_plan(*check, "--all-clusters")[0] == 1
     found = schemas.in_schema(spark, schema)["violation"]
     assert set(found) == {("g0", "1", "part"), ("g1", "1", "part")}
@@ -239,7 +239,7 @@ def test_rows_that_cannot_be_used_are_of_their_cluster_alone(spark: SparkSession
     del fleet["g1"][BROKER.name]
     schemas.fill(spark, schema, fleet)
     spark.sql(f"INSERT INTO {schema}.`partition` (topic, cluster, snapshot) VALUES ('t', 'g2', '1')")  # noqa: S608 - ours
-    line = ("leaders", f"catalog:{schema}", "--engine", "spark", "--all-clusters", "--json")
+    line = ("balance-leaders", f"catalog:{schema}", "--engine", "spark", "--all-clusters", "--json")
     code, out, err = kedge_plan(*line)
     assert [row["cluster"] for row in json.loads(out)["clusters"]] == ["g0"]
     assert (code, err.splitlines()) == (
@@ -249,7 +249,7 @@ def test_rows_that_cannot_be_used_are_of_their_cluster_alone(spark: SparkSession
             f"cluster g2: catalog:{schema}: table partition: column partition is null in 1 row",
         ],
     )
-    assert set(schemas.rows_of(spark, f"{schema}.plan", "plan")) == {("g0", "1", "leaders")}
+    assert set(schemas.rows_of(spark, f"{schema}.plan", "plan")) == {("g0", "1", "balance-leaders")}
 
 
 def test_tables_that_cannot_be_used_are_one_line_and_nothing_is_written(spark: SparkSession, schema: str) -> None:
@@ -260,7 +260,7 @@ def test_tables_that_cannot_be_used_are_one_line_and_nothing_is_written(spark: S
     assert_refused(root, f"{root}: table violation: column kind: expected string, got int")
     spark.sql(f"DROP TABLE {schema}.violation")
     spark.sql(f"ALTER TABLE {schema}.broker ADD COLUMNS (note string)")
-    assert kedge_plan("check", root, "--engine", "spark")[0] == 0, "a column more of one that is read"
+    assert kedge_plan("validate", root, "--engine", "spark")[0] == 0, "a column more of one that is read"
     columns = "cluster string, snapshot string, kind string, topic string, `partition` int, broker_id int, "
     spark.sql(f"DROP TABLE IF EXISTS {schema}.violation")
     spark.sql(
@@ -295,7 +295,7 @@ def test_a_format_that_the_session_does_not_have_is_one_line(spark: SparkSession
 
 
 def assert_refused(root: str, said: str, *options: str) -> None:
-    code, out, err = kedge_plan("check", root, "--engine", "spark", *options)
+    code, out, err = kedge_plan("validate", root, "--engine", "spark", *options)
     assert (code, out, err.count("\n")) == (2, "", 1), err
     assert err.startswith(f"kedge: {said}")
 
@@ -305,7 +305,7 @@ def test_a_plan_that_is_not_written_to_its_end_is_none_and_written_by_the_next_r
 ) -> None:
     """Of two tables the second cannot be written: what says that there is a plan is gone, and comes back whole."""
     schemas.fill(spark, schema, fleets.generated(1))
-    line = ("leaders", f"catalog:{schema}", "--engine", "spark", "--json")
+    line = ("balance-leaders", f"catalog:{schema}", "--engine", "spark", "--json")
     assert kedge_plan(*line)[0] == 0
     whole = schemas.in_schema(spark, schema)
     warehouse = str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:")

@@ -109,7 +109,7 @@ def test_a_server_of_spark_connect_says_and_writes_what_the_local_engine_does(
     completed_early(rows)
     write_journal(tmp_path / "journal", rows)
     tables, out, plans = str(made), str(tmp_path / "out"), str(tmp_path / "plans")
-    old = ("plan", "leaders", tables, "--name", "old")
+    old = ("plan", "balance-leaders", tables, "--name", "old")
     assert here((*old, "--cluster", "g0"), (*old, "--cluster", "g2"))[0][0] == 0
     (place,) = [place for place in find_places(made, BROKER, None) if place.cluster == "g0"]
     anew = {BROKER.name: place.read(BROKER)}
@@ -117,11 +117,11 @@ def test_a_server_of_spark_connect_says_and_writes_what_the_local_engine_does(
     place.write(BROKER, anew[BROKER.name])
     waves = ("plan", "waves", tables, "--name", "drain", "--throttle", "1GB", "--all-clusters", "--json")
     lines = [
-        ("plan", "check", tables, "--all-clusters", "--json"),
+        ("plan", "validate", tables, "--all-clusters", "--json"),
         ("plan", "drain", tables, "--all-clusters", "--out", plans),
         waves,
         ("plan", "export", tables, out, "--name", "drain", "--all-clusters"),
-        ("audit", "--json", str(tmp_path / "journal")),
+        ("journal", "audit", "--json", str(tmp_path / "journal")),
         ("plan", "waves", tables, "--name", "old", "--all-clusters"),
         ("plan", "export", tables, f"{out}-old", "--name", "old", "--cluster", "g0"),
         ("plan", "waves", tables, "--name", "nope", "--cluster", "g0"),
@@ -153,7 +153,7 @@ def test_past_snapshots_are_replayed_as_the_local_engine_does_it(server: str, tm
     tables, plans = str(tmp_path / "tables"), str(tmp_path / "plans")
     again = ("--name", "again", "--tolerance", "0.2", "--out", plans)
     lines = [
-        ("plan", "check", tables, "--cluster", "g0", "--all-snapshots", "--json"),
+        ("plan", "validate", tables, "--cluster", "g0", "--all-snapshots", "--json"),
         ("plan", "rebalance", tables, *again, "--all-clusters", "--all-snapshots", "--json"),
     ]
     local = here(*lines)
@@ -206,7 +206,7 @@ print(mine.range(4).count(), mine.conf.get("spark.sql.shuffle.partitions"))
 
 
 def test_an_active_session_of_spark_connect_is_used_and_left(made: Path, server: str) -> None:
-    line = ("plan", "check", str(made), "--cluster", "g1")
+    line = ("plan", "validate", str(made), "--cluster", "g1")
     done = subprocess.run([sys.executable, "-c", ACTIVE, server, *line], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     said, last = done.stdout.splitlines()

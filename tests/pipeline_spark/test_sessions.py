@@ -36,9 +36,9 @@ def test_a_command_uses_the_active_session_and_leaves_it(spark: SparkSession, tm
     fleets.write(tmp_path / "tables", fleets.generated(2))
     write_journal(tmp_path / "journal", written())
     before = spark.conf.getAll
-    check = ("plan", "check", str(tmp_path / "tables"), "--all-clusters", "--json")
+    check = ("plan", "validate", str(tmp_path / "tables"), "--all-clusters", "--json")
     assert run(*check, "--engine", "spark") == run(*check)
-    audit = ("audit", str(tmp_path / "journal"), "--json")
+    audit = ("journal", "audit", str(tmp_path / "journal"), "--json")
     code, out, err = run(*audit)
     assert run(*audit, "--engine", "auto") == (code, out, f"kedge: engine: spark, because a session is active\n{err}")
     assert spark.conf.getAll == before
@@ -93,7 +93,7 @@ def test_settings_of_the_user_override_the_defaults(tmp_path: Path) -> None:
 def test_a_session_that_cannot_be_created_is_one_line(tmp_path: Path) -> None:
     """Of Kedge; the JVM prints its own reason above it."""
     fleets.write(tmp_path, fleets.generated(1))
-    command = [sys.executable, "-c", "from kedge.controller.cli import main; main()", "plan", "check", str(tmp_path)]
+    command = [sys.executable, "-c", "from kedge.controller.cli import main; main()", "plan", "validate", str(tmp_path)]
     environment = {**os.environ, "PYSPARK_SUBMIT_ARGS": "--master bogus pyspark-shell"}
     done = subprocess.run([*command, "--engine", "spark"], env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")

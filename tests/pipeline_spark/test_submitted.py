@@ -47,7 +47,7 @@ def test_a_journal_is_audited_on_a_standalone_cluster(submitter: Submitter, spar
     rows = written()
     completed_early(rows)
     write_journal(tmp_path / "journal", rows)
-    line = ("audit", "--json", str(tmp_path / "journal"))
+    line = ("journal", "audit", "--json", str(tmp_path / "journal"))
     here = CliRunner().invoke(kedge, line)
     done = submitter.submit("--master", spark_master, JOB, *line)
     assert (done.returncode, done.stdout) == (here.exit_code, here.output), done.stderr
@@ -77,7 +77,7 @@ with session() as spark:
 def test_workers_read_and_write_an_object_store_themselves(submitter: Submitter, tmp_path: Path) -> None:
     """Two worker processes, tables in S3: what is printed and written is what the local engine does in a folder."""
     fleet = fleets.generated(3)
-    line = ("plan", "leaders", "{}", "--all-clusters", "--json")
+    line = ("plan", "balance-leaders", "{}", "--all-clusters", "--json")
     fleets.write(tmp_path, fleet)
     here = CliRunner().invoke(kedge, [word.format(tmp_path) for word in line])
     wanted = {path.relative_to(tmp_path).as_posix(): path.read_bytes() for path in tmp_path.rglob("*.parquet")}

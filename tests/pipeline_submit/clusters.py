@@ -84,13 +84,6 @@ class Made:
         """Where all partitions are; they do not move."""
         return {tp: found.replicas for tp, found in self.rig.committed.partitions.items() if found.move is None}
 
-    def allow(self) -> None:
-        """What the plan asks for, and its rollback, is what the rig's invariants hold targets against: the legacy key
-        asks no policy."""
-        for row in self.tables["plan_move"].to_pylist():
-            asked = self.rig.asked_targets.setdefault(TopicPartition(row["topic"], row["partition"]), set())
-            asked |= {tuple(row["target_replicas"]), tuple(row["replicas"])}
-
     def close(self) -> None:
         """The journals are whole on disk."""
         for sink in self.sinks:

@@ -36,7 +36,7 @@ def exported(folder: Path, servers: str, *waves: object, drained: int = 1) -> Pa
         ("export", tables, out, "--name", "drain"),
     )
     for step in steps:
-        done = run(*step, "--plain")
+        done = run(*step, "--no-progress")
         assert done.exit_code == 0, done.output
     return out
 

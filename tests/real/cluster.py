@@ -311,7 +311,7 @@ class Cluster(Parts):
         self.until(_now_and_then(lambda: self.settled(targets)), "every move is complete")
 
     def findings(self) -> tuple[Finding, ...]:
-        """By `kedge check`, once this client is in contact again."""
+        """By `kedge store audit`, once this client is in contact again."""
         self.until(lambda: self.store.session.connected, "contact with the store")
         return check_store(self.store, timeout_s=CALL_S).at_least("warning")
 

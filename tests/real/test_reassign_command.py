@@ -1,10 +1,11 @@
-"""`kedge reassign-partitions --zookeeper`: the key and the settings of Kafka's old tool, on a real ZooKeeper with a
-controller of Kedge behind it."""
+"""`kedge kafka reassign-partitions --zookeeper`: the key of Kafka's old tool, on a real ZooKeeper
+with a controller of Kedge behind it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -32,23 +33,17 @@ def zookeeper() -> Iterator[Served]:
 
 def run(zookeeper: Served, *arguments: object) -> Result:
     place = zookeeper.place.partition("://")[2]
-    return CliRunner().invoke(kedge, ["reassign-partitions", "--zookeeper", place, *map(str, arguments)])
+    return CliRunner().invoke(kedge, ["kafka", "reassign-partitions", "--zookeeper", place, *map(str, arguments)])
 
 
-def throttled(zookeeper: Served, *keys: str) -> list[dict[str, str]]:
-    """The settings in these keys."""
-    store = open_store(zookeeper.place)
-    try:
-        entries = [store.get(key, sync=True, timeout_s=10) for key in keys]
-    finally:
-        store.close()
-    return [{} if entry is None else json.loads(entry.value)["config"] for entry in entries]
+def is_there(zookeeper: Served, key: str) -> bool:
+    with closing(open_store(zookeeper.place)) as store:
+        return store.get(key, sync=True, timeout_s=10) is not None
 
 
 @pytest.mark.checklist(59, 115, 117)
-def test_a_plan_goes_by_the_key_with_throttles_and_verify_takes_them_away(zookeeper: Served, tmp_path: Path) -> None:
-    """Only one plan at a time; the same again changes the rate. What others set on the topic stays."""
-    keys = ("/config/topics/t", "/config/brokers/1", "/config/brokers/3")
+def test_a_plan_goes_by_the_key_and_is_verified(zookeeper: Served, tmp_path: Path) -> None:
+    """Only one plan at a time."""
     with Cluster(zookeeper, tmp_path, controllers=1, brokers=3, session_s=10.0) as cluster:
         (t0, t1) = cluster.create_topic("t", [[1, 2], [2, 1]], records=1)
         plan, topics = tmp_path / "plan.json", tmp_path / "topics.json"
@@ -61,22 +56,14 @@ def test_a_plan_goes_by_the_key_with_throttles_and_verify_takes_them_away(zookee
         assert (done.exit_code, done.stderr) == (0, DEPRECATED)
         assert json.loads(done.stdout.splitlines()[1])["partitions"][1]["replicas"] == [2, 1]
 
-        done = run(zookeeper, "--execute", FILE, plan, "--throttle", 5000)
+        done = run(zookeeper, "--execute", FILE, plan)
         assert (done.exit_code, done.stderr) == (0, DEPRECATED)
         assert done.stdout.splitlines()[2] == (
             '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2],"log_dirs":["any","any"]}]}'
         )
         assert done.stdout.splitlines()[-1] == "Successfully started partition reassignment for t-0"
-        lists = {"leader.replication.throttled.replicas": "0:1,0:2", "follower.replication.throttled.replicas": "0:3"}
-        rates = dict.fromkeys(("leader.replication.throttled.rate", "follower.replication.throttled.rate"), "5000")
-        assert throttled(zookeeper, *keys) == [lists, rates, rates]
-
         done = run(zookeeper, "--execute", FILE, plan)
         assert (done.exit_code, done.stderr) == (1, DEPRECATED + "Error: There is an existing assignment running.\n")
-        done = run(zookeeper, "--execute", FILE, plan, "--throttle", 6000, "--json")
-        assert (done.exit_code, json.loads(done.stdout)["started"]) == (0, [])
-        rates = dict.fromkeys(rates, "6000")
-        assert throttled(zookeeper, *keys) == [lists, rates, rates]
         done = run(zookeeper, "--verify", FILE, plan)
         assert (
             done.stdout == "Status of partition reassignment:\nReassignment of partition t-0 is still in progress.\n\n"
@@ -85,18 +72,11 @@ def test_a_plan_goes_by_the_key_with_throttles_and_verify_takes_them_away(zookee
         cluster.let_go({t0: (3, 2)})
         cluster.until(lambda: cluster.settled({t0: (3, 2)}), "the move is complete")
         cluster.until(
-            lambda: '"completed"' in run(zookeeper, "--verify", FILE, plan, "--json", "--preserve-throttles").stdout,
-            "the key is gone",
+            lambda: '"completed"' in run(zookeeper, "--verify", FILE, plan, "--json").stdout, "the key is gone"
         )
-        assert throttled(zookeeper, *keys) == [lists, rates, rates]
         done = run(zookeeper, "--verify", FILE, plan)
-        assert done.stdout == (
-            "Status of partition reassignment:\nReassignment of partition t-0 is completed.\n\n"
-            "Clearing broker-level throttles on brokers 1,2,3\nClearing topic-level throttles on topic t\n"
-        )
-        warning = "Warning: all replication throttles of brokers 1,2,3 and topic t are removed, including those that"
-        assert done.stderr.startswith(DEPRECATED + warning)
-        assert throttled(zookeeper, *keys) == [{}, {}, {}]
+        assert done.stdout == "Status of partition reassignment:\nReassignment of partition t-0 is completed.\n\n"
+        assert done.stderr == DEPRECATED
         assert cluster.partition(t1).replicas == (2, 1)
         cluster.until_converged()
         assert cluster.findings() == ()
@@ -111,13 +91,12 @@ REFUSED = {
 
 
 def test_what_is_not_there_is_refused_and_nothing_written(zookeeper: Served, tmp_path: Path) -> None:
-    keys = ("/config/topics/t", "/config/brokers/1", "/admin/reassign_partitions")
     plan = tmp_path / "plan.json"
     with Cluster(zookeeper, tmp_path, controllers=1, brokers=1, session_s=10.0) as cluster:
         cluster.create_topic("t", [[1]], records=0)
         for entry, problem in REFUSED.items():
             plan.write_text(f'{{"partitions":[{entry}]}}')
-            done = run(zookeeper, "--execute", FILE, plan, "--throttle", 5000)
+            done = run(zookeeper, "--execute", FILE, plan)
             assert (done.exit_code, done.stdout) == (1, "")
             assert f"Error: {problem}" in done.stderr
-            assert throttled(zookeeper, *keys) == [{}, {}, {}]
+            assert not is_there(zookeeper, "/admin/reassign_partitions")

@@ -132,7 +132,7 @@ def kraft_leads(server: MemoryServer) -> None:
 def test_a_cluster_that_migrates_to_kraft_is_refused_with_what_to_do(
     server: MemoryServer, make: Make, settings: Settings
 ) -> None:
-    """Also after --depose-kafka-controller, and by a controller that led before the migration."""
+    """Also after --take-over, and by a controller that led before the migration."""
     kraft_leads(server)
     controller = make(101, settings)
     poll(controller)

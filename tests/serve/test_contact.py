@@ -46,7 +46,7 @@ def test_silence_is_one_line_and_its_end_another(found: list[str | None], printe
 
 
 def topics(bootstrap: str) -> subprocess.CompletedProcess[str]:
-    command = [*KEDGE, "topics", "--list", "--bootstrap-server", bootstrap]
+    command = [*KEDGE, "kafka", "topics", "--list", "--bootstrap-server", bootstrap]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
 
 

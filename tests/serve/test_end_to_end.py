@@ -73,7 +73,18 @@ def moved(admin: kafka.KafkaAdminClient, targets: dict[kafka.TopicPartition, Seq
 def test_nothing_is_lost_while_stock_clients_move_what_they_write() -> None:
     """Each partition is moved five times, each time to another leader and other brokers, while it is written
     without a pause; what was acknowledged is read back by a consumer that was assigned by hand: all, once, in order."""
-    options = ("--brokers", "5", "--racks", "a,b,c", "--copy-rate", "10MB", "--seed", "1", "--topic", f"{TOPIC}:3:3")
+    options = (
+        "--broker-count",
+        "5",
+        "--racks",
+        "a,b,c",
+        "--copy-rate",
+        "10MB",
+        "--seed",
+        "1",
+        "--topic",
+        f"{TOPIC}:3:3",
+    )
     with serving(*options) as at, closing(kafka.KafkaAdminClient(bootstrap_servers=at["bootstrap"])) as admin:
         tps = [kafka.TopicPartition(TOPIC, partition) for partition in range(3)]
         producer = kafka.KafkaProducer(bootstrap_servers=at["bootstrap"], acks="all", linger_ms=5)

@@ -28,7 +28,7 @@ def has_ipv6() -> bool:
 def test_a_server_on_ipv6_is_found_in_a_list_of_servers() -> None:
     with serving("--listen", "[::1]:0", "--status", "[::1]:0", "--topic", "orders:2:1") as at:
         assert at["bootstrap"].startswith("[::1]:")
-        command = [*KEDGE, "topics", "--bootstrap-server", f"127.0.0.1:1,{at['bootstrap']}", "--list"]
+        command = [*KEDGE, "kafka", "topics", "--bootstrap-server", f"127.0.0.1:1,{at['bootstrap']}", "--list"]
         # In a process of its own: kafka-python leaves the socket to its collector that a server refused.
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "orders\n"), done.stderr

@@ -1,4 +1,4 @@
-"""Moves by `kedge reassign-partitions` on Kedge's own brokers: begun, followed, listed, and shown by `kedge topics`."""
+"""Moves by `kedge kafka reassign-partitions` on Kedge's own brokers: begun, followed, listed and described."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def living() -> Iterator[Living]:
 @pytest.fixture
 def run(living: Living) -> Run:
     def invoke(command: str, *arguments: object) -> Result:
-        return CliRunner().invoke(kedge, [command, "--bootstrap-server", living.bootstrap, *map(str, arguments)])
+        return CliRunner().invoke(
+            kedge, ["kafka", command, "--bootstrap-server", living.bootstrap, *map(str, arguments)]
+        )
 
     return invoke
 

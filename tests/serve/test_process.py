@@ -33,7 +33,7 @@ def get(url: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_prints_what_listens_where_and_ends_by_a_signal(number: signal.Signals) -> None:
-    process = begun("--listen", "127.0.0.1:0", "--status", "127.0.0.1:0", "--racks", "a,b", "--brokers", "2")
+    process = begun("--listen", "127.0.0.1:0", "--status", "127.0.0.1:0", "--racks", "a,b", "--broker-count", "2")
     assert process.stdout is not None
     lines: list[str] = []
     while not lines or not lines[-1].startswith("ready"):
@@ -150,7 +150,7 @@ def test_topics_and_the_id_of_the_cluster_outlive_the_process_in_a_file(tmp_path
 
 @pytest.mark.slow
 def test_a_controller_without_brokers_is_served_too() -> None:
-    with serving("--brokers", "0") as at:
+    with serving("--broker-count", "0") as at:
         assert at["brokers"] == {}
         assert '"brokers":[]' in get(f"{at['status']}status.json")
 
@@ -160,7 +160,7 @@ def test_a_controller_without_brokers_is_served_too() -> None:
 def test_brokers_of_other_processes_join_and_follow_orders() -> None:
     """Beside none of its own: the example of a remote broker leads and follows what is made by a client's request."""
     # At the end they are killed, which it may tell of.
-    with serving("--brokers", "0", may_say=ANYTHING) as at, ExitStack() as stack:
+    with serving("--broker-count", "0", may_say=ANYTHING) as at, ExitStack() as stack:
         brokers = [stack.enter_context(Process(i, at["bootstrap"], None, at["cluster_id"])) for i in (1, 2)]
 
         def live() -> set[int]:
@@ -191,7 +191,7 @@ def test_on_a_real_store_the_cluster_is_found_again(make: Make, tmp_path: Path) 
 def test_a_file_that_cannot_be_written_at_the_end_is_one_line(tmp_path: Path) -> None:
     folder = tmp_path / "gone"
     folder.mkdir()
-    place = ("--listen", "127.0.0.1:0", "--no-status", "--brokers", "0")
+    place = ("--listen", "127.0.0.1:0", "--no-status", "--broker-count", "0")
     process = begun("--json", *place, "--store", f"memory:{folder / 'tree'}")
     assert process.stdout is not None
     assert process.stdout.readline()

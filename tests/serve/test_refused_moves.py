@@ -44,7 +44,7 @@ def test_each_refused_partition_has_a_line_and_the_others_move(as_json: bool, tm
             where = ["--bootstrap-server", f"{gateway.address.host}:{gateway.address.port}"]
 
             def run(*words: str) -> Result:
-                return CliRunner().invoke(kedge, ["reassign-partitions", *where, *words])
+                return CliRunner().invoke(kedge, ["kafka", "reassign-partitions", *where, *words])
 
             done = run("--execute", FILE, str(plan), *(["--json"] if as_json else []))
             lines = [f"t-{p}: broker 3 takes no more than it has, not t-{p}" for p in (0, 2)]

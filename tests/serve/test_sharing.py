@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.full,
 ]
 
-NONE: Final = ("--brokers", "0")
+NONE: Final = ("--broker-count", "0")
 RACKS: Final = ("--racks", "a,b,c")
 
 

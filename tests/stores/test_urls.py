@@ -75,7 +75,7 @@ def test_several_endpoints_are_read_alike_by_every_python(python: str) -> None:
 @pytest.mark.server
 @pytest.mark.parametrize("kind", ["zookeeper", "etcd"])
 def test_a_store_is_opened_by_the_endpoint_that_answers(kind: str, request: pytest.FixtureRequest) -> None:
-    """The others are one of IPv6 and one of IPv4 where no server listens; both are named by `kedge store check`."""
+    """The others are one of IPv6 and one of IPv4 where no server listens; both are named by `kedge store ping`."""
     server = request.getfixturevalue(f"{kind}_server")
     with closing(open_store(f"{kind}://[::1]:1,127.0.0.1:1,{server.address}/urls")) as store:
         assert store.get("/nothing", timeout_s=10) is None

@@ -1,4 +1,4 @@
-"""`kedge configs`, `leader-election` and `log-dirs` at Kedge's own gateway."""
+"""`kedge kafka configs` and `reassign-partitions` at Kedge's own gateway."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def served() -> Iterator[Served]:
 @pytest.fixture
 def run(served: Served) -> Run:
     def invoke(command: str, *arguments: object) -> Result:
-        return CliRunner().invoke(kedge, [command, "--bootstrap-server", served.bootstrap, *map(str, arguments)])
+        return CliRunner().invoke(
+            kedge, ["kafka", command, "--bootstrap-server", served.bootstrap, *map(str, arguments)]
+        )
 
     return invoke
 
@@ -103,65 +105,6 @@ def test_what_is_refused_changes_nothing(run: Run, served: Served, words: tuple[
     assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
     assert done.stderr.startswith(f"Error: {problem}")
     assert contents(served) == before
-
-
-def test_a_leader_is_elected_the_preferred_one_or_an_unclean_one(run: Run, served: Served) -> None:
-    """Unclean: of a partition whose only replica in sync is dead."""
-    one = ("--topic", "orders", "--partition", 0)
-    preferred = ("leader-election", "--election-type", "preferred")
-    done = run(*preferred, *one)
-    assert (done.exit_code, done.output) == (0, "Valid replica already elected for partitions orders-0\n")
-    served.leave(1)
-    until(lambda: leader(served) == 2)
-    done = run(*preferred, *one)
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr.startswith("Error completing leader election (PREFERRED) for partition: orders-0: ")
-    assert done.stderr.endswith("\n1 replica(s) could not be elected\n")
-
-    served.join(1, "a")
-    served.leave(2)
-    until(lambda: leader(served) == -1)
-    unclean = ("leader-election", "--election-type", "unclean")
-    done = run(*unclean, "--all-topic-partitions")
-    assert (done.exit_code, done.output) == (
-        0,
-        "Successfully completed leader election (UNCLEAN) for partitions orders-0\n",
-    )
-    assert leader(served) == 1
-
-    served.join(2, "b")
-    in_sync(served, TP, [1, 2])
-    answer = json.loads(run(*unclean, *one, "--json").stdout)
-    assert answer == {
-        "election_type": "unclean",
-        "elected": [],
-        "already_elected": [{"topic": "orders", "partition": 0}],
-        "refused": [],
-    }
-
-
-def test_who_cannot_be_elected_is_named_and_hides_no_other(run: Run, served: Served) -> None:
-    served.leave(1)
-    until(lambda: leader(served) == 2)
-    served.join(1, "a")
-    in_sync(served, TP, [1, 2])
-    done = run("leader-election", "--election-type", "preferred", "--topic", "none", "--partition", 0)
-    assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (1, "", 2)
-    assert leader(served) == 2
-    done = run("leader-election", "--election-type", "preferred", "--all-topic-partitions")
-    assert done.output == "Successfully completed leader election (PREFERRED) for partitions orders-0\n"
-    assert leader(served) == 1
-
-
-def test_directories_are_described_for_each_broker(run: Run) -> None:
-    """As they were reported, which is nothing here: the host has no logs."""
-    told = json.loads(run("log-dirs", "--describe", "--json").stdout)
-    assert [broker["broker"] for broker in told["brokers"]] == [1, 2, 3]
-    held = [[p["partition"] for d in b["logDirs"] for p in d["partitions"]] for b in told["brokers"]]
-    assert held == [["orders-0"], ["orders-0"], []]
-    done = run("log-dirs", "--describe", "--broker-list", "3,7")
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert "do not exist from --broker-list: 7. Current existent brokers: 1,2,3" in done.stderr
 
 
 @pytest.mark.checklist(61, 123)

@@ -1,4 +1,4 @@
-"""What `kedge reassign-partitions` and `kedge topics` say of moves at Kedge's own gateway."""
+"""What `kedge kafka reassign-partitions` and `kedge kafka topics` say of moves at Kedge's own gateway."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def served(denied: set[tuple[str, str]]) -> Iterator[Served]:
 
 
 def run(served: Served, command: str, *arguments: object) -> Result:
-    return CliRunner().invoke(kedge, [command, "--bootstrap-server", served.bootstrap, *map(str, arguments)])
+    return CliRunner().invoke(kedge, ["kafka", command, "--bootstrap-server", served.bootstrap, *map(str, arguments)])
 
 
 def move(served: Served) -> None:

@@ -1,4 +1,4 @@
-"""`kedge topics` at Kedge's own gateway: places with and without racks, and the question before partitions go."""
+"""`kedge kafka topics` at Kedge's own gateway: places with and without racks, and the question before partitions go."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def replicas(living: Living, topic: str) -> list[tuple[int, ...]]:
 @pytest.mark.parametrize("option, by_id", [("--ignore-racks", True), ("--if-not-exists", False)])
 def test_without_racks_leaders_follow_the_ids(living: Living, option: str, by_id: bool) -> None:
     topic = f"by-id-{by_id}"
-    words = ["topics", "--bootstrap-server", living.bootstrap, "--create", "--topic", topic, option]
+    words = ["kafka", "topics", "--bootstrap-server", living.bootstrap, "--create", "--topic", topic, option]
     done = CliRunner().invoke(kedge, [*words, "--partitions", "6", "--replication-factor", "2"])
     assert done.exit_code == 0, done.output
     leaders = [each[0] for each in replicas(living, topic)]
@@ -45,7 +45,17 @@ def test_without_racks_leaders_follow_the_ids(living: Living, option: str, by_id
 def test_before_partitions_go_a_person_is_asked(living: Living) -> None:
     """At a terminal; keyed records are named, and only yes deletes."""
     living.topic("shrunk", [[1, 2], [2, 3], [3, 1]])
-    words = [*KEDGE, "topics", "--bootstrap-server", living.bootstrap, "--alter", "--topic", "shrunk", "--partitions"]
+    words = [
+        *KEDGE,
+        "kafka",
+        "topics",
+        "--bootstrap-server",
+        living.bootstrap,
+        "--alter",
+        "--topic",
+        "shrunk",
+        "--partitions",
+    ]
 
     def answered(answer: bytes) -> tuple[int, str]:
         person, terminal = os.openpty()

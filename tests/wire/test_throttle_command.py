@@ -1,4 +1,4 @@
-"""Throttles by `kedge reassign-partitions` at a gateway: which requests set them, and when they are taken back."""
+"""Throttles by `kedge kafka reassign-partitions` at a gateway: which requests set and remove them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from kedge import ConfigResource, ConfigResourceType, NewTopic
 from kedge.controller.cli.kafka import Endpoint, connected
 from kedge.controller.cli.root import kedge
 from kedge.controller.wire.apis import APIS, versions
+from tests.wire.asking import contents
 from tests.wire.served import DEADLINE_S, Served
 
 pytestmark = pytest.mark.slow
@@ -31,25 +32,14 @@ finally:
 
 
 @pytest.mark.checklist(127)
-@pytest.mark.parametrize(
-    "keys_max, api, rate",
-    [
-        (2**15, "AlterInterbrokerThrottledRates", "leader.reassignment.throttled.rate"),
-        (20_000, "IncrementalAlterConfigs", "leader.replication.throttled.rate"),
-    ],
-)
-def test_a_throttle_is_set_by_requests_to_brokers_and_never_in_the_store(
-    *, tmp_path: Path, keys_max: int, api: str, rate: str
-) -> None:
-    """Also by a process of its own, which knows one address: it connects to the gateway's alone. The second server
-    offers what Kafka does, so its throttle is set by IncrementalAlterConfigs."""
+def test_a_throttle_is_set_by_requests_to_brokers_and_never_in_the_store(tmp_path: Path) -> None:
+    """Also by a process of its own, which knows one address: it connects to the gateway's alone."""
     plan = tmp_path / "plan.json"
     plan.write_text('{"partitions":[{"topic":"orders","partition":0,"replicas":[2,3]}]}')
-    apis = versions.with_apis({key: each for key, each in APIS.items() if key < keys_max}, ())
-    with Served(apis=apis) as opened:
+    with Served() as opened:
         opened.controller.admin.create_topics({"orders": NewTopic(replica_assignments={0: [1, 2]})}).all().result(30)
         words = ["--bootstrap-server", opened.bootstrap, "--execute", "--reassignment-json-file", str(plan)]
-        command = [sys.executable, "-c", _WATCHED, "reassign-partitions", *words, "--throttle", "5000"]
+        command = [sys.executable, "-c", _WATCHED, "kafka", "reassign-partitions", *words, "--throttle", "5000"]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
         assert (done.returncode, done.stdout.splitlines()[-1]) == (
             0,
@@ -59,11 +49,26 @@ def test_a_throttle_is_set_by_requests_to_brokers_and_never_in_the_store(
         with connected(Endpoint(opened.bootstrap)) as cluster:
             gateway = {opened.address.port, *(broker.port for broker in cluster.brokers().values())}
         assert set() < ports <= gateway
-        assert opened.gateway.counts[api] > 0
+        assert opened.gateway.counts["AlterInterbrokerThrottledRates"] > 0
         for broker in ("1", "2", "3"):
             resource = ConfigResource(ConfigResourceType.BROKER, broker)
             found = opened.controller.admin.describe_configs([resource])[resource].result(30)
-            assert found[rate].value == "5000"
+            assert found["leader.reassignment.throttled.rate"].value == "5000"
+
+
+def test_a_throttle_is_refused_where_the_server_does_not_record_it(tmp_path: Path) -> None:
+    """The server offers what Kafka does. Nothing is set, and nothing moves."""
+    plan = tmp_path / "plan.json"
+    plan.write_text('{"partitions":[{"topic":"orders","partition":0,"replicas":[2,3]}]}')
+    apis = versions.with_apis({key: each for key, each in APIS.items() if key < 20_000}, ())
+    with Served(apis=apis) as opened:
+        opened.controller.admin.create_topics({"orders": NewTopic(replica_assignments={0: [1, 2]})}).all().result(30)
+        before = contents(opened)
+        words = ["--bootstrap-server", opened.bootstrap, "--reassignment-json-file", str(plan), "--throttle", "5000"]
+        done = CliRunner().invoke(kedge, ["kafka", "reassign-partitions", "--execute", *words])
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert done.stderr.startswith("Error: --throttle needs a server of Kedge, because Kafka does not record who")
+        assert contents(opened) == before
 
 
 def test_a_plan_that_is_refused_as_a_whole_leaves_no_throttle(tmp_path: Path) -> None:
@@ -78,8 +83,8 @@ def test_a_plan_that_is_refused_as_a_whole_leaves_no_throttle(tmp_path: Path) ->
     with Served(authorizer=permits) as opened:
         opened.controller.admin.create_topics({"orders": NewTopic(replica_assignments={0: [1, 2]})}).all().result(30)
         words = ["--bootstrap-server", opened.bootstrap, "--reassignment-json-file", str(plan), "--throttle", "1000"]
-        done = CliRunner().invoke(kedge, ["reassign-partitions", "--execute", *words])
+        done = CliRunner().invoke(kedge, ["kafka", "reassign-partitions", "--execute", *words])
         assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, "Error: Cluster authorization failed.")
         assert next(may_alter, None) is None
-        brokers = ["configs", "--bootstrap-server", opened.bootstrap, "--describe", "--entity-type", "brokers"]
+        brokers = ["kafka", "configs", "--bootstrap-server", opened.bootstrap, "--describe", "--entity-type", "brokers"]
         assert "throttled.rate" not in CliRunner().invoke(kedge, brokers).stdout

@@ -1,4 +1,4 @@
-"""`kedge controller`, the controller of Kafka brokers: options, what is printed, and findings.
+"""`kedge kafka-controller`, the controller of Kafka brokers: options, what is printed, and findings.
 
 What runs is in running.py.
 """
@@ -30,14 +30,14 @@ _FILE: Final = click.Path(path_type=Path)
 
 
 @command(
-    "controller",
-    example="kedge controller --store zookeeper://127.0.0.1:2181/kafka --node-id 101",
+    "kafka-controller",
+    example="kedge kafka-controller --store zookeeper://127.0.0.1:2181/kafka --node-id 101",
 )
 @option("--store", "url", metavar="URL", required=True, help="ZooKeeper of the brokers, with their chroot.")
 @option(
     "--node-id", type=click.IntRange(0, 2**31 - 1), default=101, metavar="ID", help="Controller id, not a broker's."
 )
-@option("--depose-kafka-controller", "depose", is_flag=True, help="Take over from a broker that is controller.")
+@option("--take-over", "depose", is_flag=True, help="Take over from a broker that is controller.")
 @option("--hand-back", is_flag=True, help="Give the cluster back to Kafka's own controller, and exit.")
 @option("--journal", type=_FILE, metavar="FOLDER", help="Folder for the journal of decisions.")
 @group(

@@ -1,4 +1,4 @@
-"""What `kedge controller` runs: a controller on ZooKeeper, and the gateway at which Kafka brokers reach it."""
+"""What `kedge kafka-controller` runs: a controller on ZooKeeper, and the gateway at which Kafka brokers reach it."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _CALL_S: Final = 15.0
 
 @attrs.frozen(kw_only=True)
 class Options(Listening):
-    """What `kedge controller` runs. `listener_name`, `brokers_config`: the inter-broker listener of the brokers, and a
-    file of Java properties for connections to it. `client_listeners`: where clients of other listeners of the brokers
+    """What the command runs. `listener_name`, `brokers_config`: the inter-broker listener of the brokers, and a file of
+    Java properties for connections to it. `client_listeners`: where clients of other listeners of the brokers
     reach this controller, by the names of these. `depose`: a Kafka broker that is controller is deposed."""
 
     kafka_brokers: ClassVar[bool] = True
@@ -80,7 +80,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     with in_the_store(shown):
         is_new = not holds_cluster(store)
         if options.depose:
-            require_cluster(store, "without --depose-kafka-controller, a new one is created in an empty tree")
+            require_cluster(store, "without --take-over, a new one is created in an empty tree")
     peers = sharing.peers_of(options, shown, stack)
     brokers = _brokers(options)
     stack.callback(brokers.close)

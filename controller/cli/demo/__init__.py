@@ -20,9 +20,9 @@ SEED_MAX: Final = 2**63 - 1
 INTERRUPTED: Final = 130  # 128 and the number of the signal, as in shells
 NEXT: Final = """
 What to try next:
-  kedge serve --brokers 4 --racks a,b,c,d   run a cluster for Kafka clients
-  kedge plan --help                         plan such moves for a Kafka cluster
-  python -m pydoc kedge                     embed the controller in your brokers"""
+  kedge serve --broker-count 4 --racks a,b,c,d  run a cluster for clients
+  kedge plan --help                             plan such moves for Kafka
+  python -m pydoc kedge                         embed the controller"""
 
 
 @command("demo", example="kedge demo --seed 7")

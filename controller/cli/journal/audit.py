@@ -1,4 +1,4 @@
-"""`kedge journal audit`: violations, gaps and the quarantine of journals, as a table, JSON lines or an HTML page.
+"""`kedge journal audit`: violations, gaps and rejected lines of journals, as a table, JSON lines or an HTML page.
 
 A gap is printed and is not a violation: what is missing proves nothing. Both engines print the same bytes. --follow is
 a stream on Spark (follow.py).
@@ -25,12 +25,12 @@ from ...model.plural import counted
 from ..engines import (
     LOCAL,
     Engine,
-    export_option,
     journals_in,
     need_one,
     of_cluster,
     options,
     out_option,
+    plan_option,
     settled,
     spark,
 )
@@ -43,7 +43,7 @@ from .follow import follow as run_follow
 from .progress import read_plans, with_waves
 
 SAID_MAX: Final = 50
-"""Gaps and lines in quarantine that are printed one by one; of more their number is printed."""
+"""Gaps and rejected lines that are printed one by one; of more their number is printed."""
 
 Audits = Mapping[str, Audit]
 """By cluster. Where there are several, each line names its own."""
@@ -52,7 +52,7 @@ Audits = Mapping[str, Audit]
 @command("audit", example="kedge journal audit journals/ --report audit.html")
 @option("--cluster", metavar="ID", none="all", help="Cluster to audit.")
 @option("--report", type=click.Path(path_type=Path), help="HTML page with plots to write.")
-@export_option("Exported plan; the page compares expected and real times.")
+@plan_option("Exported plan; the page compares expected and real times.")
 @group(
     "Follow a journal that grows (on Spark)",
     option("--follow", is_flag=True, help="Print violations as they come. Needs --checkpoint."),
@@ -79,14 +79,14 @@ def audit(
     """Check every line against the rules of the controller, and report violations.
 
     JOURNAL is a file, or a folder of files; a folder may hold a folder cluster=ID for each cluster. Prints each
-    violation with the first event that broke a rule. Gaps and lines that cannot be read (the quarantine) go to stderr.
+    violation with the first event that broke a rule. Gaps and lines that cannot be read (rejected lines) go to stderr.
 
-    Exit code: 0 no violation; 1 violations; 2 the input cannot be used, or lines are in quarantine.
+    Exit code: 0 no violation; 1 violations; 2 the input cannot be used, or lines were rejected.
     """
     if follow != (checkpoint is not None) or (once and not follow):
         raise click.UsageError("--follow needs --checkpoint, and --checkpoint and --once need --follow")
     if exports and report is None:
-        raise click.UsageError("--export needs --report")
+        raise click.UsageError("--plan needs --report")
     if checkpoint is not None:
         if report is not None:
             raise click.UsageError("--report and --follow exclude each other: the page needs a whole journal")
@@ -176,7 +176,7 @@ def _of(v: Violation) -> str:
 
 
 def conclude(audits: Audits) -> None:
-    """Gaps and quarantine on stderr, the verdict of each cluster, and the exit code of the worst."""
+    """Gaps and rejected lines on stderr, the verdict of each cluster, and the exit code of the worst."""
     for cluster, found in audits.items():
         _verdict(found, f"{cluster}: " if len(audits) > 1 else "")
     if any(found.violations for found in audits.values()):
@@ -186,7 +186,7 @@ def conclude(audits: Audits) -> None:
 
 
 def _verdict(found: Audit, whose: str) -> None:
-    for rows, what in ((found.quarantine, "more line in quarantine"), (_told(found), "more gap")):
+    for rows, what in ((found.quarantine, "more rejected line"), (_told(found), "more gap")):
         for row in rows[:SAID_MAX]:
             say(f"{whose}{row}")
         if len(rows) > SAID_MAX:
@@ -201,12 +201,12 @@ def _verdict(found: Audit, whose: str) -> None:
         number = counted(len(found.violations), "violation")
         say(f"{whose}{read}: {number}; the first: {first} ({KINDS[first.kind]})")
     elif found.quarantine:
-        bad = counted(len(found.quarantine), "line")
-        say(f"{whose}{read}: no violation in what can be read; {bad} in quarantine")
+        bad = counted(len(found.quarantine), "rejected line")
+        say(f"{whose}{read}: no violation in what can be read; {bad}")
     else:
         say(f"{whose}{read}: no violation" + (f", {counted(len(found.gaps), 'gap')}" if found.gaps else ""))
 
 
 def _told(found: Audit) -> list[Any]:
-    """Gaps but those of lines in quarantine, which are said as such."""
+    """Gaps but those of rejected lines, which are said as such."""
     return [gap for gap in found.gaps if gap.kind != "bad line"]

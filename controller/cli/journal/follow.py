@@ -3,7 +3,7 @@
 * A batch is printed and written before Spark notes it in the checkpoint. After a crash it is repeated: its tables are
   the same files, its lines are printed again.
 * SIGINT and SIGTERM end the stream. A batch that runs then is repeated by the next start.
-* Exit code 1: violations were found since the start. 2: the stream could not run; or lines are in quarantine, and no
+* Exit code 1: violations were found since the start. 2: the stream could not run; or lines were rejected, and no
   violation was found.
 """
 
@@ -134,6 +134,6 @@ class _Found:
     def conclude(self) -> NoReturn:
         violations, bad = self._counts[Violation.__name__], self._counts[Quarantined.__name__]
         text = counted(violations, "violation") if violations else "no violation"
-        more = f"; {counted(bad, 'line')} in quarantine" if bad else ""
+        more = f"; {counted(bad, 'rejected line')}" if bad else ""
         say(f"{counted(self._counts['lines'], 'line')}: {text}{more}")
         sys.exit(1 if violations else 2 if bad else 0)

@@ -18,20 +18,21 @@ from ....pipeline.progress.conclusions import STUCK_MS
 from ....pipeline.progress.values import WaveTime
 from ....pipeline.progress.waves import summary_of, wave_times
 from ...model.plural import counted
+from ..copying import copied
 from ..engines import (
     LOCAL,
     Engine,
-    export_option,
     journals_in,
     need_one,
     of_cluster,
     options,
     out_option,
+    plan_option,
     settled,
     spark,
 )
 from ..extras import need
-from ..options import command, json_option, option, quiet_option
+from ..options import Moment, command, json_option, option, quiet_option
 from ..printing import compact, fail, need_folder, of_system, one_line, print_by_cluster, say, utc
 from ..store.opening import bar
 
@@ -46,7 +47,7 @@ _FOLDER: Final = click.Path(path_type=Path)
 
 @command("progress", example="kedge journal progress journals/ --samples tables")
 @option("--cluster", metavar="ID", none="all", help="Cluster to show, of journals and samples.")
-@option("--as-of", metavar="MS", type=click.IntRange(min=0), none="the last row", help="Time to show, Unix time in ms.")
+@option("--as-of", metavar="TIME", type=Moment(), none="the last row", help="Time to show: 2026-11-28T12:00:00Z.")
 @option(
     "--stuck-after",
     metavar="SECONDS",
@@ -56,7 +57,7 @@ _FOLDER: Final = click.Path(path_type=Path)
 )
 @option("--samples", type=_FOLDER, metavar="FOLDER", help="Tables of `kedge plan collect`: sizes, rates and disks.")
 @option("--snapshot", metavar="ID", none="the last by name", help="Snapshot of --samples.")
-@export_option("Exported plan; shows expected and real times of its waves.")
+@plan_option("Exported plan; shows expected and real times of its waves.")
 @out_option
 @json_option("Print one JSON line per row of every table.")
 @quiet_option
@@ -79,7 +80,7 @@ def progress(
     JOURNAL is a file, or a folder of files; a folder may hold a folder cluster=ID for each cluster. Prints a row for
     each running reassignment. Bytes and remaining times need --samples.
 
-    Exit code: 0 no move is stuck; 1 a move is stuck; 2 the input cannot be used, or lines are in quarantine.
+    Exit code: 0 no move is stuck; 1 a move is stuck; 2 the input cannot be used, or lines were rejected.
     """
     chosen = settled(engine)
     if samples is None and snapshot is not None:
@@ -88,7 +89,7 @@ def progress(
     if samples is None or len(files) > 1:  # else a cluster may be named of the samples alone
         files = of_cluster(files, cluster)
     if exports:
-        need_one("--export", files)
+        need_one("--plan", files)
     need_folder(out)
     if samples is not None or out is not None:
         need("pipeline")
@@ -166,13 +167,12 @@ def _rows(found: Progress) -> list[tuple[str, ...]]:
 
 
 def _cells(move: Move) -> tuple[str, ...]:
-    copied = "" if move.bytes_total is None else f"{move.bytes_copied or 0}/{move.bytes_total}"
     return (
         f"{move.topic}-{move.partition}",
         compact(move.target),
         f"{move.joined}/{len(move.adding)}",
         compact(move.waiting_on),
-        copied,
+        copied(move.copy),
         utc(move.started_ms),
         "" if move.eta_ms is None else utc(move.eta_ms),
     )
@@ -183,7 +183,7 @@ def conclude(found: Mapping[str, Progress]) -> None:
     for cluster, one in found.items():
         _sum(one, f"{cluster}: " if len(found) > 1 else "")
     if held := sum(len(one.quarantine) for one in found.values()):
-        fail(f"{counted(held, 'line')} in quarantine")
+        fail(counted(held, "rejected line"))
     if any(one.stuck for one in found.values()):
         sys.exit(1)
 

@@ -1,4 +1,4 @@
-"""`kedge journal show`: the lines of a journal as a table, as tab-separated text or as JSON lines.
+"""`kedge journal show`: the lines of a journal as a table or as JSON lines.
 
 R, I and T are next to each other, so that the rows of one partition are the trace of its move (KIP-455). Findings (a
 broken link, a torn tail, a gap) go to stderr after the rows. Text that others wrote has its control characters escaped.
@@ -20,7 +20,7 @@ from rich.text import Text
 
 from ...audit import CHECKED
 from ...runtime.journal import EVENTS, JournalError, Reading
-from ..options import OUTPUT, command, json_option, option
+from ..options import command, json_option, option
 from ..printing import clean, compact, fail, print_unfolded, say, shortened, utc
 
 Row: TypeAlias = dict[str, Any]
@@ -29,7 +29,7 @@ TABLE_ROWS: Final = 500
 """Rows per table: its widths are known only when all of its rows are, and a journal can be long."""
 
 CELL_CHARACTERS_MAX: Final = 300
-"""In a table: a Takeover names everything in flight. --plain and --json print all of it."""
+"""In a table: a Takeover names everything in flight. --json prints all of it."""
 
 CAUSE_WIDTH_MIN: Final = 40
 
@@ -99,7 +99,6 @@ COLUMNS: Final[tuple[tuple[str, Callable[[Row], str]], ...]] = (
 @option("--term", "--epoch", metavar="N", type=click.IntRange(min=0), none="all", help="Controller epoch, a number.")
 @option("--verify", is_flag=True, help="Verify the chain of hashes; exit code 1 if it is broken.")
 @json_option("Print the JSON lines of the journal.")
-@option("--plain", is_flag=True, group=OUTPUT, help="Print tab-separated columns.")
 def show(
     paths: tuple[Path, ...],
     *,
@@ -108,7 +107,6 @@ def show(
     events: tuple[str, ...],
     term: int | None,
     as_json: bool,
-    plain: bool,
     verify: bool,
 ) -> None:
     """Show the lines of a journal, filtered by topic, partition, event or term.
@@ -120,8 +118,6 @@ def show(
     """
     if partition is not None and topic is None:
         raise click.UsageError("--partition needs --topic")
-    if as_json and plain:
-        raise click.UsageError("--json and --plain exclude each other")
     _check_events(events)
     wanted: Row = {"topic": topic, "partition": partition, "epoch": term}
     wanted = {name: value for name, value in wanted.items() if value is not None}
@@ -129,7 +125,7 @@ def show(
         reading = Reading(paths)
         read = _Counted(reading)
         rows = (r for r in read if wanted.items() <= r.items() and (not events or r["event"] in events))
-        count = _print(rows, as_json=as_json, plain=plain)
+        count = _print(rows, as_json=as_json)
     except JournalError as error:
         fail(str(error))
     for finding in reading.findings:
@@ -170,16 +166,12 @@ def _verdict(reading: Reading, rows: int) -> None:
     say("the chain of hashes is intact")
 
 
-def _print(rows: Iterator[Row], *, as_json: bool, plain: bool) -> int:
+def _print(rows: Iterator[Row], *, as_json: bool) -> int:
     """Print the rows; how many there were."""
     count = 0
     if as_json:
         for count, row in enumerate(rows, 1):  # noqa: B007 - the last one is the answer
             click.echo(compact(row))
-    elif plain:
-        click.echo("\t".join(name for name, _ in COLUMNS))
-        for count, row in enumerate(rows, 1):  # noqa: B007
-            click.echo("\t".join(text(row) for _, text in COLUMNS))
     else:
         console = Console()
         while page := list(islice(rows, TABLE_ROWS)):

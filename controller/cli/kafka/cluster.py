@@ -26,7 +26,7 @@ from ...model.values import TopicPartition
 from ...wire.messages import NO_LOG_DIR
 from .client import Client, refused
 from .errors import UNSUPPORTED, Failed, Refused
-from .replicas import Elections, LogDirs, Private
+from .replicas import LogDirs, Private
 from .topics import Configs, Offsets, Topics, by_topic
 from .values import DEFAULT_TIMEOUT_MS, UNKNOWN_TOPIC, Broker, Move, PartitionState, TopicState
 
@@ -35,7 +35,7 @@ STATUS_TAG: Final = "_20000"
 _PAGE: Final = 2000
 
 
-class Cluster(Configs, Elections, LogDirs, Offsets, Private, Topics):
+class Cluster(Configs, LogDirs, Offsets, Private, Topics):
     """What a command asks of a cluster. Made by `connected`."""
 
     def __init__(self, client: Client) -> None:

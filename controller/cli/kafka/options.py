@@ -34,24 +34,18 @@ class Endpoint:
     config_file: Path | None = None
 
 
-def endpoint_or(instead: str) -> Callable[[T], T]:
-    """Adds --bootstrap-server and --command-config; arguments `bootstrap_server` and `command_config`. `instead`: when
-    the first one is required."""
+def endpoint_options(command: T) -> T:
+    """Adds --bootstrap-server and --command-config; arguments `bootstrap_server` and `command_config`."""
     return group(
         CONNECTION,
         option(
             "--bootstrap-server",
             metavar="HOST:PORT[,...]",
             callback=_checked,
-            help=f"Brokers of `kedge serve` or Kafka to ask first. {instead}",
+            help="Brokers of `kedge serve` or Kafka to ask first. Required.",
         ),
         option("--command-config", type=PROPERTIES, help="Properties file for TLS, SASL and timeouts."),
-    )
-
-
-def endpoint_options(command: T) -> T:
-    """As `endpoint_or`, for commands that need brokers."""
-    return endpoint_or("Required.")(command)
+    )(command)
 
 
 def action(name: str, does: str) -> Callable[[T], T]:

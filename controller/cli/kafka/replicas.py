@@ -1,11 +1,11 @@
-"""Requests about replicas: log directories, leader elections, and the APIs that only Kedge has."""
+"""Requests about replicas: log directories, and the APIs that only Kedge has."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from kafka.protocol.admin import AlterReplicaLogDirsRequest, DescribeLogDirsRequest, ElectLeadersRequest
+from kafka.protocol.admin import AlterReplicaLogDirsRequest, DescribeLogDirsRequest
 
 from ...model.values import Replicas, TopicPartition
 from ...wire.messages import (
@@ -16,7 +16,7 @@ from ...wire.messages import (
 from .client import Client, refused
 from .errors import Refused
 from .topics import by_topic
-from .values import Description, ElectionType, LogDir
+from .values import Description, LogDir
 
 Rates: TypeAlias = Mapping[int, tuple[int, int]]
 """By broker, bytes a second out of it and into it."""
@@ -164,34 +164,3 @@ class LogDirs:
             for p in topic.partitions
             if p.error_code
         }
-
-
-class Elections:
-    """The part of `Cluster` that is about leaders."""
-
-    client: Client
-
-    def elect_leaders(
-        self, kind: ElectionType, of: Iterable[TopicPartition] | None = None
-    ) -> dict[TopicPartition, Refused | None]:
-        """What became of each partition, sorted: None is elected. Of all partitions, where none are named, servers tell
-        those alone where something was to be done. Raises Refused."""
-        form = ElectLeadersRequest.TopicPartitions
-        wanted = None if of is None else [form(topic=t, partitions=p) for t, p in by_topic(of).items()]
-        request = ElectLeadersRequest(
-            election_type=kind,
-            topic_partitions=wanted,
-            timeout_ms=round(self.client.deadline_s * 1000),
-            min_version=1,  # before, there were preferred ones only, and no error of the whole
-        )
-        answer = self.client.ask_controller(request, lambda a: int(a.error_code))
-        if answer.error_code:
-            raise refused(answer.error_code)
-        found = {
-            TopicPartition(topic.topic, p.partition_id): refused(p.error_code, p.error_message)
-            if p.error_code
-            else None
-            for topic in answer.replica_election_results
-            for p in topic.partition_result
-        }
-        return {tp: found[tp] for tp in sorted(found)}

@@ -157,10 +157,3 @@ class Change:
     name: str
     op: Op
     value: str | None = None
-
-
-class ElectionType(IntEnum):
-    """Kafka's numbers."""
-
-    PREFERRED = 0
-    UNCLEAN = 1

@@ -2,7 +2,7 @@
 
 * A snapshot comes from several requests (Metadata, ListPartitionReassignments, DescribeConfigs, DescribeLogDirs of each
   broker), so it is not atomic. A broker that does not answer, a directory or a topic's configs that cannot be read: a
-  row in the quarantine. If the cluster does not answer, Failed is raised.
+  rejected row. If the cluster does not answer, Failed is raised.
 * Waves run by the requests of KIP-455, on Kedge and on Kafka. Reassignments are listed first, replicas after that, so a
   move that ends in between is seen as running or as done. Brokers may hear of an end later than the controller, so
   what looks like another's change is read again for seconds.
@@ -144,7 +144,6 @@ class BrokersWay:
 
     cluster: Cluster
     rates: Rates
-    takes_throttles: bool = attrs.field(default=True, init=False)
     looks_again_s: tuple[float, ...] = attrs.field(default=(0.1, 0.4, 1.0, 2.0), init=False)
     removal_s: float = attrs.field(default=0.0, init=False)
 
@@ -152,12 +151,12 @@ class BrokersWay:
         """What moves first, as the rules above say."""
         wanted = [TopicPartition(*name) for name in sorted(set(names))]
         if not wanted:
-            return Look({})
+            return {}
         with _asking("to list reassignments"):
             moves = self.cluster.reassignments(wanted)
             topics = self.cluster.topics({tp.topic for tp in wanted})
         there = {TopicPartition(topic.name, p.index): p for topic in topics.values() for p in topic.partitions}
-        return Look({(tp.topic, tp.partition): _seen(there.get(tp), moves.get(tp)) for tp in wanted})
+        return {(tp.topic, tp.partition): _seen(there.get(tp), moves.get(tp)) for tp in wanted}
 
     def alive(self) -> tuple[frozenset[int], bool]:
         """Those that the cluster names. A controller is active, or no request would have been answered before."""

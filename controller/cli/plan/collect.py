@@ -75,9 +75,9 @@ def collect(
     """Collect a snapshot of a cluster, from brokers, a store or files.
 
     Writes it into TABLES, which every other command of `kedge plan` reads, and prints what it holds. Rows that cannot
-    be used go to the quarantine table.
+    be used are rejected: they go to a table of their own.
 
-    Exit code: 0 done; 1 done with quarantined rows; 2 the input cannot be used.
+    Exit code: 0 done; 1 done with rejected rows; 2 the input cannot be used.
     """
     if sum(sources[name] is not None for name in ("store", "bootstrap_server", "tree", "map")) != 1:
         raise click.UsageError("give exactly one of --store, --bootstrap-server, --tree and --map")
@@ -180,7 +180,7 @@ def collect_files(
     s3://bucket/cluster={cluster}/snapshot={snapshot}. Each folder holds map.json or tree.json, and may hold
     capacities, broker-list, log-dirs, partition-meta, broker-metrics and prometheus-ID.
 
-    Exit code: 0 done; 1 done with quarantined rows; 2 the input cannot be used.
+    Exit code: 0 done; 1 done with rejected rows; 2 the input cannot be used.
     """
     common = Common(tables, None, None, as_json, dry_run, plain, engine, True, True)  # noqa: FBT003
     with failing():

@@ -1,5 +1,5 @@
-"""The commands of `kedge plan` that make a plan of a snapshot: drain, add, rebalance, fix-racks, set-rf,
-reduce-partitions and leaders. Each writes the plan as tables, and prints what it changes.
+"""The commands of `kedge plan` that make a plan of a snapshot: drain, fill-brokers, rebalance, fix-racks,
+set-replication-factor, reduce-partitions and balance-leaders. Each writes the plan as tables, and prints its changes.
 """
 
 from __future__ import annotations
@@ -76,12 +76,18 @@ def drain(common: Common, *, brokers: tuple[int, ...], **options: Any) -> None:
     _make(common, lambda: Drain(brokers), **options)
 
 
-@command("add", example="kedge plan add tables --brokers 7:a,8:b --max-bytes 500GB")
-@option("--brokers", type=NewBrokers(), required=True, help="New brokers, with the rack where TABLES lacks it.")
+@command("fill-brokers", example="kedge plan fill-brokers tables --new-brokers 7:a,8:b --max-bytes 500GB")
+@option(
+    "--new-brokers",
+    "brokers",
+    type=NewBrokers(),
+    required=True,
+    help="New brokers, with the rack where TABLES lacks it.",
+)
 @_tolerance
 @_max_bytes
 @_making
-def add(common: Common, *, brokers: Any, tolerance: float, bytes_max: int | None, **options: Any) -> None:
+def fill_brokers(common: Common, *, brokers: Any, tolerance: float, bytes_max: int | None, **options: Any) -> None:
     """Plan to move bytes to new brokers.
 
     Replicas move to them until no broker holds more than the mean and the tolerance.
@@ -111,11 +117,13 @@ def fix_racks(common: Common, **options: Any) -> None:
     _make(common, FixRacks, **options)
 
 
-@command("set-rf", example="kedge plan set-rf tables --factor 3 --topics orders,payments")
+@command(
+    "set-replication-factor", example="kedge plan set-replication-factor tables --factor 3 --topics orders,payments"
+)
 @option("--factor", type=int, required=True, help="Count of replicas of every partition.")
 @_topics
 @_making
-def set_rf(common: Common, *, factor: int, topics: str | None, **options: Any) -> None:
+def set_replication_factor(common: Common, *, factor: int, topics: str | None, **options: Any) -> None:
     """Plan another replication factor.
 
     Replicas are added where racks and disks allow it, or removed.
@@ -141,9 +149,9 @@ def reduce_partitions(
     _make(common, lambda: ReducePartitions(partition_bytes_max, partition_rate_max, _split(topics)), **options)
 
 
-@command("leaders", example="kedge plan leaders tables")
+@command("balance-leaders", example="kedge plan balance-leaders tables")
 @_making
-def leaders(common: Common, **options: Any) -> None:
+def balance_leaders(common: Common, **options: Any) -> None:
     """Plan to balance preferred leaders without moving data.
 
     Only the order of replicas changes, so no bytes are copied.
@@ -151,7 +159,15 @@ def leaders(common: Common, **options: Any) -> None:
     _make(common, Leaders, **options)
 
 
-MAKING: Final[tuple[Command, ...]] = (add, drain, fix_racks, leaders, rebalance, reduce_partitions, set_rf)
+MAKING: Final[tuple[Command, ...]] = (
+    balance_leaders,
+    drain,
+    fill_brokers,
+    fix_racks,
+    rebalance,
+    reduce_partitions,
+    set_replication_factor,
+)
 for _one in MAKING:
     _one.help = f"{inspect.cleandoc(_one.help or '')}\n\n{_AFTER}"
 

@@ -109,7 +109,7 @@ def replayed(command: T) -> T:
 
 
 def output_options(command: T) -> T:
-    """Adds --dry-run, --json, --plain and --quiet."""
+    """Adds --dry-run, --json, --no-progress and --quiet."""
     return dry_run_option(json_option()(plain_option(quiet_option(command))))
 
 

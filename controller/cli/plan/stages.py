@@ -1,4 +1,4 @@
-"""`kedge plan load`, `check`, `waves` and `export`: the steps before and after a plan is made; `run`: all of them."""
+"""`kedge plan compute-load`, `validate`, `waves` and `export`, and `apply-policy`, which does all of it for a fleet."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .options import Common, alone, engined, failing, output_options, replayed
 from .running import finish, told_of
 
 
-@command("load", example="kedge plan load tables --samples-age 3600")
+@command("compute-load", example="kedge plan compute-load tables --samples-age 3600")
 @option(
     "--samples-age",
     metavar="SECONDS",
@@ -48,11 +48,11 @@ from .running import finish, told_of
     help="Seconds of a window; a rate is the mean over windows.",
 )
 @replayed
-def load(common: Common, *, samples_age: float, window: int) -> None:
+def compute_load(common: Common, *, samples_age: float, window: int) -> None:
     """Validate collected tables, and compute the load of each replica.
 
     `kedge plan collect` does this already; use it after other options or changed tables. Rows that cannot be used are
-    moved to the quarantine table.
+    rejected: they are moved to a table of their own.
 
     Exit code: 0 done; 1 done with findings, which are printed; 2 the input cannot be used.
     """
@@ -64,13 +64,15 @@ def load(common: Common, *, samples_age: float, window: int) -> None:
 _LIMITS: Final = Limits()
 
 
-@command("check", example="kedge plan check tables --factor 3")
+@command("validate", example="kedge plan validate tables --factor 3")
 @option("--factor", type=click.IntRange(1), none="each topic's largest", help="Count of replicas wanted.")
 @option("--disk-share", default=_LIMITS.disk_share, help="Share of a disk that may be full.")
 @option("--network-share", default=_LIMITS.network_share, help="Share of a broker's network that may be in use.")
 @option("--ignore-racks", is_flag=True, help="Check as if no broker had a rack.")
 @replayed
-def check(common: Common, *, factor: int | None, disk_share: float, network_share: float, ignore_racks: bool) -> None:
+def validate(
+    common: Common, *, factor: int | None, disk_share: float, network_share: float, ignore_racks: bool
+) -> None:
     """Check a snapshot: racks, replication factors, dead brokers.
 
     Prints each rule that the snapshot breaks: also full disks, busy networks, leaders that are not preferred, and
@@ -144,12 +146,12 @@ def export(common: Common, *, folder: str, name: str) -> None:
 PAGE: Final = "index.html"
 
 
-@command("run", example="kedge plan run policy.toml --dry-run")
+@command("apply-policy", example="kedge plan apply-policy policy.toml --dry-run")
 @click.argument("policy", metavar="POLICY", type=click.Path(dir_okay=False, path_type=Path))
-@option("--again", is_flag=True, help="Include clusters that did not change since the last run.")
+@option("--force", "again", is_flag=True, help="Include clusters that did not change since the last run.")
 @output_options
 @alone
-def run(policy: Path, *, again: bool, as_json: bool, dry_run: bool, plain: bool, engine: Engine) -> None:
+def apply_policy(policy: Path, *, again: bool, as_json: bool, dry_run: bool, plain: bool, engine: Engine) -> None:
     """Check, plan, cut and export every cluster that a policy file names.
 
     POLICY is a TOML file. It names the tables, the output folder and the goal of each cluster (docs/planning.md). The

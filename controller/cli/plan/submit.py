@@ -1,47 +1,37 @@
-"""`kedge plan submit`: submits an exported plan wave by wave, and follows each wave until its last move is complete.
-
-* With --bootstrap-server the brokers of Kedge or Kafka run it, with throttles. With --store the plan goes into the
-  legacy key of the controller's store, without throttles; with --admin to the admin API of a host's module, with them.
-* No controller runs in this process: without a host it could win the election, and inform no broker.
-"""
+"""`kedge plan submit`: submits an exported plan to brokers of Kedge or Kafka, wave by wave, and follows each wave until
+its last move is complete."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 import click
 
-from ....pipeline.amounts import amount, duration
+from ....pipeline.amounts import duration
 from ....pipeline.cautions import size_words
-from ....pipeline.errors import BadInput, PipelineError, Refused, Stopped
+from ....pipeline.errors import PipelineError, Refused, Stopped
 from ....pipeline.submit import Event, Options, Outcome, Reach, cancel, roll_back
 from ....pipeline.submit import submit as hand_over
 from ....pipeline.submit.exported import read_export
 from ....pipeline.submit.way import Time
-from ....stores import StoreError, public_url
 from ...model.plural import counted
+from ..copying import described
 from ..kafka import Endpoint, Failed, connected
-from ..kafka.options import endpoint_or
-from ..options import CONNECTION, Duration, command, group, json_option, option, plain_option, quiet_option
-from ..printing import clean, confirm, fail, note, of_system, one_line, without_place
+from ..kafka.options import endpoint_options
+from ..options import Duration, command, group, json_option, option, plain_option, quiet_option
+from ..printing import clean, confirm, fail, note, of_system, one_line
 from ..printing import say as complain
 from ..signals import Interrupts, interrupts
-from ..store.meant import require_cluster
-from ..store.opening import ToldTitle, opened, titled_bar
+from ..store.opening import ToldTitle, titled_bar
 from .options import dry_run_option
 from .running import say_json
 
 _GOES_ON: Final = "what runs continues in the cluster; the same command continues, --rollback undoes"
-_IN_MEMORY: Final = (
-    "expected a store that other processes see; the controller of a memory store reads its file only when it starts: "
-    "call kedge.pipeline.submit.submit in the process of that controller"
-)
 
 
 @attrs.define
@@ -58,7 +48,7 @@ class _Teller:
         if event.kind == "sent" and not self.is_dry:
             self.has_sent = True
         elif event.kind == "following":
-            done, whole = (event.bytes_done, event.bytes) if event.bytes else (event.moves_done, event.moves)
+            done, whole = (event.copy.copied or 0, event.bytes) if event.bytes else (event.moves_done, event.moves)
             self.told(_title(event), 100 * done // max(1, whole), 100)
         elif event.kind == "waiting" and event.text != self.said:
             self.said = event.text
@@ -93,15 +83,15 @@ class _Time(Time):
 
 
 def _title(event: Event) -> str:
-    left = "" if event.eta_s is None else f", {duration(event.eta_s)} left"
-    sizes = f", {amount(event.bytes_done)} of {amount(event.bytes)}" if event.bytes else ""
-    return f"wave {event.wave} of {event.waves}: {event.moves_done} of {counted(event.moves, 'move')}{sizes}{left}"
+    at = f"wave {event.wave} of {event.waves}: {event.moves_done} of {counted(event.moves, 'move')}"
+    slowest = f"slowest {event.slowest}" if event.slowest else ""
+    return ", ".join(part for part in (at, described(event.copy) if event.bytes else "", slowest) if part)
 
 
 @command("submit", example="kedge plan submit plan --bootstrap-server broker1:9092 --dry-run")
 @click.argument("folder", metavar="FOLDER", type=click.Path(file_okay=False))
 @option("--rollback", is_flag=True, help="Undo the waves that were started, the last one first.")
-@option("--cancel", "cancels", is_flag=True, help="Cancel what runs. With --store it needs --admin.")
+@option("--cancel", "cancels", is_flag=True, help="Cancel what runs, and keep what is complete.")
 @group(
     "Waves",
     option("--from-wave", type=click.IntRange(1), metavar="N", none="1", help="Number of the first wave."),
@@ -110,14 +100,7 @@ def _title(event: Event) -> str:
     option("--timeout", type=Duration(), none="no limit", help="Time limit of a wave: 90s, 15m or 2h."),
     option("--poll", type=Duration(), default="1s", help="Time between two requests for the state."),
 )
-@endpoint_or("Required without --store.")
-@group(
-    CONNECTION,
-    option(
-        "--store", "url", metavar="URL", help="The controller's store, instead of brokers: zookeeper:// or etcd://."
-    ),
-    option("--admin", metavar="MODULE:NAME", help="Function that returns the controller's admin API. Needs --store."),
-)
+@endpoint_options
 @dry_run_option
 @json_option("Print one JSON object per wave, and one at the end.")
 @plain_option
@@ -132,7 +115,8 @@ def submit(folder: str, *, as_json: bool, plain: bool, **asked: Any) -> None:
     Exit code: 0 done; 1 not all done, or done with warnings; 2 nothing was submitted, because the plan or the cluster
     cannot be used.
     """
-    _check_place(asked)
+    if asked["bootstrap_server"] is None:
+        raise click.UsageError("Please specify --bootstrap-server")
     if sum((asked["rollback"], asked["cancels"], asked["dry_run"] and asked["cancels"])) > 1:
         raise click.UsageError("--rollback and --cancel exclude each other, and so do --cancel and --dry-run")
     if (asked["rollback"] or asked["cancels"]) and (asked["from_wave"] or asked["to_wave"]):
@@ -145,44 +129,21 @@ def submit(folder: str, *, as_json: bool, plain: bool, **asked: Any) -> None:
     except PipelineError as error:
         fail(one_line(error))
     with (
-        _reached(asked) as to,
-        _ending(teller, asked["url"]),
+        reached(Endpoint(asked["bootstrap_server"], asked["command_config"])) as to,
+        _ending(teller),
         interrupts() as interrupted,
         titled_bar("reading the cluster", shown=not plain) as teller.told,
     ):
         outcome = _does(Path(folder), asked)(to, attrs.evolve(options, time=_Time(interrupted)))
-    by = "the admin API" if asked["admin"] else "the legacy key" if asked["url"] else "the brokers"
-    throttles = by != "the legacy key" and not asked["no_throttle"]
-    _say_end(outcome, by, as_json=as_json, throttles=throttles)
+    _say_end(outcome, as_json=as_json, throttles=not asked["no_throttle"])
     sys.exit(1 if outcome.told and (outcome.sent or outcome.end == "cancelled") else 0)
 
 
-def _check_place(asked: dict[str, Any]) -> None:
-    """One place, and the options of that place."""
-    url, servers = asked["url"], asked["bootstrap_server"]
-    if (url is None) == (servers is None):
-        raise click.UsageError("give exactly one of --bootstrap-server and --store")
-    if servers is None and asked["command_config"] is not None:
-        raise click.UsageError("--command-config needs --bootstrap-server")
-    if url is None and asked["admin"] is not None:
-        raise click.UsageError("--admin needs --store")
-    if url is not None and url.startswith("memory:"):
-        fail(f"{url}: {_IN_MEMORY}")
-
-
 @contextmanager
-def _reached(asked: dict[str, Any]) -> Iterator[Reach]:
-    """A connection to what was asked for, for as long as the block runs. Exits with 2 where there is none."""
-    if asked["url"] is not None:
-        with opened(asked["url"], read_only=asked["dry_run"]) as store:
-            try:
-                require_cluster(store)
-            except StoreError as error:
-                fail(f"{public_url(asked['url'])}: {without_place(error)}")
-            yield store
-        return
+def reached(where: Endpoint) -> Iterator[Reach]:
+    """A connection to these brokers, for as long as the block runs. Exits with 2 where there is none."""
     try:
-        with connected(Endpoint(asked["bootstrap_server"], asked["command_config"])) as cluster:
+        with connected(where) as cluster:
             from .brokers import by_brokers  # noqa: PLC0415 - kafka-python is there
 
             yield by_brokers(cluster)
@@ -201,7 +162,6 @@ def _does(folder: Path, asked: dict[str, Any]) -> Callable[[Reach, Options], Out
 
 def _options(asked: dict[str, Any], teller: _Teller) -> Options:
     return Options(
-        admin=None if asked["admin"] is None else _admin(asked["admin"]),
         throttles=not asked["no_throttle"],
         timeout_s=asked["timeout"],
         poll_s=asked["poll"],
@@ -209,21 +169,8 @@ def _options(asked: dict[str, Any], teller: _Teller) -> Options:
     )
 
 
-def _admin(named: str) -> Callable[[], Any]:
-    """The function that MODULE:NAME names. BadInput where there is none."""
-    module, colon, name = named.partition(":")
-    try:
-        found = getattr(import_module(module), name) if module and colon else None
-    except Exception as error:  # noqa: BLE001 - the module is the host's, and may raise anything when it is imported
-        raise BadInput(f"--admin {named!r:.120}: {one_line(error)}") from None
-    if not callable(found):
-        raise BadInput(f"--admin {named!r:.120}: expected MODULE:NAME of a function that returns an admin API")
-    given: Callable[[], Any] = found
-    return given
-
-
 @contextmanager
-def _ending(teller: _Teller, url: str | None) -> Iterator[None]:
+def _ending(teller: _Teller) -> Iterator[None]:
     """What ends it before its end is one line on stderr, and with --json an object."""
     try:
         yield
@@ -231,8 +178,6 @@ def _ending(teller: _Teller, url: str | None) -> Iterator[None]:
         _end(teller, "refused", one_line(error), 1 if teller.has_sent else 2)
     except Stopped as error:
         _end(teller, "stopped", f"{one_line(error)}; the same command continues", 1)
-    except StoreError as error:
-        _end(teller, "stopped", f"{public_url(url or '')}: {without_place(error)}", 1 if teller.has_sent else 2)
     except PipelineError as error:
         fail(one_line(error))
     except OSError as error:
@@ -248,14 +193,14 @@ def _end(teller: _Teller, end: str, problem: str, code: int) -> None:
     sys.exit(code)
 
 
-def _say_end(outcome: Outcome, by: str, *, as_json: bool, throttles: bool) -> None:
+def _say_end(outcome: Outcome, *, as_json: bool, throttles: bool) -> None:
     if as_json:
-        say_json({**attrs.asdict(outcome), "by": by, "throttles": throttles})
+        say_json({**attrs.asdict(outcome), "throttles": throttles})
         return
     without = "" if throttles else ", without throttles"
     sent = {"done": "submitted", "cancelled": "cancelled", "dry run": "to be submitted"}[outcome.end]
     what = f"{counted(len(outcome.waves), 'wave')}, {counted(outcome.sent, 'move')} {sent}"
     told = "".join(f"; {text}" for text in outcome.told)
     (click.echo if outcome.told or outcome.end == "dry run" else confirm)(
-        clean(f"{outcome.end}: {what} through {by}{without}{told}")
+        clean(f"{outcome.end}: {what}{without}{told}")
     )

@@ -18,7 +18,7 @@ import click
 
 from ..kafka import Endpoint, action, connected, ending
 from ..kafka.options import checked_servers, endpoint_options, parse_brokers
-from ..options import CONNECTION, OUTPUT, Whole, command, group, json_option, option, quiet_option
+from ..options import CONNECTION, OUTPUT, Amount, Duration, command, group, json_option, option, quiet_option
 from .execute import cancel, execute
 from .plan import Wanted, generate, read_plan, read_topics
 from .progress import list_moves, show_progress
@@ -62,15 +62,15 @@ _MAY_HAVE: Final = {
     "cancel_all": ("preserve_throttles", "timeout"),
 }
 _BY_ZOOKEEPER: Final = frozenset({"generate", "execute", "verify"})
+_NEED_BROKERS: Final = ("command_config", "throttle", "replica_alter_log_dirs_throttle", "preserve_throttles")
 _SPELLED: Final = {"as_text": "text"}
-_RATE: Final = Whole(1, 2**63 - 1)
 _FILE: Final = click.Path(path_type=Path)
 
 
 @command(
     "reassign-partitions",
     example="kedge kafka reassign-partitions --bootstrap-server localhost:9092 --execute \\\n"
-    "    --reassignment-json-file plan.json --throttle 50000000",
+    "    --reassignment-json-file plan.json --throttle 50MB",
 )
 @action("--generate", "Propose a plan for topics on a list of brokers.")
 @action("--execute", "Start the reassignments of a plan.")
@@ -82,11 +82,14 @@ _FILE: Final = click.Path(path_type=Path)
 @group(
     "Options of actions with a plan",
     option("--reassignment-json-file", type=_FILE, help="The plan. Required."),
-    option("--throttle", type=_RATE, metavar="BYTES/S", help="Limit per broker, bytes per second."),
+    option("--throttle", type=Amount(), metavar="BYTES", help="Limit per broker on Kedge, bytes per second."),
     option(
-        "--replica-alter-log-dirs-throttle", type=_RATE, metavar="BYTES/S", help="Bytes per second between directories."
+        "--replica-alter-log-dirs-throttle",
+        type=Amount(),
+        metavar="BYTES",
+        help="Bytes per second between directories.",
     ),
-    option("--timeout", type=Whole(1, 2**31 - 1), metavar="MS", none="30000", help="Time limit in ms."),
+    option("--timeout", type=Duration(), none="30s", help="Time limit of a request: 30s or 2m."),
     option("--preserve-throttles", is_flag=True, help="Keep throttles when the plan is done or cancelled."),
     option("--watch", is_flag=True, help="With --progress: wait until the plan is done."),
     option("--additional", is_flag=True, help="Ignored: other reassignments always continue."),
@@ -145,7 +148,7 @@ def _asked(action: str, given: dict[str, Any]) -> Asked:
         plan=None if given[_PLAN] is None else read_plan(given[_PLAN]),
         throttle=given["throttle"],
         dirs_throttle=given["replica_alter_log_dirs_throttle"],
-        timeout_ms=given["timeout"],
+        timeout_ms=None if given["timeout"] is None else round(1000 * given["timeout"]),
         preserve_throttles=given["preserve_throttles"],
         watch=given["watch"],
         as_text=given["as_text"],
@@ -159,6 +162,7 @@ def _checked(given: dict[str, Any]) -> str:
     if len(actions) != 1:
         names = ", ".join(map(_option, ACTIONS))
         raise click.UsageError(f"Command must include exactly one action: {names}")
+    _check_rates(given)
     if given["bootstrap_server"] is not None and given["zookeeper"] is not None:
         raise click.UsageError("Only one of --bootstrap-server and --zookeeper can be given")
     if given["bootstrap_server"] is None and given["zookeeper"] is None:
@@ -180,11 +184,18 @@ def _checked(given: dict[str, Any]) -> str:
     return str(action)
 
 
+def _check_rates(given: dict[str, Any]) -> None:
+    for name in ("throttle", "replica_alter_log_dirs_throttle"):
+        if given[name] == 0:
+            raise click.UsageError(f"{_option(name)}: expected at least 1 byte per second")
+
+
 def _check_zookeeper(action: str, given: dict[str, Any]) -> None:
     if action not in _BY_ZOOKEEPER:
         raise click.UsageError(f"{_option(action)} needs --bootstrap-server: --zookeeper cannot do it")
-    if given["command_config"] is not None:
-        raise click.UsageError("--command-config needs --bootstrap-server")
+    for name in _NEED_BROKERS:
+        if given[name]:
+            raise click.UsageError(f"{_option(name)} needs --bootstrap-server")
     servers, _, _ = given["zookeeper"].partition("/")
     try:
         checked_servers(servers)

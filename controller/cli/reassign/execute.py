@@ -55,22 +55,23 @@ def move_dirs(cluster: Cluster, wanted: Dirs, timeout_ms: int, say: Callable[[st
 def execute(cluster: Cluster, asked: Asked) -> None:
     """Starts the reassignments of the plan; others continue. Raises Failed, also where some were refused."""
     plan, as_json = asked.the_plan, asked.as_json
+    if asked.throttle is not None:
+        throttling.require_kedge(cluster)
     running = cluster.reassignments()
     current = current_replicas(cluster, plan)
     say = confirming(as_json=as_json)
     if not as_json:
         click.echo(rollback_text(current))
-    held = lists(running, plan.targets, current)
-    _throttle(cluster, held, asked)
+    _throttle(cluster, lists(running, plan.targets, current), asked)
     try:
         refused = cluster.alter_reassignments(plan.targets, asked.timeout_ms or DEFAULT_TIMEOUT_MS)
     except Refused:  # all of it
-        if asked.throttle is not None and _is_idle(cluster, asked, began=bool(running)):
-            throttling.give_back(cluster, held)
+        if asked.throttle is not None and _is_idle(cluster, asked):
+            cluster.end_throttle()
         raise
     started = [tp for tp in plan.entries if tp not in refused]
-    if asked.throttle is not None and _is_idle(cluster, asked, began=bool(started or running)):
-        throttling.give_back(cluster, held)
+    if asked.throttle is not None and _is_idle(cluster, asked):
+        cluster.end_throttle()
     if as_json:
         click.echo(dumped(_answer(current, started, refused, asked.throttle)))
     if refused:
@@ -80,11 +81,10 @@ def execute(cluster: Cluster, asked: Asked) -> None:
         move_dirs(cluster, plan.dirs, DIRS_MS if asked.timeout_ms is None else asked.timeout_ms, say)
 
 
-def _is_idle(cluster: Cluster, asked: Asked, *, began: bool) -> bool:
+def _is_idle(cluster: Cluster, asked: Asked) -> bool:
     """Whether a throttle was set although nothing moves, so that no end of a reassignment removes it. The cluster is
     asked, because a request that timed out may have started reassignments."""
-    stays = asked.preserve_throttles if throttling.removes_by_itself(cluster) else began
-    return not stays and not cluster.reassignments()
+    return not asked.preserve_throttles and not cluster.reassignments()
 
 
 def refusals(refused: Mapping[TopicPartition, Refused]) -> str:
@@ -99,7 +99,7 @@ def _throttle(cluster: Cluster, held: Lists, asked: Asked) -> None:
         return
     if min(given) < LOW_RATE:
         click.echo(LOW_WARNING, err=True)
-    if not asked.as_json and (asked.dirs_throttle is not None or not throttling.removes_by_itself(cluster)):
+    if not asked.as_json and asked.dirs_throttle is not None:
         click.echo(VERIFY_WARNING)
     if asked.throttle is not None:
         throttling.throttle(cluster, held, asked.throttle, stays=asked.preserve_throttles)
@@ -143,10 +143,9 @@ def cancel(cluster: Cluster, asked: Asked) -> None:
     say = confirming(as_json=as_json)
     if not refused:
         say(_text(cancelled, plan))
-    topics = sorted({tp.topic for tp in wanted} if plan is None else set(plan.topics))
     clears = not refused and not asked.preserve_throttles and not cluster.reassignments()
     if clears:
-        throttling.clear(cluster, topics, {broker for _, broker in plan.dirs} if plan is not None else (), say)
+        throttling.clear(cluster, {broker for _, broker in plan.dirs} if plan is not None else (), say)
     if as_json:
         answer = {"cancelled": named(cancelled), "refused": refused_json(refused), "throttles_cleared": clears}
         click.echo(dumped(answer))

@@ -1,7 +1,4 @@
-"""--generate, --execute and --verify with --zookeeper: by the keys that Kafka's tools wrote to ZooKeeper.
-
-A config is changed in the key of its topic or broker, with a notification beside it.
-"""
+"""--generate, --execute and --verify with --zookeeper: by the key that Kafka's tools wrote to ZooKeeper."""
 
 from __future__ import annotations
 
@@ -19,39 +16,14 @@ from ...codec.text import BadValue
 from ...model import numerals
 from ...model.legacy import LegacyEntry
 from ...model.values import TopicPartition
-from ...runtime import config_keys
 from ..kafka.errors import Failed, dumped, named
 from ..kafka.values import Broker, PartitionState, TopicState
 from ..printing import confirming, without_place
 from ..store.meant import require_cluster
 from .plan import Plan, current_replicas, document, generate, replicas_of
-from .throttling import (
-    FOLLOWER_REPLICAS,
-    LEADER_REPLICAS,
-    LOW_RATE,
-    RATE_KEYS,
-    REPLICA_KEYS,
-    Lists,
-    cleared_text,
-    lists,
-    removal_warning,
-)
-from .verify import LOW_WARNING, VERIFY_WARNING, Asked, described, rollback_text, states, text
+from .verify import Asked, described, rollback_text, states, text
 
 _CALL_S: Final = 30.0
-
-
-def change_settings(store: MetadataStore, kind: str, name: str, changes: Mapping[str, str | None]) -> None:
-    """The settings of "topics" or "brokers" `name` have these values afterwards; None: unset. What others set there
-    stays. Where nothing would change nothing is written. Raises Failed."""
-
-    def changed(before: Mapping[str, str]) -> Mapping[str, str]:
-        return {n: v for n, v in {**before, **changes}.items() if v is not None}
-
-    try:
-        config_keys.change(store, kind, name, changed, _CALL_S)
-    except Conflict as error:
-        raise Failed(f"{keys.config(kind, name)}: others keep changing it; try again") from error
 
 
 _RUNS: Final = "There is an existing assignment running."
@@ -123,30 +95,21 @@ def _topic(name: str, value: bytes) -> TopicState:
 
 
 def _execute(tree: Tree, asked: Asked) -> None:
-    """Sets throttles, then writes the key. While a key exists, only the throttle changes, as with Kafka's tool."""
-    plan, runs = asked.the_plan, tree.has_key()
+    """Writes the key, unless one exists."""
+    plan = asked.the_plan
     if plan.dirs:
         raise Failed("log_dirs: expected none with --zookeeper, which cannot move directories; use --bootstrap-server")
-    if runs and asked.throttle is None:
+    if tree.has_key():
         raise Failed(_RUNS)
     current = current_replicas(tree, plan)
     say = confirming(as_json=asked.as_json)
     if not asked.as_json:
-        click.echo(_RUNS if runs else rollback_text(current))
-    if asked.throttle is not None:
-        if asked.throttle < LOW_RATE:
-            click.echo(LOW_WARNING, err=True)
-        if not asked.as_json:
-            click.echo(VERIFY_WARNING)
-        _throttle(tree, lists({}, plan.targets, current), asked.throttle)
-        say(f"The inter-broker throttle limit was set to {asked.throttle} B/s")
-    if not runs:
-        _put(tree, plan)
-        several = "" if len(plan.entries) == 1 else "s"
-        say(f"Successfully started partition reassignment{several} for {','.join(map(str, plan.entries))}")
+        click.echo(rollback_text(current))
+    _put(tree, plan)
+    several = "" if len(plan.entries) == 1 else "s"
+    say(f"Successfully started partition reassignment{several} for {','.join(map(str, plan.entries))}")
     if asked.as_json:
-        started = [] if runs else plan.entries
-        answer = {"current": document(current), "started": named(started), "refused": [], "throttle": asked.throttle}
+        answer = {"current": document(current), "started": named(plan.entries), "refused": [], "throttle": None}
         click.echo(dumped(answer))
 
 
@@ -161,34 +124,14 @@ def _put(tree: Tree, plan: Plan) -> None:
         raise Failed(_RUNS) from None
 
 
-def _throttle(tree: Tree, held: Lists, rate: int) -> None:
-    by_topic = {
-        topic: {LEADER_REPLICAS: leaders, FOLLOWER_REPLICAS: held.followers[topic]}
-        for topic, leaders in held.leaders.items()
-    }
-    for topic, lists_ in by_topic.items():
-        change_settings(tree.store, "topics", topic, lists_)
-    for broker in held.brokers:
-        change_settings(tree.store, "brokers", str(broker), dict.fromkeys(RATE_KEYS, str(rate)))
-
-
 def _verify(tree: Tree, asked: Asked) -> None:
     plan, runs = asked.the_plan, tree.running()
     present = replicas_of(tree.topics(plan.topics).values())
     found = states(plan, runs, present)
-    clears = not tree.has_key() and not asked.preserve_throttles
-    brokers = tree.brokers()
     if not asked.as_json:
         click.echo(text(plan, found, present) + "\n")
-    if clears:
-        click.echo(removal_warning(brokers, plan.topics), err=True)
-        confirming(as_json=asked.as_json)(cleared_text(brokers, plan.topics))
-        for broker in brokers:
-            change_settings(tree.store, "brokers", str(broker), dict.fromkeys(RATE_KEYS))
-        for topic in sorted({tp.topic for tp in present}):
-            change_settings(tree.store, "topics", topic, dict.fromkeys(REPLICA_KEYS))
     if asked.as_json:
-        answer = {"partitions": described(plan, found, present), "log_dirs": [], "throttles_cleared": clears}
+        answer = {"partitions": described(plan, found, present), "log_dirs": [], "throttles_cleared": False}
         click.echo(dumped(answer))
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final, Self
 
 import attrs
@@ -12,10 +12,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
-from ...model.plural import counted
+from ...model.copying import Copy, Rates, slowest, together
 from ...model.values import TopicPartition
+from ..copying import copied, described
 from ..kafka.errors import Failed, dumped
-from ..kafka.values import Description, Move
+from ..kafka.values import Description, LogDir, Move
 from ..printing import clean, ids, is_quiet
 from .plan import Plan, document, replicas_of
 from .verify import COMPLETED, IN_PROGRESS, Asked, states
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 IN_SYNC: Final = "In sync"
 _ROOM_FOR_A_BAR: Final = 72  # columns of a terminal
+_ROOM_FOR_ALL: Final = 110
 _Replica = tuple[str, int, int]
 _HEADINGS: Final = ("Topic", "Partition", "Broker")
 _WIDTHS: Final = (11, 11, 8)  # to the next column, where nothing is wider
@@ -49,11 +51,11 @@ class Bar:
 
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions
-        self._most: dict[_Replica, int] = {}
         console = Console(stderr=True)
         told = TextColumn("{task.percentage:>3.0f}% {task.description}", table_column=Column(no_wrap=True))
         columns: tuple[ProgressColumn, ...] = (told,)
         self._is_wide = console.width >= _ROOM_FOR_A_BAR
+        self._has_room_for_all = console.width >= _ROOM_FOR_ALL
         if self._is_wide:
             columns = (told, BarColumn(bar_width=None), TimeElapsedColumn())
         is_hidden = is_quiet() or not console.is_terminal
@@ -67,27 +69,39 @@ class Bar:
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
-    def show(self, found: Sequence[Row], done: Collection[TopicPartition]) -> None:
-        """What is found now; `done`: the partitions that are where the plan wants them."""
-        all_, behind = self._partitions, sum(row.behind or 0 for row in found)
-        percent = 100 if len(done) == all_ else min(99, int(100 * self._share(found, done)))
-        text = f"{len(done)} of {all_} done, {behind} behind"
+    def show(self, copies: Mapping[_Replica, Copy], done: Collection[TopicPartition]) -> None:
+        """How far the copies are now; `done`: the partitions that are where the plan wants them."""
+        whole, all_ = together(copies.values()), self._partitions
+        share = (whole.copied or 0) / whole.to_copy if whole.to_copy else len(done) / all_
+        percent = 100 if len(done) == all_ else min(99, int(100 * share))
+        text = [f"{len(done)} of {all_} done"]
         if self._is_wide:
-            text = f"{len(done)} of {counted(all_, 'partition')} done, {counted(behind, 'message')} behind"
-        self._progress.update(self._task, completed=percent, description=text)
+            text.append(described(whole) if self._has_room_for_all else copied(whole))
+        if self._has_room_for_all and (late := slowest(copies)) is not None:
+            text.append(f"slowest {late[0]}-{late[1]}")
+        self._progress.update(self._task, completed=percent, description=clean(", ".join(filter(None, text))))
 
-    def _share(self, found: Sequence[Row], done: Collection[TopicPartition]) -> float:
-        """Each partition counts as much as any other. Of one that is not done: what its replicas have of what they were
-        seen to lack at most. One of which nothing is there yet lacks all."""
-        shares: defaultdict[TopicPartition, list[float]] = defaultdict(list)
-        for row in found:
-            tp, replica = TopicPartition(row.topic, row.partition), (row.topic, row.partition, row.broker)
-            if tp in done or (row.status == IN_SYNC and replica not in self._most):
-                continue
-            most = self._most[replica] = max(self._most.get(replica, 0), row.behind or 0)
-            lacks = most if row.behind is None and row.status != IN_SYNC else row.behind or 0
-            shares[tp].append(1 - lacks / most if most else float(row.status == IN_SYNC))
-        return (len(done) + sum(sum(each) / len(each) for each in shares.values())) / self._partitions
+
+class Copies:
+    """The copies that the moves of a plan make, by topic, partition and broker, measured at each look."""
+
+    def __init__(self) -> None:
+        self._whole: dict[_Replica, int | None] = {}
+        self._rates: Rates[_Replica] = Rates()
+
+    def read(self, now_ms: int, look: Look, running: Mapping[TopicPartition, Move]) -> dict[_Replica, Copy]:
+        """Each as it is now. A copy of a move that has ended is complete."""
+        for tp, move in running.items():
+            for broker in move.adding:
+                self._whole[tp.topic, tp.partition, broker] = look.whole(tp)
+        sizes = {}
+        for (topic, partition, broker), whole in self._whole.items():
+            tp = TopicPartition(topic, partition)
+            size = look.size(tp, broker) if tp in running else whole
+            if size is not None:
+                sizes[topic, partition, broker] = size
+        self._rates.read(now_ms, sizes)
+        return {replica: self._rates.copy(replica, whole) for replica, whole in self._whole.items()}
 
 
 def show_progress(cluster: Cluster, asked: Asked) -> None:
@@ -95,17 +109,11 @@ def show_progress(cluster: Cluster, asked: Asked) -> None:
     if asked.watch:
         _watch(cluster, asked.the_plan, as_json=asked.as_json)
         return
-    found = rows(cluster, asked.the_plan)
+    found = Look(cluster, asked.the_plan).rows()
     click.echo(dumped(_object(found)) if asked.as_json else table(found))
 
 
-def rows(cluster: Cluster, plan: Plan) -> list[Row]:
-    """One for each replica that the plan asks for, in its order."""
-    look = _Look(cluster, plan)
-    return [look.at(tp, broker) for tp, replicas in plan.targets.items() for broker in replicas]
-
-
-class _Look:
+class Look:
     """What brokers report now; each is asked once, and only if a replica on it is not in sync."""
 
     def __init__(self, cluster: Cluster, plan: Plan) -> None:
@@ -115,8 +123,11 @@ class _Look:
         self._held: dict[int, Description] = {}
         self._ends: dict[int, dict[TopicPartition, int]] = {}
 
-    def at(self, tp: TopicPartition, broker: int) -> Row:
-        """How a replica is."""
+    def rows(self) -> list[Row]:
+        """One for each replica that the plan asks for, in its order."""
+        return [self._row(tp, broker) for tp, replicas in self._plan.targets.items() for broker in replicas]
+
+    def _row(self, tp: TopicPartition, broker: int) -> Row:
         state = self._states.get(tp)
         if tp.topic not in self._topics:
             return _row(tp, broker, "Unknown topic")
@@ -126,16 +137,31 @@ class _Look:
             return _row(tp, broker, "Unknown broker")
         if broker in state.isr:
             return _row(tp, broker, IN_SYNC)
-        if broker not in self._held:
-            self._held[broker] = self._cluster.log_dirs(broker, self._plan.targets)
-        replicas = [replica for replica in self._held[broker].replicas.get(tp, ()) if not replica.is_future]
-        if not replicas:
+        replica = self._replica(tp, broker)
+        if replica is None:
             return _row(tp, broker, "Broker does not host this partition")
         leaders, own = self._end(state.leader, tp), self._end(broker, tp)
-        lag = replicas[0].lag if leaders is None or own is None else max(0, leaders - own)
+        lag = replica.lag if leaders is None or own is None else max(0, leaders - own)
         if lag < 0:
             return _row(tp, broker, "Behind: unknown number of messages")
         return _row(tp, broker, f"Behind: {lag} messages behind", lag)
+
+    def whole(self, tp: TopicPartition) -> int | None:
+        """Bytes of the partition, as its leader has them; None where that is unknown."""
+        state = self._states.get(tp)
+        return None if state is None or state.leader is None else self.size(tp, state.leader)
+
+    def size(self, tp: TopicPartition, broker: int) -> int | None:
+        """Bytes of the replica, 0 where the broker has none; None where that is unknown."""
+        if broker not in self._live:
+            return None
+        replica = self._replica(tp, broker)
+        return 0 if replica is None else replica.size if replica.size >= 0 else None
+
+    def _replica(self, tp: TopicPartition, broker: int) -> LogDir | None:
+        if broker not in self._held:
+            self._held[broker] = self._cluster.log_dirs(broker, self._plan.targets)
+        return next((replica for replica in self._held[broker].replicas.get(tp, ()) if not replica.is_future), None)
 
     def _end(self, broker: int | None, tp: TopicPartition) -> int | None:
         """Where the log of that broker ends; None where it does not say so."""
@@ -161,15 +187,16 @@ def table(found: list[Row]) -> str:
 def _watch(cluster: Cluster, plan: Plan, *, as_json: bool) -> None:
     """Until every partition is where the plan wants it, or two looks find nothing that runs: a broker may hear that a
     reassignment has ended a moment after the controller no longer lists it, so one look proves nothing."""
-    idle_looks = 0
+    idle_looks, copies = 0, Copies()
     with Bar(len(plan.entries)) as bar:
         while True:
             running = cluster.reassignments(plan.entries)
             present = replicas_of(cluster.topics(plan.topics).values())
             now = states(plan, running.keys(), present)
-            found = rows(cluster, plan)
+            look = Look(cluster, plan)
+            found = look.rows()
             done = {tp for tp, state in now.items() if state == COMPLETED}
-            bar.show(found, done)
+            bar.show(copies.read(time.monotonic_ns() // 1_000_000, look, running), done)
             idle_looks = 0 if IN_PROGRESS in now.values() else idle_looks + 1
             if len(done) == len(now) or idle_looks == _IDLE_LOOKS_MAX:
                 break

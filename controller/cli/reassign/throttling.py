@@ -1,9 +1,9 @@
-"""Throttles of reassignments, in the way that the server supports.
+"""Throttles of reassignments.
 
-* Kedge announces in ApiVersions that it manages rates itself (KIP-542). It chooses the replicas, marks its rates, and
-  removes them when the last reassignment ends. --verify and --cancel have it remove marked rates only.
-* Any other server gets what Kafka's tool sets (KIP-73): replica lists in topic configs, rates in broker configs. They
-  stay until --verify or --cancel removes them, together with those of operators; a warning is printed before.
+The server is one of Kedge, which announces in ApiVersions that it manages rates itself (KIP-542): it chooses the
+replicas, marks its rates, and removes them when the last reassignment ends. --verify and --cancel have it remove marked
+rates only. Kafka does not record who set a throttle, so the command sets none there: `kedge plan submit` does, which
+records each value beside the plan and sets the operator's own again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 import attrs
-import click
 
 from ...model.values import TopicPartition
 from ..kafka.errors import Failed
@@ -29,74 +28,41 @@ def removes_by_itself(cluster: Cluster) -> bool:
     return cluster.offers(RATES)
 
 
+def require_kedge(cluster: Cluster) -> None:
+    """Raises Failed where a throttle of moves would overwrite those of operators."""
+    if not removes_by_itself(cluster):
+        raise Failed(
+            "--throttle needs a server of Kedge, because Kafka does not record who set a throttle; kedge plan submit "
+            "throttles on Kafka, and sets the values of operators again"
+        )
+
+
 def throttle(cluster: Cluster, held: Lists, rate: int, *, stays: bool = False) -> None:
-    """Moves of these replicas copy at most `rate` bytes/s per broker, in and out. `stays`: also when the last
-    move ended, of a server that takes throttles back by itself. Raises Failed."""
-    if removes_by_itself(cluster):
-        cluster.throttle_moves(dict.fromkeys(held.brokers, (rate, rate)), held.replicas, stays=stays)
-        return
-    _alter(
-        cluster,
-        {
-            Resource(ResourceType.TOPIC, topic): _set(
-                {LEADER_REPLICAS: leaders, FOLLOWER_REPLICAS: held.followers[topic]}
-            )
-            for topic, leaders in held.leaders.items()
-        },
-    )
-    rates = _set(dict.fromkeys(RATE_KEYS, str(rate)))
-    _alter(cluster, {_broker(broker): rates for broker in held.brokers})
-
-
-def give_back(cluster: Cluster, held: Lists) -> None:
-    """After a throttle was set for moves of which none began."""
-    if removes_by_itself(cluster):
-        cluster.end_throttle()
-    else:
-        _delete_all(cluster, held.brokers, held.leaders)
+    """Moves of these replicas copy at most `rate` bytes/s per broker, in and out. `stays`: also when the last move
+    ended. Raises Failed."""
+    cluster.throttle_moves(dict.fromkeys(held.brokers, (rate, rate)), held.replicas, stays=stays)
 
 
 def throttle_dirs(cluster: Cluster, brokers: Iterable[int], rate: int) -> None:
     """Moves between directories of these brokers copy at most `rate` bytes/s. Raises Failed."""
-    _alter(cluster, {_broker(broker): _set({DIRS_RATE: str(rate)}) for broker in sorted(set(brokers))})
+    _alter(cluster, brokers, Change(DIRS_RATE, Op.SET, str(rate)))
 
 
-def clear(cluster: Cluster, topics: Iterable[str], dirs_on: Iterable[int], say: Callable[[str], object]) -> None:
+def clear(cluster: Cluster, dirs_on: Iterable[int], say: Callable[[str], object]) -> None:
     """Once nothing moves: the throttles of moves are gone, and so are those between directories of the brokers
-    `dirs_on`; on Kafka, every throttle of all brokers and of those `topics` that exist. Raises Failed, Refused."""
+    `dirs_on`. Raises Failed, Refused."""
     if removes_by_itself(cluster):
         say(TAKEN_BACK)
         cluster.end_throttle()
-        _alter(cluster, {_broker(broker): _delete([DIRS_RATE]) for broker in sorted(set(dirs_on))})
-        return
-    brokers, named = sorted(cluster.brokers()), sorted(topics)
-    click.echo(removal_warning(brokers, named), err=True)
-    say(cleared_text(brokers, named))
-    _delete_all(cluster, brokers, cluster.topics(named) if named else ())
+    _alter(cluster, dirs_on, Change(DIRS_RATE, Op.DELETE))
 
 
-def _delete_all(cluster: Cluster, brokers: Iterable[int], topics: Iterable[str]) -> None:
-    _alter(cluster, {_broker(broker): _delete([*RATE_KEYS, DIRS_RATE]) for broker in brokers})
-    _alter(cluster, {Resource(ResourceType.TOPIC, topic): _delete(REPLICA_KEYS) for topic in topics})
-
-
-def _alter(cluster: Cluster, changes: Mapping[Resource, list[Change]]) -> None:
-    refused = cluster.alter_configs(changes) if changes else {}
+def _alter(cluster: Cluster, brokers: Iterable[int], change: Change) -> None:
+    wanted = {Resource(ResourceType.BROKER, str(broker)): [change] for broker in sorted(set(brokers))}
+    refused = cluster.alter_configs(wanted) if wanted else {}
     if refused:
         said = "; ".join(f"{at.type.name.lower()} {at.name}: {error}" for at, error in sorted(refused.items()))
         raise Failed(f"throttles were not changed: {said}")
-
-
-def _broker(broker: int) -> Resource:
-    return Resource(ResourceType.BROKER, str(broker))
-
-
-def _set(values: Mapping[str, str]) -> list[Change]:
-    return [Change(name, Op.SET, value) for name, value in values.items()]
-
-
-def _delete(names: Iterable[str]) -> list[Change]:
-    return [Change(name, Op.DELETE) for name in names]
 
 
 LEADER_RATE: Final = "leader.replication.throttled.rate"
@@ -138,26 +104,6 @@ def lists(
     brokers = {broker for sources, destinations in moves.values() for broker in sources | destinations}
     replicas = {tp: (tuple(sorted(sources)), tuple(sorted(added))) for tp, (sources, added) in moves.items()}
     return Lists(_joined(leaders), _joined(followers), tuple(sorted(brokers)), replicas)
-
-
-def removal_warning(brokers: Iterable[int], topics: Iterable[str]) -> str:
-    """What is printed before all throttles of these are removed: Kafka does not record who set them."""
-    return (
-        f"Warning: all replication throttles of {' and '.join(_levels(brokers, topics).values())} are removed, "
-        "including those that operators set; --preserve-throttles keeps them."
-    )
-
-
-def cleared_text(brokers: Iterable[int], topics: Iterable[str]) -> str:
-    """What Kafka's tool prints while it clears them; without topics the first line alone."""
-    found = _levels(brokers, topics)
-    return "\n".join(f"Clearing {level}-level throttles on {named}" for level, named in found.items())
-
-
-def _levels(brokers: Iterable[int], topics: Iterable[str]) -> dict[str, str]:
-    """By level ("broker", "topic") what is named there, as "brokers 1,2"; a level without names is left out."""
-    names = {"broker": [*map(str, brokers)], "topic": sorted(topics)}
-    return {level: f"{level}{'' if len(of) == 1 else 's'} {','.join(of)}" for level, of in names.items() if of}
 
 
 def _joined(found: Mapping[str, set[str]]) -> dict[str, str]:

@@ -69,7 +69,7 @@ def verify(cluster: Cluster, asked: Asked) -> None:
         click.echo(text(plan, found, present))
         click.echo("\n".join(lines))
     if clears:
-        throttling.clear(cluster, plan.topics, {broker for _, broker in plan.dirs}, confirming(as_json=as_json))
+        throttling.clear(cluster, {broker for _, broker in plan.dirs}, confirming(as_json=as_json))
     if as_json:
         answer = {"partitions": described(plan, found, present), "log_dirs": lines, "throttles_cleared": clears}
         click.echo(dumped(answer))

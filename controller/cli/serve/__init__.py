@@ -55,8 +55,8 @@ _SHARE: Final = 20  # saving may take this part of the time, where it takes long
 _FILE: Final = click.Path(path_type=Path)
 
 
-@command("serve", example="kedge serve --brokers 3 --racks a,b,c --topic orders:6:3")
-@option("--brokers", "count", type=int, metavar="N", default=3, help="Count of simulated brokers, with ids from 1.")
+@command("serve", example="kedge serve --broker-count 3 --racks a,b,c --topic orders:6:3")
+@option("--broker-count", "count", type=int, metavar="N", default=3, help="Count of simulated brokers; ids from 1.")
 @option("--racks", metavar="A,B,...", help="Racks of the brokers, assigned in turn.")
 @option("--topic", "topics", multiple=True, metavar="NAME[:PARTITIONS[:RF]]", help="Topic to create if it is missing.")
 @option("--copy-rate", type=Amount(), metavar="BYTES", none="no limit", help="Bytes per second copied into a broker.")

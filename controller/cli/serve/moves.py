@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias, TypeVar
 
 from ...host import Controller
+from ...model.copying import Copy, Rates, slowest_s, together
 from ...model.requests import PartitionReassignment, WaitingOn
 from ...model.values import TopicPartition
 from ...server import LiveCluster
+from ...server.history import HISTORY_MS, History
 from ...server.logs import LogEnd
-from ...server.rates import HISTORY_MS, Copy, History, Rates, slowest_s, together
 
 MOVES_MAX: Final = 200
 _QUERY_S: Final = 10.0

@@ -132,7 +132,7 @@ def as_network(option: str, text: str) -> None:
 def as_brokers(count: int, racks: str | None) -> dict[int, str | None]:
     """Ids 1 to `count`, each with its rack; racks are given in turn where there are fewer of them."""
     if not 0 <= count <= BROKERS_MAX:
-        raise ValueError(f"--brokers: expected 0 to {BROKERS_MAX}, got {count}")
+        raise ValueError(f"--broker-count: expected 0 to {BROKERS_MAX}, got {count}")
     names = [] if racks is None else numerals.items(racks)
     if any(not name for name in names):
         raise ValueError(f"--racks: expected names with commas between them, got {racks!r:.80}")

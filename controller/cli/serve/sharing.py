@@ -141,7 +141,7 @@ def await_free(store: MetadataStore, wanted: Mapping[int, Endpoint]) -> None:
         if listens(at) or time.monotonic() >= until_s:
             raise CannotServe(
                 f"--brokers: broker {broker_id} is already registered at {at.host}:{at.port}; one process has all "
-                "simulated brokers of a cluster: start this one with --brokers 0"
+                "simulated brokers of a cluster: start this one with --broker-count 0"
             )
         time.sleep(_LOOK_S)
 

@@ -1,4 +1,4 @@
-"""`kedge store check`: asks a store question by question, within one deadline for all.
+"""`kedge store ping`: asks a store question by question, within one deadline for all.
 
 If a question fails, that is a problem in the report, and the other questions are asked all the same.
 """
@@ -21,7 +21,7 @@ from ...codec.migration import decode_marker
 from ...codec.names import broker_in
 from ...codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
 from ...codec.small import decode_controller, is_of_kraft
-from ..options import OUTPUT, command, json_option, option
+from ..options import command, json_option, option
 from ..printing import compact, one_line, print_pairs
 from .opening import one_store, opened
 
@@ -173,18 +173,17 @@ def _what_to_do(value: bytes) -> str:
     if is_of_kraft(value):
         return ", because KRaft's controller leads: the brokers are being migrated from ZooKeeper, or have been"
     return (
-        ", so only `kedge controller` can lead: with Kafka brokers start it, or give the cluster back with its "
+        ", so only `kedge kafka-controller` can lead: with Kafka brokers start it, or give the cluster back with its "
         "--hand-back; without Kafka brokers delete the key"
     )
 
 
-@command("check", example="kedge store check zookeeper://localhost:2181/kedge --write")
+@command("ping", example="kedge store ping zookeeper://localhost:2181/kedge --write")
 @click.argument("url", metavar="URL", required=False)
 @option("--store", "by_option", metavar="URL", none="the argument", help="The same as the argument URL.")
 @option("--write", is_flag=True, help="Time a few commits as well, on a scratch key that is deleted again.")
 @json_option()
-@option("--plain", is_flag=True, group=OUTPUT, help="Print tab-separated columns.")
-def check(url: str | None, *, by_option: str | None, write: bool, as_json: bool, plain: bool) -> None:
+def ping(url: str | None, *, by_option: str | None, write: bool, as_json: bool) -> None:
     """Check whether a store can be used, and print its version and limits.
 
     Also prints its servers, the session timeout, latencies, whether bulk reads work, and the active controller. Use it
@@ -192,15 +191,13 @@ def check(url: str | None, *, by_option: str | None, write: bool, as_json: bool,
 
     Exit code: 0 no problem; 1 problems, which are printed; 2 the store cannot be reached.
     """
-    if as_json and plain:
-        raise click.UsageError("--json and --plain exclude each other")
     url = one_store(url, by_option)
     with opened(url, read_only=url.startswith("memory:")) as store:
         said = {"store": public_url(url), **ask(store, write=write, timeout_s=CHECK_S)}
     if as_json:
         click.echo(compact(said))
     else:
-        print_pairs(_rows(said), plain=plain)
+        print_pairs(_rows(said))
     sys.exit(1 if said["problems"] else 0)
 
 

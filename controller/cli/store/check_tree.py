@@ -1,4 +1,4 @@
-"""`kedge store check-tree`: checks the keys of a cluster for what is broken, inconsistent or left behind.
+"""`kedge store audit`: checks the keys of a cluster for what is broken, inconsistent or left behind.
 
 Findings go to stdout, as a table or one JSON object. Text from keys has its control characters escaped, because others
 wrote it.
@@ -35,7 +35,7 @@ _HEADINGS: Final = ("severity", "kind", "key", "what", "expected", "got")
 _STYLES: Final = {"error": "bold red", "warning": "yellow", "note": ""}
 
 
-@command("check-tree", example="kedge store check-tree zookeeper://localhost:2181/kedge --severity note")
+@command("audit", example="kedge store audit zookeeper://localhost:2181/kedge --severity note")
 @click.argument("url", metavar="STORE", required=False)
 @option("--store", "by_option", metavar="URL", none="the argument", help="The same as the argument STORE.")
 @option(
@@ -46,7 +46,7 @@ _STYLES: Final = {"error": "bold red", "warning": "yellow", "note": ""}
 )
 @option("--key", "prefix", metavar="PREFIX", default="/", help="Key to check, with all keys below it.")
 @json_option()
-def check_tree(url: str | None, *, by_option: str | None, as_json: bool, severity: str, prefix: str) -> None:
+def audit(url: str | None, *, by_option: str | None, as_json: bool, severity: str, prefix: str) -> None:
     """Check the keys of a cluster for what is broken, inconsistent or left behind.
 
     STORE is a URL: memory:FILE, zookeeper://HOST:PORT/CHROOT or etcd://HOST:PORT/PREFIX. Prints one line per finding;

@@ -1,13 +1,12 @@
 """Whether the tree at a URL is the one that the user means. Commands ask this before they write anything there.
 
-    serve, controller                   `require_room` and `require_kind`; an empty tree is theirs to fill
-    controller --depose-...             `require_cluster` as well, since there is a controller to depose
-    controller --hand-back              that Kedge leads or led last (`runtime.hand_back`)
-    plan submit --store                 `require_cluster`, then the partitions and brokers of the plan
-    reassign-partitions --zookeeper     the same
+    serve, kafka-controller             `require_room` and `require_kind`; an empty tree is theirs to fill
+    kafka-controller --take-over        `require_cluster` as well, since there is a controller to depose
+    kafka-controller --hand-back        that Kedge leads or led last (`runtime.hand_back`)
+    reassign-partitions --zookeeper     `require_cluster`, then the partitions and brokers of the plan
     store migrate                       `require_cluster` and `require_kind` for FROM, and nothing in TO
     store load                          an empty tree; with --resume, a part of the file (`transfer.may_load`)
-    store check --write                 that its scratch key is absent (`probing.commits`)
+    store ping --write                  that its scratch key is absent (`probing.commits`)
 
 Each function raises Invalid where the tree is another one, and the store's errors.
 """
@@ -62,18 +61,18 @@ def require_room(store: MetadataStore) -> None:
 
 def require_kind(store: MetadataStore, *, kafka_brokers: bool) -> None:
     """What leads over the tree, if anything does, is a controller of the same kind: one of Kafka brokers (Kafka's own,
-    or that of `kedge controller`), or one of `kedge serve` or of a program that embeds it.
+    or that of `kedge kafka-controller`), or one of `kedge serve` or of a program that embeds it.
 
-    Only `kedge controller` keeps /controller without a session. A session holds it under an epoch that the commit token
-    has where a controller of Kedge was elected last, and not where Kafka's was."""
+    Only `kedge kafka-controller` keeps /controller without a session. A session holds it under an epoch that the
+    commit token has where a controller of Kedge was elected last, and not where Kafka's was."""
     shown = store.get(LEADER_KEY, sync=True, timeout_s=_CALL_S)
     if shown is None or is_holder(shown.value):
         return
     if shown.owner is None:
         if not kafka_brokers:
             raise Invalid(
-                f"{LEADER_KEY} belongs to no session: `kedge controller` or KRaft leads Kafka brokers there, so no "
-                "other controller can lead"
+                f"{LEADER_KEY} belongs to no session: `kedge kafka-controller` or KRaft leads Kafka brokers there, "
+                "so no other controller can lead"
             )
         return
     leads = f"controller {decode_controller(shown.value)} leads there"
@@ -81,7 +80,7 @@ def require_kind(store: MetadataStore, *, kafka_brokers: bool) -> None:
     if kafka_brokers and is_kedges:
         raise Invalid(f"{leads}, which is one of `kedge serve` or of a program that embeds Kedge, not of Kafka brokers")
     if not kafka_brokers and is_kedges is False:
-        raise Invalid(f"{leads}, which is Kafka's own; `kedge controller` takes over from it")
+        raise Invalid(f"{leads}, which is Kafka's own; `kedge kafka-controller` takes over from it")
 
 
 def holds_cluster(store: MetadataStore) -> bool:

@@ -41,7 +41,7 @@ def commands(tmp_path: Path) -> Callable[[str], list[Result]]:
     def invoke(url: str) -> list[Result]:
         results = []
         for arguments in (
-            ["store", "check", url],
+            ["store", "ping", url],
             ["store", "dump", url, str(tmp_path / "dump.json")],
             ["store", "load", str(tree), url],
         ):
@@ -76,7 +76,7 @@ def test_the_url_stands_once_and_the_cause_is_said(scheme: str) -> None:
     """Stores name themselves in what they raise, with ports that a url may leave out."""
     with nobody() as port:
         url = f"{scheme}://127.0.0.1:{port}/x"
-        for arguments in (("store", "check"), ("check",)):
+        for arguments in (("store", "ping"), ("store", "audit")):
             said = CliRunner().invoke(kedge, [*arguments, f"{url}?connect_timeout=0.3"]).stderr
             assert said.count("://") == 1, said
             assert url in said
@@ -116,7 +116,7 @@ def test_no_tls_or_another_authority_to_a_server_with_it_is_one_line(
         for options in ("", f"&tls_ca={other_authority}"):
             results = commands(f"{url}{CONNECT_S}{options}")
             assert all_one_line(results), [result.output for result in results]
-        said = json.loads(run("check", f"{url}{PATIENT_S}&tls_ca={certificate[0]}", "--json").stdout)
+        said = json.loads(run("ping", f"{url}{PATIENT_S}&tls_ca={certificate[0]}", "--json").stdout)
     assert said["servers"][0]["version"] == server.version
 
 
@@ -173,7 +173,7 @@ def test_keys_that_others_may_not_read_are_refused(guarded: str, tmp_path: Path,
     """ZooKeeper accepts every client; it refuses keys: check says which (1), the others write nothing (2)."""
     tree = tmp_path / "tree.json"
     tree.write_text('{"/mine": {"value": "1", "version": 0}}')
-    checked = run("check", guarded + auth)
+    checked = run("ping", guarded + auth)
     assert checked.exit_code == 1
     assert "/controller_epoch: " in checked.stdout
     assert "NoAuthError (no rights: no user, another user, or a wrong password)" in checked.stdout
@@ -195,7 +195,7 @@ def test_keys_that_others_may_not_read_are_refused(guarded: str, tmp_path: Path,
 def test_no_command_prints_a_password(guarded: str, tmp_path: Path) -> None:
     """Not in what goes well either."""
     url, file = f"{guarded}&auth=digest:me:{SECRET}", tmp_path / "dump.json"
-    results = [run("check", url), run("check", url, "--json"), run("dump", url, str(file)), run("load", str(file), url)]
+    results = [run("ping", url), run("ping", url, "--json"), run("dump", url, str(file)), run("load", str(file), url)]
     assert [result.exit_code for result in results] == [0, 0, 0, 2]
     assert not any(SECRET in result.output for result in results)
     assert SECRET not in file.read_text()

@@ -28,7 +28,6 @@ from kedge.stores.tree import read_tree
 from tests.cli.store.places import REAL, memory_url, zookeeper_url
 from tests.conformance.zookeeper import server as zookeeper
 from tests.kit.data import DATA
-from tests.pipeline_submit.clusters import make
 
 CALL_S = 10.0
 SOURCES = Path(meant.__file__).parents[1]
@@ -62,12 +61,11 @@ TREES: Mapping[str, Callable[[], Sequence[Put]]] = {
 
 @attrs.frozen
 class Place:
-    """The wrong tree at `url`, another chroot that does not exist, and input that fits another cluster: an exported
-    plan, a plan of Kafka's form, a file of keys that is a cluster."""
+    """The wrong tree at `url`, another chroot that does not exist, and input that fits another cluster: a plan of
+    Kafka's form, a file of keys that is a cluster."""
 
     url: str
     other: str
-    export: Path
     plan: Path
     file: Path
 
@@ -85,15 +83,15 @@ ELSEWHERE = "controller 41 leads there, which is one of `kedge serve`"
 IN_USE = "not empty"
 COMMANDS: Mapping[str, tuple[Callable[[Place], Sequence[object]], Mapping[str, str]]] = {
     "controller": (
-        lambda at: ("controller", "--store", at.url),
+        lambda at: ("kafka-controller", "--store", at.url),
         {"above": HIGH, "kedges": ELSEWHERE},
     ),
     "depose": (
-        lambda at: ("controller", "--store", at.url, "--depose-kafka-controller"),
+        lambda at: ("kafka-controller", "--store", at.url, "--take-over"),
         {"absent": NONE, "above": NONE, "kedges": ELSEWHERE},
     ),
     "hand back": (
-        lambda at: ("controller", "--store", at.url, "--hand-back"),
+        lambda at: ("kafka-controller", "--store", at.url, "--hand-back"),
         {
             "absent": NEITHER,
             "above": NEITHER,
@@ -102,7 +100,7 @@ COMMANDS: Mapping[str, tuple[Callable[[Place], Sequence[object]], Mapping[str, s
         },
     ),
     "serve": (
-        lambda at: ("serve", "--store", at.url, "--brokers", 0),
+        lambda at: ("serve", "--store", at.url, "--broker-count", 0),
         {"above": HIGH, "kafkas": "controller 3 leads there, which is Kafka's own"},
     ),
     "load": (
@@ -126,42 +124,43 @@ COMMANDS: Mapping[str, tuple[Callable[[Place], Sequence[object]], Mapping[str, s
         lambda at: ("store", "migrate", f"memory:{at.file}", at.url),
         {"above": IN_USE, "kafkas": IN_USE, "kedges": IN_USE},
     ),
-    "submit": (
-        lambda at: ("plan", "submit", at.export, "--store", at.url, "--no-throttle"),
-        {"absent": NONE, "above": NONE, "kafkas": "by another tool", "kedges": UNKNOWN},
-    ),
-    "submit --rollback": (
-        lambda at: ("plan", "submit", at.export, "--store", at.url, "--rollback", "--no-throttle"),
-        {"absent": NONE, "above": NONE},
-    ),
     "reassign --execute": (
-        lambda at: ("reassign-partitions", "--zookeeper", at.bare, "--execute", "--reassignment-json-file", at.plan),
+        lambda at: (
+            "kafka",
+            "reassign-partitions",
+            "--zookeeper",
+            at.bare,
+            "--execute",
+            "--reassignment-json-file",
+            at.plan,
+        ),
         {"absent": NONE, "above": NONE},
     ),
     "reassign --verify": (
-        lambda at: ("reassign-partitions", "--zookeeper", at.bare, "--verify", "--reassignment-json-file", at.plan),
+        lambda at: (
+            "kafka",
+            "reassign-partitions",
+            "--zookeeper",
+            at.bare,
+            "--verify",
+            "--reassignment-json-file",
+            at.plan,
+        ),
         {"absent": NONE, "above": NONE},
     ),
 }
 """By name: the arguments, and what is said of each tree that is a wrong one."""
 
 
-@pytest.fixture(scope="module")
-def export(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = make(tmp_path_factory.mktemp("plan"))
-    made.close()
-    return made.folder
-
-
 @pytest.fixture
-def place(tmp_path: Path, export: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
+def place(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
     """The tree that the test names; a session holds its ephemeral keys."""
     plan = tmp_path / "plan.json"
     plan.write_text('{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1]}]}')
     file = Path(memory_url(tmp_path).removeprefix("memory:"))
     with closing(MemoryStore(file=str(file))) as store:
         store.commit(kept({**CLUSTER, EPOCH_KEY: b"5"}), timeout_s=CALL_S)
-    found = Place(zookeeper_url(tmp_path), zookeeper_url(tmp_path), export, plan, file)
+    found = Place(zookeeper_url(tmp_path), zookeeper_url(tmp_path), plan, file)
     with closing(open_store(found.url)) as store:
         store.commit(TREES[request.param](), timeout_s=CALL_S)
         yield found
@@ -276,13 +275,13 @@ MOVES = (*kept(CLUSTER), TOKEN, Put(LEADER_KEY, encode_holder("etcd://h/p"), ABS
     [
         ((), "", ""),
         ((*kept(CLUSTER), TOKEN), "", ""),
-        (KAFKA_LEADS, "", "controller 3 leads there, which is Kafka's own; `kedge controller` takes over"),
+        (KAFKA_LEADS, "", "controller 3 leads there, which is Kafka's own; `kedge kafka-controller` takes over"),
         (SERVE_LEADS, "controller 101 leads there, which is one of `kedge serve`", ""),
-        (KEDGE_STAYS, "", "/controller belongs to no session: `kedge controller` or KRaft leads"),
+        (KEDGE_STAYS, "", "/controller belongs to no session: `kedge kafka-controller` or KRaft leads"),
         (MOVES, "", ""),
         ((*SERVE_LEADS[:-2], Put(TOKEN_KEY, b"{", ABSENT), leader(101)), "", ""),
     ],
-    ids=["empty", "no leader", "Kafka", "serve", "kedge controller", "a migration", "an unreadable token"],
+    ids=["empty", "no leader", "Kafka", "serve", "kedge kafka-controller", "a migration", "an unreadable token"],
 )
 def test_each_controller_leads_clusters_of_its_kind(
     server: MemoryServer, monkeypatch: pytest.MonkeyPatch, puts: Sequence[Put], of_brokers: str, of_serve: str

@@ -18,7 +18,17 @@ BROKERS: Final = 6
 
 def options(url: str, journal: str) -> Options:
     """Those of `kedge serve` with six brokers, which keep all records."""
-    words = ["--brokers", str(BROKERS), "--racks", "a,b,c", "--listen", "127.0.0.1:0", "--no-status", "--store", url]
+    words = [
+        "--broker-count",
+        str(BROKERS),
+        "--racks",
+        "a,b,c",
+        "--listen",
+        "127.0.0.1:0",
+        "--no-status",
+        "--store",
+        url,
+    ]
     words += ["--journal", journal, "--offsets-partitions", "6", "--retention", "1GiB", "--no-auto-create"]
     return options_of(**serve.make_context("serve", words).params)
 

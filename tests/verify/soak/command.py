@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
             "lost": lost,
             "memory_mib": {name: [found[0][0] >> 20, found[-1][0] >> 20] for name, found in memory.items()},
             "grew": {name: round(rate, 2) for name, rate in grew.items()},
-            "tree": _command("store", "check-tree", url),
+            "tree": _command("store", "audit", url),
             "journals": _command("journal", "audit", str(folder / "journal"), "--engine", "local"),
         }
     _say(verdict)
@@ -196,11 +196,11 @@ class OwnProcess:
 
 
 class Controller(OwnProcess):
-    """`kedge serve --brokers 0`."""
+    """`kedge serve --broker-count 0`."""
 
     def __init__(self, node_id: int, url: str, folder: Path) -> None:
         where = ("--listen", "127.0.0.1:0", "--no-status", "--json", "--journal", str(folder / "journal"))
-        command = [*KEDGE, "serve", "--brokers", "0", "--node-id", str(node_id), "--store", url, *where]
+        command = [*KEDGE, "serve", "--broker-count", "0", "--node-id", str(node_id), "--store", url, *where]
         super().__init__(f"controller {node_id}", command, folder / f"{node_id}.log")
 
 

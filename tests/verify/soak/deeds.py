@@ -187,7 +187,7 @@ class Deeds:
         time.sleep(self._chance.uniform(least_s, most_s))
 
     def _command(self, command: str, *arguments: str) -> None:
-        words = [*KEDGE, command, "--bootstrap-server", self._bootstrap, *arguments]
+        words = [*KEDGE, "kafka", command, "--bootstrap-server", self._bootstrap, *arguments]
         subprocess.run(words, capture_output=True, check=False, timeout=HEAL_S)
 
     def _ask(self, ask: Callable[[], Any]) -> None:

@@ -88,7 +88,7 @@ def test_a_bad_row_of_a_file_is_quarantined_and_the_run_goes_on(option: str, tmp
     assert (code, said["partitions"], said["written"]) == (1, 4, True)
     assert sum(said["quarantined"].values()) == 1
     assert word.lower() in next(iter(said["quarantined"])).lower()
-    assert "Left out: 1 row of the snapshot, in quarantine" in page_of_a_plan(tmp_path)
+    assert "Left out: 1 row of the snapshot, which were rejected" in page_of_a_plan(tmp_path)
 
 
 def test_a_bad_key_of_a_store_is_quarantined_and_the_run_goes_on(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_bad_key_of_a_store_is_quarantined_and_the_run_goes_on(tmp_path: Path)
         store.commit([Put(key, value, ABSENT) for key, value in values.items()], timeout_s=5)
     code, said = collected(tmp_path, "--store", url)
     assert (code, said["partitions"], sum(said["quarantined"].values())) == (1, 3, 1)
-    assert "Left out: 1 row of the snapshot, in quarantine" in page_of_a_plan(tmp_path)
+    assert "Left out: 1 row of the snapshot, which were rejected" in page_of_a_plan(tmp_path)
 
 
 def test_a_bad_key_of_a_tree_is_quarantined_and_the_run_goes_on(tmp_path: Path) -> None:
@@ -117,4 +117,4 @@ def test_a_bad_key_of_a_tree_is_quarantined_and_the_run_goes_on(tmp_path: Path) 
     assert CliRunner().invoke(kedge, ["store", "dump", url, str(tree)]).exit_code == 0
     code, said = collected(tmp_path, "--tree", tree)
     assert (code, said["partitions"], sum(said["quarantined"].values())) == (1, 3, 1)
-    assert "Left out: 1 row of the snapshot, in quarantine" in page_of_a_plan(tmp_path)
+    assert "Left out: 1 row of the snapshot, which were rejected" in page_of_a_plan(tmp_path)

@@ -1,10 +1,10 @@
-"""Rates and remaining times of copies, in virtual time."""
+"""How far copies are, their rates and remaining times, in virtual time."""
 
 from __future__ import annotations
 
 import pytest
 
-from kedge.controller.server.rates import HISTORY_MS, STALLED_MS, WINDOW_MS, Copy, History, Rates, slowest_s, together
+from kedge.controller.model.copying import STALLED_MS, WINDOW_MS, Copy, Rates, slowest, slowest_s, together
 
 SIZE = 1_000_000
 
@@ -102,30 +102,12 @@ def test_slowest_copy_determines_the_remaining_time() -> None:
     assert slowest_s([fast, slow]) == 50.0
     assert slowest_s([fast, Copy(0, 100)]) is None, "one is unknown"
     assert slowest_s([]) == 0.0
+    assert slowest({"fast": fast, "slow": slow, "complete": Copy(9, 9)}) == "slow"
+    assert slowest({"slow": slow, "stalled": Copy(99, 100, 0.0, is_stalled=True)}) == "stalled"
+    assert slowest({"complete": Copy(9, 9)}) is None
 
 
 def test_sum_of_copies_is_unknown_with_one_of_them() -> None:
     assert together([Copy(1, 10, 2.0), Copy(3, 10)]) == Copy(4, 20, 2.0)
     assert together([Copy(1, 10, 2.0), Copy(None, None)]) == Copy(None, None, 2.0)
     assert together([Copy(1, 10), Copy(2, 10, 0.0, is_stalled=True)]) == Copy(3, 20, 0.0, is_stalled=True)
-
-
-def test_history_has_a_point_for_each_step() -> None:
-    history = History()
-    for ms in range(0, 10_001, 500):
-        history.read(ms, ms * 3)
-    assert history.points(10_000) == [
-        (8_000, 3_000.0),
-        (6_000, 3_000.0),
-        (4_000, 3_000.0),
-        (2_000, 3_000.0),
-        (0, 3_000.0),
-    ]
-
-
-def test_history_forgets_what_is_too_old() -> None:
-    history = History()
-    for ms in range(0, 2 * HISTORY_MS + 1, 2_000):
-        history.read(ms, ms)
-    points = history.points(2 * HISTORY_MS)
-    assert (points[0][0], points[-1][0], len(points)) == (HISTORY_MS, 0, HISTORY_MS // 2_000 + 1)

@@ -1,12 +1,14 @@
-"""How fast replicas copy, measured from successive readings of how many bytes each has.
+"""How far copies are: bytes copied of bytes to copy, the rate, the remaining time, and which copy is the slowest.
+
+The status page, `reassign-partitions --watch`, a submitted plan and the progress of a journal show these values.
 
 Rules
-* A rate is the growth since the last reading that is at least `WINDOW_MS` old, or since the first one, divided by the
-  time since then. It is unknown (None) until two readings are `SPAN_MS_MIN` apart.
+* The remaining time is what is left divided by the rate: an estimate, which ignores what producers still write.
+* `Rates` measures: a rate is the growth since the last reading that is at least `WINDOW_MS` old, or since the first
+  one, divided by the time since then. It is unknown (None) until two readings are `SPAN_MS_MIN` apart.
 * A size that shrinks, as it does after a truncation or by retention, counts as no growth.
 * A copy that did not grow for `STALLED_MS` is stalled: its rate is 0, whatever the window still holds. One that has
   nothing left to copy is never stalled.
-* The remaining time is what is left divided by the rate: an estimate, which ignores what producers still write.
 * Times are whole milliseconds of a monotonic clock, which the caller reads.
 """
 
@@ -21,8 +23,6 @@ import attrs
 WINDOW_MS: Final = 10_000
 SPAN_MS_MIN: Final = 900
 STALLED_MS: Final = 5_000
-HISTORY_MS: Final = 300_000
-HISTORY_STEP_MS: Final = 2_000
 
 K = TypeVar("K", bound=Hashable)
 
@@ -49,6 +49,9 @@ class Copy:
         return None if self.left is None or not self.rate else self.left / self.rate
 
 
+UNKNOWN: Final = Copy(None, None)
+
+
 def together(copies: Iterable[Copy]) -> Copy:
     """The sum of copies, unknown where one of them is; stalled where one of them is."""
     all_copies = tuple(copies)
@@ -62,6 +65,18 @@ def slowest_s(copies: Iterable[Copy]) -> float | None:
     """Seconds until the last of the copies is complete; None where one is stalled or unknown."""
     remaining = [copy.remaining_s for copy in copies]
     return None if None in remaining else max((s for s in remaining if s is not None), default=0.0)
+
+
+def slowest(copies: Mapping[K, Copy]) -> K | None:
+    """The copy that will be complete last: one that is stalled, or whose rate is unknown, else the one with the longest
+    remaining time. None where all are complete."""
+    late = {key: copy for key, copy in copies.items() if copy.left != 0}
+
+    def lateness(key: K) -> tuple[bool, float, int]:
+        remaining_s = late[key].remaining_s
+        return remaining_s is None, remaining_s or 0.0, late[key].left or 0
+
+    return max(late, key=lateness, default=None)
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
@@ -124,26 +139,3 @@ class Rates(Generic[K]):
         copied = found.size if to_copy is None else min(found.size, to_copy)
         is_complete = to_copy is not None and copied >= to_copy
         return Copy(copied, to_copy, found.rate(), found.is_still and not is_complete)
-
-
-class History:
-    """The rate of a counter over the last `HISTORY_MS`, as a point for every `HISTORY_STEP_MS` or longer."""
-
-    def __init__(self) -> None:
-        self._points: deque[tuple[int, float]] = deque()
-        self._last: tuple[int, int] | None = None
-
-    def read(self, now_ms: int, total: int) -> None:
-        """The counter, which never falls, is at `total` now. A reading too soon after the last one is passed over."""
-        if self._last is not None:
-            at_ms, before = self._last
-            if now_ms - at_ms < HISTORY_STEP_MS:
-                return
-            self._points.append((now_ms, max(0, total - before) * 1000 / (now_ms - at_ms)))
-        self._last = (now_ms, total)
-        while self._points and self._points[0][0] < now_ms - HISTORY_MS:
-            self._points.popleft()
-
-    def points(self, now_ms: int) -> list[tuple[int, float]]:
-        """Milliseconds ago and bytes per second, oldest first."""
-        return [(now_ms - at_ms, rate) for at_ms, rate in self._points]
