@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.figures import figure, timed
-from kedge.pipeline.generate import FIRST_BROKER, generate
+from kedge.pipeline.generating import FIRST_BROKER, generate
 from kedge.pipeline.tables.declared import TABLES
 from kedge.pipeline.tables.files import Place
 

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.figures import figure, timed
-from kedge.pipeline.generate import FIRST_BROKER, generate
+from kedge.pipeline.generating import FIRST_BROKER, generate
 from kedge.pipeline.report.svg import bars
 from kedge.pipeline.spark import session
 from kedge.pipeline.spark.verbs import results as on_spark

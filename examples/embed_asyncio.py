@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import asyncio
 
-from kedge import BrokerRegistration, Controller, HostResponse, MemoryStore, NewTopic, TopicPartition
-from kedge.controller.aio import AsyncController, HostOnLoop
-from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kedge import (
+    AsyncController,
+    BrokerRegistration,
+    Controller,
+    HostOnLoop,
+    HostResponse,
+    LeaderAndIsrRequest,
+    MemoryStore,
+    NewTopic,
+    StopReplicaRequest,
+    TopicPartition,
+    UpdateMetadataRequest,
+)
 
 
 class Brokers:

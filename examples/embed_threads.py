@@ -5,8 +5,17 @@ from __future__ import annotations
 
 import threading
 
-from kedge import BrokerRegistration, Controller, HostResponse, MemoryServer, MemoryStore, NewTopic
-from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kedge import (
+    BrokerRegistration,
+    Controller,
+    HostResponse,
+    LeaderAndIsrRequest,
+    MemoryServer,
+    MemoryStore,
+    NewTopic,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
 
 TIMEOUT_S = 10.0
 

@@ -1,4 +1,4 @@
-"""The public names of Kedge, imported from the modules that define them."""
+"""The public names of `kedge`, imported from the modules that define them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from .controller.host import (
     Description,
     WrongMode,
 )
+from .controller.metrics import BrokerMeters, Meter
 from .controller.model.config_requests import (
     AlterConfigOp,
     ConfigEntry,
@@ -95,6 +96,7 @@ from .controller.model.values import (
     Settings,
     TopicPartition,
 )
+from .controller.quota import ReplicationQuota, ReplicationQuotas, Rotation
 from .controller.runtime.journal import (
     CallableSink,
     FolderSink,
@@ -126,6 +128,7 @@ __all__ = [
     "AlterConfigOp",
     "AlterReassignmentsOptions",
     "ApiError",
+    "BrokerMeters",
     "BrokerRegistration",
     "CallableSink",
     "ClusterAuthorizationFailed",
@@ -170,6 +173,7 @@ __all__ = [
     "MemorySink",
     "MemoryStore",
     "MetadataStore",
+    "Meter",
     "NewPartitionReassignment",
     "NewPartitions",
     "NewTopic",
@@ -187,8 +191,11 @@ __all__ = [
     "ReassignmentInProgress",
     "ReplicaLogDirInfo",
     "ReplicaNotAvailable",
+    "ReplicationQuota",
+    "ReplicationQuotas",
     "RequestTimedOut",
     "Results",
+    "Rotation",
     "Settings",
     "StaleBrokerEpoch",
     "StopReplicaPartition",

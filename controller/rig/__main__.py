@@ -1,4 +1,4 @@
-"""`python -m kedge.controller.rig explore --host MODULE:CLASS`: seeded failures against a host of your own.
+"""`python -m kedge.rig explore --host MODULE:CLASS`: seeded failures against a host of your own.
 
 Prints what is left out for abilities that the host does not declare, and for each seed that fails the rule, what broke
 it, and the command that repeats it.
@@ -37,13 +37,13 @@ in `abilities` adds failures and rules; what is left out is printed first:
 
 exit status: 0 no seed failed, 1 a seed failed, 2 an option is wrong
 
-example: python -m kedge.controller.rig explore --host my_module:MyHost --seeds 1..50
+example: python -m kedge.rig explore --host my_module:MyHost --seeds 1..50
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status."""
-    parser = OneLine(prog="python -m kedge.controller.rig", description="The test kit of Kedge as a command.")
+    parser = OneLine(prog="python -m kedge.rig", description="The test kit of Kedge as a command.")
     commands = parser.add_subparsers(dest="command", required=True)
     explore = commands.add_parser(
         "explore",
@@ -102,7 +102,7 @@ def _report(run: Run, options: argparse.Namespace) -> None:
     _say(f"seed {run.seed} FAILED\n{run.error}")
     if run.raised:
         _say(f"{len(run.raised)} callbacks raised, the last one:\n  {run.raised[-1]:.{LINE_MAX}}")
-    _say(f"replay: python -m kedge.controller.rig explore --host {options.host} --seeds {run.seed}{steps} --timeline")
+    _say(f"replay: python -m kedge.rig explore --host {options.host} --seeds {run.seed}{steps} --timeline")
 
 
 def _say(text: str) -> None:

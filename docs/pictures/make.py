@@ -41,7 +41,7 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
-from kedge.pipeline.generate import generate
+from kedge.pipeline.generating import generate
 from kedge.pipeline.tables.declared import TABLES
 from kedge.pipeline.tables.files import Place
 from tests.browser import chromium

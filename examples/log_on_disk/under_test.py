@@ -1,6 +1,6 @@
 """The brokers of the example as a host under test, for the suite for hosts and for seeded failures:
 
-python -m kedge.controller.rig explore --host examples.log_on_disk.under_test:DiskBrokers
+python -m kedge.rig explore --host examples.log_on_disk.under_test:DiskBrokers
 """
 
 from __future__ import annotations
@@ -11,17 +11,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from examples.log_on_disk.broker import Broker, Brokers
-from kedge import TopicPartition
-from kedge.controller.model.host import (
+from kedge import (
     Host,
     HostResponse,
     LeaderAndIsrRequest,
     PartitionMetadata,
     StopReplicaRequest,
+    TopicPartition,
     UpdateMetadataRequest,
 )
-from kedge.controller.rig import VirtualClock
-from kedge.controller.rig.host_suite import Ability, Contents, Held, HostUnderTest, IsrUpdater, Role
+from kedge.rig import Ability, Contents, Held, HostUnderTest, IsrUpdater, Role, VirtualClock
 
 
 class DiskBrokers(HostUnderTest):

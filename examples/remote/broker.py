@@ -18,7 +18,7 @@ from kafka.protocol.api_header import RequestHeader
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
-from kedge.controller.wire import messages as m
+from kedge.gateway import messages as m
 
 NOT_LEADER, STALE_CONTROLLER_EPOCH, STORAGE_ERROR, FENCED_LEADER_EPOCH, STALE_BROKER_EPOCH = 6, 11, 56, 74, 77
 ANSWER_S = 30.0

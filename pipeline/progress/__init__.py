@@ -5,5 +5,15 @@ Spark."""
 from .local import progress
 from .samples import BadSamples, Samples, read_samples
 from .values import Move, Progress, Stuck
+from .waves import wave_times
 
-__all__ = ["BadSamples", "Move", "Progress", "Samples", "Stuck", "progress", "read_samples"]
+__all__ = [
+    "BadSamples",
+    "Move",
+    "Progress",
+    "Samples",
+    "Stuck",
+    "progress",
+    "read_samples",
+    "wave_times",
+]

@@ -67,6 +67,7 @@ class Place:
         return f"{table.name}/cluster={self.cluster}/snapshot={self.snapshot}"
 
     def has(self, table: Table, part: str = PART) -> bool:
+        """Whether the file of this table is there."""
         return self.root.is_there(self._file(table, part), file=True)
 
     def write(self, table: Table, rows: Arrow, part: str = PART) -> None:
@@ -95,6 +96,7 @@ class Place:
         return NotFound(f"no plan {part} of cluster {self.cluster}, snapshot {self.snapshot}: {listed}")
 
     def remove(self, table: Table, part: str = PART) -> None:
+        """Remove its file, which need not be there."""
         self.root.remove(self._file(table, part))
 
     def last_with(self, table: Table) -> Place | None:

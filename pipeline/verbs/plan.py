@@ -54,10 +54,12 @@ class Plan:
 
     @property
     def title(self) -> str:
+        """As `Verb`."""
         return f"planning {self.name}"
 
     @property
     def wanted(self) -> Sequence[Wanted]:
+        """As `Verb`."""
         more = (BROKER_DEFAULT,) if self.pages is None else (BROKER_DEFAULT, QUARANTINE)
         optional = (Wanted(table, optional=True) for table in more)
         return (Wanted(BROKER), Wanted(PARTITION), Wanted(REPLICA_LOAD), *optional)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from kedge.pipeline.generate import generate
+from kedge.pipeline.generating import generate
 from kedge.pipeline.submit.exported import read_export
 from kedge.pipeline.submit.kept import progress_file, read_progress
 from kedge.pipeline.tables.declared import TABLES

@@ -14,7 +14,7 @@ import pytest
 from kedge.controller.codec import broker as broker_codec
 from kedge.controller.codec import keys, partition_state, topic
 from kedge.controller.model.values import BrokerRegistration, Partition, Topic
-from kedge.pipeline.generate import generate
+from kedge.pipeline.generating import generate
 from kedge.pipeline.tables.declared import TABLES
 from kedge.pipeline.tables.files import Place
 from kedge.stores import ABSENT, Put, open_store

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kedge.pipeline.generate import generate
+from kedge.pipeline.generating import generate
 from kedge.pipeline.submit.exported import read_export
 from kedge.pipeline.tables.arrow import from_rows
 from kedge.pipeline.tables.declared import BROKER, PLAN, REPLICA_LOAD, TABLES, WAVE

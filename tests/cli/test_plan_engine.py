@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from kedge.controller.cli.root import kedge
-from kedge.pipeline.generate import generate
+from kedge.pipeline.generating import generate
 from kedge.pipeline.tables.declared import TABLES
 from kedge.pipeline.tables.files import Place
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kedge.pipeline.generate import generate
+from kedge.pipeline.generating import generate
 from kedge.pipeline.tables.arrow import from_rows
 from kedge.pipeline.tables.declared import BROKER, TABLES
 from kedge.pipeline.tables.files import Place

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kedge.controller.cli.root import kedge
-from kedge.pipeline.generate import generate
+from kedge.pipeline.generating import generate
 from kedge.pipeline.tables.arrow import from_rows
 from kedge.pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOAD, REPLICA_SAMPLE, RUN, TABLES
 from kedge.pipeline.tables.files import Place

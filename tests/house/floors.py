@@ -293,8 +293,20 @@ ROOMS: Final = (
     ),
     Room(
         "kedge",
-        _AROUND,
+        (*_AROUND, "kedge.controller.aio", "kedge.controller.check"),
         "the door: the list of public names of every floor; nothing below it goes through it",
+        third_party=(),
+    ),
+    Room(
+        "kedge.gateway",
+        (*_AROUND, "kedge.controller.groups", "kedge.controller.server", "kedge.controller.wire"),
+        "as `kedge`: the names of the gateway, and of what stands behind it",
+        third_party=(),
+    ),
+    Room(
+        "kedge.rig",
+        (*_AROUND, "kedge.controller.rig"),
+        "as `kedge`: the names of the test kit",
         third_party=(),
     ),
     Room(

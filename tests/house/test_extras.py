@@ -21,7 +21,7 @@ IMPORTS = [
     ("kedge.controller.wire", "wire", ("kafka", "scramp")),
     ("kedge.testing", "wire", ("kafka", "scramp")),
     ("kedge.controller.metrics.prometheus", "metrics", ("prometheus_client",)),
-    ("kedge.pipeline.generate", "pipeline", ("numpy", "pyarrow")),
+    ("kedge.pipeline.generating", "pipeline", ("numpy", "pyarrow")),
     ("kedge.pipeline.report.plan", "pipeline", ("numpy", "pyarrow")),
     ("kedge.pipeline.stages.plan", "pipeline", ("numpy", "pyarrow")),
     ("kedge.pipeline.tables.files", "pipeline", ("numpy", "pyarrow")),

@@ -9,7 +9,7 @@ import pytest
 from kedge.pipeline.collect.gathered import Gathered
 from kedge.pipeline.collect.store import from_tree_file
 from kedge.pipeline.errors import BadInput
-from kedge.pipeline.generate import generate
+from kedge.pipeline.generating import generate
 from kedge.pipeline.stages.arrays import Limits
 from kedge.pipeline.stages.check import check
 from kedge.pipeline.stages.load import load

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from kedge.pipeline.errors import BadInput
-from kedge.pipeline.generate import generate
+from kedge.pipeline.generating import generate
 from kedge.pipeline.stages.export import export, files, verify
 from kedge.pipeline.stages.plan import plan
 from kedge.pipeline.stages.requests import Drain, ReducePartitions, SetFactor, settings_of

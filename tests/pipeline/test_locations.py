@@ -11,7 +11,7 @@ import pyarrow.fs
 import pytest
 
 from kedge.pipeline.errors import BadInput, NotFound
-from kedge.pipeline.generate import generate
+from kedge.pipeline.generating import generate
 from kedge.pipeline.tables.arrow import from_rows
 from kedge.pipeline.tables.declared import BROKER, PARTITION, TABLES
 from kedge.pipeline.tables.files import Place, find_place, find_places, find_snapshots

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kedge.pipeline.generate import generate
+from kedge.pipeline.generating import generate
 from kedge.pipeline.stages.apply import apply
 from kedge.pipeline.stages.arrays import Limits
 from kedge.pipeline.stages.load import load

@@ -14,7 +14,7 @@ from kedge.controller.rules.placement import assign_replicas
 from kedge.pipeline.collect.gathered import Gathered
 from kedge.pipeline.collect.layouts import from_map
 from kedge.pipeline.errors import BadInput
-from kedge.pipeline.generate import generate
+from kedge.pipeline.generating import generate
 from kedge.pipeline.stages.load import load
 from kedge.pipeline.stages.plan import plan
 from kedge.pipeline.stages.requests import Add, Drain, FixRacks, Rebalance, ReducePartitions, Request, SetFactor
@@ -250,7 +250,7 @@ def test_a_larger_cluster_is_emptied_level_in_bytes_and_leaders() -> None:
 @pytest.mark.slow
 def test_a_plan_does_not_depend_on_how_strings_are_hashed(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from kedge.pipeline.generate import generate\n"
+        "import sys; from pathlib import Path; from kedge.pipeline.generating import generate\n"
         "from kedge.pipeline.stages.plan import plan; from kedge.pipeline.stages.requests import *\n"
         "from kedge.pipeline.tables.files import Place; from kedge.pipeline.tables.declared import TABLES\n"
         "t = generate(brokers=12, topics=9, partitions=7, seed=4, empty_brokers=2)\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kedge.pipeline.generate import generate
+from kedge.pipeline.generating import generate
 from kedge.pipeline.report.plan import plan_page
 from kedge.pipeline.stages.outlook import outlook
 from kedge.pipeline.stages.plan import plan

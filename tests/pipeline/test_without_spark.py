@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kedge.pipeline.generate import generate
+from kedge.pipeline.generating import generate
 from kedge.pipeline.tables.declared import TABLES
 from kedge.pipeline.tables.files import Place
 from tests.pipeline_journal.journals import write, written

@@ -11,7 +11,7 @@ from typing import Any
 from kedge.pipeline.collect.gathered import Gathered
 from kedge.pipeline.collect.layouts import from_map
 from kedge.pipeline.collect.store import from_tree_file
-from kedge.pipeline.generate import generate
+from kedge.pipeline.generating import generate
 from kedge.pipeline.stages.load import load
 from kedge.pipeline.stages.validate import validate
 from kedge.pipeline.tables.arrow import Arrow, from_rows

@@ -169,7 +169,7 @@ def test_the_command_prints_what_broke_and_how_to_repeat_it(capsys: pytest.Captu
     assert main(["explore", "--host", "tests.rig.test_host_seeds:Forgetful", "--seeds", "1", "--steps", "150"]) == 1
     said = capsys.readouterr().out
     assert said.startswith("seed 1 FAILED\nroles: A broker serves a partition only as a LeaderAndIsr")
-    command = re.search(r"^replay: python -m kedge.controller.rig (.+)$", said, re.MULTILINE)
+    command = re.search(r"^replay: python -m kedge.rig (.+)$", said, re.MULTILINE)
     assert command is not None
     assert command[1].split() == [
         *("explore", "--host", "tests.rig.test_host_seeds:Forgetful"),

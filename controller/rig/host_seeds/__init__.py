@@ -8,7 +8,7 @@ disks and stores fail, and every step is held against the rules for hosts.
         run = run_seed(MyHost, seed)            # a HostUnderTest, as for `kedge.controller.rig.host_suite`
         assert run.error is None, run.error
 
-or, without a test, `python -m kedge.controller.rig explore --host my_module:MyHost`. The same seed does the same to the
+or, without a test, `python -m kedge.rig explore --host my_module:MyHost`. The same seed does the same to the
 host; the same trace comes of it if the host has no threads and no time but that of `pass_time`.
 """
 
