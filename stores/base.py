@@ -25,20 +25,11 @@ from __future__ import annotations
 
 import abc
 import enum
-import sys
 from array import array
 from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, NewType, TypeAlias
+from typing import Final, Literal, NewType, TypeAlias
 
 import attrs
-
-if TYPE_CHECKING:
-    from attrs import frozen as _frozen
-elif sys.flags.dev_mode:
-    _frozen = attrs.frozen
-else:  # a frozen class stores each field by a call, and a controller makes more than two ops per move
-    _frozen = partial(attrs.define, unsafe_hash=True, on_setattr=attrs.setters.NO_OP)
 
 Version = NewType("Version", int)
 """What compare-and-set compares. Opaque: compare for equality only. At least 1, so that it is true and fits an
@@ -61,7 +52,7 @@ Expect: TypeAlias = Version | Literal[_Expectation.ABSENT, _Expectation.PRESENT]
 exactly this version. Every op states it; there is no default and no upsert."""
 
 
-@_frozen
+@attrs.frozen
 class Put:
     """Write `value` under `key`. An ephemeral key is deleted when the session that put it ends.
 
@@ -77,7 +68,7 @@ class Put:
     ephemeral: bool = False
 
 
-@_frozen
+@attrs.frozen
 class Delete:
     """Remove `key`. `expect` is PRESENT or a version; ABSENT is `Invalid`."""
 
@@ -85,7 +76,7 @@ class Delete:
     expect: Expect
 
 
-@_frozen
+@attrs.frozen
 class Check:
     """Require a state of `key` without changing it."""
 
@@ -96,7 +87,7 @@ class Check:
 Op: TypeAlias = Put | Delete | Check
 
 
-@_frozen
+@attrs.frozen
 class Entry:
     """One key as it was read.
 
@@ -119,7 +110,7 @@ def as_read(entry: Entry | None) -> Expect:
     return ABSENT if entry is None else entry.version
 
 
-@_frozen
+@attrs.frozen
 class Columns:
     """Many keys as parallel columns, without an object per key; for bulk loads. If `keys[i]` does not exist,
     `values[i]` is None and its numbers are 0."""
@@ -129,7 +120,7 @@ class Columns:
     generations: array[int]
 
 
-@_frozen
+@attrs.frozen
 class Snapshot:
     """All keys below a prefix (without the prefix itself), sorted by key. `subscribe` with `cursor` misses nothing that
     was written after the snapshot; if the cursors of two snapshots are equal, nothing was written in between.
@@ -140,7 +131,7 @@ class Snapshot:
     consistent: bool
 
 
-@_frozen
+@attrs.frozen
 class Commit:
     """The result of a commit: one version per op, in order; None for Delete and Check."""
 
@@ -155,14 +146,14 @@ class Depth(enum.Enum):
     VALUES = "values"  # the keys directly below it: created, deleted and rewritten
 
 
-@_frozen
+@attrs.frozen
 class Changed:
     """Read `key` again: it was created, written or deleted, perhaps more than once."""
 
     key: str
 
 
-@_frozen
+@attrs.frozen
 class Resync:
     """Read everything again that is watched below `prefix`: changes may have been missed. Reasons: "initial",
     "overflow", "session", "reconnected", "compacted", "injected"."""
@@ -181,7 +172,7 @@ class SessionState(enum.Enum):
     STARTED = "started"
 
 
-@_frozen
+@attrs.frozen
 class SessionChanged:
     """The session changed its state. It arrives in the same ordered stream as the hints."""
 
@@ -192,7 +183,7 @@ class SessionChanged:
 StoreEvent: TypeAlias = Changed | Resync | SessionChanged
 
 
-@_frozen
+@attrs.frozen
 class Session:
     """The session of a client: its id, and whether it is connected now. `why`: why it is not, and where it tried,
     for people; empty if it is, or if nothing is known."""
@@ -202,7 +193,7 @@ class Session:
     why: str = ""
 
 
-@_frozen
+@attrs.frozen
 class Capabilities:
     """The properties and limits of a backend, which the suite checks. `op_bytes` counts the bytes of a commit; every op
     counts for `commit_ops_max`."""

@@ -13,7 +13,6 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 import attrs
 
-from ..model.frozen import frozen
 from ..model.values import NO_EPOCH, NO_LEADER, Replicas
 
 Row: TypeAlias = Mapping[str, Any]
@@ -80,7 +79,7 @@ class Illegal:
         return f"{at}: {self.rule}: expected {self.expected}, got {self.got} ({RULES[self.rule]})"
 
 
-@frozen
+@attrs.frozen
 class Standing:
     """A partition after a row. `target`: T, None when it does not move; `partition_epoch` None: not in the row.
     `is_fresh`: the topic was created in this term, and the partition has had no leader yet."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeAlias
 
-from ..model.frozen import frozen
+import attrs
+
 from ..model.logs import Batch, StoredBatch
 from ..model.values import TopicPartition
 
 
-@frozen
+@attrs.frozen
 class Committed:
     """A committed offset. `leader_epoch` -1: unknown to the client. `commit_ms` 0: the
     coordinator sets it."""
@@ -24,7 +25,7 @@ class Committed:
     commit_ms: int = 0
 
 
-@frozen
+@attrs.frozen
 class StoredMember:
     """A member of a stored group."""
 
@@ -38,7 +39,7 @@ class StoredMember:
     assignment: bytes
 
 
-@frozen
+@attrs.frozen
 class StoredGroup:
     """A generation of a group with its assignment. `protocol`, `leader`: None if it has no members."""
 
@@ -50,7 +51,7 @@ class StoredGroup:
     members: tuple[StoredMember, ...] = ()
 
 
-@frozen
+@attrs.frozen
 class OffsetRecord:
     """The offset that a group has committed for a partition; None: it is deleted."""
 
@@ -75,7 +76,7 @@ class OffsetRecord:
         return len(self.group) + len(self.tp.topic) + len(metadata)
 
 
-@frozen
+@attrs.frozen
 class GroupRecord:
     """The current generation of a group; None: the group is deleted."""
 

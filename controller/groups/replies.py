@@ -6,7 +6,8 @@ import enum
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from ..model.frozen import frozen
+import attrs
+
 from ..model.values import TopicPartition
 from .records import Committed
 from .requests import Leaving
@@ -52,7 +53,7 @@ class State(enum.Enum):
     DEAD = "Dead"
 
 
-@frozen
+@attrs.frozen
 class JoinedMember:
     """A member, as the leader of the generation sees it."""
 
@@ -61,7 +62,7 @@ class JoinedMember:
     metadata: bytes
 
 
-@frozen
+@attrs.frozen
 class Joined:
     """To Join. `members`: for the leader alone."""
 
@@ -75,7 +76,7 @@ class Joined:
     skips_assignment: bool = False
 
 
-@frozen
+@attrs.frozen
 class Synced:
     """To Sync."""
 
@@ -85,35 +86,35 @@ class Synced:
     assignment: bytes = b""
 
 
-@frozen
+@attrs.frozen
 class Answered:
     """To Heartbeat and DeleteGroup, and to every other request if the whole of it is refused."""
 
     error: GroupError
 
 
-@frozen
+@attrs.frozen
 class Left:
     """To Leave: the result for each member."""
 
     members: tuple[tuple[Leaving, GroupError], ...]
 
 
-@frozen
+@attrs.frozen
 class OffsetErrors:
     """To Commit and DeleteOffsets: the result for each partition."""
 
     errors: Mapping[TopicPartition, GroupError]
 
 
-@frozen
+@attrs.frozen
 class FetchedOffsets:
     """To FetchOffsets. None: nothing is committed."""
 
     offsets: Mapping[TopicPartition, Committed | None]
 
 
-@frozen
+@attrs.frozen
 class DescribedMember:
     """A member, as tools see it."""
 
@@ -125,7 +126,7 @@ class DescribedMember:
     assignment: bytes
 
 
-@frozen
+@attrs.frozen
 class Described:
     """To Describe. `state` DEAD: there is no such group."""
 
@@ -135,7 +136,7 @@ class Described:
     members: tuple[DescribedMember, ...] = ()
 
 
-@frozen
+@attrs.frozen
 class Listed:
     """A row in the list of all groups of a coordinator."""
 

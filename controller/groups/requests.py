@@ -7,12 +7,11 @@ from typing import TypeAlias
 
 import attrs
 
-from ..model.frozen import frozen
 from ..model.values import TopicPartition
 from .records import Committed
 
 
-@frozen
+@attrs.frozen
 class Join:
     """A member joins, or joins again. `member_id` empty: it has none yet, and gets one that ends in `fresh_id`.
     `requires_member_id`: it then has to ask again with that id (JoinGroup 4 and later). `skips_assignment`: it knows
@@ -33,7 +32,7 @@ class Join:
     skips_assignment: bool = False
 
 
-@frozen
+@attrs.frozen
 class Sync:
     """A member requests its assignment; the leader passes those of all members. `protocol_type`, `protocol`: None if
     the version of the request has no such field."""
@@ -47,7 +46,7 @@ class Sync:
     protocol: str | None = None
 
 
-@frozen
+@attrs.frozen
 class Heartbeat:
     """A member is alive."""
 
@@ -57,7 +56,7 @@ class Heartbeat:
     instance_id: str | None = None
 
 
-@frozen
+@attrs.frozen
 class Leaving:
     """A member by its id, or by its instance id alone if `member_id` is empty."""
 
@@ -65,7 +64,7 @@ class Leaving:
     instance_id: str | None = None
 
 
-@frozen
+@attrs.frozen
 class Leave:
     """These members leave."""
 
@@ -73,7 +72,7 @@ class Leave:
     members: tuple[Leaving, ...]
 
 
-@frozen
+@attrs.frozen
 class Commit:
     """Commit offsets. `generation` -1 and no member id: a client without a group protocol. `unknown`: the partitions
     that do not exist, and are refused."""
@@ -86,7 +85,7 @@ class Commit:
     unknown: frozenset[TopicPartition] = frozenset()
 
 
-@frozen
+@attrs.frozen
 class FetchOffsets:
     """Read committed offsets. `wanted` None: all of them."""
 
@@ -94,7 +93,7 @@ class FetchOffsets:
     wanted: tuple[TopicPartition, ...] | None
 
 
-@frozen
+@attrs.frozen
 class DeleteOffsets:
     """Delete the committed offsets of these partitions. `unknown`: as in Commit."""
 
@@ -103,14 +102,14 @@ class DeleteOffsets:
     unknown: frozenset[TopicPartition] = frozenset()
 
 
-@frozen
+@attrs.frozen
 class Describe:
     """Read the state and the members of the group."""
 
     group: str
 
 
-@frozen
+@attrs.frozen
 class DeleteGroup:
     """Delete the group and its offsets."""
 

@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 import attrs
 
-from ..model.frozen import FrozenDict
 from ..runtime.measures import HistogramValue
 from .definitions import Metric
 
@@ -56,7 +55,7 @@ class Snapshot(Mapping[str, Value]):
 
     @_values.default
     def _by_name(self) -> Mapping[str, Value]:
-        return FrozenDict((sample.key, sample.value) for sample in self.samples)
+        return {sample.key: sample.value for sample in self.samples}
 
     def __getitem__(self, key: str) -> Value:
         return self._values[key]

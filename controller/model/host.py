@@ -14,13 +14,12 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import attrs
 
 from .errors import ErrorCode
-from .frozen import NOTHING, frozen_dict, sealed
 from .values import Endpoint, Replicas, TopicPartition
 
 T = TypeVar("T")
 
 
-@sealed
+@attrs.frozen
 class LivePeer:
     """A live broker, as requests to other brokers describe it."""
 
@@ -31,7 +30,7 @@ class LivePeer:
     endpoints: tuple[Endpoint, ...] = ()
 
 
-@sealed
+@attrs.frozen
 class LeaderAndIsrPartition:
     """The state of one replica. `target_replicas` None: not moving, or the broker declared a LeaderAndIsr version below
     3.
@@ -56,7 +55,7 @@ class LeaderAndIsrPartition:
     leader_recovery_state: int
 
 
-@sealed
+@attrs.frozen
 class LeaderAndIsrRequest:
     """`full`: the broker stops serving partitions that are not listed (it deletes logs only on stop_replica)."""
 
@@ -69,7 +68,7 @@ class LeaderAndIsrRequest:
     live_leaders: tuple[LivePeer, ...]
 
 
-@sealed
+@attrs.frozen
 class StopReplicaPartition:
     """A replica to stop; `delete`: delete its log too."""
 
@@ -80,7 +79,7 @@ class StopReplicaPartition:
     delete: bool
 
 
-@sealed
+@attrs.frozen
 class StopReplicaRequest:
     """The response acknowledges each deletion that it does not list as an error, also one that the broker skipped. What
     is acknowledged is not ordered again."""
@@ -92,7 +91,7 @@ class StopReplicaRequest:
     partitions: tuple[StopReplicaPartition, ...]
 
 
-@sealed
+@attrs.frozen
 class PartitionMetadata:
     """What every broker may know of a partition. `leader` -1: none; -2: its topic is being deleted, or a reduction
     deleted it. `status_code` (KIP-694) 0: online; -1: read-only; 1: offline, so brokers do not report it to clients."""
@@ -119,7 +118,7 @@ class Shared(tuple[T, ...]):  # noqa: SLOT001 - a tuple has no slots of its own
         self.prepared = {}
 
 
-@sealed
+@attrs.frozen
 class UpdateMetadataRequest:
     """`full`: partitions that are not listed do not exist. `partitions`: a `Shared` of the controller."""
 
@@ -133,10 +132,10 @@ class UpdateMetadataRequest:
 
 
 def _as_errors(errors: Mapping[TopicPartition, ErrorCode]) -> Mapping[TopicPartition, ErrorCode]:
-    return frozen_dict(errors)
+    return dict(errors) if isinstance(errors, Mapping) else errors  # the controller refuses what is none
 
 
-@sealed
+@attrs.frozen
 class HostResponse:
     """`error`: of the whole request (STALE_CONTROLLER_EPOCH, STALE_BROKER_EPOCH). `errors`: partitions that failed;
     KAFKA_STORAGE_ERROR means that this broker's disk for it failed. A partition that is not listed succeeded.
@@ -147,7 +146,7 @@ class HostResponse:
     """
 
     error: ErrorCode = ErrorCode.NONE
-    errors: Mapping[TopicPartition, ErrorCode] = attrs.field(default=NOTHING, converter=_as_errors)
+    errors: Mapping[TopicPartition, ErrorCode] = attrs.field(factory=dict, converter=_as_errors)
 
 
 @runtime_checkable

@@ -11,14 +11,13 @@ from typing import TypeAlias
 
 import attrs
 
-from .frozen import frozen
 from .values import Extra, Replicas
 
 LegacyName: TypeAlias = tuple[str, int]
 """Topic and partition of an entry."""
 
 
-@frozen
+@attrs.frozen
 class LegacyEntry:
     """One move of a plan. `target` is what a client wrote; its ids are not checked."""
 
@@ -32,7 +31,7 @@ class LegacyEntry:
         return self.topic, self.partition
 
 
-@frozen
+@attrs.frozen
 class LegacyKey:
     """The last known content of the key in the store. `problem`: why it cannot be read; it has no entries then.
     `format`: the `version` in its JSON. `is_there`: it exists."""

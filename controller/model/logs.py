@@ -12,8 +12,6 @@ from typing import NamedTuple, Protocol
 
 import attrs
 
-from .frozen import frozen
-
 NO_PRODUCER = -1
 NO_TIME = -1
 """In the place of a timestamp: the producer gave none, or records keep those of the producer."""
@@ -51,7 +49,7 @@ class LogError(enum.IntEnum):
     UNKNOWN_TOPIC_ID = 100
 
 
-@frozen
+@attrs.frozen
 class Batch:
     """Records as a producer sent them. `payload`: all bytes; `records`: their number, at least 1, with those that
     compaction has removed since; `base_sequence`: the producer's sequence number of the first one in the partition, -1
@@ -68,7 +66,7 @@ class Batch:
     lacks_key: bool = False
 
 
-@frozen
+@attrs.frozen
 class StoredBatch:
     """A batch in a log: the offset of its first record, and the leader epoch under which it was appended."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from .frozen import frozen
+import attrs
+
 from .values import Extra
 
 ONLINE: Final = 0
@@ -13,7 +14,7 @@ READ_ONLY: Final = -1  # consumers can read it; the leader refuses records of pr
 OFFLINE: Final = 1  # it cannot be used, and every broker that holds a log of it deletes the log
 
 
-@frozen
+@attrs.frozen
 class Retirement:
     """The entry of one partition in a reduction: the time from which its retention counts (Unix milliseconds), and
     whether it goes offline at once."""

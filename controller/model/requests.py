@@ -9,7 +9,6 @@ from typing import Any, Final
 import attrs
 
 from .durations import milliseconds
-from .frozen import NOTHING, FrozenDict, sealed
 from .values import Replicas
 
 BROKER_ID_MAX = 2**31 - 1
@@ -47,7 +46,7 @@ def _require_int(_: object, attribute: attrs.Attribute[int], value: object) -> N
 def _as_configs(value: Mapping[str, str]) -> Mapping[str, str]:
     if not isinstance(value, Mapping) or any(type(k) is not str or type(v) is not str for k, v in value.items()):
         raise TypeError(f"configs must map str to str, not {value!r:.200}")
-    return FrozenDict(value)
+    return dict(value)
 
 
 @attrs.frozen
@@ -58,7 +57,7 @@ class NewTopic:
     num_partitions: int = attrs.field(default=-1, validator=_require_int)
     replication_factor: int = attrs.field(default=-1, validator=_require_int)
     replica_assignments: tuple[Replicas, ...] | None = attrs.field(default=None, converter=_as_assignments)
-    configs: Mapping[str, str] = attrs.field(default=NOTHING, converter=_as_configs)
+    configs: Mapping[str, str] = attrs.field(factory=dict, converter=_as_configs)
 
 
 @attrs.frozen
@@ -120,7 +119,7 @@ class AlterReassignmentsOptions:
             raise ValueError(f"move_timeout_s must be at least 0.001 seconds, not {self.move_timeout_s}")
 
 
-@sealed
+@attrs.frozen
 class ReassignmentAnswer:
     """The partition after an accepted alteration. `target_replicas` None: no move runs. `origin`: R before the first
     request of the move that runs or was just cancelled; reassigning to it undoes the move."""
@@ -130,7 +129,7 @@ class ReassignmentAnswer:
     origin: Replicas
 
 
-@sealed
+@attrs.frozen
 class WaitingOn:
     """A target replica that is not in sync yet; `down`: its broker is not live, or its disk failed."""
 
@@ -138,7 +137,7 @@ class WaitingOn:
     down: bool
 
 
-@sealed
+@attrs.frozen
 class PartitionReassignment:
     """A running move. `adding`: T without R; `removing`: R without T; times in Unix milliseconds."""
 
@@ -153,7 +152,7 @@ class PartitionReassignment:
     deadline_at: int | None
 
 
-@sealed
+@attrs.frozen
 class AcceptedIsr:
     """The result of `alter_isr`: the committed ISR, and the partition epoch (generation of the state key)."""
 
@@ -193,7 +192,7 @@ class TopicDescription:
     partitions: tuple[PartitionDescription, ...]
 
 
-@sealed
+@attrs.frozen
 class TopicPartitionReplica:
     """The replica of a partition on a broker. TypeError where a field is not of its kind."""
 

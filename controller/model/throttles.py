@@ -15,7 +15,6 @@ import attrs
 
 from .durations import milliseconds
 from .errors import ApiError
-from .frozen import frozen
 from .legacy import LegacyEntry
 from .requests import as_replicas
 from .throttle_configs import LISTS, RATES
@@ -39,7 +38,7 @@ ADVISED_MIN: Final = 1024
 """Bytes per second below which KIP-179 advises against a throttle."""
 
 
-@frozen
+@attrs.frozen
 class ConfigMark:
     """One config of a marked owner. `previous`: the operator's value, None if there is none. `ours`: the value that
     this controller set, or the elements that it added to a list.
@@ -61,7 +60,7 @@ class ConfigMark:
         return 120 + previous + sum(len(value) + 3 for value in values)
 
 
-@frozen
+@attrs.frozen
 class OwnerMark:
     """The throttle of one topic or broker. `configs`: None if a program that knows no `previous` named the owner: all
     its throttles count as ours. `is_replaced`: it is given back at once. `is_ended`: it is given back as soon as
@@ -107,7 +106,7 @@ def bytes_max(marks: Marks) -> int:
     return 400 + sum(2 * len(owner) + 20 + mark.bytes_max for owner, mark in marks.items())
 
 
-@frozen
+@attrs.frozen
 class MarkKey:
     """A key of marks without its owners. `version` 0: it is absent. `format`: the `version` in its JSON."""
 
@@ -116,7 +115,7 @@ class MarkKey:
     format: int = 1
 
 
-@frozen
+@attrs.frozen
 class CommitLimits:
     """The limits of one commit of the store, without its fence."""
 
@@ -128,7 +127,7 @@ Wanted: TypeAlias = Mapping[str, Mapping[str, tuple[str, ...]]]
 """By owner and config: the requested value, or the elements of a list of replicas."""
 
 
-@frozen
+@attrs.frozen
 class ThrottlePlan:
     """The work of a checked request. `wanted`: throttles to set, by kind. `replaces`: kinds whose other marked owners
     get their former values back, except those in `spared`. `moves`: what to move afterwards; `topic_ids`: of their

@@ -12,8 +12,6 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from .frozen import frozen, frozen_dict, sealed
-
 Replicas: TypeAlias = tuple[int, ...]
 """Broker ids, preferred leader first."""
 
@@ -30,7 +28,7 @@ LEADER_DURING_DELETE: Final = -2  # of a stopped partition whose topic is being 
 EPOCH_DURING_DELETE: Final = 2**30  # the least leader epoch of such a partition: above all that brokers were sent
 
 
-@sealed(order=True)
+@attrs.frozen(order=True)
 class TopicPartition:
     """The name of a partition. TypeError if the topic is not a str or the partition is not an int; the controller
     checks whether it exists."""
@@ -46,7 +44,7 @@ class TopicPartition:
         return f"{self.topic}-{self.partition}"
 
 
-@frozen
+@attrs.frozen
 class Move:
     """What is kept about a running reassignment, beside `targetReplicas` in the state key (KIP-455).
 
@@ -67,7 +65,7 @@ class _Same(enum.Enum):
 _SAME: Final = _Same.SAME  # a global, since an attribute of an enum costs a call
 
 
-@frozen
+@attrs.frozen
 class Partition:
     """One partition as the controller sees it. Without a state key: isr (), leader -1, leader_epoch -1.
 
@@ -162,7 +160,7 @@ def without_state(topic: str, partition: int, replicas: Replicas) -> Partition:
     return Partition(topic, partition, replicas, (), NO_LEADER, NO_EPOCH)
 
 
-@frozen
+@attrs.frozen
 class KafkaMove:
     """A running move in a topic key of Kafka's: R as the key lists it (with the added replicas), adding, removing."""
 
@@ -171,7 +169,7 @@ class KafkaMove:
     removing: Replicas
 
 
-@frozen
+@attrs.frozen
 class Topic:
     """A topic without the state of its partitions. `retired_epochs`: partition id -> last leader epoch of a partition
     that a reduction purged. `kafka_moves`: Kafka's own moves that are not taken over yet, by partition id; they stay in
@@ -207,7 +205,7 @@ def _as_endpoints(endpoints: Iterable[Endpoint]) -> tuple[Endpoint, ...]:
 
 
 def _extra_or_none(value: Extra | None) -> Extra | None:
-    return None if value is None else frozen_dict(value)
+    return None if value is None else dict(value)
 
 
 @attrs.frozen
@@ -282,7 +280,7 @@ BROKERS: Final = "brokers"
 ALL_BROKERS: Final = "<default>"
 
 
-@frozen
+@attrs.frozen
 class ConfigEntity:
     """The owner of configs: `kind` "topics" or "brokers", and `name`: the topic, the broker's id in decimal, or
     "<default>" for the defaults of all brokers."""
@@ -294,7 +292,7 @@ class ConfigEntity:
         return f"{self.kind}/{self.name}"
 
 
-@frozen
+@attrs.frozen
 class DeleteIntent:
     """A replica that its broker must delete; durable until the broker acknowledged StopReplica(delete)."""
 

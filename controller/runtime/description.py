@@ -6,17 +6,8 @@ from collections.abc import Mapping
 
 import attrs
 
-from ..model.frozen import NOTHING, frozen_dict
 from .loop import Loop
 from .registrar import Registrar
-
-
-def _as_findings(findings: Mapping[str, str]) -> Mapping[str, str]:
-    return frozen_dict(findings)
-
-
-def _as_names(names: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
-    return frozen_dict(names)
 
 
 @attrs.frozen
@@ -35,9 +26,9 @@ class Description:
     reassigning_partitions: int
     replicas_to_delete: int
     waiting_requests: int
-    findings: Mapping[str, str] = attrs.field(converter=_as_findings)
+    findings: Mapping[str, str]
     deleting_topics: tuple[str, ...] = ()
-    throttles_to_remove: Mapping[str, tuple[str, ...]] = attrs.field(default=NOTHING, converter=_as_names)
+    throttles_to_remove: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
 
 
 def describe(loop: Loop, registrar: Registrar) -> Description:

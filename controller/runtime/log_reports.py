@@ -10,8 +10,6 @@ from typing import Any, Final
 
 import attrs
 
-from ..model.frozen import sealed
-
 _log = logging.getLogger(__name__)
 
 REPORTS_MAX: Final = 5_000_000
@@ -37,7 +35,7 @@ def _check_topic(_: object, attribute: attrs.Attribute[str], value: object) -> N
         raise ValueError(f"{attribute.name} must not be empty")
 
 
-@sealed
+@attrs.frozen
 class LogReport:
     """A replica's log: offsets in records, `size_bytes` if known. TypeError if a field is not an int (`topic`: a str),
     ValueError for an empty topic and for a number outside 0..2^63-1."""

@@ -18,7 +18,6 @@ from typing import Final
 import attrs
 
 from ...stores.base import Op, Put
-from ..model.frozen import sealed
 from .clock import Clock
 from .jobs import Job
 
@@ -27,7 +26,7 @@ OPS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 BYTES: Final = tuple(4**n for n in range(3, 13))  # 64 bytes to 16 MiB
 
 
-@sealed
+@attrs.frozen
 class HistogramValue:
     """How often a value fell into each bucket. `bounds`: the highest value of each bucket, inclusive; the last bucket
     has none. `counts`: one more than bounds. `total`: the sum of all values."""

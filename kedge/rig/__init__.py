@@ -1,9 +1,10 @@
 """The test kit: a cluster in virtual time, and the checks of a host of your own.
 
-Rig(seed=1, brokers={1: "a", 2: "b"})     real controllers, simulated brokers, seeded failures (docs/rig.md)
-submit_by_key(rig, targets), configs(rig, kind, name)     what other programs do in the store of a rig, and find there
-check(MyHost), CASES                      the conformance suite of a `HostUnderTest` (docs/testing-a-host.md)
-run_seed(MyHost, seed)                    seeded failures against it; also `python -m kedge.rig explore --host`
+* `Rig(seed=1, brokers={1: "a", 2: "b"})`: real controllers, simulated brokers, seeded failures (docs/rig.md).
+* `submit_by_key(rig, targets)`, `configs(rig, kind, name)`: what others do and find in the store of a rig.
+* `check(MyHost)`, `CASES`: the conformance suite of a `HostUnderTest` (docs/testing-a-host.md).
+* `run_seed(MyHost, seed)`: seeded failures against it; also `python -m kedge.rig explore --host`.
+* `HostRig(MyHost())`: real controllers over the brokers of a host, in virtual time.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ..controller.rig.host_suite import (
     SimulatedBrokers,
     check,
 )
+from ..controller.rig.hosted.rig import HostRig
 from ..controller.rig.outside import configs, submit_by_key
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "Ability",
     "Contents",
     "Held",
+    "HostRig",
     "HostUnderTest",
     "InvariantBroken",
     "IsrUpdater",

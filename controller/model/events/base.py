@@ -5,12 +5,13 @@ from __future__ import annotations
 import enum
 from typing import ClassVar, Final
 
+import attrs
+
 from ..errors import ApiError
-from ..frozen import frozen
 from ..records import Record
 
 
-@frozen
+@attrs.frozen
 class Event:
     """Root of all events. `now_ms`: Unix milliseconds, by the runtime's clock. `is_kept`: other events wait for it, so
     it is retried if it was refused. `is_begun`: it continues something that has begun, and is decided however late it
@@ -27,13 +28,13 @@ class Event:
         return None
 
 
-@frozen
+@attrs.frozen
 class KeyRead(Event):
     """Root of the events that hold what was read from a key. Until our next commit this is news, so these events are
     decided before all others."""
 
 
-@frozen
+@attrs.frozen
 class Group:
     """The parts of a large event, and `then`, which is decided once each part was decided or refused, also if some had
     to wait for a key. An event that appears again, in this group or another of the same Decision, is the same event: it
@@ -43,7 +44,7 @@ class Group:
     then: Event | Group
 
 
-@frozen
+@attrs.frozen
 class Decision:
     """What a rule returns: records, in order; the reply (a value or an ApiError); and the events that follow, each of
     which gets a Decision of its own later."""

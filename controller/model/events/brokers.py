@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ..frozen import frozen
+import attrs
+
 from ..values import Broker, DeleteIntent
 from .base import Event
 
 
-@frozen
+@attrs.frozen
 class BrokerGone(Event):
     """The registration `epoch` of a live broker has ended."""
 
@@ -17,7 +18,7 @@ class BrokerGone(Event):
     epoch: int
 
 
-@frozen
+@attrs.frozen
 class ReplicaDied(Event):
     """One partition of a broker that died, or whose disk failed."""
 
@@ -26,7 +27,7 @@ class ReplicaDied(Event):
     broker: int
 
 
-@frozen
+@attrs.frozen
 class ReplicasDied(Event):
     """One partition of all brokers that a takeover found dead. `dead`: those of them that were in its ISR; they are not
     admitted again before this event is decided."""
@@ -36,7 +37,7 @@ class ReplicasDied(Event):
     dead: Collection[int]
 
 
-@frozen
+@attrs.frozen
 class DeathDone(Event):
     """All partitions of a dead broker were decided. `returned`: the broker, if a takeover found it registered again. It
     is live at once, before its registration is read again."""
@@ -46,7 +47,7 @@ class DeathDone(Event):
     returned: Broker | None = None
 
 
-@frozen
+@attrs.frozen
 class ShutdownAsked(Event):
     """A live broker requests a controlled shutdown."""
 
@@ -54,7 +55,7 @@ class ShutdownAsked(Event):
     epoch: int
 
 
-@frozen
+@attrs.frozen
 class ReplicaLeaves(Event):
     """One partition of a controlled shutdown."""
 
@@ -63,7 +64,7 @@ class ReplicaLeaves(Event):
     broker: int
 
 
-@frozen
+@attrs.frozen
 class ShutdownDecided(Event):
     """Every partition of a controlled shutdown was decided."""
 
@@ -71,14 +72,14 @@ class ShutdownDecided(Event):
     epoch: int
 
 
-@frozen
+@attrs.frozen
 class BrokerCame(Event):
     """A broker that is not live has registered, and nothing of its former death is left to do."""
 
     broker: Broker
 
 
-@frozen
+@attrs.frozen
 class BrokerRedescribed(Event):
     """A live broker registered other endpoints or another rack under the same epoch, or a takeover found it live and
     has to admit it."""
@@ -86,7 +87,7 @@ class BrokerRedescribed(Event):
     broker: Broker
 
 
-@frozen
+@attrs.frozen
 class BrokerUnread(Event):
     """A broker that is not live is registered, but its registration cannot be read. `epoch`: the key's `created`."""
 
@@ -94,7 +95,7 @@ class BrokerUnread(Event):
     epoch: int
 
 
-@frozen
+@attrs.frozen
 class BrokerKnown(Event):
     """An unreadable registration of a broker can be read again, or is gone. `epoch`: the registered epoch, None if the
     broker is no longer registered."""
@@ -103,7 +104,7 @@ class BrokerKnown(Event):
     epoch: int | None
 
 
-@frozen
+@attrs.frozen
 class DiskReported(Event):
     """A broker answered for a partition: its disk is gone (error 56), or it is there."""
 
@@ -114,7 +115,7 @@ class DiskReported(Event):
     gone: bool
 
 
-@frozen
+@attrs.frozen
 class DeletionAcknowledged(Event):
     """A broker confirmed that it deleted replicas."""
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..frozen import frozen
+import attrs
+
 from ..legacy import LegacyKey
 from ..records import KeyAt, KeyVersion, KeyVersions
 from ..values import DeleteIntent, Move, Partition, Replicas, Topic, TopicPartition
 from .base import Event, KeyRead
 
 
-@frozen
+@attrs.frozen
 class DeletionKeyRead(KeyRead):
     """A key under /admin/delete_topics was read."""
 
@@ -19,7 +20,7 @@ class DeletionKeyRead(KeyRead):
     at: KeyAt
 
 
-@frozen
+@attrs.frozen
 class KafkaMoveFound(Event):
     """Kafka's own adding_replicas and removing_replicas of one partition; `replicas`: what the key lists for it."""
 
@@ -30,7 +31,7 @@ class KafkaMoveFound(Event):
     removing: Replicas
 
 
-@frozen
+@attrs.frozen
 class ForeignTargetFound(Event):
     """A move from before this term that Kedge did not begin."""
 
@@ -39,7 +40,7 @@ class ForeignTargetFound(Event):
     move: Move
 
 
-@frozen
+@attrs.frozen
 class StrayIsrFound(Event):
     """The ISR has members outside R and T."""
 
@@ -47,7 +48,7 @@ class StrayIsrFound(Event):
     partition: int
 
 
-@frozen
+@attrs.frozen
 class TopicIdMissing(Event):
     """A topic of an older Kafka has no id and gets this one."""
 
@@ -55,21 +56,21 @@ class TopicIdMissing(Event):
     topic_id: str
 
 
-@frozen
+@attrs.frozen
 class IntentsDue(Event):
     """Check the open delete intents of a broker, and their keys: intents may be void, keys may be empty."""
 
     broker: int
 
 
-@frozen
+@attrs.frozen
 class IntentDue(Event):
     """Check one open delete intent: it may be void."""
 
     intent: DeleteIntent
 
 
-@frozen
+@attrs.frozen
 class IntentsKeyDue(Event):
     """Check one key of delete intents: it may be empty."""
 
@@ -77,7 +78,7 @@ class IntentsKeyDue(Event):
     seq: int
 
 
-@frozen
+@attrs.frozen
 class StateKeyRead(KeyRead):
     """A state key was read again after another program wrote it. `found` None: it is absent (version 0), or unreadable
     (`problem` says why)."""
@@ -89,7 +90,7 @@ class StateKeyRead(KeyRead):
     at: KeyVersion
 
 
-@frozen
+@attrs.frozen
 class TopicKeyRead(KeyRead):
     """A topic's key was read after another program wrote it. `found` None: it is absent (version 0), or unreadable
     (`problem` says why). `partitions` (their keys: `states`) and `configs` (their key: `config_at`): what else the
@@ -112,7 +113,7 @@ class TopicKeyRead(KeyRead):
 # --- the legacy key
 
 
-@frozen
+@attrs.frozen
 class LegacyKeyRead(KeyRead):
     """The legacy key was read, since this controller or another program wrote or deleted it."""
 
@@ -120,12 +121,12 @@ class LegacyKeyRead(KeyRead):
     found: LegacyKey
 
 
-@frozen
+@attrs.frozen
 class LegacyPlanDue(Event):
     """A takeover found a legacy key, and all registered brokers are live: continue with its entries."""
 
 
-@frozen
+@attrs.frozen
 class LegacyEntryDue(Event):
     """Begin the move of an entry of the legacy key."""
 
@@ -133,12 +134,12 @@ class LegacyEntryDue(Event):
     partition: int
 
 
-@frozen
+@attrs.frozen
 class LegacyKeyDue(Event):
     """The legacy key has differed from its entries for long enough, or it is unreadable and no move runs: write it."""
 
 
-@frozen
+@attrs.frozen
 class ConfigKeyRead(KeyRead):
     """The config key of a topic was read."""
 
@@ -147,7 +148,7 @@ class ConfigKeyRead(KeyRead):
     at: KeyAt
 
 
-@frozen
+@attrs.frozen
 class BrokerConfigRead(KeyRead):
     """`/config/brokers/<name>` was read (a broker's id in decimal, or "<default>")."""
 
@@ -159,7 +160,7 @@ class BrokerConfigRead(KeyRead):
 # --- notifications: keys that brokers and tools write for the controller
 
 
-@frozen
+@attrs.frozen
 class PreferredElectionPut(Event):
     """`/admin/preferred_replica_election` was read."""
 
@@ -167,7 +168,7 @@ class PreferredElectionPut(Event):
     partitions: tuple[TopicPartition, ...]
 
 
-@frozen
+@attrs.frozen
 class LogDirNotified(Event):
     """A notification was read: a disk of `broker` changed its state."""
 
@@ -175,7 +176,7 @@ class LogDirNotified(Event):
     broker: int
 
 
-@frozen
+@attrs.frozen
 class NotificationDone(Event):
     """Everything that a notification requested was decided. `notes`: what was skipped. `problem`: why it is
     unreadable."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from ..frozen import frozen
+import attrs
+
 from ..records import KeyAt
 from ..reductions import Retirements
 from ..values import Extra
 from .base import Event, KeyRead
 
 
-@frozen
+@attrs.frozen
 class DeletePartitions(Event):
     """Reduce the topic to `total_count` partitions, or by these `partitions` (one of the two is None). `immediate`:
     they go offline now; otherwise they are read-only first."""
@@ -20,7 +21,7 @@ class DeletePartitions(Event):
     immediate: bool
 
 
-@frozen
+@attrs.frozen
 class ReductionKeyRead(KeyRead):
     """The key of a reduction was read. `problem`: why it is unreadable; otherwise `entries` and `extra` hold its
     content."""
@@ -32,7 +33,7 @@ class ReductionKeyRead(KeyRead):
     problem: str | None = None
 
 
-@frozen
+@attrs.frozen
 class ReductionDue(Event):
     """Begin a reduction, or continue it. `is_found`: a takeover found it, and the former controller may not have
     notified its host of all purged partitions."""
@@ -41,7 +42,7 @@ class ReductionDue(Event):
     is_found: bool = False
 
 
-@frozen
+@attrs.frozen
 class RetirementDue(Event):
     """Give a partition the status that its reduction demands, and delete intents to the brokers that hold its logs."""
 
@@ -49,7 +50,7 @@ class RetirementDue(Event):
     partition: int
 
 
-@frozen
+@attrs.frozen
 class RetirementsDue(Event):
     """Check whether read-only partitions may go offline. `empty`: topic, partition and leader epoch of those whose
     leader reports, under that epoch, that its log is empty."""
@@ -57,7 +58,7 @@ class RetirementsDue(Event):
     empty: frozenset[tuple[str, int, int]] = frozenset()
 
 
-@frozen
+@attrs.frozen
 class RetirementOver(Event):
     """A read-only partition may go offline. `empty_epoch`: the leader epoch under which its leader reports an empty
     log; None if its retention is over."""
@@ -67,14 +68,14 @@ class RetirementOver(Event):
     empty_epoch: int | None = None
 
 
-@frozen
+@attrs.frozen
 class PurgeDue(Event):
     """Check whether the last partitions of a topic are offline and all their logs deleted."""
 
     topic: str
 
 
-@frozen
+@attrs.frozen
 class ReductionKeyDue(Event):
     """The key of a reduction names partitions that no longer exist. `is_found`: as in ReductionDue."""
 

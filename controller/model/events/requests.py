@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import attrs
+
 from ..config_requests import AlterConfigOp
-from ..frozen import frozen
 from ..values import ConfigEntity, DeleteIntent, Partition, Replicas
 from .base import Event
 
 
-@frozen
+@attrs.frozen
 class AlterReassignment(Event):
     """Set, replace or cancel (target None) the reassignment of one partition. `to_origin`: the target is the origin of
     the running move. `policy_message`: why the host's policy refuses it."""
@@ -25,7 +26,7 @@ class AlterReassignment(Event):
     policy_message: str | None = None
 
 
-@frozen
+@attrs.frozen
 class ElectLeader(Event):
     """Elect the preferred leader of a partition, or (`unclean`) any leader for a partition without one."""
 
@@ -34,7 +35,7 @@ class ElectLeader(Event):
     unclean: bool = False
 
 
-@frozen
+@attrs.frozen
 class CreateTopic(Event):
     """`assignments` None: placed by rack from `start` and `shift`. The runtime draws these two and `topic_id`."""
 
@@ -50,7 +51,7 @@ class CreateTopic(Event):
     policy_message: str | None = None
 
 
-@frozen
+@attrs.frozen
 class CreatePartitions(Event):
     topic: str
     total_count: int
@@ -58,12 +59,12 @@ class CreatePartitions(Event):
     validate_only: bool = False
 
 
-@frozen
+@attrs.frozen
 class DeleteTopic(Event):
     topic: str
 
 
-@frozen
+@attrs.frozen
 class AlterConfigs(Event):
     """Alter the configs of a topic, a broker or all brokers. `replaces`: `ops` are all configs that remain.
     `policy_message`: why the host's policy refuses it."""
@@ -75,21 +76,21 @@ class AlterConfigs(Event):
     policy_message: str | None = None
 
 
-@frozen
+@attrs.frozen
 class ForgetBroker(Event):
     """A broker will never return. What waits for it is dropped one by one; the answer follows when all is dropped."""
 
     broker: int
 
 
-@frozen
+@attrs.frozen
 class ForgetIntent(Event):
     """Drop one open delete intent of a broker that is being forgotten."""
 
     intent: DeleteIntent
 
 
-@frozen
+@attrs.frozen
 class ForgettingDone(Event):
     """Everything that waited for a forgotten broker at the last check was decided. `left`: the intents, and the
     partitions of topics under deletion, that were found then."""
@@ -98,7 +99,7 @@ class ForgettingDone(Event):
     left: tuple[DeleteIntent | Partition, ...]
 
 
-@frozen
+@attrs.frozen
 class AlterIsr(Event):
     """A leader requests a change of the ISR (in the form of KIP-497)."""
 

@@ -6,14 +6,13 @@ from typing import ClassVar
 
 import attrs
 
-from ..frozen import frozen
 from ..throttle_configs import UNLIMITED, Family
 from ..throttles import CommitLimits, MarkKind, ThrottlePlan
 from ..values import Replicas
 from .base import Event
 
 
-@frozen
+@attrs.frozen
 class NamedTarget:
     """The target of one partition. `policy_message`: why the host's policy refuses it."""
 
@@ -23,7 +22,7 @@ class NamedTarget:
     policy_message: str | None = None
 
 
-@frozen
+@attrs.frozen
 class ThrottleRequest(Event):
     """Root of the requests that may set throttles."""
 
@@ -32,7 +31,7 @@ class ThrottleRequest(Event):
     commit_limits: CommitLimits
 
 
-@frozen
+@attrs.frozen
 class ReassignPartitions(ThrottleRequest):
     """Move these partitions while no others move, under a throttle (None: without one). `twice`: partitions that the
     request names more than once."""
@@ -47,7 +46,7 @@ class ReassignPartitions(ThrottleRequest):
         return self.throttle not in (None, UNLIMITED)
 
 
-@frozen
+@attrs.frozen
 class AlterThrottledRates(ThrottleRequest):
     """Broker, rate as leader, rate as follower; for each broker."""
 
@@ -55,14 +54,14 @@ class AlterThrottledRates(ThrottleRequest):
     family: Family
 
 
-@frozen
+@attrs.frozen
 class AlterThrottledReplicas(ThrottleRequest):
     """Topic, partition, leaders, followers; None stands for all brokers of the cluster."""
 
     replicas: tuple[tuple[str, int, Replicas | None, Replicas | None], ...]
 
 
-@frozen
+@attrs.frozen
 class ThrottleDue(Event):
     """Bring the configs of one owner to its mark."""
 
@@ -70,7 +69,7 @@ class ThrottleDue(Event):
     owner: str
 
 
-@frozen
+@attrs.frozen
 class ThrottlePlanDue(Event):
     """Continue a request: the kinds in `left`, then its moves and its answer. `is_refused`: its last step could not be
     committed, so it is given up."""
@@ -85,7 +84,7 @@ class ThrottlePlanDue(Event):
         return attrs.evolve(self, is_refused=True)
 
 
-@frozen
+@attrs.frozen
 class ThrottleRemovalDue(Event):
     """A controller took over, or the last reassignment has ended: bring every owner to its mark; unless something is
     reassigned, nothing stays marked."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from ..frozen import frozen
+import attrs
 
 
-@frozen
+@attrs.frozen
 class Record:
     """Root of all records."""
 
 
-@frozen
+@attrs.frozen
 class KeyAt:
     """The path of a key that was read, and its version (0: it is absent)."""
 
@@ -21,7 +21,7 @@ class KeyAt:
     version: int
 
 
-@frozen
+@attrs.frozen
 class KeyVersion:
     """The version of a state key (0: it is absent), and its generation: the partition epoch."""
 
@@ -29,7 +29,7 @@ class KeyVersion:
     generation: int
 
 
-@frozen
+@attrs.frozen
 class KeyVersions:
     """The versions of the state keys of a topic, as two columns. An absent key has version 0 and generation -1."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from ..frozen import frozen
+import attrs
+
 from ..values import Broker, DeleteIntent
 from .base import Record
 
 
-@frozen
+@attrs.frozen
 class BrokerForgotten(Record):
     """A broker will never return, and nothing waits for it. Its key under /kedge/brokers is deleted, in a commit that
     fails if the broker is registered."""
@@ -15,7 +16,7 @@ class BrokerForgotten(Record):
     broker_id: int
 
 
-@frozen
+@attrs.frozen
 class BrokerRegistered(Record):
     """A broker was admitted, or its endpoints or rack changed. `before`: its former registration, None if not live."""
 
@@ -23,14 +24,14 @@ class BrokerRegistered(Record):
     before: Broker | None = None
 
 
-@frozen
+@attrs.frozen
 class BrokerLeft(Record):
     """The registration of a live broker ended. Its partitions are decided one by one, until DeathWorkedOff."""
 
     broker: Broker
 
 
-@frozen
+@attrs.frozen
 class BrokerShutsDown(Record):
     """A live broker is about to leave and gets nothing new. Kept in memory only; ends with its registration."""
 
@@ -38,7 +39,7 @@ class BrokerShutsDown(Record):
     epoch: int
 
 
-@frozen
+@attrs.frozen
 class DeathWorkedOff(Record):
     """All partitions of a dead broker were decided: it may register again. Not in the journal."""
 
@@ -46,7 +47,7 @@ class DeathWorkedOff(Record):
     epoch: int
 
 
-@frozen
+@attrs.frozen
 class RegistrationUnread(Record):
     """A broker that is not live is registered, but its registration cannot be read. `epoch`: the key's `created`. Kept
     in memory only."""
@@ -55,7 +56,7 @@ class RegistrationUnread(Record):
     epoch: int
 
 
-@frozen
+@attrs.frozen
 class RegistrationKnown(Record):
     """The registration of such a broker can be read, or is gone. `epoch`: as in RegistrationUnread. `died`: the epoch
     whose partitions must be handled as those of a dead broker; None if the broker is unchanged."""
@@ -65,7 +66,7 @@ class RegistrationKnown(Record):
     died: int | None
 
 
-@frozen
+@attrs.frozen
 class DiskGone(Record):
     """A broker reported that its disk for a partition failed, or works again. Kept in memory only."""
 
@@ -75,21 +76,21 @@ class DiskGone(Record):
     gone: bool
 
 
-@frozen
+@attrs.frozen
 class DeleteIntended(Record):
     """A removed replica has to be deleted by its broker; durable in the same commit."""
 
     intent: DeleteIntent
 
 
-@frozen
+@attrs.frozen
 class ReplicaDeleted(Record):
     """The broker acknowledged the deletion."""
 
     intent: DeleteIntent
 
 
-@frozen
+@attrs.frozen
 class IntentDropped(Record):
     """An intent became void, since its broker is a member of the partition again, or is being `forgotten`. The latter
     commits only if the broker is not registered."""
@@ -99,7 +100,7 @@ class IntentDropped(Record):
     forgotten: bool = False
 
 
-@frozen
+@attrs.frozen
 class IntentsKeyEmptied(Record):
     """A key of intents has no open intent: it is deleted. Not in the journal."""
 
@@ -107,7 +108,7 @@ class IntentsKeyEmptied(Record):
     seq: int
 
 
-@frozen
+@attrs.frozen
 class BrokerAskedAgain(Record):
     """A broker reports a change of its disks: it is sent all its partitions again, and its answer names those that
     failed. Not in the journal."""

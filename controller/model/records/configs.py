@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..frozen import frozen
+import attrs
+
 from ..values import ConfigEntity
 from .base import Record
 
 
-@frozen
+@attrs.frozen
 class ConfigChanged(Record):
     """The config key of a topic was read and differs: `after`."""
 
@@ -18,7 +19,7 @@ class ConfigChanged(Record):
     after: Mapping[str, str]
 
 
-@frozen
+@attrs.frozen
 class BrokerConfigChanged(Record):
     """`/config/brokers/<name>` was read and differs: `after`. In the journal: ConfigChanged."""
 
@@ -27,7 +28,7 @@ class BrokerConfigChanged(Record):
     after: Mapping[str, str]
 
 
-@frozen
+@attrs.frozen
 class ConfigsAltered(Record):
     """The controller changed the configs of a topic, a broker or all brokers to `after`. The same commit writes its key
     and a notification below `/config/changes`. In the journal: ConfigChanged. `cause`: the request behind it."""
@@ -38,7 +39,7 @@ class ConfigsAltered(Record):
     cause: str
 
 
-@frozen
+@attrs.frozen
 class ChangePurged(Record):
     """A notification of changed configs is deleted, since its readers had enough time. `key`: its path. Not in the
     journal."""

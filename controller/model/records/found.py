@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from ..frozen import frozen
+import attrs
+
 from .base import KeyAt, KeyVersion, Record
 
 
-@frozen
+@attrs.frozen
 class KeyAdopted(Record):
     """What was read of a key counts from now on, with its version. The records beside it say what that is. Not in the
     journal."""
@@ -14,7 +15,7 @@ class KeyAdopted(Record):
     at: KeyAt
 
 
-@frozen
+@attrs.frozen
 class StateKeyAdopted(Record):
     """As KeyAdopted, of the state key of a partition. Not in the journal."""
 
@@ -23,7 +24,7 @@ class StateKeyAdopted(Record):
     at: KeyVersion
 
 
-@frozen
+@attrs.frozen
 class ForeignChange(Record):
     """Another program wrote a key of this controller; `detail` says what was accepted and what is overwritten. The key
     is written again (`is_rewritten`), unless another record does so."""
@@ -34,7 +35,7 @@ class ForeignChange(Record):
     is_rewritten: bool = True
 
 
-@frozen
+@attrs.frozen
 class BadKey(Record):
     """The key of a partition (partition None: of a topic) cannot be read: `problem`. None: it can be read again, and
     `before` is the former problem."""

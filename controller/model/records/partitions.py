@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from ..frozen import frozen
+import attrs
+
 from ..reductions import OFFLINE
 from ..values import LEADER_DURING_DELETE, Move, Partition, Replicas
 from .base import Record
@@ -44,7 +45,7 @@ class Step(NamedTuple):
     cause: str | None
 
 
-@frozen
+@attrs.frozen
 class PartitionChanged(Record):
     """A partition changed from `before` to `after`. `cause`: of the first part, None: that of the Decision.
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from ..frozen import frozen
+import attrs
+
 from ..reductions import Retirements
 from ..values import Extra, Partition
 from .base import Record
 
 
-@frozen
+@attrs.frozen
 class PartitionPurged(Record):
     """All logs of an offline partition, the last of its topic, are deleted, and so are its keys; it was `before`."""
 
     before: Partition
 
 
-@frozen
+@attrs.frozen
 class ReductionChanged(Record):
     """A reduction has the entries `after` (if empty, its key is deleted). `is_written`: the key is not written now.
     `gone`: partitions that a former controller purged, perhaps without notifying its host. `extra`: unknown fields that
@@ -29,7 +30,7 @@ class ReductionChanged(Record):
     extra: Extra | None = None
 
 
-@frozen
+@attrs.frozen
 class ReductionRefused(Record):
     """The key of a reduction is deleted, because it asks for something impossible or cannot be read. In the journal:
     ForeignChange."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from ..frozen import frozen
+import attrs
+
 from ..legacy import LegacyEntry
 from ..throttles import OwnerMark, ThrottlePlan
 from .base import Record
@@ -14,7 +15,7 @@ ThrottleEvent: TypeAlias = Literal["", "ThrottleSet", "ThrottleRemoved", "Thrott
 """The event in the journal. Empty: none, since only the mark changed."""
 
 
-@frozen
+@attrs.frozen
 class ThrottleChanged(ConfigsAltered):
     """The mark of a topic or broker changed (None: it is not marked), and perhaps its configs, in the same commit."""
 
@@ -23,13 +24,13 @@ class ThrottleChanged(ConfigsAltered):
     event: ThrottleEvent = ""
 
 
-@frozen
+@attrs.frozen
 class ThrottlesEnded(Record):
     """The last reassignment has ended: all that is marked is to be given back. Keys without owners, or that
     cannot be read, are deleted. Not in the journal, which has rows for the throttles themselves."""
 
 
-@frozen
+@attrs.frozen
 class ThrottlePlanRuns(Record):
     """A request that takes several commits has begun, or (`is_over`) has ended. Kept in memory only."""
 
@@ -37,7 +38,7 @@ class ThrottlePlanRuns(Record):
     is_over: bool = False
 
 
-@frozen
+@attrs.frozen
 class LegacyPlanWritten(Record):
     """The moves of a request are in the legacy key, which was absent. In the journal: LegacySubmitted."""
 

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 import attrs
 
-from ..frozen import frozen
 from ..values import Partition, Replicas, Topic
 from .base import KeyVersions, Record
 
 
-@frozen
+@attrs.frozen
 class TopicCreated(Record):
     """A topic exists: its key, its configs, and R of each partition. State keys follow. Its commit fails if the
     deletion of a topic of this name is requested."""
@@ -21,7 +20,7 @@ class TopicCreated(Record):
     configs: Mapping[str, str] = attrs.field(factory=dict)
 
 
-@frozen
+@attrs.frozen
 class PartitionsAdded(Record):
     """Partitions `first`, `first + 1`, ... of a topic exist. State keys follow."""
 
@@ -30,7 +29,7 @@ class PartitionsAdded(Record):
     assignments: tuple[Replicas, ...]
 
 
-@frozen
+@attrs.frozen
 class TopicFound(Record):
     """An unknown topic was found in the store, with these partitions (in the order of their ids)."""
 
@@ -40,7 +39,7 @@ class TopicFound(Record):
     versions: KeyVersions
 
 
-@frozen
+@attrs.frozen
 class TopicChanged(Record):
     """Fields of a topic's key other than its partitions changed. `ours`: this controller changed them (a topic_id, or a
     move that Kafka began); otherwise another program did."""
@@ -51,21 +50,21 @@ class TopicChanged(Record):
     ours: bool = False
 
 
-@frozen
+@attrs.frozen
 class TopicDeletionStarted(Record):
     """The deletion of a topic began. This commit writes its key under /admin/delete_topics, unless it is there."""
 
     topic: Topic
 
 
-@frozen
+@attrs.frozen
 class TopicDeleted(Record):
     """Nothing of a topic remains: its key, its configs and the key under /admin/delete_topics are deleted."""
 
     topic: Topic
 
 
-@frozen
+@attrs.frozen
 class DeletionKeyLost(Record):
     """Another program removed the key under /admin/delete_topics of a topic that is being deleted: it is written again.
     Not in the journal."""
@@ -73,7 +72,7 @@ class DeletionKeyLost(Record):
     topic: str
 
 
-@frozen
+@attrs.frozen
 class DeletionRefused(Record):
     """A key under /admin/delete_topics is removed, because the topic does not exist or may not be deleted. In the
     journal: ForeignChange."""
@@ -82,7 +81,7 @@ class DeletionRefused(Record):
     detail: str
 
 
-@frozen
+@attrs.frozen
 class KeysRewritten(Record):
     """A topic's key is written again, with the R that has grown meanwhile."""
 

@@ -19,13 +19,12 @@ import attrs
 
 from ...codec.keys import REASSIGN_PARTITIONS
 from ...model import records as r
-from ...model.frozen import frozen
 from ...model.sensitive_configs import shown
 from ...model.values import BROKERS, TOPICS, Partition
 from .pieces import dump, ids, lists, moves, replica, topic, values, why
 
 
-@frozen
+@attrs.frozen
 class Decided:
     """The records of one Decision, and what they do not contain: its cause, its request, and how many bytes the move
     that ends here copied (None: unknown)."""
@@ -36,7 +35,7 @@ class Decided:
     bytes_copied: int | None = None
 
 
-@frozen
+@attrs.frozen
 class LineContext:
     """What rows need from their commit. `topic_id`: of a topic by its name, None if it no longer exists."""
 
