@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
 from kazoo.protocol.states import WatchedEvent
 
 from kedge import Controller, HostResponse, TopicPartition
@@ -68,7 +69,10 @@ class Onlooker:
         self.first = self.seen
 
     def _look(self, path: str) -> None:
-        data, _ = self._raw.get(path, watch=self._again)
+        try:
+            data, _ = self._raw.get(path, watch=self._again)
+        except NoNodeError:
+            return  # it was deleted after the event
         self.seen += 1
         try:
             assert isinstance(json.loads(data), dict)
