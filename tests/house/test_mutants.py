@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.__main__ import BESIDE, PRODUCT, Bench, Mutant, chosen, equivalents, report
+from tests.mutants.__main__ import BESIDE, LINKED, Bench, Mutant, chosen, equivalents, report
 from tests.mutants.rooms import ROOMS
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -67,11 +67,13 @@ def test_each_equivalent_mutant_has_a_reason_and_a_function_that_exists() -> Non
 
 
 def test_mutmut_works_beside_the_checkout_with_settings_of_its_own(tmp_path: Path) -> None:
-    for name in (*PRODUCT, *BESIDE, "tests", "pyproject.toml"):
+    for name in (*LINKED, *BESIDE, "tests", "pyproject.toml"):
         (tmp_path / name).touch()
+    (tmp_path / "kedge").mkdir()
+    (tmp_path / "kedge" / "controller").symlink_to("../controller")
     bench = Bench("rules", ROOMS["rules"], tmp_path)
     settings = configparser.ConfigParser()
     settings.read(bench.folder / "setup.cfg")
-    assert settings["mutmut"]["only_mutate"].split() == ["controller/rules/*"]
-    assert (bench.folder / "controller").resolve() == tmp_path / "controller"
+    assert settings["mutmut"]["only_mutate"].split() == ["kedge/controller/rules/*"]
+    assert (bench.folder / "kedge" / "controller").resolve() == tmp_path / "controller"
     assert bench.found() == {}

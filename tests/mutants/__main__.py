@@ -31,7 +31,9 @@ import attrs
 from tests.mutants.rooms import ROOMS, Room
 
 CHECKOUT: Final = Path(__file__).resolve().parents[2]
-PRODUCT: Final = ("controller", "kedge", "pipeline", "stores")
+LINKED: Final = ("controller", "pipeline", "stores")
+"""Folders that are packages below `kedge` through links. mutmut names mutants by their paths, Python by the package: so
+both find them below `kedge`."""
 BESIDE: Final = ("benchmarks", "docs", "examples", "scripts", "servers", "README.md")
 """What tests read that is no code of the product."""
 SURVIVED: Final = frozenset({0, 5, 33})  # the last two: no test reaches it
@@ -60,9 +62,12 @@ class Bench:
         self.folder = checkout / "build" / "mutants" / name
         self._mutants = self.folder / "mutants"
         self.folder.mkdir(parents=True, exist_ok=True)
-        for linked in (*PRODUCT, *BESIDE, "tests", "pyproject.toml"):
-            if not (self.folder / linked).exists():
-                (self.folder / linked).symlink_to(checkout / linked)
+        (self.folder / "kedge").mkdir(exist_ok=True)
+        beside = [checkout / name for name in (*LINKED, *BESIDE, "tests", "pyproject.toml")]
+        for file in (*beside, *(checkout / "kedge").iterdir()):
+            link = self.folder / file.relative_to(checkout)
+            if not link.exists():
+                link.symlink_to(file.resolve())
         (self.folder / "setup.cfg").write_text(_settings(room))
 
     def run(self, names: Sequence[str]) -> int:
@@ -99,8 +104,10 @@ def _mutmut(arguments: Sequence[str]) -> list[str]:
 
 def _settings(room: Room) -> str:
     lists = {
-        "source_paths": PRODUCT,
-        "only_mutate": room.code,
+        "source_paths": [
+            f"kedge/{path.name}" for path in sorted((CHECKOUT / "kedge").iterdir()) if path.name[0] != "."
+        ],
+        "only_mutate": [f"kedge/{pattern}" for pattern in room.code],
         "do_not_mutate_patterns": (r"^\s*assert\b.*",),
         "also_copy": BESIDE,
         "pytest_add_cli_args": ("-mnot full and not server", "-pno:cacheprovider"),
