@@ -1,7 +1,8 @@
 """Hints -> reads -> events: what a term reads again from the store.
 
-A hint says "read this key again". Each kind of key (`kedge.controller.keys`) says what to read then, and the content
-becomes events for the machine. Reads are made between batches. A failed read is repeated with all hints of its kind.
+A hint is the path of a key that may have changed. The class of the key (`kedge.controller.keys`) reads what is needed,
+and makes events for the machine of the content. Reads are made between batches. A failed read is repeated with all
+hints of its kind.
 
 No hint says that an unreadable key has become readable, so these keys are read again at intervals.
 """

@@ -34,7 +34,7 @@ class Throttles:
         return [kind, OLD[kind]] if self.keys[OLD[kind]].version else [kind]
 
     def load(self, kind: MarkKind, slot: MarkSlot, marks: dict[str, OwnerMark], key: MarkKey) -> None:
-        """A takeover found a key. What ours says of an owner takes precedence over the other."""
+        """A takeover found a key. If both keys name an owner, the mark in this controller's own key is used."""
         self.marks[kind] = marks | self.marks[kind]
         self.keys[slot] = key
 

@@ -28,7 +28,7 @@ JAVA_MIN: Final = 17
 
 
 class NoSpark(RuntimeError):
-    """No session can be created; the message says what is missing."""
+    """A Spark session cannot be created. The message names what is missing."""
 
 
 @contextmanager

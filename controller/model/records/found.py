@@ -9,8 +9,8 @@ from .base import KeyAt, KeyVersion, Record
 
 @attrs.frozen
 class KeyAdopted(Record):
-    """What was read of a key counts from now on, with its version. The records beside it say what that is. Not in the
-    journal."""
+    """The controller uses the content that it read from a key, and the version of the key. Other records of the same
+    Decision hold the content. Not in the journal."""
 
     at: KeyAt
 
