@@ -49,16 +49,17 @@ def _version() -> str:
 def __getattr__(name: str) -> object:
     if name == "__version__":
         return _version()
-    if name == "__all__":
-        return _names()
-    if name.startswith("_") or name not in _names():
+    if name in _LATE:
+        return getattr(import_module(_LATE[name], __name__), name)
+    if name.startswith("_") and name != "__all__":
         raise AttributeError(f"module 'kedge' has no attribute {name!r}")
-    return getattr(import_module(_LATE.get(name, ".names"), __name__), name)
-
-
-def _names() -> list[str]:
-    return sorted([*_LATE, *import_module(".names", __name__).__all__])
+    names = import_module(".names", __name__)
+    if name == "__all__":
+        return sorted([*_LATE, *names.__all__])
+    if name not in names.__all__:
+        raise AttributeError(f"module 'kedge' has no attribute {name!r}")
+    return getattr(names, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "__version__", *_names()})
+    return sorted({*globals(), "__version__", *_LATE, *import_module(".names", __name__).__all__})

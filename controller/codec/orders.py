@@ -100,8 +100,3 @@ def encode_cluster_id(cluster_id: str) -> bytes:
 def decode_format(value: bytes) -> int:
     """The version of the oldest controller that may lead over this tree."""
     return number(fields(parse(value), "format").get("min_controller"), "min_controller", 0, INT32_MAX)
-
-
-def encode_format(min_controller: int) -> bytes:
-    """The inverse of `decode_format`."""
-    return dump({"version": 1, "min_controller": min_controller}).encode()

@@ -1,5 +1,5 @@
-"""One change of a partition, as every rule makes it: what the rule decides, then how far its move goes by itself
-(KIP-455), then the delete intents.
+"""`change`, by which every rule changes a partition. It takes the partition as the rule decided it, continues a running
+move (KIP-455), and adds the delete intents.
 
 R grows by members of T that joined the ISR. When all of T is in the ISR and a live member of T can lead, the move
 completes in one Decision: R := T (if the leader is outside, one in T is elected; leader epoch +1), T is cleared,

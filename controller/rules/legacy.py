@@ -30,6 +30,7 @@ from ..model.events import (
 )
 from ..model.legacy import LegacyEntry, LegacyKey, LegacyName
 from ..model.records import (
+    COMPLETED,
     KeyAdopted,
     LegacyEntryRemoved,
     LegacyKeyBroken,
@@ -44,7 +45,6 @@ from ..model.requests import ReassignmentAnswer
 from ..model.view import ClusterView
 from .reassignment import alter_reassignment
 
-COMPLETED: Final = "completed"
 DROPPED: Final = "dropped"
 LATER: Final = "a later request"
 

@@ -46,13 +46,17 @@ class Admin(Protocol):
 
     def reassign_partitions(
         self, assignments: Mapping[TopicPartition, Sequence[int]], options: ReassignPartitionsOptions, /
-    ) -> Answers: ...
+    ) -> Answers:
+        """As `kedge.Admin`."""
 
-    def alter_interbroker_throttled_rates(self, rates: Mapping[int, ThrottledRate], /) -> Answers: ...
+    def alter_interbroker_throttled_rates(self, rates: Mapping[int, ThrottledRate], /) -> Answers:
+        """As `kedge.Admin`."""
 
-    def alter_partition_reassignments(self, reassignments: Mapping[TopicPartition, None], /) -> Answers: ...
+    def alter_partition_reassignments(self, reassignments: Mapping[TopicPartition, None], /) -> Answers:
+        """As `kedge.Admin`."""
 
-    def list_partition_reassignments(self) -> Future[Mapping[TopicPartition, Any]]: ...
+    def list_partition_reassignments(self) -> Future[Mapping[TopicPartition, Any]]:
+        """As `kedge.Admin`."""
 
 
 _AGAIN: Final = (NotController, RequestTimedOut, ReassignmentInProgress)

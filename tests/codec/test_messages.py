@@ -230,7 +230,6 @@ def test_holder_of_a_store_that_is_moved_is_no_controller() -> None:
     "write, name",
     [
         (lambda: producer_ids.encode(producer_ids.ProducerIdBlock(3, 0, 999)), "producer ids"),
-        (lambda: orders.encode_format(2), "format"),
         (lambda: orders.encode_cluster_id("i"), "cluster id"),
         (lambda: small.encode_gateway("h", 9), "gateway"),
         (lambda: small.encode_gateways_secret("s"), "gateways_secret"),

@@ -6,12 +6,13 @@ import ast
 import importlib
 import json
 import re
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
+from sybil import Document
+from sybil.parsers.markdown import CodeBlockParser
 
 CHECKOUT: Final = Path(__file__).resolve().parents[2]
 FACES: Final = (
@@ -22,7 +23,6 @@ FACES: Final = (
 )
 PAGES: Final = (CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md")))
 EXAMPLES: Final = (*sorted((CHECKOUT / "examples").rglob("*.py")), *sorted((CHECKOUT / "examples").glob("*.ipynb")))
-BLOCK: Final = re.compile(r"^( *)```python\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 PRIVATE: Final = re.compile(r"kedge\.controller\.\w[.\w]*")
 
 
@@ -35,7 +35,7 @@ def programs(path: Path) -> Iterator[str]:
         cells = [cell["source"] for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
         yield from ("".join(line for line in source if line[0] not in "%!") for source in cells)
     else:
-        yield from (textwrap.dedent(code) for _, code in BLOCK.findall(text))
+        yield from (str(example.parsed) for example in Document.parse(str(path), CodeBlockParser("python")).examples())
 
 
 def imported(code: str) -> Iterator[tuple[str, str]]:

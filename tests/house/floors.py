@@ -10,17 +10,15 @@ Rules
 
 from __future__ import annotations
 
-import ast
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from graphlib import CycleError, TopologicalSorter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
 import attrs
 
-FOLDERS: Final = ("kedge", "controller", "stores", "pipeline")
-"""Of the checkout. The last three are packages below `kedge`, which holds links to them."""
+from tests.house.imports import imports, modules, within
+
 # Ours too, but not a floor: they are never shipped.
 OTHER_TOPS: Final = ("tests", "servers", "scripts", "examples", "benchmarks")
 
@@ -366,30 +364,6 @@ def violations(tree: Path, rooms: Iterable[Room] = ROOMS) -> list[Violation]:
     return found
 
 
-def circle(tree: Path) -> list[str]:
-    """Modules below `tree` that import each other in a circle, the first one again at the end; empty if there is none.
-    What a module imports inside a function or under TYPE_CHECKING counts."""
-    files = modules(tree)
-    known = frozenset(files)
-    graph = {name: {one for _, one in imports(name, file, known)} & known - {name} for name, file in files.items()}
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        return list(error.args[1])
-    return []
-
-
-def modules(tree: Path) -> dict[str, Path]:
-    """Every module below the folders of FOLDERS: dotted name to file."""
-    found = {}
-    for folder in FOLDERS:
-        for file in sorted((tree / folder).rglob("*.py")):
-            parts = file.relative_to(tree).with_suffix("").parts
-            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-            found[name if folder == "kedge" else f"kedge.{name}"] = file
-    return found
-
-
 def room_of(module: str, rooms: Iterable[Room]) -> Room | None:
     """The room with the longest name that is the module or above it. `kedge.controller` holds itself alone, and a new
     room in it is none of `kedge`."""
@@ -399,40 +373,6 @@ def room_of(module: str, rooms: Iterable[Room]) -> Room | None:
             room for room in holding if within(room.name, "kedge.controller") and room.name != "kedge.controller"
         ]
     return max(holding, key=lambda room: len(room.name), default=None)
-
-
-def within(name: str, above: str) -> bool:
-    return name == above or name.startswith(f"{above}.")
-
-
-def imports(module: str, file: Path, known: frozenset[str]) -> Iterator[tuple[int, str]]:
-    """Line and dotted name of every import. `from a import b` names `a.b` where that is a module, otherwise `a`."""
-    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"), str(file))):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            source = _absolute(node, package)
-            for alias in node.names:
-                inner = f"{source}.{alias.name}"
-                yield node.lineno, inner if inner in known else source
-        elif isinstance(node, ast.Call):
-            yield from _by_name(node, package)
-
-
-def _absolute(node: ast.ImportFrom, package: str) -> str:
-    if not node.level:
-        return node.module or ""
-    above = package.split(".")[: len(package.split(".")) - node.level + 1]
-    return ".".join([*above, node.module] if node.module else above)
-
-
-def _by_name(node: ast.Call, package: str) -> Iterator[tuple[int, str]]:
-    called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    if called in {"import_module", "__import__"} and node.args:
-        first = node.args[0]
-        if isinstance(first, ast.Constant) and isinstance(first.value, str):
-            yield node.lineno, f"{package}{first.value}" if first.value.startswith(".") else first.value
 
 
 def _forbidden(name: str, room: Room, rooms: tuple[Room, ...]) -> str:

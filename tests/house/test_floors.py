@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.floors import IMPURE, OTHER_TOPS, ROOMS, circle, modules, room_of, violations, within
+from tests.house.floors import IMPURE, OTHER_TOPS, ROOMS, room_of, violations
+from tests.house.imports import circle, modules, within
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 

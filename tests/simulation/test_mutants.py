@@ -42,13 +42,6 @@ def _move_half_way(rig: Rig) -> None:
     settle(rig)
 
 
-def _everywhere(patch: Patch, name: str, mutant: Any) -> None:
-    """A rule that several modules imported."""
-    for module in (completion, isr, leader_election, reassignment):
-        if hasattr(module, name):
-            patch.setattr(module, name, mutant)
-
-
 def completes_early(patch: Patch) -> None:
     """Complete as soon as one member of T is in sync."""
     right = completion.advance_move
@@ -80,7 +73,7 @@ def sends_before_the_commit(patch: Patch) -> None:
 
 def forgets_intents(patch: Patch) -> None:
     """Removed replicas are not sent."""
-    _everywhere(patch, "intend_deletion", lambda *_: [])
+    patch.setattr(completion, "intend_deletion", lambda *_: [])
 
 
 def deletes_keys_before_logs(patch: Patch) -> None:

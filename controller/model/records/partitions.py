@@ -12,14 +12,11 @@ from typing import Final, NamedTuple
 
 import attrs
 
-from ..reductions import OFFLINE
 from ..values import LEADER_DURING_DELETE, Move, Partition, Replicas
 from .base import Record
 
 COMPLETED: Final = "completed"
-TOPIC_DELETED: Final = "topic deleted"
-OFF: Final = "offline"
-
+"""The cause of the steps that complete a move."""
 
 STEPS: Final = (
     "ForeignChange",
@@ -125,7 +122,7 @@ class PartitionChanged(Record):
         """The parts of the change, in their order."""
         before, first, via, after = self.before, self.first, self.via, self.after
         if via is not None and via.move is None:
-            yield Step("TargetCleared", before, via, OFF if after.status_code == OFFLINE else TOPIC_DELETED)
+            yield Step("TargetCleared", before, via, "offline" if after.is_offline else "topic deleted")
             before, first = via, after
         if first is not before and (event := self._event(before, first)) is not None:
             yield Step(event, before, first, self.cause)

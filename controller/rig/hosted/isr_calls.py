@@ -15,7 +15,7 @@ from ...model.values import Replicas, TopicPartition
 
 
 class IsrUpdater(Protocol):
-    """As `controller.Controller.alter_isr`. Any thread may call it; the future is completed by another one."""
+    """Sends the ISR changes of leaders. Any thread may call it; the future is completed by another one."""
 
     def alter_isr(  # noqa: PLR0917 - as Controller
         self,
@@ -28,7 +28,8 @@ class IsrUpdater(Protocol):
         leader_recovery_state: int = 0,
         *,
         timeout_s: float = 30.0,
-    ) -> Future[AcceptedIsr]: ...
+    ) -> Future[AcceptedIsr]:
+        """As `kedge.Controller.alter_isr`."""
 
 
 @attrs.frozen(eq=False)
