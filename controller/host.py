@@ -70,7 +70,7 @@ class Controller:
     `stand_by_only`: never take part in the election. The controller registers brokers and follows the active one, for
     example in a broker process that must not become the controller.
 
-    `tune_gc`: tune Python's garbage collector for the controller (`docs/settings.md`). It holds for the whole process
+    `tune_gc`: tune Python's garbage collector for the controller (`docs/running.md`). It holds for the whole process
     until the controller is closed; objects that were frozen stay frozen.
 
     `metrics`: take the measurements for `metrics()` (`docs/metrics.md`). Without it, `metrics()` still has the values
