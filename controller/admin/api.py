@@ -67,7 +67,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
     """Requests of one principal. `controller.admin` is the host's own API, which may do everything.
 
     Every request can fail with NotController, ClusterAuthorizationFailed, RequestTimedOut or Overloaded; each method
-    lists its other errors. `docs/errors.md` has the table of errors.
+    lists its other errors. `docs/admin-api.md#errors` has the table of errors.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The tables of docs/config-names.md: every config of topics and brokers of Kafka 4.3, with its effect.
+"""The tables of docs/configs.md: every config of topics and brokers of Kafka 4.3, with its effect.
 
 `python -m tests.docs.configs` rewrites the page, from the tables of the code on. What is above them is written by hand.
 """
@@ -14,7 +14,7 @@ from typing import Final
 from kedge.controller.model.configs import BROKER_CONFIGS, ENFORCED, TOPIC_CONFIGS, Definition
 from kedge.controller.model.refused_configs import REFUSED_CONFIGS
 
-PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "config-names.md"
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "configs.md"
 BEGIN: Final = "## Configs of topics\n"
 _WIDTH: Final = 118
 
