@@ -2,7 +2,7 @@
 can be overwritten. Each kind of key has its text, for its reader and for people.
 
 The rule of all rows: the controller believes that the name exists, what was known stays in force, and nothing is done
-that depends on the value. docs/unreadable-keys.md has the same rows (tests/docs compares them).
+that depends on the value. docs/keys.md has the same rows (tests/docs compares them).
 """
 
 from __future__ import annotations

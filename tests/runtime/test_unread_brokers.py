@@ -1,5 +1,5 @@
 """Brokers whose registration cannot be read: presence says alive (row "registration" of
-`docs/unreadable-keys.md`)."""
+`docs/keys.md`)."""
 
 from __future__ import annotations
 

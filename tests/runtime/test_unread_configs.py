@@ -1,5 +1,5 @@
 """Configs that cannot be read allow nothing, whatever the defaults say (rows "configs of a topic" and "defaults of
-all brokers" of `docs/unreadable-keys.md`)."""
+all brokers" of `docs/keys.md`)."""
 
 from __future__ import annotations
 
