@@ -1,4 +1,4 @@
-"""`/kedge/migration`: the marker of a move to another store (docs/migrating.md). It names the other store, and no
+"""`/kedge/migration`: the marker of a move to another store (docs/store-commands.md). It names the other store, and no
 controller leads over a store that has one.
 
     {"version":1,"migration":"5f0c..","moved_to":"etcd://h:2379/prefix"}      in the former store, for good

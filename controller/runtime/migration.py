@@ -1,4 +1,4 @@
-"""The move of a cluster to another store, while no controller runs (docs/migrating.md).
+"""The move of a cluster to another store, while no controller runs (docs/store-commands.md).
 
 Rules
 * `check` only reads. It refuses stores that the move does not fit.

@@ -62,6 +62,6 @@ def test_the_page_names_the_right_of_each_api() -> None:
 
 
 def test_the_page_lists_the_messages_that_the_codec_lacks() -> None:
-    found = {(int(row[1]), row[0], row[2].partition(",")[0]) for row in rows("private-apis.md")}
+    found = {(int(row[1]), row[0], row[2].partition(",")[0]) for row in rows("remote-brokers.md")}
     of_code = {(key, requests()[key].name.removesuffix("Request"), versions(*VERSIONS[key])) for key in VERSIONS}
     assert found == of_code

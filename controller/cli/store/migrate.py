@@ -1,4 +1,4 @@
-"""`kedge store migrate FROM TO`: moves a cluster to another store (docs/migrating.md)."""
+"""`kedge store migrate FROM TO`: moves a cluster to another store (docs/store-commands.md)."""
 
 from __future__ import annotations
 
