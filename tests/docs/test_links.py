@@ -14,7 +14,10 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 CHECKOUT: Final = Path(__file__).resolve().parents[2]
-PAGES: Final = (*sorted(CHECKOUT.glob("*.md")), *sorted((CHECKOUT / "docs").rglob("*.md")))
+PAGES: Final = (
+    *sorted(CHECKOUT.glob("*.md")),
+    *sorted(page for folder in ("docs", "examples") for page in (CHECKOUT / folder).rglob("*.md")),
+)
 ROOMS: Final = ("benchmarks", "controller", "examples", "kedge", "pipeline", "scripts", "servers", "stores", "tests")
 _ELSEWHERE: Final = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _NAMED: Final = re.compile(r"(?<![\w/])docs/(?:[\w.-]+/)*[\w.-]+\.md(?:#[\w-]+)?")
