@@ -11,7 +11,6 @@ from kazoo.handlers.threading import KazooTimeoutError
 
 from kedge.stores import Unavailable, open_store
 from kedge.stores.zookeeper.causes import SURE_S, Cause, Causes, NotZooKeeper, cause_of
-from kedge.stores.zookeeper.revival import FIRST_S, MAX_S, Revival
 from servers import free_port
 from tests.stores.kit import foreign, raised_by
 
@@ -112,13 +111,3 @@ def test_a_name_that_is_known_again_is_not_said_to_be_unknown() -> None:
     causes.failed("a", 1, "", STAYS)
     causes.failed("a", 1, "10.0.0.1", PASSES)
     assert str(causes) == "a:1: refused"
-
-
-def test_who_is_refused_again_and_again_is_started_ever_later() -> None:
-    """Up to a bound; after it held out it restarts."""
-    revival, now_s, pauses = Revival(), 100.0, []
-    for _ in range(7):
-        pauses.append(revival.pause_s(now_s))
-        now_s += pauses[-1] + 0.1
-    assert pauses == [FIRST_S, 1.0, 2.0, 4.0, MAX_S, MAX_S, MAX_S]
-    assert revival.pause_s(now_s + 60) == FIRST_S

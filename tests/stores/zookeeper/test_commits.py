@@ -11,17 +11,18 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
+from kazoo.exceptions import NodeExistsError, NoNodeError, RuntimeInconsistency
+from kazoo.protocol.serialization import CheckVersion, Create, Delete, SetData
+from kazoo.security import OPEN_ACL_UNSAFE
 
 from kedge.stores import ABSENT, Check, Commit, Conflict, OutcomeUnknown, Put, Version
 from kedge.stores.base import Op
-from kedge.stores.zookeeper import transaction
 from kedge.stores.zookeeper.commit import Attempt
 from kedge.stores.zookeeper.plan import Plan, Seen, in_order
-from kedge.stores.zookeeper.transaction import Multi, Refused
+from kedge.stores.zookeeper.transaction import Multi
 from kedge.stores.zookeeper.wire import Node
 
-NO_NODE, EXISTS = Refused(-101), Refused(-110)
-NOT_TRIED: Final = Refused(-2)
+NO_NODE, EXISTS, NOT_TRIED = NoNodeError(), NodeExistsError(), RuntimeInconsistency()
 ROOT: Final = "/chroot"
 
 
@@ -31,7 +32,7 @@ class Server:
 
     def __init__(self, missing: Sequence[str], answers: Sequence[list[Any]]) -> None:
         self.address = SimpleNamespace(chroot=ROOT)
-        self.acl = b""
+        self.acl = OPEN_ACL_UNSAFE
         self.session = SimpleNamespace(session_id=1)
         self.ephemerals: set[str] = set()
         self.reads: list[list[str]] = []
@@ -89,28 +90,27 @@ def test_an_answer_to_another_transaction_is_not_believed() -> None:
 
 # Where a key must be absent and a node without data is there: only a mere parent may be taken, and only as it was seen.
 
-ACL = b"acl"
 SEEN = 7  # the version of the node's data
 
 
-def planned(*ops: Op) -> list[bytes]:
+def planned(*ops: Op) -> list[Any]:
     """At /p is a node without data that had children."""
     parent = Node(None, SEEN, cversion=2, created=1, owner=0, child_count=0)
-    return [step.data for step in Plan(ops, in_order(ops), Seen(hollow={"/p": parent}), "", ACL).steps]
+    return [step.operation for step in Plan(ops, in_order(ops), Seen(hollow={"/p": parent}), "", OPEN_ACL_UNSAFE).steps]
 
 
 def test_a_key_over_a_parent_is_written_at_the_version_that_was_seen() -> None:
     """Whatever another client writes there meanwhile has another version, and the transaction is refused."""
-    assert planned(Put("/p", b"ours", ABSENT)) == [transaction.set_data("/p", b"ours", SEEN)]
+    assert planned(Put("/p", b"ours", ABSENT)) == [SetData("/p", b"ours", SEEN)]
 
 
 def test_an_ephemeral_key_over_a_parent_replaces_the_node_that_was_seen() -> None:
-    made = transaction.create("/p", b"ours", ACL, ephemeral=True)
-    assert planned(Put("/p", b"ours", ABSENT, ephemeral=True)) == [transaction.delete("/p", SEEN), made]
+    made = Create("/p", b"ours", OPEN_ACL_UNSAFE, 1)
+    assert planned(Put("/p", b"ours", ABSENT, ephemeral=True)) == [Delete("/p", SEEN), made]
 
 
 def test_the_absence_of_a_key_at_a_parent_is_checked_at_the_version_that_was_seen() -> None:
-    assert planned(Check("/p", ABSENT)) == [transaction.check("/p", SEEN)]
+    assert planned(Check("/p", ABSENT)) == [CheckVersion("/p", SEEN)]
 
 
 @pytest.mark.parametrize(
