@@ -16,7 +16,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import AuthFailedError
@@ -40,10 +40,17 @@ from .patience import Revival, Silence
 from .seams import ACLS, LOG, Handler, fit_attempts, fit_connects, fit_logins, make_client, wake
 from .url import Address
 
-if TYPE_CHECKING:
-    from .stream import ZooKeeperSubscription
-
 _CLOSE_S: Final = 1.0  # how long to wait for the server when the session is closed
+
+
+class Stream(Protocol):
+    """Receives the session events of the link. Called on kazoo's thread: enqueue and return."""
+
+    def told(self, *events: SessionChanged) -> None: ...
+
+    def connected(self, reason: str) -> None: ...
+
+    def end(self) -> None: ...
 
 
 class Link:
@@ -57,7 +64,7 @@ class Link:
         self.closed = False
         self.opened = False  # set once the server has answered, which shows that the credentials are valid
         self.ephemerals: set[str] = set()  # keys that this session may hold
-        self._streams: list[ZooKeeperSubscription] = []
+        self._streams: list[Stream] = []
         self._lock: Final = threading.RLock()  # entered itself: Ctrl-C while a Condition is entered leaves it taken
         self._changed: Final = threading.Condition(self._lock)
         self._session = Session(0, connected=False)
@@ -154,13 +161,13 @@ class Link:
 
     # Streams
 
-    def attach(self, stream: ZooKeeperSubscription) -> None:
+    def attach(self, stream: Stream) -> None:
         with self._lock:
             if self.closed:
                 raise Closed("the store was closed")
             self._streams.append(stream)
 
-    def detach(self, stream: ZooKeeperSubscription) -> None:
+    def detach(self, stream: Stream) -> None:
         with self._lock:
             if stream in self._streams:
                 self._streams.remove(stream)
