@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
-from kazoo.exceptions import NodeExistsError, NoNodeError, RuntimeInconsistency
+from kazoo.exceptions import NodeExistsError, NoNodeError, RolledBackError, RuntimeInconsistency
 from kazoo.protocol.serialization import CheckVersion, Create, Delete, SetData
 from kazoo.security import OPEN_ACL_UNSAFE
 
@@ -77,9 +77,10 @@ def test_a_parent_that_is_gone_again_is_looked_up_again() -> None:
 
 def test_a_key_that_another_client_created_is_a_conflict() -> None:
     """Not a parent that may be taken for granted."""
+    answers = [[RolledBackError(), EXISTS, NOT_TRIED]]
     with pytest.raises(Conflict) as caught:
-        Server([], [[EXISTS]]).commit(Put("/p", b"ours", ABSENT))
-    assert (caught.value.index, caught.value.key) == (0, "/p")
+        Server([], answers).commit(*(Put(key, b"ours", ABSENT) for key in ("/a", "/p", "/z")))
+    assert (caught.value.index, caught.value.key) == (1, "/p")
 
 
 def test_an_answer_to_another_transaction_is_not_believed() -> None:
