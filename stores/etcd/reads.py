@@ -65,8 +65,8 @@ class Reader:
         answer = self._fresh(read, deadline, f"get {key}", sync=sync)
         return next((_entry(key, kv) for kv in answer.kvs), None)
 
-    def many(self, keys: Sequence[str], deadline: Deadline) -> tuple[list[Any], list[int]]:
-        """The KeyValue of each key, and the indexes of those that do not exist. Only these are checked to be keys."""
+    def many(self, keys: Sequence[str], deadline: Deadline) -> list[Any]:
+        """The KeyValue of each key, None for those that do not exist. Only these are checked to be keys."""
         raws = _raws(self._keys, keys)
         wanted = sorted(dict.fromkeys(raws))  # not a set: callers mostly pass sorted keys
         found: dict[bytes, Any] = {}
@@ -77,12 +77,11 @@ class Reader:
 
         if wanted:
             self._fresh(read, deadline, f"read {len(keys)} keys")
-        get = found.get
-        kvs = [get(raw) for raw in raws]
-        holes = [index for index, kv in enumerate(kvs) if kv is None]
-        for index in holes:
-            check_key(keys[index])
-        return kvs, holes
+        kvs = [found.get(raw) for raw in raws]
+        for key, kv in zip(keys, kvs, strict=True):
+            if kv is None:
+                check_key(key)
+        return kvs
 
     def names(self, prefix: str, deadline: Deadline) -> list[str]:
         """The names directly below `prefix`. If a page ends deep below a name, the next one begins after that name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from array import array
 from collections.abc import Sequence
 from typing import Any, Final
@@ -23,16 +24,14 @@ from ..base import (
 )
 from ..checks import check_key, check_ops, check_prefix
 from ..probing import ServerState
-from .ephemerals import Ephemerals
 from .keys import Keys
 from .reads import Reader, entries_of, sent
 from .session import EtcdSession
 from .status import states
-from .stream import EtcdSubscription
 from .txn import ETCD_OPS_MAX, Transaction
 from .url import EtcdUrl
 from .wait import Deadline
-from .watches import Watches
+from .watches import EtcdSubscription, Watches
 
 CAPABILITIES: Final = Capabilities(
     name="etcd",
@@ -58,7 +57,9 @@ class EtcdStore(MetadataStore):
         self._watches: Final = Watches(self._keys)
         self._session: Final = EtcdSession(url, self._watches)
         self._reader: Final = Reader(self._session, self._keys, lambda: self._watches.revision)
-        self._ephemerals: Final = Ephemerals()
+        self._lock: Final = threading.Lock()
+        self._lease_id = 0
+        self._mine: frozenset[str] = frozenset()  # ephemeral keys that this lease may hold
 
     @property
     def capabilities(self) -> Capabilities:
@@ -83,21 +84,15 @@ class EtcdStore(MetadataStore):
     def get_many(self, keys: Sequence[str], *, timeout_s: float) -> list[Entry | None]:
         """Read by ranges where the keys are close together."""
         self._demand_open()
-        kvs, _ = self._reader.many(keys, Deadline(timeout_s))
-        return entries_of(keys, kvs)
+        return entries_of(keys, self._reader.many(keys, Deadline(timeout_s)))
 
     def get_columns(self, keys: Sequence[str], *, timeout_s: float) -> Columns:
         """`get_many` as columns."""
         self._demand_open()
-        kvs, holes = self._reader.many(keys, Deadline(timeout_s))
-        if holes:
-            return Columns(
-                [None if kv is None else kv.value for kv in kvs],
-                array("q", [0 if kv is None else kv.mod_revision for kv in kvs]),
-                array("q", [0 if kv is None else kv.version - 1 for kv in kvs]),
-            )
-        values: list[bytes | None] = [kv.value for kv in kvs]
-        return Columns(values, array("q", [kv.mod_revision for kv in kvs]), array("q", [kv.version - 1 for kv in kvs]))
+        kvs = self._reader.many(keys, Deadline(timeout_s))
+        values: list[bytes | None] = [None if kv is None else kv.value for kv in kvs]
+        versions = array("q", [0 if kv is None else kv.mod_revision for kv in kvs])
+        return Columns(values, versions, array("q", [0 if kv is None else kv.version - 1 for kv in kvs]))
 
     def children(self, key: str, *, timeout_s: float) -> list[str]:
         """The names directly below `key`. Reads all keys below it, without values."""
@@ -166,7 +161,7 @@ class EtcdStore(MetadataStore):
         def send(link: Any) -> Any:
             nonlocal transaction, lease_id
             lease_id = self._session.session.session_id
-            transaction = Transaction(self._keys, ops, lease_id, self._ephemerals.of(lease_id))
+            transaction = Transaction(self._keys, ops, lease_id, self._held_by(lease_id))
             return link.call(link.kv.Txn, transaction.request, deadline)
 
         try:
@@ -177,14 +172,29 @@ class EtcdStore(MetadataStore):
         except (OutcomeUnknown, Closed) as error:
             if transaction is None:
                 raise
-            self._ephemerals.change(lease_id, transaction.ephemeral, frozenset())
+            self._hold(lease_id, transaction.ephemeral, frozenset())
             raise OutcomeUnknown(str(error), key=ops[0].key) from error
         assert transaction is not None  # an answer implies that it was sent
         self._reader.saw(answer.header.revision)
         if not answer.succeeded:
             raise transaction.refusal(answer)
-        self._ephemerals.change(lease_id, transaction.ephemeral, transaction.deleted)
+        self._hold(lease_id, transaction.ephemeral, transaction.deleted)
         return transaction.commit(answer)
+
+    def _held_by(self, lease_id: int) -> frozenset[str]:
+        """The ephemeral keys that this lease may hold: a Put of one of them as an ordinary key needs a compare more. A
+        lease that is new replaces the former one."""
+        with self._lock:
+            if self._lease_id != lease_id:
+                self._lease_id, self._mine = lease_id, frozenset()
+            return self._mine
+
+    def _hold(self, lease_id: int, put: frozenset[str], deleted: frozenset[str]) -> None:
+        """Record keys that the lease may hold from now on, and those that it does not. A key may be gone, which only
+        causes an additional compare."""
+        with self._lock:
+            if lease_id == self._lease_id:
+                self._mine = (self._mine - deleted) | put
 
     def _demand_open(self) -> None:
         if self._session.closed:

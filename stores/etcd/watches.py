@@ -23,10 +23,29 @@ import attrs
 
 from ..base import Changed, Closed, Depth, Resync, SessionChanged, SessionState
 from ..checks import below
+from ..hints import Hints, HintStream
 from .connection import Connection
 from .keys import Keys
 from .rpc import etcdrpc
-from .stream import EtcdSubscription
+
+_QUEUE_EVENTS_MAX: Final = 10_000
+
+
+class EtcdSubscription(HintStream):
+    """A stream of an etcd store, filled by the threads of the session."""
+
+    def __init__(self, watches: Watches) -> None:
+        super().__init__(threading.RLock(), Hints(_QUEUE_EVENTS_MAX, _QUEUE_EVENTS_MAX // 2))
+        self._watches: Final = watches
+
+    def _watch(self, prefix: str, depth: Depth) -> None:
+        self._watches.add(self, prefix, depth)
+
+    def _unwatch(self, prefix: str) -> None:
+        self._watches.remove(self, prefix)
+
+    def _unwatch_all(self) -> None:
+        self._watches.forget(self)
 
 
 @attrs.define(eq=False)

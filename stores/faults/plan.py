@@ -44,8 +44,6 @@ class DeliverLater:
 
     before_commit: int | None = None
 
-    """The call takes `seconds` longer, by the injected sleep."""
-
 
 @attrs.frozen
 class Delay:

@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ..base import Capabilities, Columns, Commit, Depth, Entry, Invalid, MetadataStore, Op, Session, Snapshot
+from ..base import Capabilities, Closed, Columns, Commit, Depth, Entry, Invalid, MetadataStore, Op, Session, Snapshot
 from ..checks import check_key, check_prefix
 from .server import MemoryServer
 from .subscription import MemorySubscription
@@ -115,6 +115,8 @@ class MemoryStore(MetadataStore):
         check_prefix(prefix)
         stream = MemorySubscription(self.server, self._link)
         with self.server.lock:
+            if self._link.closed:
+                raise Closed("the store was closed")
             stream.add(prefix, depth, cursor)
             self._link.streams.append(stream)
         return stream

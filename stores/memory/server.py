@@ -243,7 +243,7 @@ class MemoryServer:
                 return
             link.closed = True
             for stream in list(link.streams):
-                stream.close()
+                stream.end()
             if link.connected:
                 self._links.pop(link.session_id, None)
                 self.watches.hint(self.table.drop_owner(link.session_id))

@@ -5,25 +5,12 @@ Everything here is guarded by the server's lock.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import attrs
 
-from ..base import Changed, Depth, SessionChanged, SessionState, StoreEvent
+from ..base import Changed, Depth, SessionChanged, SessionState
 from ..checks import parent
+from ..hints import HintStream
 from .table import Touched
-
-
-class Stream(Protocol):
-    """The queue of a subscription (`kedge.stores.memory.subscription`). Call with the server's lock held."""
-
-    def push(self, event: StoreEvent) -> None: ...
-
-    def resync(self, reason: str) -> None: ...
-
-    def wake(self) -> None: ...
-
-    def close(self) -> None: ...
 
 
 @attrs.define(eq=False)
@@ -35,14 +22,14 @@ class Link:
     connected: bool = True
     closed: bool = False
     cut_at_s: float = 0.0  # when it was disconnected, by the server's clock
-    streams: list[Stream] = attrs.Factory(list)
+    streams: list[HintStream] = attrs.Factory(list)
 
     def tell(self, *states: SessionState, session_id: int | None = None) -> None:
         """Queue session events on every stream, about this session unless `session_id` names another."""
-        told = self.session_id if session_id is None else session_id
+        of_session = self.session_id if session_id is None else session_id
         for stream in self.streams:
             for state in states:
-                stream.push(SessionChanged(state, told))
+                stream.push(SessionChanged(state, of_session))
 
     def resync(self, reason: str) -> None:
         """Queue a Resync on every stream, for each of its prefixes."""
@@ -54,15 +41,15 @@ class Link:
 class Watches:
     """Which streams watch which prefix: one index per depth, so that a write costs two lookups."""
 
-    by_depth: dict[Depth, dict[str, list[Stream]]] = attrs.Factory(lambda: {depth: {} for depth in Depth})
+    by_depth: dict[Depth, dict[str, list[HintStream]]] = attrs.Factory(lambda: {depth: {} for depth in Depth})
 
-    def add(self, prefix: str, depth: Depth, stream: Stream) -> None:
+    def add(self, prefix: str, depth: Depth, stream: HintStream) -> None:
         """Add a watch; adding it twice has no further effect."""
         streams = self.by_depth[depth].setdefault(prefix, [])
         if stream not in streams:
             streams.append(stream)
 
-    def remove(self, prefix: str, stream: Stream) -> None:
+    def remove(self, prefix: str, stream: HintStream) -> None:
         """Remove the watches of `stream` on `prefix`, at all depths."""
         for index in self.by_depth.values():
             streams = index.get(prefix, [])

@@ -28,7 +28,6 @@ from .wire import (
     Read,
     ReadFailed,
     parse_children,
-    parse_columns,
     parse_nodes,
 )
 
@@ -77,36 +76,32 @@ class Bulk:
     def columns(self, keys: Sequence[str], prefix: str, deadline_s: float) -> Columns:
         """The nodes of `prefix` + key, as the contract's columns."""
         values: list[bytes | None] = []
-        versions: list[int] = []
-        generations: list[int] = []
-        if not self.multi_read:
-            for node in self.nodes([prefix + key for key in keys], deadline_s):
-                key_node = node if node is not None and node.is_key else None
-                values.append(None if key_node is None else key_node.data or b"")
-                versions.append(0 if key_node is None else key_node.version + 1)
-                generations.append(0 if key_node is None else key_node.version)
-        else:
-            for reply in self._replies(GET_DATA, [prefix + key for key in keys] if prefix else keys, deadline_s):
-                self._parsed(lambda reply=reply: parse_columns(reply, values, versions, generations))  # type: ignore[misc]
-        return Columns(values, array("q", versions), array("q", generations))
+        versions, generations = array("q"), array("q")
+        for node in self._each([prefix + key for key in keys] if prefix else keys, deadline_s):
+            key_node = node if node is not None and node.is_key else None
+            values.append(None if key_node is None else key_node.data or b"")
+            versions.append(0 if key_node is None else key_node.version + 1)
+            generations.append(0 if key_node is None else key_node.version)
+        return Columns(values, versions, generations)
 
     def nodes(self, paths: Sequence[str], deadline_s: float) -> list[Node | None]:
         """The node of each path, None if it does not exist."""
+        return list(self._each(paths, deadline_s))
+
+    def _each(self, paths: Sequence[str], deadline_s: float) -> Iterator[Node | None]:
+        """The nodes as their replies come, so that those of a bulk read are not in memory at once."""
         if not self.multi_read:
-            return self._one_by_one([GetData(path, None) for path in paths], node_of, None, deadline_s)
-        found: list[Node | None] = []
+            yield from self._one_by_one([GetData(path, None) for path in paths], node_of, None, deadline_s)
+            return
         for reply in self._replies(GET_DATA, paths, deadline_s):
-            found += self._parsed(lambda reply=reply: parse_nodes(reply))  # type: ignore[misc]
-        return found
+            yield from self._parsed(parse_nodes, reply)
 
     def children(self, paths: Sequence[str], deadline_s: float) -> list[list[str]]:
         """The names below each path, empty if there is no node."""
         if not self.multi_read:
             return self._one_by_one([GetChildren(path, None) for path in paths], list, [], deadline_s)
-        found: list[list[str]] = []
-        for reply in self._replies(GET_CHILDREN, paths, deadline_s):
-            found += self._parsed(lambda reply=reply: parse_children(reply))  # type: ignore[misc]
-        return found
+        replies = self._replies(GET_CHILDREN, paths, deadline_s)
+        return [names for reply in replies for names in self._parsed(parse_children, reply)]
 
     # multiRead
 
@@ -154,9 +149,9 @@ class Bulk:
             count = max(1, min(_KEYS_MAX, _REPLY_BYTES * asked // len(reply[0])))
             yield reply
 
-    def _parsed(self, parse: Callable[[], _T]) -> _T:
+    def _parsed(self, parse: Callable[[Any], _T], reply: Any) -> _T:
         try:
-            return parse()
+            return parse(reply)
         except ReadFailed as failure:
             raise refused(failure.code) from failure
 

@@ -36,9 +36,8 @@ from ..base import (
 from .answers import Answer, Forwarded
 from .causes import Causes
 from .errors import translate
-from .revival import Revival
-from .seams import LOG, Handler, acl_of, fit_attempts, fit_connects, fit_logins, make_client, wake
-from .silence import Silence
+from .patience import Revival, Silence
+from .seams import ACLS, LOG, Handler, fit_attempts, fit_connects, fit_logins, make_client, wake
 from .url import Address
 
 _CLOSE_S: Final = 1.0  # how long to wait for the server when the session is closed
@@ -51,7 +50,7 @@ class Stream(Protocol):
 
     def connected(self, reason: str) -> None: ...
 
-    def ended(self) -> None: ...
+    def end(self) -> None: ...
 
 
 class Link:
@@ -59,7 +58,7 @@ class Link:
 
     def __init__(self, address: Address) -> None:
         self.address: Final = address
-        self.acl: Final = acl_of(address)
+        self.acl: Final = ACLS[address.acl]
         self.session_timeout_s = address.session_timeout_s
         self.epoch = 0
         self.closed = False
@@ -185,7 +184,7 @@ class Link:
             streams = tuple(self._streams)
             self._changed.notify_all()
         for stream in streams:
-            stream.ended()
+            stream.end()
         if not say_so:
             self._abandoned = True
             self.client._stopped.set()  # noqa: SLF001 - else kazoo closes the session, connecting again if necessary
@@ -262,30 +261,33 @@ class Link:
         with self._lock:
             if self.closed:
                 return
-            told = self._follow(state)
+            events, reason = self._follow(state)
             streams = tuple(self._streams)
             self._changed.notify_all()
-        if told is not None:
-            told(streams)
+        for stream in streams:
+            stream.told(*events)
+            if reason is not None:
+                stream.connected(reason)
 
-    def _follow(self, state: str) -> Callable[[tuple[Stream, ...]], None] | None:
+    def _follow(self, state: str) -> tuple[tuple[SessionChanged, ...], str | None]:
+        """The session events, and why all watches are to be set again, if they are."""
         old = self._session
         if state == KazooState.CONNECTED:
             return self._arrived(old, self.client._session_id)  # noqa: SLF001 - public only a moment later
         self._session = Session(old.session_id, connected=False)
         if state == KazooState.SUSPENDED:
-            return _telling(SessionChanged(SessionState.SUSPENDED, old.session_id)) if old.connected else None
+            return (SessionChanged(SessionState.SUSPENDED, old.session_id),) if old.connected else (), None
         refused = self.client.client_state == KeeperState.AUTH_FAILED
         self._unauthorized = refused
         # A connection lost during SASL looks like a refusal; a client that was accepted before is tried again.
         if self.client.client_state == KeeperState.CLOSED or (refused and self.opened):
             threading.Thread(target=self._revive, name="kedge-zookeeper-revive", daemon=True).start()
         if self._lost or old.session_id == 0:
-            return None
+            return (), None
         self._lost = True
-        return _telling(SessionChanged(SessionState.LOST, old.session_id))
+        return (SessionChanged(SessionState.LOST, old.session_id),), None
 
-    def _arrived(self, old: Session, session_id: int) -> Callable[[tuple[Stream, ...]], None] | None:
+    def _arrived(self, old: Session, session_id: int) -> tuple[tuple[SessionChanged, ...], str | None]:
         self._session = Session(session_id, connected=True)
         self.epoch += 1
         self._silence.broken()
@@ -293,19 +295,9 @@ class Link:
         self._unauthorized = False
         lost, self._lost = self._lost, False
         if old.session_id == 0:
-            return None
+            return (), None
         if old.session_id == session_id:
-            return _telling(SessionChanged(SessionState.RESUMED, session_id), reason="reconnected")
+            return (SessionChanged(SessionState.RESUMED, session_id),), "reconnected"
         self.ephemerals.clear()
         gone = () if lost else (SessionChanged(SessionState.LOST, old.session_id),)
-        return _telling(*gone, SessionChanged(SessionState.STARTED, session_id), reason="session")
-
-
-def _telling(*events: SessionChanged, reason: str | None = None) -> Callable[[tuple[Stream, ...]], None]:
-    def tell(streams: tuple[Stream, ...]) -> None:
-        for stream in streams:
-            stream.told(*events)
-            if reason is not None:
-                stream.connected(reason)
-
-    return tell
+        return (*gone, SessionChanged(SessionState.STARTED, session_id)), "session"

@@ -16,16 +16,18 @@ Rules
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import attrs
+from kazoo.protocol.serialization import CheckVersion, Create, SetData, Transaction
+from kazoo.protocol.serialization import Delete as DeleteNode
 
 from ..base import ABSENT, PRESENT, Check, Delete, Expect, Op, Put, Version
-from . import transaction
 from .wire import Node
 
 _VERSION_MAX: Final = 2**31 - 1
 _ANY: Final = -1
+_EPHEMERAL: Final = 1  # the flag of a create
 
 
 @attrs.define
@@ -40,11 +42,16 @@ class Seen:
 
 @attrs.frozen
 class Step:
-    """One encoded operation. `index`: the op of the caller (None: a missing parent)."""
+    """One operation of kazoo's. `index`: the op of the caller (None: a missing parent)."""
 
     index: int | None
-    path: str
-    data: bytes = attrs.field(repr=False)
+    operation: Any
+
+    @property
+    def path(self) -> str:
+        """The node that it is about."""
+        path: str = self.operation.path
+        return path
 
 
 def ancestors(path: str) -> Iterator[str]:
@@ -60,9 +67,7 @@ def node_version(expect: Expect) -> int:
     if expect is PRESENT:
         return _ANY
     assert expect is not ABSENT
-    return min(
-        expect - 1, _VERSION_MAX
-    )  # no node reaches the highest version, so a larger Version conflicts as it should
+    return min(expect - 1, _VERSION_MAX)  # no node reaches the highest one, so a larger Version conflicts as it should
 
 
 def version(of_node: int) -> Version:
@@ -99,9 +104,9 @@ def _move(order: list[int], among: list[int], ops: Sequence[Op], *, deepest_last
 
 
 class Plan:
-    """The steps of one attempt, from the ops and from what is known so far."""
+    """The steps of one attempt, from the ops and from what is known so far, and their encoded `body`."""
 
-    def __init__(self, ops: Sequence[Op], order: Sequence[int], seen: Seen, chroot: str, acl: bytes) -> None:
+    def __init__(self, ops: Sequence[Op], order: Sequence[int], seen: Seen, chroot: str, acl: Sequence[Any]) -> None:
         self.steps: list[Step] = []
         self._seen = seen
         self._acl = acl
@@ -115,26 +120,20 @@ class Plan:
                 self._delete(index, path, op)
             else:
                 self._check(index, path, op)
-
-    @property
-    def body(self) -> bytes:
-        """The encoded steps."""
-        return b"".join([step.data for step in self.steps])
+        self.body: Final = bytes(Transaction([step.operation for step in self.steps]).serialize())
 
     def _put(self, index: int, path: str, op: Put) -> None:
+        hollow = self._seen.hollow.get(path)
         if op.expect is not ABSENT:
             pinned = self._seen.pinned.get(path, _ANY)
-            wanted = pinned if op.expect is PRESENT else node_version(op.expect)
-            self._add(index, path, transaction.set_data(path, op.value, wanted))
-            return
-        hollow = self._seen.hollow.get(path)
-        if hollow is not None and not op.ephemeral:
-            self._add(index, path, transaction.set_data(path, op.value, hollow.version))
-            return
-        if hollow is not None:
-            self._add(index, path, transaction.delete(path, hollow.version))
-        self._parents(path)
-        self._add(index, path, transaction.create(path, op.value, self._acl, ephemeral=op.ephemeral))
+            self._add(index, SetData(path, op.value, pinned if op.expect is PRESENT else node_version(op.expect)))
+        elif hollow is not None and not op.ephemeral:
+            self._add(index, SetData(path, op.value, hollow.version))
+        else:
+            if hollow is not None:
+                self._add(index, DeleteNode(path, hollow.version))
+            self._parents(path)
+            self._add(index, Create(path, op.value, self._acl, _EPHEMERAL if op.ephemeral else 0))
 
     def _parents(self, path: str) -> None:
         if not self._seen.missing:
@@ -142,27 +141,24 @@ class Plan:
         for above in ancestors(path):
             if above in self._seen.missing and above not in self._made:
                 self._made.add(above)
-                self._add(None, above, transaction.create(above, None, self._acl))
+                self._add(None, Create(above, None, self._acl, 0))
 
     def _delete(self, index: int, path: str, op: Delete) -> None:
-        wanted = node_version(op.expect)
+        version = node_version(op.expect)
         stays = path in self._seen.above
-        data = transaction.set_data(path, None, wanted) if stays else transaction.delete(path, wanted)
-        self._add(index, path, data)
+        self._add(index, SetData(path, None, version) if stays else DeleteNode(path, version))
 
     def _check(self, index: int, path: str, op: Check) -> None:
-        if op.expect is not ABSENT:
-            self._add(index, path, transaction.check(path, node_version(op.expect)))
-            return
         hollow = self._seen.hollow.get(path)
-        if hollow is not None:
-            self._add(index, path, transaction.check(path, hollow.version))
-            return
-        topmost = next((above for above in ancestors(path) if above in self._seen.missing), path)
-        if topmost in self._made:
-            return  # this transaction created it, so it did not exist
-        self._add(index, topmost, transaction.create(topmost, None, self._acl))
-        self._add(index, topmost, transaction.delete(topmost, _ANY))
+        if op.expect is not ABSENT:
+            self._add(index, CheckVersion(path, node_version(op.expect)))
+        elif hollow is not None:
+            self._add(index, CheckVersion(path, hollow.version))
+        else:
+            topmost = next((above for above in ancestors(path) if above in self._seen.missing), path)
+            if topmost not in self._made:  # otherwise this transaction created it, so it did not exist
+                self._add(index, Create(topmost, None, self._acl, 0))
+                self._add(index, DeleteNode(topmost, _ANY))
 
-    def _add(self, index: int | None, path: str, data: bytes) -> None:
-        self.steps.append(Step(index, path, data))
+    def _add(self, index: int | None, operation: Any) -> None:
+        self.steps.append(Step(index, operation))

@@ -36,10 +36,9 @@ from ..base import Invalid
 from ..extras import missing
 from ..reading import require_private
 from .causes import Causes, NotZooKeeper, cause_of, not_resolved
-from .transaction import encode_acl
 from .url import Address, Tls
 
-_ACLS: Final = {
+ACLS: Final = {
     "open": OPEN_ACL_UNSAFE,
     "creator": CREATOR_ALL_ACL,
     "creator-read": CREATOR_ALL_ACL + READ_ACL_UNSAFE,
@@ -171,11 +170,6 @@ def _context(tls: Tls) -> ssl.SSLContext:
     except (OSError, ValueError) as error:
         raise Invalid(f"the TLS files of the url cannot be used: {error}") from error
     return context
-
-
-def acl_of(address: Address) -> bytes:
-    """The encoded access list for everything that is created."""
-    return encode_acl([(entry.perms, entry.id.scheme, entry.id.id) for entry in _ACLS[address.acl]])
 
 
 def make_client(address: Address, handler: Handler) -> KazooClient:

@@ -14,9 +14,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from ..base import Closed, Depth, SessionChanged, StoreEvent, Subscription
-from ..checks import check_prefix
-from ..hints import Hints, last_sessions
+from ..base import Depth, SessionChanged
+from ..hints import Hints, HintStream, last_sessions
 from .link import Link
 from .watch import Watch
 
@@ -27,64 +26,36 @@ _RETRY_S: Final = 0.2
 Job: TypeAlias = Callable[[], None] | SessionChanged
 
 
-class ZooKeeperSubscription(Subscription):
-    """A stream of a ZooKeeper store. `poll` from one thread at a time."""
+class ZooKeeperSubscription(HintStream):
+    """A stream of a ZooKeeper store. `poll` from one thread at a time; it also sets watches again that fired, so a
+    stream that is not polled stays silent, but loses nothing."""
 
     def __init__(self, link: Link) -> None:
+        super().__init__(threading.RLock(), Hints(EVENTS_MAX, _SESSION_EVENTS_MAX))
         self._link = link
-        self._lock: Final = threading.RLock()  # entered itself, as in link.py
-        self._awake: Final = threading.Condition(self._lock)
         self._inbox: deque[Job] = deque()
-        self._queue: Final = Hints(EVENTS_MAX, _SESSION_EVENTS_MAX)
         self._watches: list[Watch] = []
         self._retry_at_s: float | None = None
-        self._closed = False
         link.attach(self)
 
-    def add(self, prefix: str, depth: Depth, cursor: int | None = None) -> None:  # noqa: ARG002 - see below
-        """Watch `prefix` too. The cursor is not needed: the first Resync is queued when the watch has begun."""
-        check_prefix(prefix)
+    def _watch(self, prefix: str, depth: Depth) -> None:
         with self._lock:
-            if self._closed or self._link.closed:
-                raise Closed("the subscription was closed")
-            watch = Watch(self._link, prefix, depth, self, self._push)
+            watch = Watch(self._link, prefix, depth, self, self.push)
             self._watches.append(watch)
             self.put(lambda: self._arm(watch))
 
-    def remove(self, prefix: str) -> None:
-        """Stop watching `prefix`, at all depths."""
+    def _unwatch(self, prefix: str) -> None:
         with self._lock:
             for watch in self._watches:
                 if watch.prefix == prefix:
                     watch.remove()
             self._watches = [watch for watch in self._watches if watch.prefix != prefix]
 
-    def poll(self, timeout_s: float) -> StoreEvent | None:
-        """The next event. Also sets watches again that fired, so a stream that is not polled stays silent, but loses
-        nothing."""
-        deadline_s = time.monotonic() + timeout_s
+    def _unwatch_all(self) -> None:
         with self._lock:
-            while True:
-                if self._link.closed:
-                    raise Closed("the store was closed")
-                if self._closed:
-                    return None
-                self._work()
-                if self._queue:
-                    return self._queue.take()
-                left_s = deadline_s - time.monotonic()
-                if left_s <= 0:
-                    return None
-                self._awake.wait(left_s if self._retry_at_s is None else min(left_s, _RETRY_S))
-
-    def close(self) -> None:
-        """End the stream."""
-        with self._lock:
-            self._closed = True
             for watch in self._watches:
                 watch.remove()
             self._inbox.clear()
-            self._awake.notify_all()
         self._link.detach(self)
 
     # From kazoo's threads
@@ -109,18 +80,13 @@ class ZooKeeperSubscription(Subscription):
         """Set all watches again."""
         self.put(lambda: self._arm_all(reason))
 
-    def ended(self) -> None:
-        """Wake a waiting poll: the store was closed."""
-        with self._lock:
-            self._awake.notify_all()
-
     # On the polling thread, with the lock held
 
-    def _work(self) -> None:
+    def _work(self) -> float | None:
         while self._inbox:
             job = self._inbox.popleft()
             if isinstance(job, SessionChanged):
-                self._push(job)
+                self.push(job)
             else:
                 job()
         for watch in self._watches:
@@ -134,6 +100,7 @@ class ZooKeeperSubscription(Subscription):
             self._retry_at_s = None
             for watch in [watch for watch in self._watches if watch.failed]:
                 watch.arm("reconnected")
+        return None if self._retry_at_s is None else _RETRY_S
 
     def _arm(self, watch: Watch) -> None:
         if watch in self._watches and self._link.session.connected:  # otherwise the next connection sets it
@@ -142,6 +109,3 @@ class ZooKeeperSubscription(Subscription):
     def _arm_all(self, reason: str) -> None:
         for watch in self._watches:
             watch.arm(reason)
-
-    def _push(self, event: StoreEvent) -> None:
-        self._queue.push(event, (watch.prefix for watch in self._watches))

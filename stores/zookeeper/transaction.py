@@ -1,77 +1,32 @@
-"""A ZooKeeper transaction as a class that kazoo can send, and its operations as bytes.
+"""A ZooKeeper transaction that kazoo can send, and that can be cancelled until then.
 
-Rules
-* kazoo's own transaction can neither be cancelled nor report whether it was sent. This one records whether it was sent;
-  until then it can be cancelled, and is written as one without operations, which changes nothing. It cancels itself if
-  the session is no longer the one that it was made for.
-* Operations are encoded at once, so the size of the request is known before it is sent.
+kazoo's own transaction can neither be cancelled nor report whether it was sent. This one records whether it was sent;
+until then it can be cancelled, and is written as one without operations, which changes nothing. It cancels itself if
+the session is no longer the one that it was made for.
 """
 
 from __future__ import annotations
 
-import struct
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
-import attrs
-
-_CREATE, _DELETE, _SET_DATA, _CHECK, _MULTI, _ERROR = 1, 2, 5, 13, 14, -1
-_NULL: Final = -1
-_INT: Final = struct.Struct("!i")
-_MULTI_HEAD: Final = struct.Struct("!iBi")
-_END: Final = _MULTI_HEAD.pack(-1, 1, -1)
-_STAT_BYTES: Final = 68
-_VERSION_PLACE: Final = 32  # offset of the version in a stat
+from kazoo.exceptions import KazooException, RolledBackError, RuntimeInconsistency
+from kazoo.protocol.serialization import Transaction
 
 FRAME_BYTES_MAX: Final = 1_048_575  # jute.maxbuffer, the server's limit; above it the connection is dropped
-
-
-def create(path: str, data: bytes | None, acl: bytes, *, ephemeral: bool = False) -> bytes:
-    """A create as part of a transaction; `acl` is encoded already."""
-    return _op(_CREATE, path) + _data(data) + acl + _INT.pack(1 if ephemeral else 0)
-
-
-def set_data(path: str, data: bytes | None, version: int) -> bytes:
-    """A write of an existing node; version -1 means any."""
-    return _op(_SET_DATA, path) + _data(data) + _INT.pack(version)
-
-
-def delete(path: str, version: int) -> bytes:
-    """A deletion; version -1 means any."""
-    return _op(_DELETE, path) + _INT.pack(version)
-
-
-def check(path: str, version: int) -> bytes:
-    """A check of a node; version -1 means that it exists."""
-    return _op(_CHECK, path) + _INT.pack(version)
-
-
-def encode_acl(entries: Sequence[tuple[int, str, str]]) -> bytes:
-    """(permissions, scheme, id) of each entry, encoded as in a create."""
-    parts = [_INT.pack(len(entries))]
-    for permissions, scheme, name in entries:
-        parts += [_INT.pack(permissions), _data(scheme.encode()), _data(name.encode())]
-    return b"".join(parts)
-
-
-def _op(kind: int, path: str) -> bytes:
-    return _MULTI_HEAD.pack(kind, 0, -1) + _INT.pack(len(path)) + path.encode("ascii")
-
-
-def _data(data: bytes | None) -> bytes:
-    return _INT.pack(_NULL) if data is None else _INT.pack(len(data)) + data
+_NOTHING: Final = bytes(Transaction(()).serialize())
 
 
 class Multi:
-    """A transaction. Its answer is a list with one element per operation: the version after a write, None, or
-    `Refused`."""
+    """A transaction of which `body` is encoded, so that its size is known before it is sent. Its answer is that of
+    kazoo's: a list with one element per operation, the stat after a write, or an error."""
 
-    type = _MULTI
+    type = Transaction.type
 
     def __init__(self, body: bytes, still_valid: Callable[[], bool]) -> None:
         self.sent = False
-        self._body = body + _END
+        self._body = body
         self._still_valid = still_valid
         self._cancelled = False
         self._lock = threading.Lock()
@@ -80,7 +35,7 @@ class Multi:
         with self._lock:
             if self._cancelled or not self._still_valid():
                 self._cancelled = True
-                return _END
+                return _NOTHING
             self.sent = True
         return self._body
 
@@ -91,37 +46,13 @@ class Multi:
             return self._cancelled
 
     def deserialize(self, buffer: bytes, offset: int) -> list[Any]:
-        results: list[Any] = []
-        kind, done, _ = _MULTI_HEAD.unpack_from(buffer, offset)
-        offset += 9
-        while not done:
-            result: Any = None
-            if kind == _CREATE:
-                offset += 4 + max(0, _INT.unpack_from(buffer, offset)[0])
-                result = 0
-            elif kind == _SET_DATA:
-                (result,) = _INT.unpack_from(buffer, offset + _VERSION_PLACE)
-                offset += _STAT_BYTES
-            elif kind == _ERROR:
-                result = Refused(_INT.unpack_from(buffer, offset)[0])
-                offset += 4
-            results.append(result)
-            kind, done, _ = _MULTI_HEAD.unpack_from(buffer, offset)
-            offset += 9
+        results: list[Any] = Transaction.deserialize(buffer, offset)
         return results
 
     def __repr__(self) -> str:
         return f"transaction of {len(self._body)} bytes"
 
 
-@attrs.frozen(weakref_slot=False)
-class Refused:
-    """ZooKeeper's answer for an operation of a refused transaction. 0 and -2 are the codes of operations that did not
-    fail themselves."""
-
-    code: int
-
-    @property
-    def itself(self) -> bool:
-        """Whether this operation is the one that failed."""
-        return self.code not in {0, -2}
+def is_refusal(result: object) -> bool:
+    """Whether this operation of a refused transaction is the one that failed; the others have errors as well."""
+    return isinstance(result, KazooException) and not isinstance(result, RolledBackError | RuntimeInconsistency)

@@ -19,9 +19,10 @@ from typing import Any, Final, Protocol
 from kazoo.exceptions import NoAuthError, NoNodeError
 from kazoo.protocol.serialization import Exists, GetChildren
 
-from ..base import Changed, Depth, InvalidKey, Resync, StoreEvent
-from ..checks import below, check_key
+from ..base import Changed, Depth, Resync, StoreEvent
+from ..checks import below
 from .link import Link
+from .snapshot import is_ours
 from .watching import SetWatches, parted
 
 _IN_FLIGHT: Final = 100
@@ -178,16 +179,7 @@ class Watch:
 
     def _keys(self, names: list[str]) -> set[str]:
         """The keys of `names`; names that are not valid keys belong to other programs and are skipped."""
-        keys: set[str] = set()
-        for name in names:
-            key = below(self.prefix) + name
-            try:
-                check_key(key)
-            except InvalidKey:
-                continue
-            if key != "/zookeeper" or self._root:
-                keys.add(key)
-        return keys
+        return {key for name in names if is_ours(key := below(self.prefix) + name, self._root)}
 
     # Common
 

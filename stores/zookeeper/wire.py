@@ -10,11 +10,14 @@ Rules
 
 from __future__ import annotations
 
+import itertools
 import struct
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeVar
 
 import attrs
+
+_T = TypeVar("_T")
 
 GET_DATA: Final = 4
 GET_CHILDREN: Final = 8
@@ -23,9 +26,8 @@ NO_NODE: Final = -101
 
 _INT: Final = struct.Struct("!i")
 _HEAD: Final = struct.Struct("!iBii")  # header of a result (type, done, error), and the following length or code
-# stat (czxid, version, cversion, owner, number of children) and the head of the next result
-_STAT_HEAD: Final = struct.Struct("!q24xii4xq4xi8xiBii")
-_VERSIONS_HEAD: Final = struct.Struct("!32xii28xiBii")  # only version and cversion of the stat
+# czxid, version, cversion, owner, number of children
+_STAT: Final = struct.Struct("!q24xii4xq4xi8x")
 _MULTI_HEAD: Final = struct.Struct("!iBi")
 END: Final = _MULTI_HEAD.pack(-1, 1, -1)
 _PAD: Final = b"\0\0\0\0"  # _HEAD reads a length after the last header, which has none
@@ -81,78 +83,46 @@ class ReadFailed(Exception):
         self.code = code
 
 
-def parse_columns(
-    reply: tuple[bytes, int], values: list[bytes | None], versions: list[int], generations: list[int]
-) -> None:
-    """Append the results of a multiRead of data, as in `kedge.stores.base.Columns`."""
-    buffer, offset = reply[0] + _PAD, reply[1]
-    kind, done, _, length = _HEAD.unpack_from(buffer, offset)
-    offset += 13
-    unpack, head = _VERSIONS_HEAD.unpack_from, _HEAD.unpack_from
-    while not done:
-        if kind == GET_DATA:
-            end = offset + length if length > 0 else offset
-            value: bytes | None = buffer[offset:end] if length >= 0 else None
-            version, cversion, kind, done, _, length = unpack(buffer, end)
-            offset = end + 81
-            if value is None and cversion == 0:
-                value = b""
-            if value is not None:
-                values.append(value)
-                versions.append(version + 1)
-                generations.append(version)
-                continue
-        else:
-            _refuse(length, len(values))
-            kind, done, _, length = head(buffer, offset)
-            offset += 13
-        values.append(None)
-        versions.append(0)
-        generations.append(0)
-
-
 def parse_nodes(reply: tuple[bytes, int]) -> list[Node | None]:
     """The results of a multiRead of data; None if there is no node."""
-    buffer, offset = reply[0] + _PAD, reply[1]
-    kind, done, _, length = _HEAD.unpack_from(buffer, offset)
-    offset += 13
-    nodes: list[Node | None] = []
-    while not done:
-        if kind == GET_DATA:
-            end = offset + max(length, 0)
-            data = buffer[offset:end] if length >= 0 else None
-            created, version, cversion, owner, child_count, kind, done, _, length = _STAT_HEAD.unpack_from(buffer, end)
-            offset = end + 81
-            nodes.append(Node(data, version, cversion, created, owner, child_count))
-        else:
-            _refuse(length, len(nodes))
-            nodes.append(None)
-            kind, done, _, length = _HEAD.unpack_from(buffer, offset)
-            offset += 13
-    return nodes
+
+    def node(buffer: bytes, offset: int, length: int) -> tuple[Node, int]:
+        end = offset + max(length, 0)
+        created, version, cversion, owner, child_count = _STAT.unpack_from(buffer, end)
+        data = buffer[offset:end] if length >= 0 else None
+        return Node(data, version, cversion, created, owner, child_count), end + _STAT.size
+
+    return list(_results(reply, GET_DATA, node))
 
 
 def parse_children(reply: tuple[bytes, int]) -> list[list[str]]:
     """The results of a multiRead of children; empty if there is no node."""
+
+    def names(buffer: bytes, offset: int, count: int) -> tuple[list[str], int]:
+        found = []
+        for _ in range(count):
+            (length,) = _INT.unpack_from(buffer, offset)
+            found.append(buffer[offset + 4 : offset + 4 + length].decode())
+            offset += 4 + length
+        return found, offset
+
+    return [found or [] for found in _results(reply, GET_CHILDREN, names)]
+
+
+def _results(
+    reply: tuple[bytes, int], kind: int, parse: Callable[[bytes, int, int], tuple[_T, int]]
+) -> Iterator[_T | None]:
+    """What `parse` makes of each result, given the length with which it begins; None if there is no node."""
     buffer, offset = reply[0] + _PAD, reply[1]
-    kind, done, _, count = _HEAD.unpack_from(buffer, offset)
-    offset += 13
-    found: list[list[str]] = []
-    while not done:
-        names: list[str] = []
-        if kind == GET_CHILDREN:
-            for _ in range(count):
-                (length,) = _INT.unpack_from(buffer, offset)
-                names.append(buffer[offset + 4 : offset + 4 + length].decode())
-                offset += 4 + length
+    for place in itertools.count():
+        of_kind, done, _, length = _HEAD.unpack_from(buffer, offset)
+        offset += _HEAD.size
+        if done:
+            return
+        if of_kind == kind:
+            result, offset = parse(buffer, offset, length)
+            yield result
+        elif length != NO_NODE:  # of a failed read, a code
+            raise ReadFailed(place, length)
         else:
-            _refuse(count, len(found))
-        found.append(names)
-        kind, done, _, count = _HEAD.unpack_from(buffer, offset)
-        offset += 13
-    return found
-
-
-def _refuse(code: int, place: int) -> None:
-    if code != NO_NODE:
-        raise ReadFailed(place, code)
+            yield None

@@ -14,8 +14,10 @@ from kedge.controller.model.values import BrokerRegistration
 from kedge.controller.runtime.clock import Chance
 from kedge.controller.runtime.migration import Migration
 from kedge.stores import MemoryServer, MemoryStore
-from kedge.stores.base import Entry, MetadataStore
+from kedge.stores.base import Entry, MetadataStore, StoreError
+from kedge.stores.faults import Fault
 from kedge.stores.tree import TreeEntry
+from tests.kit.death import Death
 from tests.runtime.throttled import FOLLOWER_LIST, LEADER_LIST, both
 from tests.runtime.world import Brokers
 
@@ -171,3 +173,37 @@ def move(source: Site, target: Site, names: tuple[str, str] = NAMES) -> int:
         run = migration(here, there, names)
         run.check()
         return run.run()
+
+
+def cut(source: Site, target: Site, at: int, fault: Fault, names: tuple[str, str] = NAMES) -> bool:
+    """Move it, and die at that commit; whether it did not end before."""
+    death = Death(at, fault)
+    with closing(source.open()) as here, closing(target.open()) as there:
+        run = migration(death.store(here), death.store(there), names)
+        run.check()
+        try:
+            run.run()
+        except StoreError:
+            return True
+    return False
+
+
+def one_is_valid(source: Site, target: Site, names: tuple[str, str] = NAMES, *, goes_on: bool) -> None:
+    """After a cut a controller leads over one of the stores at most, and there all that was under way ends. `goes_on`:
+    the move is completed before."""
+    is_moved = source.refusal()
+    before = source.leader_epochs()
+    if is_moved is None and not goes_on:
+        if keys.topic("t") in target.values():
+            assert "unfinished copy" in (target.refusal() or "")
+        finish(source)
+        return
+    if is_moved is not None:
+        assert is_moved.endswith(f"the cluster was moved to {names[1]}")
+    if is_moved is None or target.refusal() is not None:
+        move(source, target, names)
+    assert (source.refusal() or "").endswith(f"the cluster was moved to {names[1]}")
+    after = target.leader_epochs()
+    assert after.keys() == before.keys()
+    assert all(after[key] > epoch for key, epoch in before.items())
+    finish(target)

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
+from itertools import count
 
 import pytest
 
 from kedge.controller.codec import keys
 from kedge.controller.model.host import LeaderAndIsrRequest
+from kedge.controller.model.values import TopicPartition
+from kedge.controller.rig.server import RecordingServer
+from kedge.stores import MemoryServer, MemoryStore
 from kedge.stores.base import ABSENT, Put
+from kedge.stores.faults import FailBefore, Fault, LoseReply
 from kedge.stores.recipes import EPOCH_KEY, TOKEN_KEY, Token, next_number
-from tests.migration.sites import Site, finish, move
+from tests.migration.sites import Site, copy_of, cut, finish, memory, migration, move, one_is_valid
 from tests.runtime.world import Brokers
+from tests.simulation.clusters import AFTER, ORDERS, orders
+
+FOUR = [TopicPartition("more", partition) for partition in range(4)]
 
 
 def put(site: Site, *puts: Put) -> None:
@@ -86,3 +94,46 @@ def test_bounced_broker_counts_as_dead_first_in_the_new_store(source: Site, targ
     with target.led(1, 2, 3, 4, 5):
         pass
     assert all(target.leader_epochs()[key] > epoch for key, epoch in before.items() if "gone" not in key)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", [FailBefore(), LoseReply()], ids=["before it is sent", "applied, reply lost"])
+@pytest.mark.parametrize("goes_on", [False, True], ids=["given up", "run again"])
+def test_cut_at_any_commit_leaves_one_valid_store(busy: MemoryServer, fault: Fault, *, goes_on: bool) -> None:
+    for at in count(1):
+        host = Brokers()
+        source, target = memory(copy_of(busy), host), memory(MemoryServer(commit_ops_max=9), host)
+        if not cut(source, target, at, fault):
+            break
+        one_is_valid(source, target, goes_on=goes_on)
+    assert at > 10
+
+
+@pytest.mark.slow
+def test_cluster_that_serves_is_moved_and_loses_nothing() -> None:
+    """Five moves that run go on from where they were, under leader epochs above all that were sent before."""
+    rig = orders(copy_rate_bytes_s=150_000)
+    rig.write([ORDERS, *rig.create_topic("more", 8, 3, records=300)], 100, 100)
+    rig.reassign(dict.fromkeys([ORDERS, *FOUR], AFTER))
+    rig.run(300)
+    for node_id in rig.nodes:
+        rig.mishaps.kill_controller(node_id)
+    rig.run(2_000)
+    written = rig.producers.acknowledged()
+    rig.run(500)
+    assert rig.producers.acknowledged() > written
+    rig.invariants.step()
+    before = {tp: partition.leader_epoch for tp, partition in rig.committed.partitions.items()}
+    assert sum(partition.move is not None for partition in rig.committed.partitions.values()) >= 3
+    server = RecordingServer(session_timeout_s=1.0, clock=rig.clock.monotonic_s)
+    with closing(MemoryStore(rig.server)) as here, closing(MemoryStore(server)) as there:
+        run = migration(here, there)
+        run.check()
+        run.run()
+    rig.follow(server)
+    rig.run(1_000)
+    rig.producers.writers.clear()
+    rig.wait.until_replicas(dict.fromkeys([ORDERS, *FOUR], AFTER), timeout_s=60)
+    rig.wait.until_converged()
+    rig.check_end()
+    assert all(rig.partition(tp).leader_epoch > epoch for tp, epoch in before.items())

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 import attrs
 from kazoo.client import KazooClient
 
-from servers import LocalZooKeeper
+from servers import LocalServer, LocalZooKeeper
 from servers.etcd import LocalEtcd
 from tests.real.etcd_log import EtcdLog
 from tests.real.writes import Transaction
@@ -18,17 +18,6 @@ from tests.real.zookeeper_log import ZooKeeperLog
 
 ROOT: Final = "/kedge-real"
 NAMES: Final = ("zookeeper", "etcd")
-
-
-class Server(Protocol):
-    """What `servers` has for each of its servers."""
-
-    def stop(self) -> None: ...
-    def start(self) -> None: ...
-    def kill(self) -> None: ...
-    def restart(self) -> None: ...
-    def pause(self) -> None: ...
-    def resume(self) -> None: ...
 
 
 class Log(Protocol):
@@ -54,7 +43,7 @@ class Witnessed:
 class Served(Witnessed):
     """A server, and what it wrote down below ROOT."""
 
-    server: Server
+    server: LocalServer
     put: Callable[[str, bytes], None]
     """Another client makes a key below ROOT hold a value, whatever stood there, past all that `stores` would refuse."""
 

@@ -16,7 +16,7 @@ from tests.real.cluster import Cluster
 from tests.real.kafka import Kafka, Refused, compiled, kafka
 from tests.real.served import ROOT, Served, kazoo, serve
 from tests.real.writes import Written
-from tests.stores.zookeeper.test_takeover import plant
+from tests.stores.zookeeper.interposed import make
 
 pytestmark = [
     pytest.mark.server,
@@ -82,6 +82,26 @@ def as_planted(tree: tuple[TreeEntry, ...]) -> dict[TopicPartition, tuple[int, .
     return found
 
 
+def plant(raw: KazooClient, tree: tuple[TreeEntry, ...]) -> None:
+    """The tree as it stood, to the number of writes, without its sessions."""
+    for entry in tree:
+        if not entry.ephemeral:
+            make(raw, ROOT + entry.key, entry.value)
+            for _ in range(entry.generation):
+                raw.set(ROOT + entry.key, entry.value)
+
+
+def taken_over(cluster: Cluster, planted: dict[TopicPartition, tuple[int, ...]]) -> None:
+    """Kafka's moves are finished."""
+    cluster.note(planted)
+    for broker in cluster.brokers:
+        cluster.operators.leave_out("brokers", str(broker))
+    for topic in {tp.topic for tp in planted}:
+        cluster.operators.leave_out("topics", topic)  # who set what stands there is not known
+    cluster.until_converged()
+    assert {tp: cluster.partition(tp).replicas for tp in planted} == planted
+
+
 def said_by_kafka(cluster: Cluster, reader: Kafka) -> None:
     """Kafka's client reads the whole tree, and understands what is committed."""
     read = reader("read")
@@ -99,20 +119,14 @@ def test_a_tree_of_kafkas_is_worked_on_and_kafkas_own_readers_accept_every_versi
 ) -> None:
     """Kafka's moves are finished, others are made, topics come and go, isrs change; whatever stood in any key at any
     time is what Kafka reads."""
-    plant(raw, ROOT, tuple(entry for entry in tree if not entry.ephemeral))
+    plant(raw, tree)
     planted = as_planted(tree)
     orders = ConfigResource(ConfigResourceType.TOPIC, "orders")
     first = ConfigResource(ConfigResourceType.BROKER, "1")
     written: list[Written] = []
     with Cluster(zookeeper, tmp_path, controllers=1, brokers=4, session_s=SESSION_S) as cluster:
-        cluster.note(planted)
-        for broker in cluster.brokers:
-            cluster.operators.leave_out("brokers", str(broker))
-        for topic in {tp.topic for tp in planted}:
-            cluster.operators.leave_out("topics", topic)  # who set what stands there is not known
         cluster.note_writes(written.append)
-        cluster.until_converged()
-        assert {tp: cluster.partition(tp).replicas for tp in planted} == planted
+        taken_over(cluster, planted)
         said_by_kafka(cluster, reader)
 
         targets = {
@@ -140,6 +154,18 @@ def test_a_tree_of_kafkas_is_worked_on_and_kafkas_own_readers_accept_every_versi
     told = [key for key, said in accepted if key.startswith("/config/changes/") and said != "unread"]
     assert len(told) == 2 + sum(entry.key.startswith("/config/changes/") for entry in tree)
     assert any(b'"targetReplicas"' in (write.value or b"") for write in written)
+
+
+def test_kafkas_running_moves_are_taken_over_on_etcd_and_finished(tmp_path: Path) -> None:
+    """Each key is written as often as it had been, since that is the partition epoch."""
+    tree = read_tree(DATA / "kafka_3_9_tree_moving.json")
+    with serve("etcd") as served:
+        for entry in tree:
+            for _ in range(0 if entry.value is None or entry.ephemeral else 1 + entry.generation):
+                served.put(entry.key, entry.value or b"")
+        with Cluster(served, tmp_path, controllers=1, brokers=3, session_s=SESSION_S) as cluster:
+            taken_over(cluster, as_planted(tree))
+            assert cluster.findings() == ()
 
 
 def test_kafkas_readers_would_say_no(reader: Kafka) -> None:

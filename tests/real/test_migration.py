@@ -10,8 +10,7 @@ import pytest
 from kedge.stores import open_store
 from kedge.stores.faults import LoseReply
 from tests.conformance.zookeeper import server as zookeeper
-from tests.migration.cuts import cut, one_is_valid
-from tests.migration.sites import Site, make_busy, move
+from tests.migration.sites import Site, cut, make_busy, move, one_is_valid
 from tests.runtime.world import Brokers
 from tests.stores.etcd.served import fresh_root
 from tests.stores.etcd.served import server as etcd

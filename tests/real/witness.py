@@ -76,7 +76,7 @@ class Shadow(RecordingServer):
             if LEADER_KEY in written:
                 self._sessions[transaction.session] = f"the controller of session {transaction.session:x}"
             return self._sessions.get(transaction.session, FOREIGN)
-        if EPOCH_KEY in written:
+        if {EPOCH_KEY, LEADER_KEY} <= written.keys():
             return f"the controller of term {int(written[EPOCH_KEY].value or b'')}"
         if TOKEN_KEY in written:
             return f"the controller of term {json.loads(written[TOKEN_KEY].value or b'')['controller_epoch']}"

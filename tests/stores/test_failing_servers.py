@@ -10,10 +10,10 @@ from itertools import count
 import pytest
 
 from kedge.stores import ABSENT, OutcomeUnknown, Put, Unavailable, open_store
-from kedge.stores.recipes import Fence, Outcome, elect
+from kedge.stores.recipes import Fence, Outcome, elect, resolve
 from servers import LocalEtcd, LocalServer, LocalZooKeeper
 from tests.kit.waiting import until
-from tests.stores.waits import raised_by, resolved
+from tests.stores.kit import raised_by
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
@@ -45,8 +45,8 @@ def test_a_silent_server_leaves_an_outcome_that_resolve_tells(server: LocalServe
             server.resume()
             assert isinstance(error, OutcomeUnknown)
             assert error.applied == "unknown"
-            resolution = resolved(store, attempt)
             until(lambda: store.session.connected, "contact")
+            resolution = resolve(store.another_session, attempt, CALL_S)
             there = store.get(f"/x/{step}", sync=True, timeout_s=CALL_S) is not None
             assert resolution.outcome is (Outcome.APPLIED if there else Outcome.NOT_APPLIED)
             if there:

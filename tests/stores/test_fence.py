@@ -1,10 +1,13 @@
-"""The fence of a term: commits go on one by one, and what became of one that was lost is found out."""
+"""The fence of a term: commits follow each other, and the outcome of one that was lost is found out."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kedge.stores import (
     ABSENT,
@@ -13,180 +16,219 @@ from kedge.stores import (
     Conflict,
     Corrupt,
     Delete,
-    Entry,
     FaultStore,
     Invalid,
     MemoryStore,
-    MetadataStore,
     OutcomeUnknown,
     Put,
     Unavailable,
 )
-from kedge.stores.faults import DeliverLater, FailBefore, Fault, LoseReply, LoseRequest, Rule, at_commit
-from kedge.stores.recipes import EPOCH_KEY, TOKEN_KEY, Fence, Outcome, Resolution, Token, is_fence_conflict, resolve
-from tests.stores.standing import faulty, found, put, won
+from kedge.stores.faults import Call, DeliverLater, FailBefore, Fault, LoseReply, LoseRequest, Rule, at_commit
+from kedge.stores.recipes import (
+    EPOCH_KEY,
+    TOKEN_KEY,
+    Attempt,
+    Fence,
+    Outcome,
+    Resolution,
+    Token,
+    is_fence_conflict,
+    resolve,
+)
+from kedge.stores.suite.backend import found, get
+from tests.stores.kit import CALL_S, RECIPE_S, faulty, stand, won, write
 
 
-def test_the_first_commit_of_a_term_claims_the_token() -> None:
-    """The first fenced commit is expected at the token that was found, its seq is one above; then they go on."""
-    store = MemoryStore()
-    put(store, TOKEN_KEY, Token(3, 7, "old").encode())
+def test_each_commit_of_a_term_continues_the_token() -> None:
+    """The first one is expected at the token that was found; its number is one above."""
+    store, observer = faulty()
+    write(observer, TOKEN_KEY, Token(3, 7, "old").encode())
     fence = Fence(won(store))
     attempt = fence.attempt([Put("/a", b"", ABSENT)], "n1")
-    assert attempt.ops == (*fence.ops("n1"), Put("/a", b"", ABSENT))
     check, token = fence.ops("n1")
+    assert attempt.ops == (check, token, Put("/a", b"", ABSENT))
     assert check == Check(EPOCH_KEY, fence.term.epoch_version)
     assert (token.key, token.expect) == (TOKEN_KEY, attempt.before_version)
     assert (attempt.before, attempt.after) == (Token(3, 7, "old"), Token(4, 8, "n1"))
-    fence.done(attempt, store.commit(attempt.ops, timeout_s=1))
-    assert (fence.token, fence.token_version) == (Token(4, 8, "n1"), found(store, TOKEN_KEY).version)
+    fence.done(attempt, store.commit(attempt.ops, timeout_s=RECIPE_S))
+    assert (fence.token, fence.token_version) == (Token(4, 8, "n1"), found(observer, TOKEN_KEY).version)
     assert fence.attempt((), "n2").after == Token(4, 9, "n2")
 
 
-def test_the_fence_moves_only_in_order() -> None:
-    """An attempt is done once, and only the one that was made last."""
-    store = MemoryStore()
+def test_fence_moves_only_in_order() -> None:
+    """An attempt is done once, and by no resolution but APPLIED with a version."""
+    store, _ = faulty()
     fence = Fence(won(store))
     attempt = fence.attempt((), "n1")
-    commit = store.commit(attempt.ops, timeout_s=1)
-    for outcome in (Outcome.NOT_APPLIED, Outcome.DEPOSED):
-        with pytest.raises(Invalid, match=outcome.name):
+    commit = store.commit(attempt.ops, timeout_s=RECIPE_S)
+    for outcome in Outcome:
+        with pytest.raises(Invalid, match=f"only after APPLIED, not after {outcome.name}"):
             fence.resolved(attempt, Resolution(outcome))
     fence.done(attempt, commit)
     with pytest.raises(Invalid, match="serial"):
         fence.done(attempt, commit)
 
 
-def settled(store: FaultStore, attempt_fault: Fault | None, between: Callable[[], object] = lambda: None) -> Outcome:
-    """Win, send one attempt that meets the fault, do `between`, and resolve."""
+def lost(store: FaultStore, fault: Fault) -> tuple[Fence, Attempt]:
+    """A term whose first commit meets the fault."""
     fence = Fence(won(store))
     attempt = fence.attempt([Put("/a", b"1", ABSENT)], "n1")
-    if attempt_fault is not None:
-        store.play([Rule(attempt_fault, nth=1)])
-        with pytest.raises(OutcomeUnknown):
-            store.commit(attempt.ops, timeout_s=1)
-    between()
-    return resolve(store.another_session, attempt, 1.0).outcome
-
-
-def test_resolve_after_each_kind_of_loss() -> None:
-    """Applied is APPLIED; never sent, or still on its way, is NOT_APPLIED."""
-    assert settled(faulty()[0], LoseReply()) is Outcome.APPLIED
-    assert settled(faulty()[0], LoseRequest()) is Outcome.NOT_APPLIED
-    assert settled(faulty()[0], DeliverLater()) is Outcome.NOT_APPLIED
-
-
-def test_a_late_commit_and_its_second_sending_apply_once() -> None:
-    """NOT_APPLIED, then the late first sending wins against the second: a Conflict by the token, and APPLIED."""
-    store, observer = faulty()
-    fence = Fence(won(store))
-    attempt = fence.attempt([Put("/a", b"1", ABSENT)], "n1")
-    store.play(at_commit(1, DeliverLater(before_commit=1)))
+    store.play(at_commit(1, fault))
     with pytest.raises(OutcomeUnknown):
-        store.commit(attempt.ops, timeout_s=1)
-    assert resolve(store.another_session, attempt, 1.0).outcome is Outcome.NOT_APPLIED
+        store.commit(attempt.ops, timeout_s=RECIPE_S)
+    return fence, attempt
+
+
+def succeeded(store: FaultStore, observer: MemoryStore) -> None:
+    """Another controller leads."""
+    store.expire()
+    assert stand(observer) is not None
+
+
+@pytest.mark.parametrize("is_deposed", [False, True], ids=["", "deposed"])
+@pytest.mark.parametrize(
+    "fault, outcome",
+    [
+        (LoseReply(), Outcome.APPLIED),
+        (LoseRequest(), Outcome.NOT_APPLIED),
+        (DeliverLater(), Outcome.NOT_APPLIED),
+    ],
+    ids=str,
+)
+def test_outcome_of_a_lost_commit_is_found(fault: Fault, outcome: Outcome, is_deposed: bool) -> None:
+    """An applied one was applied, also where the term has ended since; of the others none can be applied any more."""
+    store, observer = faulty()
+    _, attempt = lost(store, fault)
+    if is_deposed:
+        succeeded(store, observer)
+        outcome = outcome if outcome is Outcome.APPLIED else Outcome.DEPOSED
+    assert resolve(store.another_session, attempt, RECIPE_S).outcome is outcome
+    assert {type(answer) for answer in store.deliver_late() if is_deposed} <= {Conflict}
+    assert len(observer.server.sessions) == 2
+
+
+def test_late_commit_and_its_second_sending_apply_once() -> None:
+    """The late first one wins against the second: a Conflict by the token, and APPLIED."""
+    store, observer = faulty()
+    fence, attempt = lost(store, DeliverLater(before_commit=1))
     with pytest.raises(Conflict) as caught:
-        store.commit(attempt.ops, timeout_s=1)
+        store.commit(attempt.ops, timeout_s=RECIPE_S)
     assert is_fence_conflict(caught.value)
-    resolution = resolve(store.another_session, attempt, 1.0)
+    resolution = resolve(store.another_session, attempt, RECIPE_S)
     assert resolution == Resolution(Outcome.APPLIED, found(observer, TOKEN_KEY).version)
     fence.resolved(attempt, resolution)
     following = fence.attempt((), "n2")
-    fence.done(following, store.commit(following.ops, timeout_s=1))
+    fence.done(following, store.commit(following.ops, timeout_s=RECIPE_S))
     assert found(observer, "/a").generation == 0
 
 
-def test_a_late_commit_of_a_deposed_leader_is_refused() -> None:
-    """A commit that arrives after another one was elected fails at the epoch, though its token still fits."""
+def test_late_commit_of_a_deposed_leader_is_refused() -> None:
+    """By the epoch, though its token still fits."""
     store, observer = faulty()
-    fence = Fence(won(store))
-    attempt = fence.attempt([Put("/a", b"1", ABSENT)], "n1")
-    store.play(at_commit(1, DeliverLater()))
-    with pytest.raises(OutcomeUnknown):
-        store.commit(attempt.ops, timeout_s=1)
-    store.expire()
-    won(observer)
-    assert resolve(observer.another_session, attempt, 1.0).outcome is Outcome.DEPOSED
-    answer = store.deliver_late()[0]
+    lost(store, DeliverLater())
+    succeeded(store, observer)
+    (answer,) = store.deliver_late()
     assert isinstance(answer, Conflict)
     assert answer.index == 0
-    assert observer.get("/a", timeout_s=1) is None
+    assert get(observer, "/a") is None
 
 
-def test_resolve_is_deposed_by_anything_foreign() -> None:
-    """A moved epoch, another token, a token rewritten with the same value, a vanished one: nothing is guessed."""
-
-    def foreign(change: Callable[[MemoryStore], object]) -> Outcome:
-        store, observer = faulty()
-        fence = Fence(won(store))
-        first = fence.attempt((), "n0")
-        fence.done(first, store.commit(first.ops, timeout_s=1))
-        attempt = fence.attempt((), "n1")
-        change(observer)
-        return resolve(observer.another_session, attempt, 1.0).outcome
-
-    assert foreign(lambda _: None) is Outcome.NOT_APPLIED
-    assert foreign(lambda store: put(store, EPOCH_KEY, b"1")) is Outcome.DEPOSED
-    assert foreign(lambda store: store.commit([Delete(EPOCH_KEY, PRESENT)], timeout_s=1)) is Outcome.DEPOSED
-    assert foreign(lambda store: put(store, TOKEN_KEY, Token(2, 2, "x").encode())) is Outcome.DEPOSED
-    assert foreign(lambda store: put(store, TOKEN_KEY, found(store, TOKEN_KEY).value)) is Outcome.DEPOSED
-    assert foreign(lambda store: store.commit([Delete(TOKEN_KEY, PRESENT)], timeout_s=1)) is Outcome.DEPOSED
-
-
-def test_an_applied_commit_is_applied_even_if_the_epoch_moved() -> None:
-    """What was applied before the term ended was applied, and may be reported."""
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda store: write(store, EPOCH_KEY, b"1"),
+        lambda store: store.commit([Delete(EPOCH_KEY, PRESENT)], timeout_s=CALL_S),
+        lambda store: write(store, TOKEN_KEY, Token(2, 2, "x").encode()),
+        lambda store: write(store, TOKEN_KEY, found(store, TOKEN_KEY).value),
+        lambda store: store.commit([Delete(TOKEN_KEY, PRESENT)], timeout_s=CALL_S),
+    ],
+    ids=["epoch written", "epoch deleted", "another token", "token rewritten", "token deleted"],
+)
+def test_anything_foreign_deposes(change: Callable[[MemoryStore], object]) -> None:
     store, observer = faulty()
-
-    def succeed() -> None:
-        store.expire()
-        won(observer)
-
-    assert settled(store, LoseReply(), succeed) is Outcome.APPLIED
-
-
-class Between(FaultStore):
-    """A session that does something once after its first read."""
-
-    def __init__(self, inner: MetadataStore, then: Callable[[], object]) -> None:
-        super().__init__(inner)
-        self._then: Callable[[], object] | None = then
-
-    def get(self, key: str, *, sync: bool = False, timeout_s: float) -> Entry | None:
-        """As the store."""
-        entry = super().get(key, sync=sync, timeout_s=timeout_s)
-        then, self._then = self._then, None
-        if then is not None:
-            then()
-        return entry
+    fence = Fence(won(store))
+    first = fence.attempt((), "n0")
+    fence.done(first, store.commit(first.ops, timeout_s=RECIPE_S))
+    attempt = fence.attempt((), "n1")
+    assert resolve(store.another_session, attempt, RECIPE_S).outcome is Outcome.NOT_APPLIED
+    change(observer)
+    assert resolve(store.another_session, attempt, RECIPE_S).outcome is Outcome.DEPOSED
 
 
 def test_commit_that_lands_between_the_reads_was_applied_though_its_term_has_ended_since() -> None:
     """The token is read after the epoch: the other way round this one would be taken for a commit that never was."""
     store, observer = faulty()
-    fence = Fence(won(store))
-    attempt = fence.attempt([Put("/a", b"1", ABSENT)], "n1")
-    store.play(at_commit(1, DeliverLater()))
-    with pytest.raises(OutcomeUnknown):
-        store.commit(attempt.ops, timeout_s=1)
+    _, attempt = lost(store, DeliverLater())
 
-    def land() -> None:
-        store.deliver_late()
-        store.expire()
-        won(observer)
+    def landing(call: Call, _: object) -> list[Fault]:
+        if call.keys == (TOKEN_KEY,):
+            store.deliver_late()
+            succeeded(store, observer)
+        return []
 
-    resolution = resolve(lambda: Between(observer.another_session(), land), attempt, 1.0)
+    resolution = resolve(lambda: FaultStore(observer.another_session(), landing), attempt, RECIPE_S)
     assert resolution == Resolution(Outcome.APPLIED, found(observer, TOKEN_KEY).version)
     assert found(observer, "/a").value == b"1"
 
 
-def test_resolve_raises_what_it_cannot_see_through() -> None:
-    """Unavailable goes to the caller, a broken token is Corrupt, and the fresh session is closed in every case."""
+def test_errors_of_resolving_go_to_the_caller() -> None:
+    """The new session is closed in every case."""
     store, observer = faulty()
     attempt = Fence(won(store)).attempt((), "n1")
     store.play([Rule(FailBefore(), "get")])
     with pytest.raises(Unavailable):
-        resolve(store.another_session, attempt, 1.0)
-    put(observer, TOKEN_KEY, b"broken")
+        resolve(store.another_session, attempt, RECIPE_S)
+    write(observer, TOKEN_KEY, b"broken")
     with pytest.raises(Corrupt):
-        resolve(observer.another_session, attempt, 1.0)
+        resolve(observer.another_session, attempt, RECIPE_S)
     assert len(observer.server.sessions) == 2
+
+
+@pytest.mark.parametrize(
+    "epochs, gaps", [((1, 2), ()), ((1, 3), ((1, 3),)), ((5, 9), ((5, 9),))], ids=["next", "one between", "many"]
+)
+def test_epochs_without_a_token_are_a_gap(epochs: tuple[int, int], gaps: tuple[tuple[int, int], ...]) -> None:
+    """In all tokens of the term, beside earlier gaps."""
+    before, now = epochs
+    store, observer = faulty()
+    write(observer, EPOCH_KEY, b"%d" % (now - 1))
+    write(observer, TOKEN_KEY, Token(before, 4, "b", ((-1, 1),)).encode())
+    term = won(store)
+    assert term.controller_epoch == now
+    after = Fence(term).attempt((), "a").after
+    assert after == Token(now, 5, "a", ((-1, 1), *gaps))
+    assert Token.decode(after.encode()) == after
+    assert f'"gaps":{[list(pair) for pair in after.gaps]}'.replace(" ", "").encode() in after.encode()
+
+
+# The token as bytes
+
+
+def test_token_is_compact_json() -> None:
+    """Unknown members are ignored."""
+    token = Token(7, 42, "n-1")
+    assert token.encode() == b'{"controller_epoch":7,"seq":42,"nonce":"n-1"}'
+    assert Token.decode(b'{"controller_epoch":7,"seq":42,"nonce":"n-1","later":1}') == token
+
+
+@given(st.integers(0, 2**31), st.integers(0, 2**62), st.text())
+def test_every_token_reads_back(epoch: int, seq: int, nonce: str) -> None:
+    assert Token.decode(Token(epoch, seq, nonce).encode()) == Token(epoch, seq, nonce)
+
+
+@pytest.mark.parametrize("written, gaps", [('[[1,2],3,["a",2],[1,2,3]]', ((1, 2),)), ("7", ()), ("null", ())])
+def test_gaps_that_are_no_pairs_are_skipped(written: str, gaps: tuple[tuple[int, int], ...]) -> None:
+    value = b'{"controller_epoch":1,"seq":2,"nonce":"n","gaps":%s}' % written.encode()
+    assert Token.decode(value).gaps == gaps
+
+
+GOOD: dict[str, object] = {"controller_epoch": 1, "seq": 1, "nonce": "n"}
+BAD: tuple[object, ...] = (None, -1, 1.5, True, [])
+BROKEN = [json.dumps({**GOOD, name: bad}).encode() for name in GOOD for bad in BAD]
+
+
+@pytest.mark.parametrize("value", [b"", b"{", b"\xff", b"[]", b"7", b"null", b"{}", b"[" * 100_000, *BROKEN])
+def test_broken_token_is_corrupt(value: bytes) -> None:
+    with pytest.raises(Corrupt, match=TOKEN_KEY) as caught:
+        Token.decode(value)
+    assert caught.value.key == TOKEN_KEY

@@ -1,9 +1,6 @@
-"""Holding leadership for good: the leader is deposed, and no other is elected any more."""
+"""Holding leadership permanently: the leader is deposed, and no other is elected any more."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import ClassVar
 
 import pytest
 
@@ -12,144 +9,124 @@ from kedge.stores import (
     Check,
     Conflict,
     Corrupt,
+    FaultStore,
     Invalid,
-    MemoryServer,
     MemoryStore,
     MetadataStore,
+    Op,
     Put,
     Version,
 )
-from kedge.stores.base import Commit, Entry, Op
-from kedge.stores.recipes import EPOCH_KEY, LEADER_KEY, Contested, Fence, elect, hold
+from kedge.stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Contested, Fence, Token, hold
+from kedge.stores.recipes.election import EPOCH_MAX
+from kedge.stores.suite.backend import found, get
+from tests.stores.kit import CALL_S, RECIPE_S, before_commits, faulty, stand, won, write
+
+NONE = Check("/none", ABSENT)
 
 
-def _held(store: MetadataStore, *, marker: Version | None = None, nonce: bytes = b"held") -> int:
-    """`hold` under a guard on /mark, which it rewrites."""
-    entry = store.get("/mark", timeout_s=1)
-    assert entry is not None
-    at = entry.version if marker is None else marker
-    return hold(store, nonce, Check("/mark", at), lambda epoch: [Put("/mark", b"%d" % epoch, at)], 1)
+def held(store: MetadataStore, *ops: Op, guard: Check = NONE, value: bytes = b"held") -> int:
+    return hold(store, value, guard, lambda epoch: [*ops, Put("/mark", b"%d" % epoch, ABSENT)], RECIPE_S)
 
 
-def _marked() -> tuple[MemoryServer, MemoryStore]:
-    server = MemoryServer()
-    store = MemoryStore(server)
-    store.commit([Put("/mark", b"", ABSENT)], timeout_s=1)
-    return server, store
+def contested(times: int) -> tuple[FaultStore, MemoryStore, list[MemoryStore]]:
+    """A store, an observer, and the rivals that are elected just before each of the first `times` puts of the key."""
+    rivals: list[MemoryStore] = []
+    store, observer = faulty()
+
+    def elected(call: object) -> None:
+        if isinstance(call.ops[0], Put) and len(rivals) < times:  # type: ignore[attr-defined]
+            rivals.append(MemoryStore(observer.server))
+            assert stand(rivals[-1]) is not None
+
+    store.play(before_commits(elected))
+    return store, observer, rivals
 
 
 def test_permanent_holder_deposes_the_leader_and_prevents_elections() -> None:
-    server, store = _marked()
-    leader = MemoryStore(server)
-    term = elect(leader, b"leader", "n", 1)
-    assert term is not None
-    fence = Fence(term)
+    store, observer = faulty()
+    leader = store.another_session()
+    fence = Fence(won(leader))
     claim = fence.attempt((), "first")
-    fence.done(claim, leader.commit(claim.ops, timeout_s=1))
-    epoch = _held(store)
-    assert epoch > term.controller_epoch
+    fence.done(claim, leader.commit(claim.ops, timeout_s=RECIPE_S))
+    epoch = held(store)
+    assert epoch > fence.term.controller_epoch
+    assert found(observer, "/mark").value == b"%d" % epoch
     with pytest.raises(Conflict):
-        leader.commit(fence.attempt((), "second").ops, timeout_s=1)
-    assert elect(leader, b"leader", "n", 1) is None
-    store.close()  # no session's end takes it away
-    assert elect(leader, b"leader", "n", 1) is None
-    held, mark = leader.get(LEADER_KEY, timeout_s=1), leader.get("/mark", timeout_s=1)
-    assert held is not None
-    assert (held.value, held.owner) == (b"held", None)
-    assert mark is not None
-    assert mark.value == b"%d" % epoch
+        leader.commit(fence.attempt((), "second").ops, timeout_s=RECIPE_S)
+    store.close()  # no session's end takes the key away
+    assert stand(leader) is None
+    assert (found(observer, LEADER_KEY).value, found(observer, LEADER_KEY).owner) == (b"held", None)
 
 
-def test_no_leader_and_no_epoch_before() -> None:
-    _, store = _marked()
-    assert _held(store) == 1
+@pytest.mark.parametrize(
+    "epoch, token, expected",
+    [(0, None, 1), (EPOCH_MAX - 1, None, EPOCH_MAX), (0, Token(7, 3, "n"), 8)],
+    ids=["the first", "the last", "above that of the token"],
+)
+def test_holder_takes_the_next_epoch(epoch: int, token: Token | None, expected: int) -> None:
+    store, observer = faulty()
+    if epoch:
+        write(observer, EPOCH_KEY, b"%d" % epoch)
+    if token is not None:
+        write(observer, TOKEN_KEY, token.encode())
+    assert held(store) == expected
+
+
+@pytest.mark.parametrize(
+    "value, message",
+    [(b"x", f"{EPOCH_KEY}: not a controller"), (b"%d" % EPOCH_MAX, f"no controller epoch is left above {EPOCH_MAX}$")],
+)
+def test_epoch_that_cannot_be_raised_is_corrupt(value: bytes, message: str) -> None:
+    """An operator has to look at it."""
+    store, observer = faulty()
+    write(observer, EPOCH_KEY, value)
+    with pytest.raises(Corrupt, match=message) as caught:
+        held(store)
+    assert caught.value.key == EPOCH_KEY
+    assert get(observer, LEADER_KEY) is None
 
 
 def test_controller_elected_in_between_is_deposed_in_turn() -> None:
-    server, store = _marked()
-
-    class Contested(MemoryStore):
-        """Twice another one is elected just before the key is put."""
-
-        rivals: ClassVar[list[MemoryStore]] = []
-
-        def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
-            if isinstance(ops[0], Put) and len(self.rivals) < 2:
-                self.rivals.append(MemoryStore(server))
-                assert elect(self.rivals[-1], b"rival", "n", 1) is not None
-            return super().commit(ops, timeout_s=timeout_s)
-
-    epoch = _held(Contested(server))
-    assert len(Contested.rivals) == 2
-    assert epoch == 5  # two elections, two that were deposed, and the one that stays
-    assert store.get(LEADER_KEY, timeout_s=1) is not None
+    store, observer, rivals = contested(2)
+    assert held(store) == 5  # two elections, two that were deposed, and the one that stays
+    assert (len(rivals), found(observer, LEADER_KEY).owner) == (2, None)
 
 
-def test_three_at_most_are_deposed_where_another_is_elected_each_time() -> None:
+def test_three_at_most_are_deposed() -> None:
     """A cluster whose leader is deposed again and again does nothing else."""
-    server, store = _marked()
-
-    class Lost(MemoryStore):
-        """Another one is elected just before the key is put."""
-
-        rivals: ClassVar[list[MemoryStore]] = []
-
-        def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
-            if isinstance(ops[0], Put):
-                self.rivals.append(MemoryStore(server))
-                assert elect(self.rivals[-1], b"rival", "n", 1) is not None
-            return super().commit(ops, timeout_s=timeout_s)
-
-    assert elect(store, b"leader", "n", 1) is not None
+    store, observer, rivals = contested(9)
+    assert stand(observer) is not None
     with pytest.raises(Contested, match="elected 3 times"):
-        _held(Lost(server))
-    assert len(Lost.rivals) == 3
-    found = store.get(LEADER_KEY, timeout_s=1)
-    assert found is not None
-    assert found.owner == Lost.rivals[-1].session.session_id
+        held(store)
+    assert len(rivals) == 3
+    assert found(observer, LEADER_KEY).owner == rivals[-1].session.session_id
 
 
 def test_nothing_is_read_between_deposing_and_holding() -> None:
-    """A stand-by hears that there is no leader and reads: it is too late."""
-    server, store = _marked()
-
-    class Heard(MemoryStore):
-        calls: ClassVar[list[str]] = []
-
-        def get(self, key: str, *, sync: bool = False, timeout_s: float) -> Entry | None:
-            self.calls.append("get")
-            return super().get(key, sync=sync, timeout_s=timeout_s)
-
-        def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
-            self.calls.append("commit")
-            return super().commit(ops, timeout_s=timeout_s)
-
-    assert elect(store, b"leader", "n", 1) is not None
-    assert _held(Heard(server)) == 3
-    assert Heard.calls[-2:] == ["commit", "commit"]
+    """A stand-by that hears that there is no leader and reads comes too late."""
+    store, observer = faulty()
+    assert stand(observer) is not None
+    assert held(store) == 3
+    assert [call.name for call in store.calls[-2:]] == ["commit", "commit"]
 
 
-def test_guard_that_does_not_hold_deposes_no_controller() -> None:
-    server, store = _marked()
-    leader = MemoryStore(server)
-    assert elect(leader, b"leader", "n", 1) is not None
+@pytest.mark.parametrize("is_led", [True, False])
+def test_guard_or_op_that_fails_is_raised(is_led: bool) -> None:
+    """A guard that does not hold deposes no controller."""
+    store, observer = faulty()
+    if is_led:
+        assert stand(observer) is not None
     with pytest.raises(Conflict):
-        _held(store, marker=Version(999))
-    found = store.get(LEADER_KEY, timeout_s=1)
-    assert found is not None
-    assert found.owner == leader.session.session_id
+        held(store, *([] if is_led else [Put("/ids", b"", Version(999))]), guard=Check("/none", Version(999)))
+    entry = get(observer, LEADER_KEY)
+    assert (entry and entry.owner) == (observer.session.session_id if is_led else None)
 
 
-def test_permanent_holder_of_another_kind_is_left_alone() -> None:
-    _, store = _marked()
-    _held(store)
-    with pytest.raises(Invalid, match="held permanently by another program"):
-        _held(store, nonce=b"another")
-
-
-def test_a_broken_epoch_is_left_for_a_human() -> None:
-    _, store = _marked()
-    store.commit([Put(EPOCH_KEY, b"x", ABSENT)], timeout_s=1)
-    with pytest.raises(Corrupt):
-        _held(store)
-    assert store.get(LEADER_KEY, timeout_s=1) is None
+def test_permanent_holder_of_another_program_is_left_alone() -> None:
+    store, observer = faulty()
+    observer.commit([Put(LEADER_KEY, b"theirs", ABSENT)], timeout_s=CALL_S)
+    with pytest.raises(Invalid, match="held permanently by another program") as caught:
+        held(store)
+    assert caught.value.key == LEADER_KEY
+    assert found(observer, LEADER_KEY).value == b"theirs"

@@ -3,8 +3,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kedge.stores import ABSENT, Changed, Conflict, Corrupt, Depth, InvalidKey, MemoryServer, MemoryStore, Put
 from kedge.stores.tree import TreeEntry, kept, parse_tree, read_tree
@@ -98,14 +96,3 @@ def test_what_is_no_tree_is_corrupt(data: bytes) -> None:
     """Not JSON, not an object, or with a path that is no key."""
     with pytest.raises(Corrupt, match=r"^tree: "):
         parse_tree(data)
-
-
-@pytest.mark.slow
-@given(st.recursive(st.none() | st.integers() | st.text(max_size=4), lambda x: st.dictionaries(st.text(max_size=4), x)))
-def test_any_json_is_a_tree_or_corrupt(document: object) -> None:
-    """Nothing but Corrupt is ever raised."""
-    try:
-        entries = parse_tree(json.dumps(document).encode())
-    except Corrupt:
-        return
-    assert isinstance(entries, tuple)

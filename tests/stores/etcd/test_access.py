@@ -70,22 +70,7 @@ def test_a_user_works_below_the_prefix_that_it_was_given(users: LocalEtcd) -> No
             assert second.children("/a", timeout_s=CALL_S) == ["b", "c"]
 
 
-def test_a_user_may_stand_in_a_file_or_in_the_environment(
-    users: LocalEtcd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "credentials"
-    file.write_text(f"kedge:{PASSWORD}")
-    file.chmod(0o600)
-    with closing(open_store(users.url("/mine", credentials=str(file)))) as store, closing(store.another_session()):
-        assert store.get("/none", timeout_s=CALL_S) is None
-        assert PASSWORD not in repr(store)
-    monkeypatch.setenv("KEDGE_STORE_USERNAME", "kedge")
-    monkeypatch.setenv("KEDGE_STORE_PASSWORD", PASSWORD)
-    with closing(open_store(users.url("/mine"))) as store:
-        assert store.get("/none", timeout_s=CALL_S) is None
-
-
-@pytest.mark.parametrize("user,password", [("kedge", "not-this-one"), ("nobody", "hunter2")])
+@pytest.mark.parametrize("user, password", [("kedge", "not-this-one"), ("nobody", "hunter2")])
 def test_a_wrong_password_is_unauthorized_at_once_and_not_said(users: LocalEtcd, user: str, password: str) -> None:
     with pytest.raises(Unauthorized) as raised:
         open_store(users.url("/mine", user=user, password=password, connect_timeout=60))

@@ -30,12 +30,6 @@ pytestmark = [pytest.mark.server, pytest.mark.slow]
 CALL_S = 10.0
 
 
-def test_most_creations_fit_into_one_commit(store: MetadataStore) -> None:
-    most = store.capabilities.commit_ops_max
-    ops = [Put(f"/brokers/topics/t/partitions/{number}/state", b"", ABSENT) for number in range(most)]
-    assert len(store.commit(ops, timeout_s=CALL_S).versions) == most
-
-
 def test_the_largest_commit_with_the_longest_keys_is_taken(store: MetadataStore) -> None:
     """What is declared is below what etcd takes also where each key goes out three times."""
     limits = store.capabilities

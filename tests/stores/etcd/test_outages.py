@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import http.server
-import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, nullcontext
 
 import pytest
 
 from kedge.stores import (
     ABSENT,
     Changed,
-    Depth,
     MetadataStore,
     Put,
     Resync,
@@ -23,9 +19,11 @@ from kedge.stores import (
     Unavailable,
     open_store,
 )
+from kedge.stores.suite.backend import get, put
 from servers import LocalEtcd, Proxy, free_ports
+from tests.kit.waiting import until
 from tests.stores.etcd.served import server
-from tests.stores.waits import CALL_S, WAIT_S, raised_by, until_event, until_state, watched
+from tests.stores.kit import CALL_S, foreign, no_thread_but, raised_by, until_event, until_state, watched
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
@@ -56,7 +54,7 @@ def test_streams_go_on_after_a_restart_without_a_resync(local: LocalEtcd) -> Non
     stream = watched(store, "/w")
     local.restart()
     until_state(stream, SessionState.RESUMED)
-    other.commit([Put("/w/a", b"", ABSENT)], timeout_s=CALL_S)
+    put(other, "/w/a")
     events = until_event(stream, lambda event: event == Changed("/w/a"))
     assert not [event for event in events if isinstance(event, Resync)]
     store.close()
@@ -72,12 +70,12 @@ def test_a_history_that_went_while_the_client_was_away_is_a_resync(
     proxy.cut()
     until_state(stream, SessionState.SUSPENDED)
     for step in range(5):
-        other.commit([Put(f"/w/{step}", b"", ABSENT)], timeout_s=CALL_S)
+        put(other, f"/w/{step}")
     server().ask("kv/compaction", {"revision": other.snapshot("/w", timeout_s=CALL_S).cursor, "physical": True})
     proxy.mend()
     events = until_event(stream, lambda event: event == Resync("/w", "compacted"))
     assert not [event for event in events if isinstance(event, Changed)]
-    other.commit([Put("/w/after", b"", ABSENT)], timeout_s=CALL_S)
+    put(other, "/w/after")
     until_event(stream, lambda event: event == Changed("/w/after"))
 
 
@@ -87,7 +85,7 @@ def test_data_that_were_put_back_to_an_older_state_are_a_resync(opening: Callabl
     with LocalEtcd(durable=False) as first, closing(Proxy(first.address)) as proxy:
         store = opening(f"etcd://{proxy.address}/a?session_timeout=60")
         for step in range(20):
-            store.commit([Put(f"/w/{step}", b"", ABSENT)], timeout_s=CALL_S)
+            put(store, f"/w/{step}")
         stream = watched(store, "/w")
         port = int(first.address.rpartition(":")[2])
         first.stop()
@@ -95,7 +93,7 @@ def test_data_that_were_put_back_to_an_older_state_are_a_resync(opening: Callabl
         with LocalEtcd(durable=False, ports=(port, peer, metrics)) as second:
             until_event(stream, lambda event: isinstance(event, Resync))
             other = opening(second.url("/a"))
-            other.commit([Put("/w/new", b"", ABSENT)], timeout_s=CALL_S)
+            put(other, "/w/new")
             until_event(stream, lambda event: event == Changed("/w/new") or isinstance(event, Resync))
             assert store.children("/w", timeout_s=CALL_S) == ["new"]
 
@@ -130,7 +128,7 @@ def test_of_several_endpoints_any_one_that_answers_is_enough(
             up.mend()
             down.cut()
             key = f"/w/{down.address.rpartition(':')[2]}"
-            other.commit([Put(key, b"", ABSENT)], timeout_s=CALL_S)
+            put(other, key)
             until_event(stream, lambda event, key=key: event == Changed(key))  # type: ignore[misc]
             assert store.get(key, timeout_s=CALL_S) is not None
         assert store.session == session
@@ -149,57 +147,21 @@ def test_a_wait_for_a_connection_ends_with_it_or_at_the_deadline(
     assert raised.value.applied == "no"
     mending = threading.Timer(0.2, proxy.mend)
     mending.start()
-    store.commit([Put("/w/b", b"", ABSENT)], timeout_s=CALL_S)
+    put(store, "/w/b")
     mending.join()
     assert store.children("/w", timeout_s=CALL_S) == ["b"]
 
 
-class _Page(http.server.BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_error(404)
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
-
-@contextmanager
-def _web() -> Iterator[int]:
-    web = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Page)
-    thread = threading.Thread(target=web.serve_forever)
-    thread.start()
-    try:
-        yield web.server_port
-    finally:
-        web.shutdown()
-        thread.join()
-        web.server_close()
-
-
-@contextmanager
-def _silent() -> Iterator[int]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        yield listener.getsockname()[1]
-
-
-@contextmanager
-def _nobody() -> Iterator[int]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    yield port
-
-
 @pytest.mark.full
-@pytest.mark.parametrize("speaks", [_web, _silent, _nobody], ids=["http", "silence", "nobody"])
-def test_a_port_that_is_no_etcd_is_a_clear_error_in_time(speaks: Callable[[], AbstractContextManager[int]]) -> None:
+@pytest.mark.parametrize("says", [b"HTTP/1.1 404 Not Found\r\n\r\n", b"", None], ids=["http", "silence", "nobody"])
+def test_port_that_is_no_etcd_is_a_clear_error_in_time(says: bytes | None) -> None:
     """Unavailable, which names the place, though no server ever answers; and no thread is left."""
     before = set(threading.enumerate())
-    with speaks() as port:
-        error = raised_by(lambda: open_store(f"etcd://127.0.0.1:{port}/a?connect_timeout=1"))
+    with nullcontext(f"127.0.0.1:{free_ports(1)[0]}") if says is None else foreign(says) as address:
+        error = raised_by(lambda: open_store(f"etcd://{address}/a?connect_timeout=1"))
         assert isinstance(error, Unavailable)
-        assert f"no etcd answers at etcd://127.0.0.1:{port}/a" in str(error)
-    deadline_s = time.monotonic() + WAIT_S
-    while not {t for t in threading.enumerate() if t.name.startswith("kedge")} <= before:
-        assert time.monotonic() < deadline_s
+        assert f"no etcd answers at etcd://{address}/a" in str(error)
+    no_thread_but(before)
 
 
 @pytest.mark.full
@@ -209,12 +171,8 @@ def test_nothing_is_left_of_a_client_that_is_closed_while_it_is_cut_off(
     """Closing does not wait for the server; the ephemeral keys go when the session time is over."""
     before = set(threading.enumerate())
     store = opening(f"etcd://{proxy.address}{root}?session_timeout=2")
-    store.commit([Put("/e", b"", ABSENT, ephemeral=True)], timeout_s=CALL_S)
-    stream = other.subscribe("/e", Depth.SELF)
+    put(store, "/e", ephemeral=True)
     proxy.cut()
     store.close()
-    deadline_s = time.monotonic() + WAIT_S  # threads of gRPC end a moment after their channel
-    while not set(threading.enumerate()) <= before:
-        assert time.monotonic() < deadline_s
-    until_event(stream, lambda event: event == Changed("/e"))
-    assert other.get("/e", sync=True, timeout_s=CALL_S) is None
+    no_thread_but(before)
+    until(lambda: get(other, "/e") is None, "the key is gone")

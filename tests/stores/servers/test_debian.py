@@ -46,6 +46,12 @@ def test_what_cannot_be_installed_is_said_in_the_words_of_apt_get(log: Path) -> 
     play(log, update="exit 0", install="true")
     with pytest.raises(NoServer, match="apt-get cannot install one: E: Unable to locate package"):
         install("one")
+    with pytest.raises(NoServer, match="there is none; apt-get cannot install one"):
+        have(missing, "one")
+
+
+def missing() -> None:
+    raise NoServer("there is none")
 
 
 def test_without_root_or_apt_get_nothing_is_tried(log: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -70,13 +76,3 @@ def test_what_is_there_is_not_installed_and_what_is_not_is_looked_for_again(log:
 
     have(find, "one")
     assert "install" in log.read_text()
-
-
-def test_of_what_cannot_be_had_both_reasons_are_said(log: Path) -> None:
-    play(log, update="exit 0", install="true")
-
-    def find() -> None:
-        raise NoServer("there is none")
-
-    with pytest.raises(NoServer, match="there is none; apt-get cannot install one"):
-        have(find, "one")

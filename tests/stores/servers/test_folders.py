@@ -85,17 +85,6 @@ def test_what_a_killed_process_left_is_swept_away_by_the_next_one(temporary: Pat
     ended(lives, None)
 
 
-@pytest.mark.slow
-def test_the_first_folder_of_a_process_sweeps(temporary: Path, tmp_path: Path) -> None:
-    process, path, _ = begun(tmp_path / "undone")
-    ended(process, signal.SIGKILL)
-    after, mine, _ = begun(tmp_path / "after")
-    assert not path.exists()
-    ended(after, None)
-    assert not mine.exists()
-    assert not list(temporary.iterdir())
-
-
 @pytest.mark.parametrize(
     "name",
     ["kedge-etcd-x", "kedge-etcd-1-2-3-abc", "other-test-{space}-1-1-abc", "kedge-test-{space}-{pid}-{birth}-abc"],

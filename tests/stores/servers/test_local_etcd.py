@@ -35,25 +35,6 @@ def test_data_stay_over_stop_kill_and_restart(tmp_path: Path) -> None:
     assert (tmp_path / "data").is_dir()
 
 
-def test_a_folder_of_its_own_goes_with_it() -> None:
-    with LocalEtcd(durable=False) as server:
-        assert (server.folder / "data").is_dir()
-        assert server.version.count(".") == 2
-    assert not server.folder.exists()
-
-
-def test_a_server_that_ends_says_why() -> None:
-    with pytest.raises(NoServer, match="no-such-flag"), LocalEtcd(flags=["--no-such-flag"]):
-        pass
-
-
-def test_a_paused_server_is_stopped_all_the_same(tmp_path: Path) -> None:
-    server = LocalEtcd(tmp_path, durable=False)
-    server.start()
-    server.pause()
-    server.close()
-
-
 def test_without_a_binary_there_is_one_clear_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -136,8 +117,3 @@ def test_the_command_prints_a_url_that_can_be_opened() -> None:
         store.close()
         process.send_signal(2)
         assert process.wait(30) == 0
-
-
-def test_the_binary_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 0
-    assert str(etcd_binary()) in capsys.readouterr().out

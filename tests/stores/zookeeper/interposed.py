@@ -1,15 +1,26 @@
-"""A client whose requests can be held up at the door of the server, for another client to be faster."""
+"""What others do on the server: nodes as Kafka makes them, and writes just before a request of ours arrives."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
 
+from kazoo.client import KazooClient
+from kazoo.protocol.serialization import Create
+from kazoo.security import OPEN_ACL_UNSAFE
+
 from kedge.stores import MetadataStore, open_store
 from servers import LocalZooKeeper
 from tests.conformance.frames import FrameProxy
 
-EXISTS, MULTI = 3, 14
+MULTI = 14
+
+
+def make(raw: KazooClient, path: str, data: bytes | None) -> None:
+    """Create a node as Kafka does, also one without data, which kazoo's own call cannot."""
+    answer = raw.handler.async_result()
+    raw._call(Create(path, data, OPEN_ACL_UNSAFE, 0), answer)  # noqa: SLF001
+    answer.get(timeout=10)
 
 
 @contextlib.contextmanager

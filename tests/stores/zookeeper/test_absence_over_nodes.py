@@ -12,8 +12,7 @@ from kazoo.client import KazooClient
 from kedge.stores import ABSENT, Check, Conflict, MetadataStore, Put
 from kedge.stores.base import Op
 from servers import LocalZooKeeper
-from tests.stores.zookeeper.interposed import MULTI, before_request
-from tests.stores.zookeeper.test_layout import make
+from tests.stores.zookeeper.interposed import MULTI, before_request, make
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 CALL_S = 10.0

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import socket
 import ssl
 import time
-from contextlib import closing
 
 import pytest
 from kazoo.exceptions import ConnectionDropped
@@ -13,11 +11,8 @@ from kazoo.handlers.threading import KazooTimeoutError
 
 from kedge.stores import Unavailable, open_store
 from kedge.stores.zookeeper.causes import SURE_S, Cause, Causes, NotZooKeeper, cause_of
-from kedge.stores.zookeeper.revival import FIRST_S, MAX_S, Revival
-from servers import LocalZooKeeper, free_port
-from tests.kit.waiting import until
-from tests.stores.waits import raised_by
-from tests.stores.zookeeper.test_trouble import foreign
+from servers import free_port
+from tests.stores.kit import foreign, raised_by
 
 PATIENT_S = 25.0  # far above what it should take
 PASSES, STAYS = Cause("refused"), Cause("unknown", passes=False)
@@ -65,13 +60,6 @@ def test_one_host_that_may_come_is_waited_for() -> None:
     said = refusal(f"zookeeper://no-such-host.invalid:2181,127.0.0.1:{port}/x?connect_timeout={SURE_S + 1}")
     assert f"127.0.0.1:{port}: connection refused; no-such-host.invalid:2181: unknown host name" in said
     assert time.monotonic() - began_s >= SURE_S + 1
-
-
-@pytest.mark.slow
-def test_a_server_that_says_nothing_is_no_answer() -> None:
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        said = refusal(f"zookeeper://127.0.0.1:{listener.getsockname()[1]}/x?connect_timeout=1.5")
-    assert said.endswith(": no answer")
 
 
 @pytest.mark.parametrize(
@@ -123,26 +111,3 @@ def test_a_name_that_is_known_again_is_not_said_to_be_unknown() -> None:
     causes.failed("a", 1, "", STAYS)
     causes.failed("a", 1, "10.0.0.1", PASSES)
     assert str(causes) == "a:1: refused"
-
-
-@pytest.mark.server
-@pytest.mark.slow
-def test_a_store_whose_server_died_says_why_there_is_no_contact(own_server: LocalZooKeeper) -> None:
-    """`not connected` alone would not tell an operator that the server is gone."""
-    with closing(open_store(f"zookeeper://{own_server.address}/x")) as store:
-        own_server.kill()
-
-        def said() -> str:
-            return str(raised_by(lambda: store.get("/a", timeout_s=1.0)))
-
-        until(lambda: f"not connected: {own_server.address}: connection refused" in said(), "the cause is said")
-
-
-def test_who_is_refused_again_and_again_is_started_ever_later() -> None:
-    """Up to a bound; after it held out it restarts."""
-    revival, now_s, pauses = Revival(), 100.0, []
-    for _ in range(7):
-        pauses.append(revival.pause_s(now_s))
-        now_s += pauses[-1] + 0.1
-    assert pauses == [FIRST_S, 1.0, 2.0, 4.0, MAX_S, MAX_S, MAX_S]
-    assert revival.pause_s(now_s + 60) == FIRST_S

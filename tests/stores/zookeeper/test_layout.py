@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from kazoo.client import KazooClient
-from kazoo.protocol.serialization import Create
 from kazoo.security import OPEN_ACL_UNSAFE
 
 from kedge.controller.codec import keys
@@ -26,17 +25,11 @@ from kedge.stores import (
 from kedge.stores.recipes import next_in_sequence, sequence_key
 from kedge.stores.zookeeper import ZooKeeperStore
 from servers import LocalZooKeeper
+from tests.stores.zookeeper.interposed import make
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 CALL_S = 10.0
 STATE = "/brokers/topics/t/partitions/0/state"
-
-
-def make(raw: KazooClient, path: str, data: bytes | None) -> None:
-    """Create a node as Kafka does, also one without data, which kazoo's own call cannot."""
-    answer = raw.handler.async_result()
-    raw._call(Create(path, data, OPEN_ACL_UNSAFE, 0), answer)  # noqa: SLF001
-    answer.get(timeout=CALL_S)
 
 
 def test_parents_are_nodes_without_data(store: MetadataStore, raw: KazooClient, chroot: str) -> None:

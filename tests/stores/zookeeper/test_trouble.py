@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -23,37 +22,12 @@ from kedge.stores import (
     open_store,
 )
 from kedge.stores.zookeeper import ZooKeeperStore
-from servers import LocalZooKeeper, NoServer, Proxy, free_port
+from servers import LocalZooKeeper, Proxy
 from tests.conformance.frames import GET_DATA, MULTI_READ, UNIMPLEMENTED, FrameProxy
 from tests.kit.waiting import until
-from tests.stores.waits import CALL_S, WAIT_S, raised_by, until_event, watched
+from tests.stores.kit import CALL_S, foreign, no_thread_but, raised_by, until_event, watched
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
-
-
-@contextlib.contextmanager
-def foreign(says: bytes) -> Iterator[str]:
-    """A server that says something else to every client."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    held: list[socket.socket] = []
-
-    def serve() -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = listener.accept()
-                held.append(connection)
-                connection.sendall(says)
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    try:
-        yield f"127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        listener.shutdown(socket.SHUT_RDWR)
-        listener.close()
-        thread.join(WAIT_S)
-        for connection in held:
-            connection.close()
 
 
 @pytest.mark.full
@@ -65,12 +39,7 @@ def test_a_port_that_speaks_another_protocol(says: bytes) -> None:
         error = raised_by(lambda: open_store(f"zookeeper://{address}/x?connect_timeout=1"))
         assert isinstance(error, Unavailable)
         assert f"{address}/x: no ZooKeeper answered" in str(error)
-    until(lambda: set(threading.enumerate()) <= before, "threads end")
-
-
-def test_nothing_listens() -> None:
-    error = raised_by(lambda: open_store(f"zookeeper://127.0.0.1:{free_port()}?connect_timeout=0.5"))
-    assert isinstance(error, Unavailable)
+    no_thread_but(before)
 
 
 @pytest.mark.full
@@ -132,7 +101,7 @@ def test_closing_before_a_silent_server_does_not_wait_for_it(own_server: LocalZo
     until_event(stream, lambda event: isinstance(event, Resync))
     own_server.pause()
     assert raised_by(store.close) is None
-    until(lambda: set(threading.enumerate()) <= before, "threads end")
+    no_thread_but(before)
 
 
 def test_watches_survive_a_restart_as_a_resync(own_server: LocalZooKeeper) -> None:
@@ -248,9 +217,3 @@ def test_what_one_client_has_in_flight_does_not_hold_up_another_call(own_server:
     own_server.resume()
     assert store.get("/a", timeout_s=CALL_S) is None
     store.close()
-
-
-def test_a_server_that_cannot_start_says_why() -> None:
-    with pytest.raises(NoServer, match="ended by itself") as caught:
-        LocalZooKeeper(settings={"tickTime": "never"}).start()
-    assert "never" in str(caught.value)

@@ -14,11 +14,8 @@ from kedge.stores import ABSENT, PRESENT, Changed, Delete, MetadataStore, Put, S
 from kedge.stores.zookeeper.link import Link
 from kedge.stores.zookeeper.url import parse_url
 from kedge.stores.zookeeper.watching import SetWatches, parted
-from tests.stores.waits import watched
+from tests.stores.kit import CALL_S, WAIT_S, watched
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
-CALL_S: Final = 10.0
-WAIT_S: Final = 30.0
 MANY: Final = [f"/w/{number:04}" for number in range(1500)]
 
 
@@ -30,51 +27,49 @@ def hinted(stream: Subscription, keys: set[str]) -> bool:
     return not left
 
 
-def test_each_of_many_nodes_is_watched_again_and_again(store: MetadataStore) -> None:
+@pytest.mark.server
+@pytest.mark.slow
+@pytest.mark.parametrize("is_there", [True, False], ids=["there before", "appear at once"])
+def test_each_of_many_nodes_is_watched_again_and_again(store: MetadataStore, is_there: bool) -> None:
     """Every write of every node is reported, the second as the first, and so is its end and its return."""
-    store.commit([Put(key, b"", ABSENT) for key in MANY], timeout_s=CALL_S)
+    creation = [Put(key, b"", ABSENT) for key in MANY]
+    if is_there:
+        store.commit(creation, timeout_s=CALL_S)
     stream = watched(store)
+    if not is_there:
+        store.commit(creation, timeout_s=CALL_S)
+        assert hinted(stream, set(MANY))
     for value in (b"1", b"2"):
         store.commit([Put(key, value, PRESENT) for key in MANY], timeout_s=CALL_S)
         assert hinted(stream, set(MANY))
-    store.commit([Delete(MANY[7], PRESENT)], timeout_s=CALL_S)
-    assert hinted(stream, {MANY[7]})
-    store.commit([Put(MANY[7], b"again", ABSENT)], timeout_s=CALL_S)
-    assert hinted(stream, {MANY[7]})
+    for op in (Delete(MANY[7], PRESENT), Put(MANY[7], b"again", ABSENT)):
+        store.commit([op], timeout_s=CALL_S)
+        assert hinted(stream, {MANY[7]})
 
 
-def test_many_nodes_that_appear_at_once_are_hinted_and_watched(store: MetadataStore) -> None:
-    """They come while the stream is there already."""
-    stream = watched(store)
-    store.commit([Put(key, b"", ABSENT) for key in MANY], timeout_s=CALL_S)
-    assert hinted(stream, set(MANY))
-    store.commit([Put(MANY[3], b"1", PRESENT)], timeout_s=CALL_S)
-    assert hinted(stream, {MANY[3]})
-
-
+@pytest.mark.server
+@pytest.mark.slow
 def test_what_happened_before_the_request_arrived_fires(url: str, raw: KazooClient) -> None:
-    """A node that was written or deleted since the transaction that is named has its event at once, the others when
-    it comes."""
+    """A node that was written or deleted since the named transaction has its event at once, the others when it
+    comes."""
     link = Link(parse_url(url))
     events: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
+
+    def note(event: WatchedEvent) -> None:
+        events.put((event.path, event.type))
+
     try:
         for name in ("old", "written", "gone"):
             raw.create(f"/{name}", makepath=True)
         _, stat = raw.get("/gone")
         raw.set("/written", b"1")
         raw.delete("/gone")
-
-        def note(event: WatchedEvent) -> None:
-            events.put((event.path, event.type))
-
-        watchers = {f"/{name}": note for name in ("old", "written", "gone")}
-        request = SetWatches(link.client, stat.czxid, watchers)
+        request = SetWatches(link.client, stat.czxid, {f"/{name}": note for name in ("old", "written", "gone")})
         link.wait(link.send(request), time.monotonic() + CALL_S)
         first = {events.get(timeout=WAIT_S), events.get(timeout=WAIT_S)}
         assert first == {("/written", "CHANGED"), ("/gone", "DELETED")}
         raw.set("/old", b"1")
         assert events.get(timeout=WAIT_S) == ("/old", "CHANGED")
-        assert repr(request) == "setWatches on 3 nodes"
     finally:
         link.close()
         for name in ("old", "written"):
