@@ -11,6 +11,7 @@ from kedge.controller.host import Controller
 from kedge.controller.model.requests import ReassignmentAnswer
 from kedge.controller.model.values import TopicPartition
 from kedge.controller.rig import Log, Node, Rig
+from kedge.controller.rig.server import write
 from kedge.controller.runtime.journal import Journal, MemorySink
 from kedge.stores.faults import Call
 
@@ -64,6 +65,16 @@ def by_another(rig: Rig, write: Callable[[], object], *, is_led: bool) -> None:
     write()
     if not is_led:
         rig.mishaps.restart_controller(101)
+
+
+def put(rig: Rig, key: str, value: object) -> None:
+    """Another client writes JSON, or bytes, to a key, whatever stands there."""
+    write(rig.server, key, value if isinstance(value, bytes) else json.dumps(value).encode())
+
+
+def keys_of(rig: Rig, topic: str) -> list[str]:
+    """The keys that name the topic."""
+    return [key for key in rig.server.table.rows if topic in key.split("/")]
 
 
 def settle(rig: Rig) -> None:

@@ -106,7 +106,7 @@ def test_a_zombie_commits_nothing_and_brokers_drop_what_it_sends() -> None:
     rig = orders()
     zombie = leading(rig)
     rig.mishaps.pause_controller(zombie.node_id)
-    rig.until(lambda: rig.active is not None, what="the other is active")
+    leading(rig)
     rig.run(100)
     revision = rig.server.revision
     rig.mishaps.resume_controller(zombie.node_id, deaf_ms=300)
@@ -140,7 +140,7 @@ def test_a_zombie_does_not_answer_what_its_successor_has_changed(
     rig.run(5_000)  # nothing is left that the zombie would commit by itself
     zombie = leading(rig)
     rig.mishaps.pause_controller(zombie.node_id)
-    rig.until(lambda: rig.active is not None, what="the other is active")
+    leading(rig)
     rig.mishaps.restart_broker(3)
     rig.until(lambda: "gone" not in rig.committed.topics, what="the topic is deleted")
     rig.create_topic("gone", replicas=[[3]])
@@ -160,7 +160,7 @@ def test_a_zombie_accepts_no_isr_of_a_topic_that_was_deleted_meanwhile() -> None
     rig = orders()
     zombie, known, epoch = leading(rig), rig.partition(ORDERS), rig.committed.partition_epochs[ORDERS]
     rig.mishaps.pause_controller(zombie.node_id)
-    rig.until(lambda: rig.active is not None, what="the other is active")
+    leading(rig)
     rig.delete_topic("orders")
     rig.create_topic("orders", replicas=[list(BEFORE)])
     rig.mishaps.resume_controller(zombie.node_id, deaf_ms=300)
@@ -178,7 +178,7 @@ def test_callbacks_of_a_deposed_controller_are_dropped() -> None:
     rig.step()
     assert future.done()  # committed, and its callbacks have not gone out
     rig.mishaps.pause_controller(zombie.node_id)
-    rig.until(lambda: rig.active is not None, what="the other is active")
+    leading(rig)
     rig.run(100)
     rig.mishaps.resume_controller(zombie.node_id, deaf_ms=300)
     rig.run(100)
@@ -196,7 +196,7 @@ def test_a_delete_intent_outlives_its_broker_and_its_controller() -> None:
     assert [i.broker for intents in rig.committed.intents.values() for i in intents] == [3]
     first = leading(rig)
     rig.mishaps.kill_controller(first.node_id)
-    rig.until(lambda: rig.active is not None, what="the other is active")
+    leading(rig)
     rig.run(500)
     assert rig.brokers[3].log(ORDERS) is not None
     rig.mishaps.restart_broker(3)
@@ -352,7 +352,7 @@ def test_a_store_that_shows_r_as_t_with_t_still_set_is_finished() -> None:
         timeout_s=1,
     )
     rig = Rig(brokers=dict.fromkeys(range(1, 6)), tree=seed.server)
-    rig.until(lambda: rig.active is not None, what="a controller is active")
+    leading(rig)
     settle(rig)
     assert rig.partition(ORDERS).replicas == (4, 5)
     assert rig.partition(ORDERS).move is None

@@ -3,41 +3,14 @@ crashes and lost commits in the middle of each."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from typing import Any
-
 import pytest
 
 from kedge.controller.codec import keys
-from kedge.controller.model.requests import ElectionType
 from kedge.controller.model.values import Settings, TopicPartition
 from kedge.controller.rig import Life, Rig
-from kedge.stores.base import ABSENT, Put, Version
-from kedge.stores.memory import MemoryStore
-from tests.simulation.clusters import ORDERS, Told, leading, orders, running, settle
-from tests.simulation.enumeration import CRASHES, LOSSES, Scenario, crashed, lost, named
+from tests.simulation.clusters import ORDERS, Told, orders, put, settle
 
-ISR_CHANGE = f"{keys.ISR_CHANGES}/isr_change_0000000001"
 LOG_DIR_EVENT = f"{keys.LOG_DIR_EVENTS}/log_dir_event_0000000001"
-NAMED: Mapping[str, object] = {"version": 1, "partitions": [{"topic": "orders", "partition": 0}]}
-
-
-def put(rig: Rig, key: str, value: object) -> None:
-    """Another client writes a key."""
-    row = rig.server.table.rows.get(key)
-    other = MemoryStore(rig.server)
-    other.commit([Put(key, json.dumps(value).encode(), ABSENT if row is None else Version(row[1]))], timeout_s=1)
-    other.close()
-
-
-def led_by_another(**options: Any) -> Rig:
-    """`orders-0` on 1, 2, 3 is led by 2, and all three are in sync."""
-    rig = orders(records=50, **options)
-    rig.mishaps.bounce_broker(1)
-    rig.until(lambda: rig.partition(ORDERS).leader == 2 and 1 in rig.partition(ORDERS).isr, what="1 is back in sync")
-    settle(rig)
-    return rig
 
 
 # --- a broker that is shut down
@@ -205,97 +178,6 @@ def test_unclean_election_that_is_switched_on_by_a_tool_elects() -> None:
     assert changed["detail"]["configs"] == {"unclean.leader.election.enable": "true"}
     rig.mishaps.heal()
     settle(rig)
-
-
-# --- crashes and lost commits in the middle of it
-
-
-def by_request(rig: Rig) -> None:
-    """Asked until it is so: the active controller may die before the answer."""
-    while rig.partition(ORDERS).leader != 1:
-        future = running(leading(rig)).admin.elect_leaders(ElectionType.PREFERRED, [ORDERS])
-        for _ in range(300):
-            if future.done() or rig.partition(ORDERS).leader == 1:
-                break
-            rig.step()
-
-
-def by_key(rig: Rig) -> None:
-    put(rig, keys.PREFERRED_ELECTION, NAMED)
-    rig.until(lambda: keys.PREFERRED_ELECTION not in rig.server.table.rows, what="the key is gone")
-
-
-def by_time(rig: Rig) -> None:
-    """Each takeover restarts the count."""
-    rig.until(lambda: rig.partition(ORDERS).leader == 1, what="1 leads")
-
-
-def elected_once(rig: Rig) -> None:
-    assert (rig.partition(ORDERS).leader, rig.partition(ORDERS).leader_epoch) == (1, EPOCH + 1)
-
-
-def shut_down(rig: Rig) -> None:
-    rig.mishaps.shut_down_broker(2, patience_ms=30_000)
-    rig.until(lambda: rig.brokers[2].life is Life.DOWN, what="2 is down")
-
-
-def gave_way(rig: Rig) -> None:
-    """Once, and after a takeover, which knows of no shutdown, perhaps from the isr once more."""
-    assert (rig.partition(ORDERS).leader, rig.partition(ORDERS).leader_epoch - EPOCH) in {(1, 1), (1, 2)}
-    assert set(rig.partition(ORDERS).isr) == {1, 3}
-
-
-def notified(rig: Rig) -> None:
-    key = keys.state("orders", 0)
-    value = json.loads(rig.server.table.rows[key][0])
-    put(rig, key, {**value, "isr": [2, 1]})
-    put(rig, ISR_CHANGE, NAMED)
-    rig.until(lambda: ISR_CHANGE not in rig.server.table.rows, what="the notification is gone")
-
-
-def isr_is_known(rig: Rig) -> None:
-    assert rig.partition(ORDERS).leader_epoch == EPOCH
-    assert {1, 2} <= set(rig.partition(ORDERS).isr)
-
-
-EPOCH = 1  # of what `led_by_another` gives
-SCENARIOS: tuple[tuple[Scenario, Scenario], ...] = (
-    (by_request, elected_once),
-    (by_key, elected_once),
-    (by_time, elected_once),
-    (shut_down, gave_way),
-    (notified, isr_is_known),
-)
-
-
-def _rig(settings: Settings) -> Rig:
-    return led_by_another(settings=settings)
-
-
-def _end(ended: Scenario) -> Scenario:
-    def end(rig: Rig) -> None:
-        rig.run(300)
-        ended(rig)
-        rig.mishaps.heal()
-        settle(rig)
-
-    return end
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("scenario,ended", SCENARIOS, ids=named)
-def test_no_lost_commit_changes_who_leads(scenario: Scenario, ended: Scenario, loss: str) -> None:
-    """Each is elected once, and what others put is worked off."""
-    lost(_rig, scenario, _end(ended), loss)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("crash", CRASHES)
-@pytest.mark.parametrize("scenario,ended", SCENARIOS, ids=named)
-def test_no_crash_changes_who_leads(scenario: Scenario, ended: Scenario, crash: str) -> None:
-    """The next controller goes on: the broker asks again, the key is read again."""
-    crashed(_rig, scenario, _end(ended), crash)
 
 
 @pytest.mark.slow

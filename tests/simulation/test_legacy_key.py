@@ -75,7 +75,7 @@ def test_a_zombie_neither_begins_a_plan_nor_removes_a_key() -> None:
     rig.mishaps.pause_broker(6)
     zombie = leading(rig)
     rig.mishaps.pause_controller(zombie.node_id)
-    rig.until(lambda: rig.active is not None, what="the other is active")
+    leading(rig)
     submit_by_key(rig, {ORDERS: AFTER})
     rig.mishaps.resume_controller(zombie.node_id, deaf_ms=300)
     rig.run(500)

@@ -201,7 +201,7 @@ def _by_key(rig: Rig) -> None:
 def _zombie(rig: Rig) -> None:
     zombie = leading(rig)
     rig.mishaps.pause_controller(zombie.node_id)
-    rig.until(lambda: rig.active is not None, what="the other is active")
+    leading(rig)
     rig.run(100)
     rig.mishaps.resume_controller(zombie.node_id, deaf_ms=300)
     asked(zombie, AFTER)
@@ -245,7 +245,7 @@ def _crash_after_the_commit(rig: Rig) -> None:
     asked(node, AFTER)
     rig.step()
     rig.mishaps.kill_controller(node.node_id)
-    rig.until(lambda: rig.active is not None, what="the other is active")
+    leading(rig)
     rig.wait.until_replicas({ORDERS: AFTER}, timeout_s=20)
 
 

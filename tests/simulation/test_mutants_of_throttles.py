@@ -80,7 +80,7 @@ def _reassign(rig: Rig) -> None:
     until_so(
         rig,
         lambda: AFTER in (rig.partition(ORDERS).target_replicas, rig.partition(ORDERS).replicas),
-        lambda: running(leading(rig)).admin.reassign_partitions({ORDERS: AFTER}, OPTIONS),
+        lambda: rig.admin.reassign_partitions({ORDERS: AFTER}, OPTIONS),
     )
 
 
@@ -119,7 +119,7 @@ def _a_topic_that_cannot_be_read(rig: Rig) -> None:
     rig.mishaps.break_key(keys.topic("orders"))
     rig.mishaps.kill_controller(leading(rig).node_id)
     asked = {other: ThrottledReplicas([1], [2])}
-    answer = running(leading(rig)).admin.alter_interbroker_throttled_replicas(asked).all()
+    answer = rig.admin.alter_interbroker_throttled_replicas(asked).all()
     rig.result(answer)
     rig.mishaps.heal()
     _ended(rig)
@@ -129,7 +129,7 @@ def _failover(rig: Rig) -> None:
     rig.mishaps.pause_broker(6)
     _reassign(rig)
     rig.mishaps.kill_controller(leading(rig).node_id)
-    rig.until(lambda: rig.active is not None, what="the other is active")
+    leading(rig)
     rig.run(500)
     rig.mishaps.heal()
     _ended(rig, timeout_s=20)

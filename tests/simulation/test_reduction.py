@@ -15,12 +15,9 @@ from kedge.controller.model.reductions import OFFLINE, READ_ONLY
 from kedge.controller.model.requests import DeletePartitions, ElectionType, NewPartitions
 from kedge.controller.model.values import LEADER_DURING_DELETE, Settings, TopicPartition
 from kedge.controller.rig import Rig
-from kedge.stores.base import ABSENT, Put, Version
-from kedge.stores.memory import MemoryStore
 from tests.simulation import reduction_scenarios
-from tests.simulation.clusters import AFTER, BEFORE, Told, by_another, leading, running, settle
-from tests.simulation.enumeration import BATCHES, CRASHES, LOSSES, Scenario, crashed, lost, named
-from tests.simulation.reduction_scenarios import KEY, LAST, RETENTION_MS, SCENARIOS, count, ends, made, status, world
+from tests.simulation.clusters import AFTER, BEFORE, Told, by_another, leading, put, running, settle
+from tests.simulation.reduction_scenarios import KEY, LAST, RETENTION_MS, count, made, status
 
 STAYS: Final = TopicPartition("orders", 0)
 SOON = Settings(delete_topic_partition_interval_delay_ms=100)
@@ -39,15 +36,6 @@ def takes_no_records(rig: Rig) -> None:
     """The last partition, while another one takes them."""
     rig.run(100)
     assert (rig.produce(LAST, 1), rig.produce(STAYS, 1)) == (0, 1)
-
-
-def put(rig: Rig, key: str, value: object) -> None:
-    """Another client writes a key, whatever stands there."""
-    other = MemoryStore(rig.server)
-    row = rig.server.table.rows.get(key)
-    raw = value if isinstance(value, bytes) else json.dumps(value).encode()
-    other.commit([Put(key, raw, ABSENT if row is None else Version(row[1]))], timeout_s=1)
-    other.close()
 
 
 def _of_last(said: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -374,7 +362,7 @@ def test_a_deletion_that_begins_with_the_purge_ends() -> None:
     """Whenever it is asked for: also in the commit in which the partitions go."""
     for steps in range(1, 16):
         rig = orders(records=1)
-        admin = running(leading(rig)).admin
+        admin = rig.admin
         asked = admin.delete_partitions({"orders": DeletePartitions(1, immediate_delete=True)})
         rig.run(steps * rig.tick_ms)
         admin.alter_partition_reassignments({STAYS: None})  # requests and what follows take turns: it comes behind
@@ -400,22 +388,3 @@ def test_many_partitions_go_in_chunks_that_fit_the_store() -> None:
     rig.delete_partitions("wide", 3, immediate=True)
     rig.until(lambda: len(rig.committed.topics["wide"].assignments) == 3, what="37 are gone")
     settle(rig)
-
-
-# --- crashes
-
-
-@pytest.mark.checklist(214)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=named)
-@pytest.mark.full
-def test_no_lost_commit_leaves_a_reduction_half_done(scenario: Scenario, loss: str) -> None:
-    lost(world, scenario, ends(scenario), loss, BATCHES)
-
-
-@pytest.mark.checklist(214, 215)
-@pytest.mark.full
-@pytest.mark.parametrize("crash", CRASHES)
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=named)
-def test_no_crash_leaves_a_reduction_half_done(scenario: Scenario, crash: str) -> None:
-    crashed(world, scenario, ends(scenario), crash)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,13 +12,10 @@ from kedge.controller.model.throttles import ThrottledReplicas
 from kedge.controller.model.values import Settings, TopicPartition
 from kedge.controller.rig import Rig
 from kedge.controller.rig.outside import configs
-from tests.simulation.clusters import AFTER, BEFORE, ORDERS, leading, log_of, orders, running, settle
-from tests.simulation.enumeration import CRASHES, LOSSES, Scenario, crashed, lost, named
+from tests.simulation.clusters import AFTER, BEFORE, ORDERS, leading, log_of, orders, settle
 from tests.simulation.throttle_scenarios import (
     OPTIONS,
     RATE,
-    SCENARIOS,
-    Make,
     ask_for_a_rate,
     rate_of,
     until_unthrottled,
@@ -27,7 +23,7 @@ from tests.simulation.throttle_scenarios import (
 
 
 def reassign(rig: Rig, targets: Mapping[TopicPartition, Any]) -> None:
-    rig.result(running(leading(rig)).admin.reassign_partitions(targets, OPTIONS).all())
+    rig.result(rig.admin.reassign_partitions(targets, OPTIONS).all())
 
 
 @pytest.mark.checklist(1, 4, 17)
@@ -68,7 +64,7 @@ def test_a_move_may_begin_at_any_step_of_a_removal(steps: int) -> None:
     reassign(rig, {ORDERS: AFTER})
     rig.wait.until_replicas({ORDERS: AFTER})
     rig.run(max(1, steps) * rig.tick_ms)
-    asked = running(leading(rig)).admin.alter_partition_reassignments({ORDERS: BEFORE})
+    asked = rig.admin.alter_partition_reassignments({ORDERS: BEFORE})
     rig.result(asked.all())
     rig.wait.until_replicas({ORDERS: BEFORE})
     until_unthrottled(rig)
@@ -132,7 +128,7 @@ def test_marks_and_lists_of_a_topic_whose_key_a_takeover_cannot_read_outlast_oth
     rig.mishaps.break_key(keys.topic("t"))
     rig.mishaps.kill_controller(leading(rig).node_id)
     asked = {tps[topic]: ThrottledReplicas([1], [2])}
-    answer = running(leading(rig)).admin.alter_interbroker_throttled_replicas(asked)[tps[topic]]
+    answer = rig.admin.alter_interbroker_throttled_replicas(asked)[tps[topic]]
     rig.until(answer.done, what="the request is answered")
     assert (answer.exception() is None) is (topic == "u")
     assert "t" in rig.committed.marked[keys.REPLICAS_REMOVAL]
@@ -142,29 +138,3 @@ def test_marks_and_lists_of_a_topic_whose_key_a_takeover_cannot_read_outlast_oth
     until_unthrottled(rig)
     settle(rig)
     assert configs(rig, "topics", "t") == {}
-
-
-# --- crashes
-
-
-@functools.cache
-def small(make: Make) -> Make:
-    """What makes the rig, over a store of which a commit takes ten keys, so that each step of a request is one of its
-    own. The same each time: commits are counted once for all troubles."""
-    return functools.partial(make, store={"commit_ops_max": 10})
-
-
-@pytest.mark.checklist(36, 37, 38, 39, 40, 42, 56)
-@pytest.mark.full
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("make,scenario,ends", SCENARIOS, ids=named)
-def test_no_lost_commit_leaves_a_throttle_behind(make: Make, scenario: Scenario, ends: Scenario, loss: str) -> None:
-    lost(small(make), scenario, ends, loss)
-
-
-@pytest.mark.checklist(36, 37, 38, 39, 40, 41, 42, 43, 56)
-@pytest.mark.full
-@pytest.mark.parametrize("crash", CRASHES)
-@pytest.mark.parametrize("make,scenario,ends", SCENARIOS, ids=named)
-def test_no_crash_leaves_a_throttle_behind(make: Make, scenario: Scenario, ends: Scenario, crash: str) -> None:
-    crashed(small(make), scenario, ends, crash)
