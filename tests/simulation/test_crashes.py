@@ -1,4 +1,4 @@
-"""Crashes and lost replies at every commit of a story: it is told once to count its commits, then once per commit and
+"""Crashes and lost replies at every commit of a story: it runs once to count its commits, then once per commit and
 kind of trouble, and ends the same each time."""
 
 from __future__ import annotations
@@ -36,5 +36,5 @@ def test_no_lost_commit_changes_how_it_ends(story: Story, loss: str) -> None:
 @pytest.mark.parametrize("crash", CRASHES)
 @pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)
 def test_no_crash_changes_how_it_ends(story: Story, crash: str) -> None:
-    """The next controller goes on: whoever asked asks again, and the keys are read again."""
+    """The next controller goes on: the client repeats its request, and the keys are read again."""
     crashed(story, crash)

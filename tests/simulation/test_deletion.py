@@ -19,8 +19,6 @@ from kedge.controller.model.requests import ElectionType, NewPartitions, NewTopi
 from kedge.controller.model.values import LEADER_DURING_DELETE, Settings, TopicPartition
 from kedge.controller.rig import Rig
 from kedge.controller.rig.server import write
-from kedge.stores.base import Delete
-from kedge.stores.memory import MemoryStore
 from tests.simulation.clusters import (
     AFTER,
     BEFORE,
@@ -176,19 +174,6 @@ def test_forgetting_a_broker_ends_the_wait_for_it() -> None:
     assert not any(key.startswith("/admin/replica_deletions/3/") for key in rig.server.table.rows)
 
 
-def test_a_broker_whose_disk_is_gone_is_waited_for() -> None:
-    """Its content is unknown; once it was replaced and the broker restarted, the deletion goes on."""
-    rig = orders()
-    rig.mishaps.lose_disk(3, ORDERS)
-    rig.run(200)
-    rig.delete_topic("orders", wait=False)
-    rig.run(3_000)
-    assert "orders" in rig.committed.topics
-    rig.mishaps.restart_broker(3)
-    until_gone(rig)
-    settle(rig)
-
-
 @pytest.mark.parametrize("is_led", [True, False])
 def test_a_key_that_another_tool_wrote_is_the_same_request(is_led: bool) -> None:
     """Seen while we lead, and found by a takeover."""
@@ -225,41 +210,3 @@ def test_with_deletion_disabled_a_request_is_refused_and_the_key_of_others_remov
     rig.mishaps.heal()
     settle(rig)
     assert rig.partition(ORDERS).leader in BEFORE
-
-
-def test_key_that_another_client_removes_meanwhile_is_written_again() -> None:
-    """What was begun cannot be undone: half of the logs may be gone."""
-    rig = orders()
-    rig.mishaps.kill_broker(3)
-    rig.delete_topic("orders", wait=False)
-    rig.run(300)
-    other = MemoryStore(rig.server)
-    entry = other.get(keys.delete_topic("orders"), timeout_s=1)
-    assert entry is not None
-    other.commit([Delete(entry.key, entry.version)], timeout_s=1)
-    rig.until(lambda: keys.delete_topic("orders") in rig.server.table.rows, what="the key is back")
-    rig.mishaps.restart_broker(3)
-    until_gone(rig)
-    settle(rig)
-
-
-def test_two_requests_at_once_and_a_tool_beside_them_are_one_deletion() -> None:
-    """The key is written once; the second controller finds it."""
-    rig = orders()
-    admin = rig.admin
-    futures = [admin.delete_topics(["orders"]).all() for _ in range(2)]
-    put(rig, keys.delete_topic("orders"), b"")
-    for future in futures:
-        assert rig.result(future) == {"orders": None}
-    until_gone(rig)
-    settle(rig)
-
-
-@pytest.mark.slow
-def test_many_partitions_go_in_chunks_that_fit_the_store() -> None:
-    """A commit of ten keys is all that the store takes."""
-    rig = Rig(brokers=dict.fromkeys(range(1, 5)), session_timeout_s=1.0, store={"commit_ops_max": 10})
-    rig.create_topic("wide", partitions=40, replication_factor=3)
-    rig.delete_topic("wide")
-    settle(rig)
-    assert keys_of(rig, "wide") == []

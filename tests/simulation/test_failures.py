@@ -10,14 +10,10 @@ import pytest
 
 from kedge.controller.admin import ALL
 from kedge.controller.host import Controller
-from kedge.controller.model.errors import ApiError, InvalidReplicaAssignment, NotController
-from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest
+from kedge.controller.model.errors import InvalidReplicaAssignment, NotController
 from kedge.controller.model.requests import ElectionType, NewTopic
-from kedge.controller.model.values import TopicPartition
-from kedge.controller.rig import InvariantBroken, NotInTime, Rig
-from kedge.stores.base import ABSENT, Put
-from kedge.stores.memory import MemoryStore
-from tests.simulation.clusters import AFTER, BEFORE, ORDERS, asked, calls_of, leading, orders, running, settle
+from kedge.controller.rig import InvariantBroken, Rig
+from tests.simulation.clusters import AFTER, BEFORE, ORDERS, asked, leading, orders, settle
 
 
 def _half_way(rig: Rig) -> None:
@@ -58,27 +54,6 @@ def test_the_leader_dies_and_the_move_goes_on_under_another() -> None:
     rig.until(lambda: rig.partition(ORDERS).leader == 2, what="2 leads")
     _ends(rig)
     assert rig.brokers[1].log(ORDERS) is None
-
-
-def test_a_broker_that_dies_and_comes_back_catches_up() -> None:
-    rig = orders()
-    writer = rig.write([ORDERS], 500)
-    rig.mishaps.kill_broker(3, at_once=False)
-    rig.until(lambda: 3 not in rig.partition(ORDERS).isr, what="3 left the isr")
-    rig.run(500)
-    rig.mishaps.restart_broker(3)
-    rig.until(lambda: 3 in rig.partition(ORDERS).isr, what="3 is back")
-    writer.stop()
-    settle(rig)
-
-
-def test_a_follower_that_stands_still_leaves_the_isr_and_returns() -> None:
-    rig = orders()
-    rig.write([ORDERS], 500)
-    rig.mishaps.pause_broker(2)
-    rig.until(lambda: rig.partition(ORDERS).isr == (1, 3), what="2 left the isr")
-    rig.mishaps.resume_broker(2)
-    rig.until(lambda: set(rig.partition(ORDERS).isr) == {1, 2, 3}, what="2 is back")
 
 
 MISHAPS: dict[str, Callable[[Rig, int], None]] = {
@@ -171,22 +146,6 @@ def test_a_zombie_accepts_no_isr_of_a_topic_that_was_deleted_meanwhile() -> None
     settle(rig)
 
 
-def test_callbacks_of_a_deposed_controller_are_dropped() -> None:
-    rig = orders()
-    zombie = leading(rig)
-    future = asked(zombie, [2, 1, 3])
-    rig.step()
-    assert future.done()  # committed, and its callbacks have not gone out
-    rig.mishaps.pause_controller(zombie.node_id)
-    leading(rig)
-    rig.run(100)
-    rig.mishaps.resume_controller(zombie.node_id, deaf_ms=300)
-    rig.run(100)
-    old = [s for s in rig.requests(LeaderAndIsrRequest) if s.controller_id == zombie.node_id][-1]
-    assert old.outcome == "STALE_CONTROLLER_EPOCH"
-    settle(rig)
-
-
 def test_a_delete_intent_outlives_its_broker_and_its_controller() -> None:
     rig = orders()
     rig.reassign({ORDERS: [1, 2, 4]})
@@ -205,28 +164,6 @@ def test_a_delete_intent_outlives_its_broker_and_its_controller() -> None:
     settle(rig)
 
 
-def test_an_intent_is_void_when_its_broker_is_a_target_again() -> None:
-    rig = orders()
-    rig.reassign({ORDERS: [1, 2, 4]})
-    rig.mishaps.kill_broker(3, at_once=False)
-    rig.wait.until_replicas({ORDERS: [1, 2, 4]})
-    rig.mishaps.restart_broker(3)
-    rig.network.slow(3, 20)  # registered, and without an order to delete so far
-    rig.reassign({ORDERS: [1, 2, 3]})
-    rig.wait.until_replicas({ORDERS: [1, 2, 3]})
-    settle(rig)
-    assert rig.brokers[3].log(ORDERS) is not None
-
-
-def test_a_bounce_hides_nothing() -> None:
-    rig = orders()
-    epoch = rig.partition(ORDERS).leader_epoch
-    rig.mishaps.bounce_broker(1)
-    rig.until(lambda: rig.partition(ORDERS).leader_epoch > epoch, what="the death was worked off")
-    settle(rig)
-    assert rig.brokers[1].epoch == rig.requests(LeaderAndIsrRequest, broker=1)[-1].request.broker_epoch
-
-
 def test_bounce_without_controller_hides_nothing() -> None:
     rig = orders()
     for node in rig.nodes:
@@ -238,64 +175,6 @@ def test_bounce_without_controller_hides_nothing() -> None:
     rig.until(lambda: rig.partition(ORDERS).leader_epoch > epoch, what="the death was worked off")
     rig.mishaps.heal()
     settle(rig)
-
-
-def test_a_lost_disk_is_an_offline_replica_and_not_an_empty_one() -> None:
-    rig = orders()
-    rig.mishaps.lose_disk(1, ORDERS)
-    rig.until(lambda: rig.partition(ORDERS).leader == 2, what="2 leads")
-    rig.wait.until_quiet()
-    assert 1 not in rig.partition(ORDERS).isr
-    assert rig.brokers[1].log(ORDERS) is None
-    rig.check_end()
-
-
-@pytest.mark.slow
-def test_slow_broker_holds_up_no_other() -> None:
-    rig = orders()
-    rig.network.slow(3, 400)
-    rig.reassign({ORDERS: [1, 2, 4]})
-    rig.run(1_000)
-    assert rig.partition(ORDERS).replicas == (1, 2, 4)
-    assert rig.brokers[5].metadata[ORDERS].replicas == (1, 2, 4)
-    assert rig.brokers[3].metadata[ORDERS].replicas == BEFORE
-    settle(rig)
-
-
-def test_unreachable_broker_holds_up_no_other() -> None:
-    rig = orders()
-    active = leading(rig)
-    rig.mishaps.cut_off(active.node_id, from_=3)
-    rig.reassign({ORDERS: [1, 2, 4]})
-    rig.wait.until_replicas({ORDERS: [1, 2, 4]}, timeout_s=2)
-    rig.run(1_000)
-    assert "not delivered" in running(active).describe().findings["callbacks of broker 3"]
-    assert rig.brokers[3].log(ORDERS) is not None
-    rig.mishaps.mend(active.node_id)
-    settle(rig)
-    assert rig.brokers[3].log(ORDERS) is None
-
-
-def _another_leads(rig: Rig) -> None:
-    leader = rig.partition(ORDERS).leader
-    rig.mishaps.kill_broker(leader)
-    rig.until(lambda: rig.partition(ORDERS).leader not in {leader, -1}, what="another leads")
-    rig.run(200)
-    rig.mishaps.restart_broker(leader)
-
-
-@pytest.mark.checklist(111)
-def test_what_was_acknowledged_survives_the_death_of_every_leader_in_turn() -> None:
-    rig = orders()
-    writer = rig.write([ORDERS], 1_000)
-    rig.reassign({ORDERS: AFTER})
-    for _ in range(5):
-        rig.run(300)
-        _another_leads(rig)
-    writer.stop()
-    rig.wait.until_replicas({ORDERS: AFTER})
-    settle(rig)
-    assert rig.producers.acknowledged(ORDERS) > 2_000
 
 
 def test_a_partition_whose_isr_is_dead_waits_for_it() -> None:
@@ -329,47 +208,6 @@ def test_an_unclean_leader_is_elected_where_it_is_asked_for_and_recovers() -> No
     assert rig.partition(ORDERS).leader_recovery_state == 0
 
 
-@pytest.mark.checklist(114)
-def test_a_store_that_shows_r_as_t_with_t_still_set_is_finished() -> None:
-    seed = Rig(brokers={})
-    foreign = MemoryStore(seed.server)
-    topic_id = "HOeYd-G3RBO81LizAh-M9g"
-    foreign.commit(
-        [
-            Put(
-                "/brokers/topics/orders",
-                f'{{"partitions":{{"0":[4,5]}},"topic_id":"{topic_id}","adding_replicas":{{}},"removing_replicas":{{}},'
-                '"version":3}'.encode(),
-                ABSENT,
-            ),
-            Put(
-                "/brokers/topics/orders/partitions/0/state",
-                b'{"controller_epoch":1,"leader":4,"version":1,"leader_epoch":7,"isr":[1,4,5],"targetReplicas":[4,5],'
-                b'"reassignment":{"origin":[1,2],"started_ms":1}}',
-                ABSENT,
-            ),
-        ],
-        timeout_s=1,
-    )
-    rig = Rig(brokers=dict.fromkeys(range(1, 6)), tree=seed.server)
-    leading(rig)
-    settle(rig)
-    assert rig.partition(ORDERS).replicas == (4, 5)
-    assert rig.partition(ORDERS).move is None
-    assert set(rig.partition(ORDERS).isr) == {4, 5}
-    deleting = {s.broker_id for s in rig.requests(StopReplicaRequest)}
-    assert deleting == {1, 2}
-
-
-def test_a_move_that_cannot_end_is_described_in_words() -> None:
-    rig = orders()
-    rig.mishaps.pause_broker(6)
-    rig.reassign({ORDERS: AFTER})
-    with pytest.raises(NotInTime, match=r"orders-0 on \[4, 5, 6\]") as said:
-        rig.wait.until_replicas({ORDERS: AFTER}, timeout_s=0.5)
-    assert "6 paused" in str(said.value)
-
-
 def test_the_end_is_not_in_order_while_something_is_left_to_do() -> None:
     rig = orders()
     rig.mishaps.kill_broker(3)
@@ -377,24 +215,3 @@ def test_the_end_is_not_in_order_while_something_is_left_to_do() -> None:
     rig.run(200)
     with pytest.raises(InvariantBroken, match="intents are open"):
         rig.check_end()
-
-
-@pytest.mark.checklist(121)
-def test_listing_reads_no_store() -> None:
-    rig = orders(copy_rate_bytes_s=50_000)
-    rig.reassign({ORDERS: AFTER})
-    rig.run(200)
-    active = leading(rig)
-    calls = len(calls_of(active))
-    future = running(active).admin.list_partition_reassignments()
-    rig.step()
-    assert list(future.result()) == [ORDERS]
-    assert [call.name for call in calls_of(active)[calls:] if call.name != "event"] == []
-
-
-def test_error_of_a_request_is_an_answer_and_stops_no_other() -> None:
-    rig = orders()
-    with pytest.raises(ApiError):
-        rig.reassign({TopicPartition("nowhere", 0): [1]})
-    rig.reassign({ORDERS: AFTER})
-    _ends(rig)

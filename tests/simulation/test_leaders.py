@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 
 from kedge.controller.codec import keys
-from kedge.controller.model.values import Settings, TopicPartition
-from kedge.controller.rig import Life, Rig
-from tests.simulation.clusters import ORDERS, Told, orders, put, settle
+from kedge.controller.model.values import Settings
+from kedge.controller.rig import Life
+from tests.simulation.clusters import ORDERS, orders, settle
 
 LOG_DIR_EVENT = f"{keys.LOG_DIR_EVENTS}/log_dir_event_0000000001"
 
@@ -65,20 +65,6 @@ def test_the_last_of_the_isr_gives_way_as_soon_as_another_is_in_sync() -> None:
     settle(rig)
 
 
-def test_a_move_goes_on_while_its_leader_and_a_target_are_shut_down() -> None:
-    """The target that left is waited for."""
-    rig = orders(copy_rate_bytes_s=2_000_000)
-    rig.reassign({ORDERS: [4, 5, 6]})
-    for broker in (1, 4):
-        rig.mishaps.shut_down_broker(broker)
-    rig.until(lambda: all(rig.brokers[b].life is Life.DOWN for b in (1, 4)), what="both are down")
-    rig.run(1_000)
-    assert rig.partition(ORDERS).target_replicas == (4, 5, 6)
-    rig.mishaps.heal()
-    rig.wait.until_replicas({ORDERS: [4, 5, 6]})
-    settle(rig)
-
-
 @pytest.mark.slow
 def test_all_brokers_are_shut_down_one_after_another_and_nothing_is_lost() -> None:
     """A rolling restart."""
@@ -124,69 +110,4 @@ def test_the_first_replica_of_a_move_leads_by_itself_in_the_end() -> None:
     settle(rig)
 
 
-def test_balance_comes_back_after_a_rolling_restart() -> None:
-    """Every broker leads what prefers it, without anybody asking."""
-    rig = Rig(
-        brokers={1: "a", 2: "b", 3: "c"},
-        settings=Settings(leader_imbalance_check_interval_seconds=1, leader_imbalance_per_broker_percentage=0),
-        session_timeout_s=1.0,
-        lag_max_ms=500,
-    )
-    tps = rig.create_topic("t", replicas=[[1, 2, 3], [2, 3, 1], [3, 1, 2]] * 3, records=10)
-    for broker in (1, 2, 3):
-        rig.mishaps.bounce_broker(broker)
-        rig.run(200)
-    rig.until(
-        lambda: all(rig.partition(tp).leader == rig.partition(tp).replicas[0] for tp in tps),
-        timeout_s=10,
-        what="preferred leaders lead",
-    )
-    settle(rig)
-
-
 # --- what others put
-
-
-def test_a_failed_disk_that_is_notified_is_an_offline_replica() -> None:
-    """The broker stays registered: it is asked because of the notification alone."""
-    rig = orders()
-    rig.brokers[1].disk_failed(ORDERS)
-    rig.run(1_000)
-    assert rig.partition(ORDERS).leader == 1
-    put(rig, LOG_DIR_EVENT, {"version": 1, "broker": 1, "event": 1})
-    rig.until(lambda: rig.partition(ORDERS).leader == 2, what="2 leads")
-    rig.wait.until_quiet()
-    assert LOG_DIR_EVENT not in rig.server.table.rows
-    rig.check_end()
-
-
-def test_unclean_election_that_is_switched_on_by_a_tool_elects() -> None:
-    """The journal has the settings and the election."""
-    told = Told()
-    rig = told.rig
-    rig.create_topic("orders", replicas=[[1, 2]], records=100)
-    rig.mishaps.kill_broker(2)
-    rig.until(lambda: rig.partition(ORDERS).isr == (1,), what="1 is alone")
-    rig.mishaps.kill_broker(1)
-    rig.mishaps.restart_broker(2)
-    rig.run(500)
-    assert rig.partition(ORDERS).leader == -1
-    put(rig, keys.topic_config("orders"), {"version": 1, "config": {"unclean.leader.election.enable": "true"}})
-    put(rig, f"{keys.CONFIG_CHANGES}/config_change_0000000000", {"version": 2, "entity_path": "topics/orders"})
-    rig.until(lambda: rig.partition(ORDERS).leader == 2, timeout_s=1, what="2 leads")
-    (changed,) = told.rows("ConfigChanged")
-    assert changed["detail"]["configs"] == {"unclean.leader.election.enable": "true"}
-    rig.mishaps.heal()
-    settle(rig)
-
-
-@pytest.mark.slow
-def test_partition_with_its_preferred_leader_is_left_alone() -> None:
-    """An hour of checks on a balanced cluster commits nothing."""
-    rig = orders()
-    settle(rig)
-    revision = rig.server.revision
-    rig.tick_ms = 1_000
-    rig.run(3_600_000)
-    assert rig.server.revision == revision
-    assert rig.partition(TopicPartition("orders", 0)).leader == 1

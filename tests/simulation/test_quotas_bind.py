@@ -21,7 +21,6 @@ from tests.simulation.limited import (
     limit,
     moving,
     name_replicas,
-    set_all,
     written,
 )
 
@@ -39,20 +38,6 @@ def test_in_sync_replicas_of_a_moving_partition_keep_up_whatever_the_limit_is() 
     assert rig.partition(ORDERS).isr == BEFORE
     assert {log_of(rig, b).end_offset for b in BEFORE} == {rig.producers.sent}
     assert rig.producers.acknowledged(ORDERS) == rig.producers.sent
-
-
-@pytest.mark.slow
-def test_a_target_that_got_in_sync_is_not_bound_any_more_though_it_moves_on() -> None:
-    rig = orders(records=50)
-    rig.mishaps.pause_broker(5)
-    limit(rig, LEADER, 20_000, 1)
-    limit(rig, FOLLOWER, 20_000, 4)
-    moving(rig, 4, 5)
-    rig.until(lambda: 4 in rig.partition(ORDERS).isr, what="4 is in sync")
-    written(rig, records_per_s=200)
-    assert rig.partition(ORDERS).move is not None
-    assert 4 in rig.partition(ORDERS).isr
-    assert log_of(rig, 4).end_offset == log_of(rig, 1).end_offset
 
 
 @pytest.mark.checklist(170)
@@ -108,21 +93,6 @@ def test_a_cancel_lifts_the_limit_from_a_replica_that_stays() -> None:
     settle(rig)
 
 
-@pytest.mark.slow
-@pytest.mark.checklist(175)
-def test_the_end_of_a_move_lifts_the_limit() -> None:
-    rig = orders(records=100)
-    limit(rig, LEADER, RATE)
-    limit(rig, FOLLOWER, RATE)
-    rig.reassign({ORDERS: AFTER})
-    rig.wait.until_replicas({ORDERS: AFTER})
-    rig.mishaps.kill_broker(6)
-    rig.until(lambda: 6 not in rig.partition(ORDERS).isr, what="6 fell out")
-    rig.produce(ORDERS, 2_000)
-    rig.mishaps.restart_broker(6)
-    rig.until(lambda: 6 in rig.partition(ORDERS).isr, timeout_s=1, what="6 is in sync again")
-
-
 # --- the family of KIP-73
 
 
@@ -175,19 +145,6 @@ def test_a_replica_that_no_list_names_is_not_held_to_the_old_limit() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.checklist(172)
-def test_in_sync_replicas_that_a_list_names_are_not_held_to_the_old_limit() -> None:
-    rig = orders()
-    name_replicas(rig, "orders", "*", "*")
-    limit(rig, OLD_LEADER, 1_000)
-    limit(rig, OLD_FOLLOWER, 1_000)
-    rig.write([ORDERS], records_per_s=500)
-    rig.run(5_000)
-    assert rig.partition(ORDERS).isr == BEFORE
-    assert rig.producers.waiting <= 20
-
-
-@pytest.mark.slow
 @pytest.mark.checklist(177)
 def test_what_others_write_to_the_store_throttles() -> None:
     rig = orders()
@@ -204,20 +161,3 @@ def test_what_others_write_to_the_store_throttles() -> None:
     rig.run(15_000)
     is_held_to(flow, RATE)
     other.close()
-
-
-@pytest.mark.slow
-@pytest.mark.checklist(173)
-def test_what_both_families_hold_is_bound_by_both_and_counts_in_both() -> None:
-    rig = big()
-    (clicks,) = rig.create_topic("clicks", replicas=[[1, 2]], records=MORE_THAN_COPIED)
-    name_replicas(rig, "orders", leaders="0:1")
-    set_all(rig, 1, **{LEADER: RATE, OLD_LEADER: 10_000})
-    rig.reassign({ORDERS: [1, 4], clicks: [1, 5]})
-    rig.until(lambda: rig.brokers[4].log(ORDERS), what="copying has begun")
-    both, old = rig.watch_flow(1, "leader"), rig.watch_flow(1, "leader", "replication")
-    listed = rig.watch_flow(4, "follower")
-    rig.run(20_000)
-    is_held_to(both, RATE)
-    is_held_to(old, 10_000)
-    is_held_to(listed, 10_000)
