@@ -24,7 +24,7 @@ from kedge.controller.runtime.term import Term
 from kedge.stores.base import ABSENT, PRESENT, Check, Put
 from kedge.stores.memory import MemoryStore
 from kedge.stores.recipes import EPOCH_KEY, TOKEN_KEY, Fence, Token
-from tests.simulation.clusters import AFTER, ORDERS, asked, leading, orders, settle
+from tests.simulation.clusters import AFTER, ORDERS, asked, leading, leave_alone, orders, settle
 from tests.simulation.mutant import Mutant, Patch, replaced
 from tests.verify.explore import run_seed
 
@@ -172,9 +172,7 @@ def _zombie(rig: Rig) -> None:
 
 
 def _last_of_the_isr_dies(rig: Rig) -> None:
-    for broker in (2, 3):
-        rig.mishaps.kill_broker(broker)
-    rig.until(lambda: rig.partition(ORDERS).isr == (1,), what="1 is alone")
+    leave_alone(rig)
     rig.mishaps.kill_broker(1)
     rig.mishaps.restart_broker(2)
     rig.run(300)

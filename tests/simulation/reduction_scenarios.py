@@ -14,7 +14,7 @@ from kedge.controller.model.reductions import READ_ONLY
 from kedge.controller.model.requests import DeletePartitions
 from kedge.controller.model.values import Settings, TopicPartition
 from kedge.controller.rig import Rig
-from tests.simulation.clusters import AFTER, BEFORE, settle
+from tests.simulation.clusters import AFTER, BEFORE, SIX, settle
 from tests.simulation.enumeration import SESSION_MS, Scenario, Story, until_so
 
 KEY: Final = keys.delete_partitions("orders")
@@ -25,8 +25,7 @@ SHORT_RETENTION_MS: Final = 800  # longer than a takeover
 
 def orders(settings: Settings, records: int = 50, retention_ms: int = RETENTION_MS, **options: Any) -> Rig:
     """`orders` with three partitions, each on 1, 2, 3, kept for three seconds."""
-    given = {"brokers": {i: "abc"[i % 3] for i in range(1, 7)}, "session_timeout_s": 1.0, "lag_max_ms": 500}
-    rig = Rig(**{**given, **options}, settings=settings)
+    rig = Rig(**{**SIX, **options}, settings=settings)
     made(rig, records, retention_ms)
     return rig
 

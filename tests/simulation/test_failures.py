@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from kedge.controller.admin import ALL
+from kedge.controller.codec import keys
 from kedge.controller.host import Controller
-from kedge.controller.model.errors import InvalidReplicaAssignment, NotController
+from kedge.controller.model.errors import InvalidReplicaAssignment, NotController, StaleBrokerEpoch
 from kedge.controller.model.requests import ElectionType, NewTopic
 from kedge.controller.rig import InvariantBroken, Rig
-from tests.simulation.clusters import AFTER, BEFORE, ORDERS, asked, leading, orders, settle
+from kedge.controller.rig.server import write
+from tests.simulation.clusters import AFTER, BEFORE, ORDERS, asked, leading, leave_alone, orders, running, settle
 
 
 def _half_way(rig: Rig) -> None:
@@ -179,9 +181,7 @@ def test_bounce_without_controller_hides_nothing() -> None:
 
 def test_a_partition_whose_isr_is_dead_waits_for_it() -> None:
     rig = orders()
-    for broker in (2, 3):
-        rig.mishaps.kill_broker(broker)
-    rig.until(lambda: rig.partition(ORDERS).isr == (1,), what="1 is alone")
+    leave_alone(rig)
     rig.mishaps.kill_broker(1)
     rig.mishaps.restart_broker(2)
     rig.run(1_000)
@@ -194,9 +194,7 @@ def test_a_partition_whose_isr_is_dead_waits_for_it() -> None:
 
 def test_an_unclean_leader_is_elected_where_it_is_asked_for_and_recovers() -> None:
     rig = orders()
-    for broker in (2, 3):
-        rig.mishaps.kill_broker(broker)
-    rig.until(lambda: rig.partition(ORDERS).isr == (1,), what="1 is alone")
+    leave_alone(rig)
     rig.mishaps.kill_broker(1)
     rig.mishaps.restart_broker(2)
     rig.run(100)
@@ -215,3 +213,37 @@ def test_the_end_is_not_in_order_while_something_is_left_to_do() -> None:
     rig.run(200)
     with pytest.raises(InvariantBroken, match="intents are open"):
         rig.check_end()
+
+
+def test_the_broker_epoch_alone_refuses_a_leader_before_a_hidden_restart() -> None:
+    """A leader asks to remove 2 from the ISR while no controller reaches the store, and is restarted. A client removes
+    `/kedge/brokers/1`, so the next controller does not know that the broker was restarted: the leader, its leader
+    epoch and the partition epoch stay as they were. Then the request arrives, and 2 is in sync again."""
+    rig = orders()
+    writer = rig.write([ORDERS], 500)
+    rig.mishaps.pause_broker(2)
+    for node in rig.nodes:
+        rig.mishaps.cut_off(node)
+    leader = rig.brokers[1]
+    rig.until(lambda: (held := leader.replica(ORDERS)) is not None and held.asked is not None, what="1 asks")
+    before, replica = leader.epoch, leader.replica(ORDERS)
+    assert replica is not None
+    late = replica.asked
+    assert late is not None
+    rig.mishaps.bounce_broker(1)
+    rig.mishaps.resume_broker(2)
+    rig.until(lambda: rig.active is None, what="no controller is active")
+    write(rig.server, keys.admitted(1), None)
+    for node in rig.nodes:
+        rig.mishaps.mend(node)
+    active = leading(rig)
+    rig.until(lambda: leader.leads(ORDERS), what="1 leads again")
+    stands = rig.partition(ORDERS)
+    assert (stands.leader_epoch, rig.committed.partition_epochs[ORDERS]) == (late.leader_epoch, late.partition_epoch)
+    asked = (late.leader_epoch, late.partition_epoch, late.isr, before)
+    with pytest.raises(StaleBrokerEpoch):
+        rig.result(running(active).alter_isr(ORDERS, 1, *asked))
+    assert rig.partition(ORDERS) == stands
+    assert stands.isr == (1, 2, 3)
+    writer.stop()
+    settle(rig)

@@ -18,7 +18,7 @@ BROKEN = {
     "does not send removed replicas": ("IsrShrunk", "owed intent"),
     "keeps the leader epoch": ("LeaderElected", "leader epoch"),
     "deletes what stays": ("DeleteIntended", "intent"),
-    "shrinks T": ("TargetReplaced", "leader epoch"),
+    "shrinks T": ("IsrChanged", "target"),
 }
 
 

@@ -1,17 +1,12 @@
-"""Leaders of a whole cluster: brokers that are shut down in an orderly way, preferred leaders, keys that others put;
-crashes and lost commits in the middle of each."""
+"""Leaders of a whole cluster: brokers that are shut down in an orderly way, and preferred leaders."""
 
 from __future__ import annotations
 
 import pytest
 
-from kedge.controller.codec import keys
 from kedge.controller.model.values import Settings
 from kedge.controller.rig import Life
-from tests.simulation.clusters import ORDERS, orders, settle
-
-LOG_DIR_EVENT = f"{keys.LOG_DIR_EVENTS}/log_dir_event_0000000001"
-
+from tests.simulation.clusters import ORDERS, leave_alone, orders, settle
 
 # --- a broker that is shut down
 
@@ -35,9 +30,7 @@ def test_broker_that_was_shut_down_leads_nothing_and_its_end_elects_none() -> No
 def test_the_last_of_the_isr_leads_until_it_goes() -> None:
     """It gets that answer, asks again, and leaves when its patience is over; then the partition waits for it."""
     rig = orders()
-    for broker in (2, 3):
-        rig.mishaps.kill_broker(broker)
-    rig.until(lambda: rig.partition(ORDERS).isr == (1,), what="1 is alone")
+    leave_alone(rig)
     rig.mishaps.shut_down_broker(1, patience_ms=1_000)
     rig.run(500)
     leaving = rig.duties[1].leaving
@@ -53,9 +46,7 @@ def test_the_last_of_the_isr_leads_until_it_goes() -> None:
 def test_the_last_of_the_isr_gives_way_as_soon_as_another_is_in_sync() -> None:
     """No request is needed."""
     rig = orders()
-    for broker in (2, 3):
-        rig.mishaps.kill_broker(broker)
-    rig.until(lambda: rig.partition(ORDERS).isr == (1,), what="1 is alone")
+    leave_alone(rig)
     rig.mishaps.shut_down_broker(1, patience_ms=20_000)
     rig.run(500)
     rig.mishaps.restart_broker(2)

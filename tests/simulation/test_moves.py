@@ -9,6 +9,7 @@ from kedge.controller.model.host import (
 )
 from kedge.controller.model.requests import AlterReassignmentsOptions
 from kedge.controller.rig import Rig
+from kedge.controller.rig.outside import is_key_there, submit_by_key
 from kedge.controller.simulated.log import Run
 from tests.simulation.clusters import AFTER, BEFORE, ORDERS, Told, asked, leading, log_of, orders, settle
 
@@ -171,3 +172,16 @@ def test_who_stays_keeps_its_log_and_never_leaves_the_isr() -> None:
     assert all(3 in moment.partition.isr for moment in rig.committed.history[ORDERS])
     assert ORDERS not in rig.brokers[3].deleted
     assert not [s for s in rig.requests(StopReplicaRequest) if s.broker_id == 3]
+
+
+@pytest.mark.slow
+@pytest.mark.checklist(115, 117)
+def test_a_client_that_writes_the_key_and_polls_it_finds_the_move_done_when_the_key_is_gone() -> None:
+    rig = orders(records=2_000, copy_rate_bytes_s=1_000_000)
+    writer = rig.write([ORDERS], records_per_s=300)
+    submit_by_key(rig, {ORDERS: AFTER})
+    rig.until(lambda: not is_key_there(rig), what="the key is gone")
+    assert rig.partition(ORDERS).replicas == AFTER
+    writer.stop()
+    settle(rig)
+    assert [rig.brokers[b].log(ORDERS) for b in BEFORE] == [None] * 3
