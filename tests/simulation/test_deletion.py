@@ -186,17 +186,6 @@ def test_a_key_that_another_tool_wrote_is_the_same_request(is_led: bool) -> None
 
 
 @pytest.mark.parametrize("is_led", [True, False])
-def test_a_key_for_a_topic_that_there_is_not_is_removed(is_led: bool) -> None:
-    """And the journal says so."""
-    told = Told()
-    rig = told.rig
-    leading(rig)
-    by_another(rig, lambda: put(rig, keys.delete_topic("nowhere"), b""), is_led=is_led)
-    rig.until(lambda: not keys_of(rig, "nowhere"), what="the key is gone")
-    assert [row["topic"] for row in told.rows("ForeignChange")] == ["nowhere"]
-
-
-@pytest.mark.parametrize("is_led", [True, False])
 def test_with_deletion_disabled_a_request_is_refused_and_the_key_of_others_removed(is_led: bool) -> None:
     told = Told(settings=Settings(delete_topic_enable=False))
     rig = told.rig

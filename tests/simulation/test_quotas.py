@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.clusters import AFTER, ORDERS, log_of, orders
+from tests.simulation.clusters import AFTER, ORDERS, log_of
 from tests.simulation.limited import FOLLOWER, LEADER, MORE_THAN_COPIED, RATE, big, is_held_to, limit, moving
 
 # --- the two sides
@@ -52,17 +52,6 @@ def test_of_two_limits_the_lower_one_holds(leader: int, follower: int) -> None:
     flow = rig.watch_flow(4, "follower")
     rig.run(20_000)
     is_held_to(flow, 20_000)
-
-
-@pytest.mark.slow
-def test_a_record_larger_than_what_a_limit_gives_at_a_time_goes_and_is_paid_for() -> None:
-    rig = orders(records=500, record_bytes=20_000)
-    limit(rig, LEADER, RATE, 1)
-    moving(rig, 1, 4)
-    flow = rig.watch_flow(1, "leader")
-    rig.run(30_000)
-    assert flow.bytes == pytest.approx(30 * RATE, abs=20_000)
-    assert max(flow.rates()) <= RATE + 20_000 / 11
 
 
 # --- time

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kedge.controller.model.throttle_configs import Side
 from kedge.controller.model.values import TopicPartition
 from kedge.controller.rig import NotInTime, Rig
 from kedge.stores.base import ABSENT, Put
@@ -107,28 +108,21 @@ def _falls_behind(rig: Rig, broker: int, *tps: TopicPartition) -> None:
 
 @pytest.mark.slow
 @pytest.mark.checklist(172)
-@pytest.mark.parametrize("named", ["*", "0:1", "7:1, 0:1"])
-def test_replicas_that_a_leader_list_names_are_held_to_the_old_limit_though_nothing_moves(named: str) -> None:
+@pytest.mark.parametrize(
+    "side,named,broker",
+    [("leader", "*", 1), ("leader", "0:1", 1), ("leader", "7:1, 0:1", 1), ("follower", "0:3", 3)],
+)
+def test_replicas_that_a_list_names_are_held_to_the_old_limit_though_nothing_moves(
+    side: Side, named: str, broker: int
+) -> None:
     rig = orders()
-    name_replicas(rig, "orders", leaders=named)
-    limit(rig, OLD_LEADER, RATE, 1)
+    name_replicas(rig, "orders", **{f"{side}s": named})
+    limit(rig, {"leader": OLD_LEADER, "follower": OLD_FOLLOWER}[side], RATE, broker)
     _falls_behind(rig, 3, ORDERS)
-    flow = rig.watch_flow(1, "leader", "replication")
+    flow = rig.watch_flow(broker, side, "replication")
     rig.run(15_000)
     is_held_to(flow, RATE)
-    assert rig.copying.flows.bytes(1, "leader", "reassignment") == 0
-
-
-@pytest.mark.slow
-@pytest.mark.checklist(172)
-def test_replicas_that_a_follower_list_names_are_held_to_the_old_limit_of_their_broker() -> None:
-    rig = orders()
-    name_replicas(rig, "orders", followers="0:3")
-    limit(rig, OLD_FOLLOWER, RATE, 3)
-    _falls_behind(rig, 3, ORDERS)
-    flow = rig.watch_flow(3, "follower", "replication")
-    rig.run(15_000)
-    is_held_to(flow, RATE)
+    assert rig.copying.flows.bytes(broker, side, "reassignment") == 0
 
 
 @pytest.mark.checklist(172, 174)
