@@ -8,15 +8,6 @@ from __future__ import annotations
 from ..model.values import NO_LEADER
 from .standing import Standing, broken
 
-
-def nothing(now: Standing) -> None:
-    """Accepts every row."""
-
-
-def nothing_between(before: Standing, now: Standing) -> None:
-    """Accepts every change that the step allows."""
-
-
 # --- the leader
 
 

@@ -128,7 +128,7 @@ def purged(term: ReplayedTerm, row: Row) -> None:
         term.counts[name] = partition
         if partition != count - 1:
             broken("purge", f"partition {count - 1}, the last one of {name}", partition)
-    if now is not None and now.has_state and now.status != 1:
+    if now is not None and now.isr and now.status != 1:
         broken("purge", f"{name}-{partition} to be offline", f"status {now.status}")
     holders = sorted(slot[3] for slot in term.intents if slot[:3] == (name, topic_id, partition))
     if [b for b in holders if b not in term.forgotten]:

@@ -46,14 +46,13 @@ RULES: Final[Mapping[str, str]] = {
 """The meaning of each rule. `chain` is checked by the reader of the lines, not by `Trace`."""
 
 
+@attrs.define
 class Broken(Exception):
     """A rule is broken; the trace builds an `Illegal` from it."""
 
-    def __init__(self, rule: str, expected: str, got: str) -> None:
-        super().__init__(rule, expected, got)
-        self.rule = rule
-        self.expected = expected
-        self.got = got
+    rule: str
+    expected: str
+    got: str
 
 
 @attrs.frozen
@@ -102,10 +101,6 @@ class Standing:
         return self.topic, self.partition
 
     @property
-    def has_state(self) -> bool:
-        return bool(self.isr)
-
-    @property
     def members(self) -> Replicas:
         """R, then what only T adds."""
         return self.replicas if self.target is None else _united(self.replicas, self.target)
@@ -135,14 +130,14 @@ def read_standing(row: Row) -> Standing:
         word(row, "topic"),
         number(row, "partition"),
         topic_id_of(row),
-        ids(row, "replicas"),
-        ids(row, "isr") if led else (),
-        ids(row, "target") if "target" in row else None,
+        brokers(row.get("replicas"), "replicas"),
+        brokers(row["isr"], "isr") if led else (),
+        brokers(row["target"], "target") if "target" in row else None,
         number(row, "leader", NO_LEADER) if led else NO_LEADER,
         number(row, "leader_epoch") if led else NO_EPOCH,
         number(row, "partition_epoch") if "partition_epoch" in row else None,
         _status(row),
-        ids(row, "origin") if "origin" in row else None,
+        brokers(row["origin"], "origin") if "origin" in row else None,
     )
     if standing.leader != NO_LEADER and standing.leader not in standing.isr:
         broken("leader", f"a member of the isr {list(standing.isr)}, or -1", standing.leader)
@@ -157,11 +152,12 @@ def _status(row: Row) -> int:
 
 
 def broken(rule: str, expected: object, got: object) -> NoReturn:
-    """Raise Broken; tuples are shown as lists, as in a row."""
-    raise Broken(rule, _said(expected), _said(got))
+    """Raise Broken."""
+    raise Broken(rule, shown(expected), shown(got))
 
 
-def _said(value: object) -> str:
+def shown(value: object) -> str:
+    """As in a row: a tuple as a list."""
     return str(list(value)) if isinstance(value, tuple) else str(value)
 
 
@@ -182,11 +178,6 @@ def number(row: Row, name: str, low: int = 0) -> int:
     if type(value) is not int or value < low:
         broken("shape", f"a number of at least {low} as {name}", f"{value!r:.80}")
     return value
-
-
-def ids(row: Row, name: str) -> Replicas:
-    """The brokers of a list field: at least one, each once. Raises Broken."""
-    return brokers(row.get(name), name)
 
 
 _NUMBERS: Final = {int}

@@ -14,7 +14,7 @@ from typing import Final
 import attrs
 
 from . import conditions
-from .standing import Standing, broken
+from .standing import Standing, broken, shown
 
 _VALUES: Final = ("replicas", "isr", "target", "leader", "status", "origin")
 """The values of a row; each is also the name of the rule that is broken by a change that is not allowed."""
@@ -28,8 +28,8 @@ class Step:
 
     changes: frozenset[str] = frozenset()
     epochs: tuple[int, ...] | None = (0,)
-    alone: Callable[[Standing], None] = conditions.nothing
-    between: Callable[[Standing, Standing], None] = conditions.nothing_between
+    alone: Callable[[Standing], None] | None = None
+    between: Callable[[Standing, Standing], None] | None = None
     needs_move: bool = False
     has_target: bool | None = None
     strays: bool = False
@@ -77,17 +77,17 @@ TAKEN_OVER: Final = Step(frozenset({"isr"}), (0,), strays=True)
 TAKEN_WHOLE: Final = Step(frozenset(_VALUES), None, strays=True)
 
 KAFKA_CAUSE: Final = "adding_replicas, removing_replicas"
-WHOLE_CAUSES: Final = frozenset({"found", "readable again"})
+WHOLE_CAUSES: Final = ("found", "readable again")
 
 
 def step_of(event: str, cause: object, before: Standing | None, now: Standing) -> Step | None:
     """The step that a row takes; None for an event that is not about a partition's values."""
     chosen = _STEPS.get(event)
-    return chosen(cause, before, now) if chosen is not None else None
+    return chosen(cause, before, now) if callable(chosen) else chosen
 
 
 def _election(cause: object, before: Standing | None, now: Standing) -> Step:
-    first = cause == "created" if before is None else not before.has_state
+    first = cause == "created" if before is None else not before.isr
     return FIRST_LEADER if first else ELECTION
 
 
@@ -104,19 +104,17 @@ def _replaced(cause: object, before: Standing | None, now: Standing) -> Step:
     return DEADLINE if same else OVERRIDE
 
 
-_STEPS: Final[Mapping[str, Callable[[object, Standing | None, Standing], Step]]] = {
+_STEPS: Final[Mapping[str, Step | Callable[[object, Standing | None, Standing], Step]]] = {
     "LeaderElected": _election,
     "IsrChanged": _isr_change,
     "TargetSet": lambda cause, _, __: KAFKA_MOVE if cause == KAFKA_CAUSE else TARGET_SET,
     "TargetReplaced": _replaced,
-    "ReplicasGrown": lambda _, __, ___: GROWTH,
+    "ReplicasGrown": GROWTH,
     "ReplicasChanged": lambda cause, _, __: STRAYS_JOINED if cause == "isr outside replicas" else COMPLETION,
     "TargetCleared": lambda cause, _, __: COMPLETED if cause == "completed" else CANCELLED,
-    "IsrShrunk": lambda _, __, ___: SHRINK,
-    "StatusChanged": lambda _, __, ___: STATUS_CHANGED,
-    "ForeignChange": lambda cause, _, __: (
-        TAKEN_WHOLE if isinstance(cause, str) and cause in WHOLE_CAUSES else TAKEN_OVER
-    ),
+    "IsrShrunk": SHRINK,
+    "StatusChanged": STATUS_CHANGED,
+    "ForeignChange": lambda cause, _, __: TAKEN_WHOLE if cause in WHOLE_CAUSES else TAKEN_OVER,
 }
 
 PARTITION_EVENTS: Final = frozenset(_STEPS)
@@ -126,10 +124,12 @@ def check_step(step: Step, before: Standing | None, now: Standing, *, is_known_i
     """Check that `now` may follow `before`. `before` None: no earlier row of the partition; `is_known_idle`: it has no
     move, because the Takeover listed all moves. Raises Broken."""
     _check_target(step, before, now, is_known_idle=is_known_idle)
-    step.alone(now)
+    if step.alone is not None:
+        step.alone(now)
     if before is not None:
         _check_unchanged(step, before, now)
-        step.between(before, now)
+        if step.between is not None:
+            step.between(before, now)
     _check_strays(step, before, now)
 
 
@@ -156,12 +156,8 @@ def _check_unchanged(step: Step, before: Standing, now: Standing) -> None:
     for name in _VALUES:
         was, is_now = getattr(before, name), getattr(now, name)
         if was != is_now and name not in step.changes and (name != "origin" or now.target is not None):
-            broken(name, f"{name} {_told(was)} as before", _told(is_now))
+            broken(name, f"{name} {shown(was)} as before", is_now)
     _check_epoch(step, before, now)
-
-
-def _told(value: object) -> object:
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _check_epoch(step: Step, before: Standing, now: Standing) -> None:

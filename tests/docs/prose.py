@@ -1,8 +1,7 @@
 """Sentences of pages in Markdown: how long they are, and which words a reader from outside stumbles over. Also the
 names of tests, docstrings and comments with such words.
 
-`python tests/docs/prose.py PAGE...` prints what to rewrite; without a page, of all of them. `--ledger` lowers the
-counts in tests/docs/prose.toml, which tests/docs/test_prose.py holds the pages to; it raises none.
+`python tests/docs/prose.py PAGE...` prints what to rewrite; without a page, of all of them.
 """
 
 from __future__ import annotations
@@ -12,8 +11,7 @@ import io
 import re
 import sys
 import tokenize
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +25,6 @@ PAGES: Final = (
     CHECKOUT / "CONTRIBUTING.md",
     *sorted((CHECKOUT / "docs").rglob("*.md")),
 )
-LEDGER: Final = CHECKOUT / "tests" / "docs" / "prose.toml"
 _END: Final = re.compile(r"(?<=[.!?])[)\"']*\s+")
 _NO_END: Final = re.compile(r"(?:e\.g|i\.e|vs|cf|etc|approx)\.$")
 _WORD: Final = re.compile(r"[^\W_]")
@@ -75,23 +72,6 @@ def remarks(file: Path) -> Iterator[tuple[int, str]]:
             yield token.start[0], _CODE.sub("CODE", token.string)
 
 
-def counts(page: Path) -> dict[str, int]:
-    """How many sentences of a page are too long, and how many hold a word of STUMBLED; what is 0 is left out."""
-    found = {"long": len(too_long(page)), "stumbled": len(stumbled(page))}
-    return {name: number for name, number in found.items() if number}
-
-
-def ledger(pages: Iterable[Path], allowed: Mapping[str, Mapping[str, int]]) -> str:
-    """The lower one of the allowed and of today's counts of each page, as TOML."""
-    lines = ["# Sentences that are too long or hold a word of STUMBLED (prose.py), by page. They only become fewer."]
-    for page in pages:
-        name = str(page.relative_to(CHECKOUT))
-        lower = {kind: min(n, allowed.get(name, {}).get(kind, 0)) for kind, n in counts(page).items()}
-        if cells := ", ".join(f"{kind} = {number}" for kind, number in lower.items() if number):
-            lines.append(f'"{name}" = {{ {cells} }}')
-    return "\n".join(lines) + "\n"
-
-
 def _plain(inline: Token) -> str:
     parts = []
     for child in inline.children or ():
@@ -116,10 +96,6 @@ def _split(text: str) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--ledger"]:
-        before = tomllib.loads(LEDGER.read_text(encoding="utf-8"))
-        LEDGER.write_text(ledger(PAGES, before), encoding="utf-8")
-        sys.exit()
     for page in [Path(name) for name in sys.argv[1:]] or PAGES:
         for line, sentence in too_long(page):
             print(f"{page}:{line}: {words(sentence)} words: {sentence}")  # noqa: T201

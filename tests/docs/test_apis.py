@@ -12,7 +12,6 @@ from kedge.controller.wire.messages import VERSIONS, requests
 from kedge.controller.wire.remote import with_orders, with_remote_brokers
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-CELLS = 5
 
 
 def rows(page: str) -> list[tuple[str, ...]]:

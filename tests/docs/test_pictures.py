@@ -19,12 +19,6 @@ BYTES_MAX = {".png": 200_000, ".svg": 300_000}
 _SHOWN = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)")
 
 
-def test_every_picture_of_a_page_is_there() -> None:
-    shown = [(page, name) for page in PAGES for name in _SHOWN.findall(page.read_text(encoding="utf-8"))]
-    assert shown
-    assert [(page.name, name) for page, name in shown if not (page.parent / name).is_file()] == []
-
-
 def test_pictures_are_small_and_need_no_other_host() -> None:
     found = [path for path in PICTURES.iterdir() if path.suffix in BYTES_MAX]
     assert {path.name for path in found} == {"demo.svg", "plan.png", "status.png"}

@@ -62,6 +62,15 @@ class Room:
     """Whether modules of the room may import each other."""
 
 
+def _pure(name: str, ours: tuple[str, ...], why: str) -> Room:
+    return Room(name, ours, why, third_party=("attrs",), pure=True)
+
+
+def _front(name: str, ours: tuple[str, ...], why: str) -> Room:
+    """It has the names of other rooms, and needs nothing else."""
+    return Room(name, ours, why, third_party=())
+
+
 _MODEL = ("kedge.controller.model",)
 _DECIDING = (*_MODEL, "kedge.controller.rules", "kedge.controller.state", "kedge.controller.machine")
 _RUNTIME = (*_DECIDING, "kedge.controller.codec", "kedge.stores")
@@ -81,11 +90,10 @@ ROOMS: Final = (
         third_party=("attrs",),
         beside=False,
     ),
-    Room(
+    _front(
         "kedge.stores.checks",
         ("kedge.stores.base",),
         "what every backend checks, and whoever names keys; it needs the contract alone",
-        third_party=(),
     ),
     Room("kedge.stores.zookeeper", ("kedge.stores",), "the one place that knows kazoo", ("attrs", "tenacity", "kazoo")),
     Room(
@@ -94,47 +102,35 @@ ROOMS: Final = (
         "the one place that knows etcd3, grpc and google.protobuf",
         ("attrs", "tenacity", "etcd3", "grpc", "google"),
     ),
-    Room(
+    _pure(
         "kedge.controller.model",
         (),
         "values that everybody may import must cost nothing to import and depend on nobody",
-        third_party=("attrs",),
-        pure=True,
     ),
-    Room(
+    _pure(
         "kedge.controller.rules",
         _MODEL,
         "a decision is a function of state and event; the state is seen through the protocol that model defines",
-        third_party=("attrs",),
-        pure=True,
     ),
-    Room(
+    _pure(
         "kedge.controller.audit",
         _MODEL,
         "what a legal journal is: it shares no rule with the controller that it holds to account",
-        third_party=("attrs",),
-        pure=True,
     ),
-    Room(
+    _pure(
         "kedge.controller.codec",
         (*_MODEL, "kedge.stores.base"),
         "bytes and values, both ways; the pipeline uses it without a controller",
-        third_party=("attrs",),
-        pure=True,
     ),
-    Room(
+    _pure(
         "kedge.controller.state",
         _MODEL,
         "how rows are packed is the state's secret; it neither decides nor encodes",
-        third_party=("attrs",),
-        pure=True,
     ),
-    Room(
+    _pure(
         "kedge.controller.machine",
         (*_MODEL, "kedge.controller.rules", "kedge.controller.state"),
         "one dispatch table from events to decisions; the simulation drives it without a runtime",
-        third_party=("attrs",),
-        pure=True,
     ),
     Room(
         "kedge.controller.check",
@@ -148,15 +144,11 @@ ROOMS: Final = (
             "kedge.stores.recipes",
         ),
         "entries in, findings out: they are loaded as a controller loads them, from a memory store, without a runtime",
-        third_party=("attrs",),
-        pure=True,
     ),
-    Room(
+    _pure(
         "kedge.controller.keys",
         (*_DECIDING, "kedge.controller.codec", "kedge.stores.base", "kedge.stores.checks", "kedge.stores.recipes"),
         "one file per kind of key: what is read of a store and written to it, without a thread or a clock",
-        third_party=("attrs",),
-        pure=True,
     ),
     Room(
         "kedge.controller.runtime",
@@ -173,11 +165,10 @@ ROOMS: Final = (
         (*_HOST, "kedge.controller.metrics"),
         "what a host calls; what a host implements stands in model",
     ),
-    Room(
+    _front(
         "kedge.controller.aio",
         (*_HOST, "kedge.controller.host"),
         "the API once more, awaited: it stands on a whole controller, and no thread of a controller knows of it",
-        third_party=(),
     ),
     Room(
         "kedge.controller.metrics", (*_HOST, "kedge.controller.quota"), "read from outside: the loop works without them"
@@ -189,12 +180,10 @@ ROOMS: Final = (
         third_party=("prometheus_client",),
     ),
     Room("kedge.controller.quota", _MODEL, "a tool for hosts, useful without a controller"),
-    Room(
+    _pure(
         "kedge.controller.groups",
         _MODEL,
         "coordinators of consumer groups: requests and time in, answers and records out, for whoever has logs",
-        third_party=("attrs",),
-        pure=True,
     ),
     Room(
         "kedge.controller.simulated",
@@ -283,29 +272,25 @@ ROOMS: Final = (
         "the one place that knows Spark",
         third_party=("attrs", "numpy", "pyspark", "pyarrow"),
     ),
-    Room(
+    _front(
         "kedge.pipeline.job",
         ("kedge.controller.cli",),
         "the commands as a program for spark-submit: it stands above them, and nothing imports it",
-        third_party=(),
     ),
-    Room(
+    _front(
         "kedge",
         (*_AROUND, "kedge.controller.aio", "kedge.controller.check"),
         "the door: the list of public names of every floor; nothing below it goes through it",
-        third_party=(),
     ),
-    Room(
+    _front(
         "kedge.gateway",
         (*_AROUND, "kedge.controller.groups", "kedge.controller.server", "kedge.controller.wire"),
         "as `kedge`: the names of the gateway, and of what stands behind it",
-        third_party=(),
     ),
-    Room(
+    _front(
         "kedge.rig",
         (*_AROUND, "kedge.controller.rig"),
         "as `kedge`: the names of the test kit",
-        third_party=(),
     ),
     Room(
         "kedge.testing",
@@ -319,17 +304,15 @@ ROOMS: Final = (
         "what `kedge serve` runs, for tests of clients: nothing below is made for it but the faults of the gateway",
         third_party=(),
     ),
-    Room(
+    _front(
         "kedge.__main__",
         ("kedge.controller.cli",),
         "the command",
-        third_party=(),
     ),
-    Room(
+    _front(
         "kedge.controller",
         (),
         "a name for what is in it: whoever imports a room of it imports that room alone",
-        third_party=(),
     ),
 )
 

@@ -93,16 +93,14 @@ def sentence(extra: str, module: str) -> str:
     return f"{PACKAGES.get(module, module)} is not installed; run: pip install 'kedge[{extra}]'"
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("used,extra,module", each(IMPORTS))
-def test_an_import_without_its_extra_raises_the_sentence(used: str, extra: str, module: str) -> None:
-    done = run(module, f"try:\n    import {used}\nexcept ImportError as error:\n    print(error)")
-    assert (done.stdout.strip(), done.stderr) == (sentence(extra, module), "")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("used,extra,module", each(CALLS))
-def test_a_call_without_its_extra_raises_the_sentence(used: str, extra: str, module: str) -> None:
+@pytest.mark.parametrize(
+    "used,extra,module",
+    [
+        *(pytest.param(f"import {used}", *rest, marks=pytest.mark.full) for used, *rest in each(IMPORTS)),
+        *(pytest.param(*row, marks=pytest.mark.slow) for row in each(CALLS)),
+    ],
+)
+def test_an_import_or_a_call_without_its_extra_raises_the_sentence(used: str, extra: str, module: str) -> None:
     done = run(module, f"try:\n    {used}\nexcept Exception as error:\n    print(error)")
     assert (done.stdout.strip(), done.stderr) == (sentence(extra, module), "")
 

@@ -79,61 +79,27 @@ def plant(tree: Path, module: str, source: str) -> None:
 @pytest.mark.parametrize(
     "module,source,imported",
     [
-        ("kedge.stores.memory", "import kedge.controller.model", "kedge.controller.model"),
         ("kedge.stores.memory", "from kedge.pipeline import plan", "kedge.pipeline"),
         ("kedge.stores.base", "from kedge.stores.memory import MemoryStore", "kedge.stores.memory"),
         ("kedge.stores.memory", "import kazoo.client", "kazoo.client"),
         ("kedge.controller.model.values", "import tenacity", "tenacity"),
-        ("kedge.controller.model.values", "from kedge.controller.rules import isr", "kedge.controller.rules"),
         ("kedge.controller.model.values", "def late():\n    import threading", "threading"),
         ("kedge.controller.model.values", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import io", "io"),
         ("kedge.controller.rules.isr", "from ..state import rows", "kedge.controller.state"),
-        ("kedge.controller.rules.isr", "from time import monotonic", "time"),
         ("kedge.controller.rules.isr", "import importlib\n", "importlib"),
         ("kedge.controller.codec.keys", "from kedge.stores import memory", "kedge.stores"),
-        ("kedge.controller.state.rows", "from kedge.controller.codec import keys", "kedge.controller.codec"),
         ("kedge.controller.state.rows", "from concurrent.futures import Future", "concurrent.futures"),
-        ("kedge.controller.machine", "import kedge.controller.runtime.loop", "kedge.controller.runtime.loop"),
-        ("kedge.controller.machine", "import random", "random"),
-        ("kedge.controller.runtime.loop", "from kedge.controller.admin import Admin", "kedge.controller.admin"),
         ("kedge.controller.runtime.loop", "import click", "click"),
         ("kedge.controller.runtime.loop", "from tests import conftest", "tests"),
         ("kedge.controller.quota", "__import__('kedge.controller.runtime')", "kedge.controller.runtime"),
-        ("kedge.pipeline.tables.files", "from kedge.controller.runtime import loop", "kedge.controller.runtime"),
         ("kedge.pipeline.kernel.drain", "import pyarrow", "pyarrow"),
-        ("kedge.pipeline.kernel.drain", "import random", "random"),
-        ("kedge.controller.rules.isr", "import kedge.pipeline", "kedge.pipeline"),
         ("kedge.controller.new_room.thing", "import enum", "anything"),
         ("kedge.controller.runtime.loop", "from kedge import Controller", "kedge"),
-        ("kedge.names", "import kedge.controller.wire", "kedge.controller.wire"),
     ],
 )
 def test_a_planted_violation_is_found(tmp_path: Path, module: str, source: str, imported: str) -> None:
     plant(tmp_path, module, source)
     assert [(found.module, found.imported) for found in violations(tmp_path)] == [(module, imported)]
-
-
-@pytest.mark.parametrize(
-    "module,source",
-    [
-        ("kedge.stores.memory", "import threading\nfrom kedge.stores.base import Put"),
-        ("kedge.stores.zookeeper.session", "import kazoo\nfrom kedge.stores import recipes"),
-        (
-            "kedge.controller.model.values",
-            "import enum\nimport attrs\nfrom kedge.controller.model.errors import Refused",
-        ),
-        ("kedge.controller.rules.isr", "from kedge.controller.model import Partition\nfrom . import leaders"),
-        ("kedge.controller.codec.keys", "import json\nfrom kedge.stores.base import Put"),
-        (
-            "kedge.controller.runtime.loop",
-            "import time\nfrom kedge.stores import MemoryStore\nfrom kedge.controller.machine import decide",
-        ),
-        ("kedge.controller.cli.topics", "import click\nfrom kedge.controller.rig import Rig"),
-    ],
-)
-def test_what_stands_below_may_be_imported(tmp_path: Path, module: str, source: str) -> None:
-    plant(tmp_path, module, source)
-    assert violations(tmp_path) == []
 
 
 def test_every_row_gives_a_reason() -> None:

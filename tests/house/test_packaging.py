@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import re
 import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,16 @@ def test_every_folder_with_modules_is_a_package(package: str) -> None:
     """`find:` leaves out a folder without __init__.py, and only an installed copy would miss it."""
     folders = {file.parent for file in (CHECKOUT / package).rglob("*.py")}
     assert [str(folder.relative_to(CHECKOUT)) for folder in folders if not (folder / "__init__.py").exists()] == []
+
+
+def test_every_file_beside_the_code_is_declared_as_package_data(setup: configparser.ConfigParser) -> None:
+    """An editable install finds a file that a wheel would lack."""
+    declared = {package: globs.split() for package, globs in setup["options.package_data"].items()}
+    found = [
+        (package, path.relative_to(CHECKOUT / package.rpartition(".")[2]).as_posix())
+        for package in declared
+        for path in (CHECKOUT / package.rpartition(".")[2]).rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc")
+    ]
+    assert ("kedge.controller", "cli/serve/page/page.html") in found
+    assert [file for package, file in found if not any(fnmatch(file, glob) for glob in declared[package])] == []

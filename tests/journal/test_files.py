@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from pathlib import Path
 
@@ -154,31 +153,6 @@ def test_of_a_commit_that_did_not_fit_nothing_is_left(tmp_path_factory: pytest.T
     told.write(r.KeysRewritten("orders"))
     told.journal.close()
     assert [row["event"] for row in read(folder)][-2:] == ["Gap", "KeysRewritten"]
-
-
-def test_a_device_that_is_full_stops_nothing_but_the_journal(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """On /dev/full every write fails and no cut is possible: the controller goes on all the same."""
-    (tmp_path / "kedge-7-0.jsonl").symlink_to("/dev/full")
-    told = Told(FolderSink(tmp_path))
-    with caplog.at_level(logging.WARNING):
-        told.take_over()
-        told.move()
-    assert told.journal.commits_lost == 5
-    (record,) = caplog.records
-    assert record.getMessage().endswith(f"No space left on device: '{tmp_path / 'kedge-7-0.jsonl'}'")
-
-
-def test_a_folder_that_cannot_be_made_stops_nothing_but_the_journal(tmp_path: Path) -> None:
-    """A file in the place of the folder is an outage like any other, and ends when it is gone."""
-    blocker = tmp_path / "journal"
-    blocker.touch()
-    told = Told(FolderSink(blocker))
-    told.take_over()
-    assert told.journal.stopped is not None
-    blocker.unlink()
-    told.reassign((4, 5, 6))
-    told.journal.close()
-    assert [row["event"] for row in read(blocker)] == ["Gap", "TargetSet"]
 
 
 @pytest.mark.parametrize(

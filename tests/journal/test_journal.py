@@ -38,19 +38,15 @@ def check_chain(lines: Iterable[str]) -> None:
         assert json.loads(line)["prev"] == sha256(before.encode()).hexdigest()
 
 
-def test_each_line_carries_the_hash_of_the_one_before() -> None:
+def test_each_line_carries_the_hash_of_the_one_before(told: Told) -> None:
     """`prev` is the sha256 of the bytes of the previous line, without its line end; a Takeover has none."""
-    told = Told()
-    told.take_over()
     told.move()
     assert "prev" not in told.rows[0]
     check_chain(told.memory.lines)
 
 
-def test_chain_restarts_with_each_takeover() -> None:
+def test_chain_restarts_with_each_takeover(told: Told) -> None:
     """A term stands alone: its first line refers to nothing that another controller wrote."""
-    told = Told()
-    told.take_over()
     told.reassign((4, 5, 6))
     told.journal.resigned(2000, "lost")
     told.world.state.controller_epoch = 8
@@ -65,10 +61,8 @@ def test_chain_restarts_with_each_takeover() -> None:
     assert "prev" not in told.rows[-1]
 
 
-def test_the_last_row_of_a_commit_counts_its_rows() -> None:
+def test_the_last_row_of_a_commit_counts_its_rows(told: Told) -> None:
     """Where a commit ends, and that nothing of it is missing, is read from its last line."""
-    told = Told()
-    told.take_over()
     told.move()
     assert [(row["seq"], row["rows"]) for row in told.rows if "rows" in row] == [
         (41, 1),
@@ -79,20 +73,16 @@ def test_the_last_row_of_a_commit_counts_its_rows() -> None:
     ]
 
 
-def test_the_end_of_a_term_is_numbered_after_the_rows_of_its_last_commit() -> None:
+def test_the_end_of_a_term_is_numbered_after_the_rows_of_its_last_commit(told: Told) -> None:
     """Resigned belongs to no commit: it has the last seq, the next row, and is a whole of its own."""
-    told = Told()
-    told.take_over()
     told.reassign((4, 5, 6))
     told.journal.resigned(2000, "lost")
     last = told.rows[-1]
     assert (last["event"], last["seq"], last["row"], last["rows"], last["cause"]) == ("Resigned", 42, 1, 1, "lost")
 
 
-def test_records_without_a_row_of_their_own_give_one_keys_rewritten() -> None:
+def test_records_without_a_row_of_their_own_give_one_keys_rewritten(told: Told) -> None:
     """No seq is missing in silence: a commit of bookkeeping only has a row that says there was one."""
-    told = Told()
-    told.take_over()
     told.write(r.DeathWorkedOff(3, 1), cause="death done")
     told.write(r.DeathWorkedOff(3, 1), r.KeysRewritten("orders"))
     assert [(row["seq"], row["event"], row.get("cause")) for row in told.rows[1:]] == [
@@ -101,19 +91,15 @@ def test_records_without_a_row_of_their_own_give_one_keys_rewritten() -> None:
     ]
 
 
-def test_a_commit_in_which_nothing_happened_has_no_row() -> None:
+def test_a_commit_in_which_nothing_happened_has_no_row(told: Told) -> None:
     """The token alone was written: there is nothing to tell."""
-    told = Told()
-    told.take_over()
     told.write()
     told.journal.commit(43, 1, [], told.world.state.partition_epoch)
     assert len(told.rows) == 1
 
 
-def test_conflicts_stand_before_the_commit_that_they_held_up() -> None:
+def test_conflicts_stand_before_the_commit_that_they_held_up(told: Told) -> None:
     """A conflict is reported with the commit that succeeded at last: the key, and how often it happened."""
-    told = Told()
-    told.take_over()
     told.journal.conflict("/brokers/topics/orders", 1)
     told.journal.conflict("/brokers/topics/orders", 2)
     told.reassign((4, 5, 6))
@@ -125,20 +111,16 @@ def test_conflicts_stand_before_the_commit_that_they_held_up() -> None:
     ]
 
 
-def test_conflicts_without_a_later_commit_are_reported_at_the_end_of_the_term() -> None:
+def test_conflicts_without_a_later_commit_are_reported_at_the_end_of_the_term(told: Told) -> None:
     """A term that ends in a conflict says so, and the next one does not hear of it."""
-    told = Told()
-    told.take_over()
     told.journal.conflict("/k", 3)
     told.journal.resigned(2000, "lost")
     told.take_over()
     assert [row["event"] for row in told.rows] == ["Takeover", "Conflict", "Resigned", "Takeover"]
 
 
-def test_remembered_conflicts_are_bounded() -> None:
+def test_remembered_conflicts_are_bounded(told: Told) -> None:
     """Conflicts on ever new keys cannot fill the memory of a controller that commits nothing."""
-    told = Told()
-    told.take_over()
     for i in range(CONFLICTS_MAX + 5):
         told.journal.conflict(f"/k{i}", 1)
     told.journal.resigned(2000, "lost")
@@ -235,13 +217,11 @@ def test_whatever_a_callable_raises_stays_inside() -> None:
     assert told.journal.stopped == 'KeyError: "a defect of the host\'s"'
 
 
-def test_a_record_that_no_table_knows_does_not_stop_the_controller() -> None:
+def test_a_record_that_no_table_knows_does_not_stop_the_controller(told: Told) -> None:
     """A record that was added without its row is passed over; the others of its commit are written."""
 
     class Unheard(r.Record):
         pass
 
-    told = Told()
-    told.take_over()
     told.journal.commit(42, 1, [Decided((Unheard(), r.KeysRewritten("orders")))], told.world.state.partition_epoch)
     assert [row["event"] for row in told.rows] == ["Takeover", "KeysRewritten"]

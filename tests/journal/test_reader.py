@@ -117,20 +117,12 @@ def test_any_changed_character_is_noticed(tmp_path_factory: pytest.TempPathFacto
         assert str(file) in str(error)  # noqa: PT017 - either of the two is right
 
 
-def test_what_follows_a_broken_commit_is_still_read(tmp_path: Path) -> None:
-    """A commit that lacks a line is left out, the commits around it are given."""
+@pytest.mark.parametrize("line", [2, 3], ids=["first", "last"])
+def test_commits_around_a_broken_one_are_read(tmp_path: Path, line: int) -> None:
+    """A commit that lacks a line is left out, and lines without an end are not taken for a part of the next commit."""
     journal_of_a_move(tmp_path)
-    edit(lambda lines: lines.pop(2))(tmp_path / "kedge-7-0.jsonl")
+    edit(lambda lines: lines.pop(line))(tmp_path / "kedge-7-0.jsonl")
     assert sorted({row["seq"] for row in Reading([tmp_path])}) == [41, 42, 44, 45]
-
-
-def test_a_commit_whose_last_line_was_removed_takes_only_itself_along(tmp_path: Path) -> None:
-    """Lines that lost the end of their commit are not taken for a part of the next one."""
-    journal_of_a_move(tmp_path)
-    edit(lambda lines: lines.pop(3))(tmp_path / "kedge-7-0.jsonl")
-    reading = Reading([tmp_path])
-    assert sorted({row["seq"] for row in reading}) == [41, 42, 44, 45]
-    assert reading.broken_link is not None
 
 
 def test_each_term_has_a_chain_of_its_own(tmp_path: Path) -> None:

@@ -77,7 +77,6 @@ ROOMS: Final[Mapping[str, Room]] = {
             "tests/rig/test_store_clients.py",
             "tests/simulation/test_quotas.py",
             "tests/simulation/test_quotas_bind.py",
-            "tests/simulation/test_quotas_share.py",
         ),
     ),
     "server": Room(

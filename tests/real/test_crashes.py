@@ -15,7 +15,7 @@ import itertools
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, cast
 
 import attrs
 import pytest
@@ -31,7 +31,7 @@ from kedge.stores.zookeeper import ZooKeeperStore
 from servers import LocalEtcd, LocalZooKeeper
 from tests.simulation import reduction_scenarios, throttle_scenarios
 from tests.simulation.clusters import leading
-from tests.simulation.enumeration import Scenario, crash_at
+from tests.simulation.enumeration import Story, crash_at
 
 COMMIT_OPS_MAX: Final = 10
 COMMITS_MIN, COMMITS_MAX = 3, 60
@@ -98,27 +98,19 @@ def kind(request: pytest.FixtureRequest) -> Kind:
     return _zookeeper(server) if request.param == "zookeeper" else _etcd(server)
 
 
-Case: TypeAlias = tuple[Callable[..., Rig], Scenario, Scenario]
-"""What makes the rig, what is requested, and the check at the end."""
-THROTTLED: Final[Case] = throttle_scenarios.SCENARIOS[0]
-REDUCED: Final[Case] = (
-    reduction_scenarios.world,
-    reduction_scenarios.delayed,
-    reduction_scenarios.ends(reduction_scenarios.delayed),
-)
+THROTTLED: Final = throttle_scenarios.STORIES["throttled_move"]
+REDUCED: Final = reduction_scenarios.STORIES["delayed"]
 
 
-def _after_each_commit(kind: Kind, case: Case, befalls: Callable[[Rig, int], None]) -> int:
+def _after_each_commit(kind: Kind, story: Story, befalls: Callable[[Rig, int], None]) -> int:
     """The scenario ends as it should, whatever `befalls` each of its commits; how many there are."""
-    make, scenario, ends = case
     for nth in range(1, COMMITS_MAX):
-        with kind.rig(make) as (rig, served):
+        with kind.rig(story.make) as (rig, served):
             process = leading(rig).process
             assert process is not None
             before = process.store.commits
             befalls(rig, nth)
-            scenario(rig)
-            ends(rig)
+            story.run(rig)
             _stands_as_known(served)
             if process.store.commits - before < nth:
                 return nth - 1

@@ -11,12 +11,17 @@ from kedge.controller.host import Controller
 from kedge.controller.model.requests import ReassignmentAnswer
 from kedge.controller.model.values import TopicPartition
 from kedge.controller.rig import Log, Node, Rig
+from kedge.controller.rig.server import write
 from kedge.controller.runtime.journal import Journal, MemorySink
-from kedge.stores.faults import Call
 
 ORDERS: Final = TopicPartition("orders", 0)
 BEFORE: Final = (1, 2, 3)
 AFTER: Final = (4, 5, 6)
+SIX: Final[dict[str, Any]] = {
+    "brokers": {i: "abc"[i % 3] for i in range(1, 7)},
+    "session_timeout_s": 1.0,
+    "lag_max_ms": 500,
+}
 MOVE_ROWS: Final = ("TargetSet", "IsrChanged", "ReplicasGrown", "ReplicasChanged", "TargetCleared", "IsrShrunk")
 
 
@@ -25,8 +30,7 @@ class Told:
 
     def __init__(self, **options: Any) -> None:
         self.sink = MemorySink()
-        given = {"brokers": {i: "abc"[i % 3] for i in range(1, 7)}, "session_timeout_s": 1.0, "lag_max_ms": 500}
-        self.rig = Rig(**{**given, "journal": lambda _: Journal(self.sink), **options})
+        self.rig = Rig(**{**SIX, "journal": lambda _: Journal(self.sink), **options})
 
     def rows(self, *events: str) -> list[dict[str, Any]]:
         """The journal's rows, of some events or all."""
@@ -44,14 +48,7 @@ class Told:
 
 def orders(records: int = 1_000, **options: Any) -> Rig:
     """A rig with `orders-0` on 1, 2, 3."""
-    rig = Rig(
-        **{
-            "brokers": {i: "abc"[i % 3] for i in range(1, 7)},
-            "session_timeout_s": 1.0,
-            "lag_max_ms": 500,
-            **options,
-        }
-    )
+    rig = Rig(**{**SIX, **options})
     rig.create_topic("orders", replicas=[list(BEFORE)], records=records)
     return rig
 
@@ -64,6 +61,23 @@ def by_another(rig: Rig, write: Callable[[], object], *, is_led: bool) -> None:
     write()
     if not is_led:
         rig.mishaps.restart_controller(101)
+
+
+def put(rig: Rig, key: str, value: object) -> None:
+    """Another client writes JSON, or bytes, to a key, whatever stands there."""
+    write(rig.server, key, value if isinstance(value, bytes) else json.dumps(value).encode())
+
+
+def keys_of(rig: Rig, topic: str) -> list[str]:
+    """The keys that name the topic."""
+    return [key for key in rig.server.table.rows if topic in key.split("/")]
+
+
+def leave_alone(rig: Rig) -> None:
+    """Broker 1 is the only one in sync."""
+    for broker in (2, 3):
+        rig.mishaps.kill_broker(broker)
+    rig.until(lambda: rig.partition(ORDERS).isr == (1,), what="1 is alone")
 
 
 def settle(rig: Rig) -> None:
@@ -97,9 +111,3 @@ def running(node: Node) -> Controller:
 def asked(node: Node, target: Sequence[int] | None) -> Future[ReassignmentAnswer]:
     """A request for `orders-0` to just this node, whatever it is worth."""
     return running(node).admin.alter_partition_reassignments({ORDERS: target})[ORDERS]
-
-
-def calls_of(node: Node) -> tuple[Call, ...]:
-    """What the process that runs on the node has asked of the store."""
-    assert node.process is not None
-    return node.process.store.calls

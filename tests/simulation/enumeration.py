@@ -1,10 +1,12 @@
-"""Every commit of a scenario x every kind of trouble: it is run once to count its commits, then once for each."""
+"""Every commit of a story x every kind of trouble: it is run once to count its commits, then once for each."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
 from typing import Final, TypeAlias
+
+import attrs
 
 from kedge.controller.model.values import Settings
 from kedge.controller.rig import Node, Rig
@@ -35,35 +37,46 @@ def commits(rig: Rig) -> int:
     return node.process.store.commits
 
 
+@attrs.frozen
+class Story:
+    """What makes the rig, what happens, and the check of how it ends."""
+
+    make: Make
+    scenario: Scenario
+    end: Scenario
+
+    def run(self, rig: Rig) -> None:
+        """To its end."""
+        self.scenario(rig)
+        self.end(rig)
+
+
 @functools.cache
-def points(make: Make, scenario: Scenario, end: Scenario, settings: Settings) -> range:
-    """The commits from the beginning of the scenario to its end, counted from 1."""
-    rig = make(settings)
+def points(story: Story, settings: Settings) -> range:
+    """The commits from the beginning of the story to its end, counted from 1."""
+    rig = story.make(settings)
     before = commits(rig)
-    scenario(rig)
-    end(rig)
-    assert commits(rig) > before, "a scenario without a commit shows nothing"
+    story.run(rig)
+    assert commits(rig) > before, "a story without a commit shows nothing"
     return range(1, commits(rig) - before + 1)
 
 
-def lost(make: Make, scenario: Scenario, end: Scenario, loss: str, batches: tuple[Settings, ...] = BATCHES[:1]) -> None:
-    """What becomes of each commit in turn is not heard: the scenario ends all the same."""
+def lost(story: Story, loss: str, batches: tuple[Settings, ...]) -> None:
+    """The reply to each commit in turn is lost, or the commit: the story ends all the same."""
     for settings in batches:
-        for nth in points(make, scenario, end, settings):
-            rig = make(settings)
+        for nth in points(story, settings):
+            rig = story.make(settings)
             rig.mishaps.plan_store_faults(leading(rig).node_id, at_commit(nth, *LOSSES[loss]))
-            scenario(rig)
-            end(rig)
+            story.run(rig)
 
 
-def crashed(make: Make, scenario: Scenario, end: Scenario, crash: str) -> None:
-    """The controller dies at each commit in turn: another one ends the scenario."""
+def crashed(story: Story, crash: str) -> None:
+    """The controller dies at each commit in turn: another one ends the story."""
     for settings in BATCHES:
-        for nth in points(make, scenario, end, settings):
-            rig = make(settings)
+        for nth in points(story, settings):
+            rig = story.make(settings)
             crash_at(rig, leading(rig), nth, crash)
-            scenario(rig)
-            end(rig)
+            story.run(rig)
 
 
 def crash_at(rig: Rig, node: Node, nth: int, crash: str, *, expires: bool = False) -> None:
@@ -98,15 +111,10 @@ def until_so(rig: Rig, is_so: Callable[[], bool], ask: Callable[[], object]) -> 
     for _ in range(40):
         if is_so():
             return
-        asked = leading(rig).process
+        process = leading(rig).process
         ask()
         for _ in range(500):
-            if is_so() or not any(node.process is asked for node in rig.nodes.values()):
+            if is_so() or not any(node.process is process for node in rig.nodes.values()):
                 break
             rig.step()
     raise AssertionError("asked forty times, and it is not so")
-
-
-def named(given: object) -> str:
-    """The id of a parameter that is a function."""
-    return getattr(given, "__name__", "")

@@ -5,7 +5,6 @@ The rigs of `world` stand on memory, or on what they are given: crashes on real 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import attrs
@@ -15,8 +14,8 @@ from kedge.controller.model.reductions import READ_ONLY
 from kedge.controller.model.requests import DeletePartitions
 from kedge.controller.model.values import Settings, TopicPartition
 from kedge.controller.rig import Rig
-from tests.simulation.clusters import AFTER, BEFORE, leading, running, settle
-from tests.simulation.enumeration import SESSION_MS, Scenario, until_so
+from tests.simulation.clusters import AFTER, BEFORE, SIX, settle
+from tests.simulation.enumeration import SESSION_MS, Scenario, Story, until_so
 
 KEY: Final = keys.delete_partitions("orders")
 LAST: Final = TopicPartition("orders", 2)
@@ -26,8 +25,7 @@ SHORT_RETENTION_MS: Final = 800  # longer than a takeover
 
 def orders(settings: Settings, records: int = 50, retention_ms: int = RETENTION_MS, **options: Any) -> Rig:
     """`orders` with three partitions, each on 1, 2, 3, kept for three seconds."""
-    given = {"brokers": {i: "abc"[i % 3] for i in range(1, 7)}, "session_timeout_s": 1.0, "lag_max_ms": 500}
-    rig = Rig(**{**given, **options}, settings=settings)
+    rig = Rig(**{**SIX, **options}, settings=settings)
     made(rig, records, retention_ms)
     return rig
 
@@ -80,8 +78,7 @@ def delayed_during_a_move(rig: Rig) -> None:
     _ask(rig, 2, immediate=False)
     rig.until(lambda: status(rig) != 0, what="it is read-only")
     rig.mishaps.pause_broker(6)
-    node = leading(rig)
-    running(node).admin.alter_partition_reassignments({LAST: AFTER})
+    rig.admin.alter_partition_reassignments({LAST: AFTER})
     rig.run(100)
     rig.until(lambda: status(rig) != READ_ONLY, what="its time is over")
     rig.mishaps.resume_broker(6)
@@ -93,7 +90,7 @@ def deletion_during_a_reduction(rig: Rig) -> None:
     rig.run(100)
 
     def ask() -> object:
-        return running(leading(rig)).admin.delete_topics(["orders"])
+        return rig.admin.delete_topics(["orders"])
 
     until_so(rig, lambda: "orders" not in rig.committed.topics or "orders" in rig.committed.deleting, ask)
     rig.mishaps.restart_broker(3)
@@ -106,37 +103,37 @@ def _ask(rig: Rig, total: int, *, immediate: bool) -> None:
         return "orders" in rig.committed.reducing or count(rig) == total
 
     def ask() -> object:
-        return running(leading(rig)).admin.delete_partitions({"orders": DeletePartitions(total, immediate)})
+        return rig.admin.delete_partitions({"orders": DeletePartitions(total, immediate)})
 
     until_so(rig, is_so, ask)
-
-
-TOTALS: Final[Mapping[Scenario, int]] = {
-    delayed: 1,
-    immediate: 1,
-    immediate_with_one_broker_down: 1,
-    delayed_during_a_move: 2,
-    deletion_during_a_reduction: 0,
-}
-"""How many partitions the topic has in the end; 0: there is no topic."""
-SCENARIOS: Final = tuple(TOTALS)
 
 
 # --- what must stand
 
 
-def ends(scenario: Scenario) -> Callable[[Rig], None]:
-    """What checks the end of a scenario: ids 0..n-1, all of them online; no key, no intent (`check_end`)."""
+def ends(total: int) -> Scenario:
+    """The topic has `total` partitions (0: there is no topic), all online; no key, no intent (`check_end`)."""
 
     def check(rig: Rig) -> None:
         rig.mishaps.heal()
         rig.until(lambda: KEY not in rig.server.table.rows, what="the reduction has ended")
         rig.until(lambda: not rig.committed.deleting, what="the deletion has ended")
         settle(rig)
-        total = TOTALS[scenario]
         assert (count(rig) if "orders" in rig.committed.topics else 0) == total
         if total:
             assert {tp.partition for tp in rig.network.purged} >= set(range(total, 3))
         assert not any(p.status_code for p in rig.committed.partitions.values())
 
     return check
+
+
+STORIES: Final = {
+    scenario.__name__: Story(world, scenario, ends(total))
+    for scenario, total in (
+        (delayed, 1),
+        (immediate, 1),
+        (immediate_with_one_broker_down, 1),
+        (delayed_during_a_move, 2),
+        (deletion_during_a_reduction, 0),
+    )
+}

@@ -19,25 +19,23 @@ from kedge.controller.model.requests import ElectionType, NewPartitions, NewTopi
 from kedge.controller.model.values import LEADER_DURING_DELETE, Settings, TopicPartition
 from kedge.controller.rig import Rig
 from kedge.controller.rig.server import write
-from kedge.stores.base import ABSENT, Delete, Put
-from kedge.stores.memory import MemoryStore
-from tests.simulation.clusters import AFTER, BEFORE, ORDERS, Told, asked, by_another, leading, orders, running, settle
-from tests.simulation.enumeration import CRASHES, LOSSES, Scenario, crashed, lost, named, until_so
-
-
-def ask_for_deletion(rig: Rig, name: str = "orders") -> None:
-    """Another client writes the key."""
-    other = MemoryStore(rig.server)
-    other.commit([Put(keys.delete_topic(name), b"", ABSENT)], timeout_s=1)
-    other.close()
+from tests.simulation.clusters import (
+    AFTER,
+    BEFORE,
+    ORDERS,
+    Told,
+    by_another,
+    keys_of,
+    leading,
+    orders,
+    put,
+    running,
+    settle,
+)
 
 
 def until_gone(rig: Rig, name: str = "orders") -> None:
     rig.until(lambda: name not in rig.committed.topics, what=f"{name} is gone")
-
-
-def left(rig: Rig, name: str = "orders") -> list[str]:
-    return [key for key in rig.server.table.rows if name in key.split("/")]
 
 
 def test_a_deleted_topic_leaves_nothing_and_its_name_is_free_again_with_a_new_id() -> None:
@@ -46,7 +44,7 @@ def test_a_deleted_topic_leaves_nothing_and_its_name_is_free_again_with_a_new_id
     first = rig.committed.topics["orders"].topic.topic_id
     rig.delete_topic("orders")
     rig.wait.until_converged()
-    assert left(rig) == []
+    assert keys_of(rig, "orders") == []
     assert all(broker.log(ORDERS) is None and ORDERS not in broker.metadata for broker in rig.brokers.values())
     assert running(leading(rig)).describe().partitions == 0
     rig.create_topic("orders", replicas=[[2, 3, 4]], records=10)
@@ -171,44 +169,20 @@ def test_forgetting_a_broker_ends_the_wait_for_it() -> None:
     rig.result(rig.admin.forget_broker(3))
     until_gone(rig)
     rig.wait.until_quiet()
-    assert left(rig) == []
+    assert keys_of(rig, "orders") == []
     assert "/kedge/brokers/3" not in rig.server.table.rows
     assert not any(key.startswith("/admin/replica_deletions/3/") for key in rig.server.table.rows)
-
-
-def test_a_broker_whose_disk_is_gone_is_waited_for() -> None:
-    """Its content is unknown; once it was replaced and the broker restarted, the deletion goes on."""
-    rig = orders()
-    rig.mishaps.lose_disk(3, ORDERS)
-    rig.run(200)
-    rig.delete_topic("orders", wait=False)
-    rig.run(3_000)
-    assert "orders" in rig.committed.topics
-    rig.mishaps.restart_broker(3)
-    until_gone(rig)
-    settle(rig)
 
 
 @pytest.mark.parametrize("is_led", [True, False])
 def test_a_key_that_another_tool_wrote_is_the_same_request(is_led: bool) -> None:
     """Seen while we lead, and found by a takeover."""
     rig = orders()
-    by_another(rig, lambda: ask_for_deletion(rig), is_led=is_led)
+    by_another(rig, lambda: put(rig, keys.delete_topic("orders"), b""), is_led=is_led)
     until_gone(rig)
     rig.mishaps.heal()
     settle(rig)
-    assert left(rig) == []
-
-
-@pytest.mark.parametrize("is_led", [True, False])
-def test_a_key_for_a_topic_that_there_is_not_is_removed(is_led: bool) -> None:
-    """And the journal says so."""
-    told = Told()
-    rig = told.rig
-    leading(rig)
-    by_another(rig, lambda: ask_for_deletion(rig, "nowhere"), is_led=is_led)
-    rig.until(lambda: not left(rig, "nowhere"), what="the key is gone")
-    assert [row["topic"] for row in told.rows("ForeignChange")] == ["nowhere"]
+    assert keys_of(rig, "orders") == []
 
 
 @pytest.mark.parametrize("is_led", [True, False])
@@ -218,114 +192,10 @@ def test_with_deletion_disabled_a_request_is_refused_and_the_key_of_others_remov
     rig.create_topic("orders", replicas=[list(BEFORE)])
     with pytest.raises(TopicDeletionDisabled):
         rig.result(rig.admin.delete_topics(["orders", "nowhere"]).all())
-    by_another(rig, lambda: ask_for_deletion(rig), is_led=is_led)
+    by_another(rig, lambda: put(rig, keys.delete_topic("orders"), b""), is_led=is_led)
     rig.until(lambda: not any("delete_topics" in key for key in rig.server.table.rows), what="the key is gone")
     rig.run(500)
     assert "delete_topic_enable is off" in told.rows("ForeignChange")[0]["detail"]["what"]
     rig.mishaps.heal()
     settle(rig)
     assert rig.partition(ORDERS).leader in BEFORE
-
-
-def test_key_that_another_client_removes_meanwhile_is_written_again() -> None:
-    """What was begun cannot be undone: half of the logs may be gone."""
-    rig = orders()
-    rig.mishaps.kill_broker(3)
-    rig.delete_topic("orders", wait=False)
-    rig.run(300)
-    other = MemoryStore(rig.server)
-    entry = other.get(keys.delete_topic("orders"), timeout_s=1)
-    assert entry is not None
-    other.commit([Delete(entry.key, entry.version)], timeout_s=1)
-    rig.until(lambda: keys.delete_topic("orders") in rig.server.table.rows, what="the key is back")
-    rig.mishaps.restart_broker(3)
-    until_gone(rig)
-    settle(rig)
-
-
-def test_two_requests_at_once_and_a_tool_beside_them_are_one_deletion() -> None:
-    """The key is written once; the second controller finds it."""
-    rig = orders()
-    admin = rig.admin
-    futures = [admin.delete_topics(["orders"]).all() for _ in range(2)]
-    ask_for_deletion(rig)
-    for future in futures:
-        assert rig.result(future) == {"orders": None}
-    until_gone(rig)
-    settle(rig)
-
-
-@pytest.mark.slow
-def test_many_partitions_go_in_chunks_that_fit_the_store() -> None:
-    """A commit of ten keys is all that the store takes."""
-    rig = Rig(brokers=dict.fromkeys(range(1, 5)), session_timeout_s=1.0, store={"commit_ops_max": 10})
-    rig.create_topic("wide", partitions=40, replication_factor=3)
-    rig.delete_topic("wide")
-    settle(rig)
-    assert left(rig, "wide") == []
-
-
-# --- crashes
-
-
-def _ask(rig: Rig) -> None:
-    """Ask until it is written down: the active controller may die before the answer."""
-
-    def is_so() -> bool:
-        return "orders" not in rig.committed.topics or "orders" in rig.committed.deleting
-
-    while not is_so():
-        future = running(leading(rig)).admin.delete_topics(["orders"]).all()
-        for _ in range(500):
-            if future.done() or is_so():
-                break
-            rig.step()
-
-
-def deletion(rig: Rig) -> None:
-    _ask(rig)
-
-
-def deletion_during_a_move(rig: Rig) -> None:
-    rig.mishaps.pause_broker(6)
-    until_so(rig, lambda: rig.partition(ORDERS).target_replicas == AFTER, lambda: asked(leading(rig), AFTER))
-    rig.run(100)
-    _ask(rig)
-    rig.mishaps.resume_broker(6)
-
-
-def deletion_with_one_broker_down(rig: Rig) -> None:
-    rig.mishaps.kill_broker(3)
-    _ask(rig)
-    rig.run(300)
-    rig.mishaps.restart_broker(3)
-
-
-SCENARIOS: tuple[Scenario, ...] = (deletion, deletion_during_a_move, deletion_with_one_broker_down)
-
-
-def _ends(rig: Rig) -> None:
-    rig.mishaps.heal()
-    until_gone(rig)
-    settle(rig)
-    assert left(rig) == []
-
-
-def _rig(settings: Settings) -> Rig:
-    return orders(records=50, settings=settings)
-
-
-@pytest.mark.slow
-@pytest.mark.checklist(122)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=named)
-def test_no_lost_commit_leaves_a_topic_half_deleted(scenario: Scenario, loss: str) -> None:
-    lost(_rig, scenario, _ends, loss)
-
-
-@pytest.mark.checklist(122)
-@pytest.mark.full
-@pytest.mark.parametrize("crash", CRASHES)
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=named)
-def test_no_crash_leaves_a_topic_half_deleted(scenario: Scenario, crash: str) -> None:
-    crashed(_rig, scenario, _ends, crash)

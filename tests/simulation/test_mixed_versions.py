@@ -38,15 +38,6 @@ def _keep_at(rig: Rig, isr: Replicas) -> None:
     assert set(rig.partition(ORDERS).isr) == set(isr)
 
 
-@pytest.mark.checklist(98)
-def test_peer_of_version_2_gets_no_targets_and_the_others_do() -> None:
-    rig = orders(leader_and_isr_versions={2: 2})
-    rig.reassign({ORDERS: AFTER})
-    rig.run(1_000)
-    moving = {b: {p.target_replicas for p in _told(rig, b)} - {None} for b in (*BEFORE, *AFTER)}
-    assert moving == {b: set() if b == 2 else {AFTER} for b in moving}
-
-
 @pytest.mark.slow
 @pytest.mark.checklist(130)
 def test_a_move_onto_an_old_broker_waits_for_it_by_name_and_ends_after_its_upgrade_and_a_new_controller() -> None:
@@ -79,14 +70,6 @@ def test_a_move_under_an_old_leader_hangs_and_names_all_targets_until_the_leader
     rig.mishaps.restart_broker(1, leader_and_isr_version=3)
     rig.wait.until_replicas({ORDERS: AFTER}, timeout_s=20)
     settle(rig)
-
-
-def test_an_old_follower_holds_up_no_move_between_others() -> None:
-    rig = orders(leader_and_isr_versions={3: 2})
-    rig.reassign({ORDERS: AFTER})
-    rig.wait.until_replicas({ORDERS: AFTER}, timeout_s=20)
-    settle(rig)
-    assert rig.brokers[3].log(ORDERS) is None
 
 
 @pytest.mark.slow

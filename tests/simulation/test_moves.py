@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from kedge.controller.admin import ALL
-from kedge.controller.model.errors import NoReassignmentInProgress
 from kedge.controller.model.host import (
-    LeaderAndIsrPartition,
-    LeaderAndIsrRequest,
     StopReplicaRequest,
-    UpdateMetadataRequest,
 )
-from kedge.controller.model.requests import AlterReassignmentsOptions, ElectionType
-from kedge.controller.model.values import TopicPartition
+from kedge.controller.model.requests import AlterReassignmentsOptions
 from kedge.controller.rig import Rig
+from kedge.controller.rig.outside import is_key_there, submit_by_key
 from kedge.controller.simulated.log import Run
-from tests.simulation.clusters import AFTER, BEFORE, ORDERS, Told, asked, leading, log_of, orders, running, settle
+from tests.simulation.clusters import AFTER, BEFORE, ORDERS, Told, asked, leading, log_of, orders, settle
 
 
 def _joins_one_by_one(rig: Rig) -> None:
@@ -58,37 +53,6 @@ def test_the_journal_of_a_move_is_the_trace_of_the_proposal() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.checklist(2)
-def test_accepted_is_not_finished() -> None:
-    rig = orders(copy_rate_bytes_s=200_000)
-    rig.reassign({ORDERS: AFTER})
-    assert rig.partition(ORDERS).replicas == BEFORE
-    assert rig.partition(ORDERS).target_replicas == AFTER
-    settle(rig)
-    assert rig.partition(ORDERS).replicas == AFTER
-
-
-@pytest.mark.checklist(98, 99)
-def test_target_is_sent_only_while_the_partition_moves() -> None:
-    rig = orders()
-    assert all(p.target_replicas is None for p in _told(rig))
-    before = len(_told(rig))
-    rig.reassign({ORDERS: AFTER})
-    settle(rig)
-    moving = [p.target_replicas for p in _told(rig)[before:]]
-    assert moving[:6] == [AFTER] * 6
-    assert set(moving[6:]) == {None}
-    state = rig.server.table.rows["/brokers/topics/orders/partitions/0/state"][0]
-    assert b"targetReplicas" not in state
-    assert b'"version":1' in state
-
-
-def _told(rig: Rig) -> list[LeaderAndIsrPartition]:
-    requests = (sent.request for sent in rig.requests(LeaderAndIsrRequest))
-    return [p for request in requests if isinstance(request, LeaderAndIsrRequest) for p in request.partitions]
-
-
-@pytest.mark.slow
 @pytest.mark.checklist(105, 111)
 def test_a_move_under_load_loses_nothing_and_leaves_nothing_behind() -> None:
     rig = orders(records=5_000, copy_rate_bytes_s=1_000_000)
@@ -103,41 +67,6 @@ def test_a_move_under_load_loses_nothing_and_leaves_nothing_behind() -> None:
     assert {b: rig.brokers[b].deleted for b in BEFORE} == {b: [ORDERS] for b in BEFORE}
     ends = {log_of(rig, b).end_offset for b in AFTER}
     assert len(ends) == 1
-
-
-@pytest.mark.slow
-@pytest.mark.checklist(77, 85, 86, 87)
-def test_a_second_move_does_not_disturb_the_first() -> None:
-    rig = orders(copy_rate_bytes_s=200_000)
-    (clicks,) = rig.create_topic("clicks", replicas=[[1, 2]], records=1_000)
-    rig.create_topic("idle", replicas=[[1, 2]])
-    rig.reassign({ORDERS: AFTER})
-    rig.reassign({clicks: [5, 6]})
-    listed = rig.result(rig.admin.list_partition_reassignments())
-    assert {tp: move.target_replicas for tp, move in listed.items()} == {ORDERS: AFTER, clicks: (5, 6)}
-    assert listed[ORDERS].replicas == BEFORE
-    assert sorted(rig.result(rig.admin.list_partition_reassignments([clicks, TopicPartition("idle", 0)])).keys()) == [
-        clicks
-    ]
-    assert sorted(rig.result(rig.admin.list_partition_reassignments(topics=["orders"])).keys()) == [ORDERS]
-    settle(rig)
-    assert rig.partition(ORDERS).replicas == AFTER
-    assert rig.partition(clicks).replicas == (5, 6)
-
-
-@pytest.mark.slow
-@pytest.mark.checklist(78)
-def test_an_override_deletes_what_only_the_old_target_added() -> None:
-    rig = orders(copy_rate_bytes_s=100_000)
-    rig.reassign({ORDERS: [1, 2, 4]})
-    rig.until(lambda: rig.brokers[4].log(ORDERS) is not None, what="4 has begun")
-    rig.reassign({ORDERS: [1, 2, 5]})
-    assert rig.partition(ORDERS).target_replicas == (1, 2, 5)
-    settle(rig)
-    assert rig.partition(ORDERS).replicas == (1, 2, 5)
-    assert rig.brokers[4].deleted == [ORDERS]
-    assert rig.brokers[3].deleted == [ORDERS]
-    assert set(rig.partition(ORDERS).isr) == {1, 2, 5}
 
 
 @pytest.mark.checklist(79, 80)
@@ -173,27 +102,6 @@ def test_cancel_during_the_joining_of_a_target_keeps_who_is_in_sync(steps: int) 
     settle(rig)
 
 
-@pytest.mark.checklist(81, 82)
-def test_cancelling_a_topic_stops_its_moves_and_cancelling_all_stops_the_rest() -> None:
-    rig = orders(copy_rate_bytes_s=50_000)
-    (clicks,) = rig.create_topic("clicks", replicas=[[1, 2]], records=1_000)
-    rig.reassign({ORDERS: AFTER, clicks: [5, 6]})
-    assert [*rig.result(rig.admin.cancel_partition_reassignments("clicks")).keys()] == [clicks]
-    assert rig.partition(clicks).move is None
-    assert rig.partition(ORDERS).move is not None
-    assert [*rig.result(rig.admin.cancel_partition_reassignments(ALL)).keys()] == [ORDERS]
-    settle(rig)
-    assert rig.partition(ORDERS).replicas == BEFORE
-
-
-@pytest.mark.checklist(83)
-def test_cancelling_where_nothing_runs_is_an_error_by_name_and_none_for_all() -> None:
-    rig = orders()
-    with pytest.raises(NoReassignmentInProgress):
-        rig.reassign({ORDERS: None})
-    assert rig.result(rig.admin.cancel_partition_reassignments(ALL)) == {}
-
-
 def test_a_rollback_ends_where_the_move_began() -> None:
     rig = orders(copy_rate_bytes_s=1_000_000)
     rig.mishaps.pause_broker(6)
@@ -218,30 +126,6 @@ def test_a_move_past_its_deadline_cancels_itself() -> None:
     settle(rig)
     assert [row["cause"] for row in told.rows("TargetCleared")] == ["deadline"]
     assert rig.partition(ORDERS).replicas == BEFORE
-
-
-@pytest.mark.checklist(107)
-def test_a_reorder_moves_no_data_and_is_done_at_once() -> None:
-    rig = orders()
-    copied = rig.copying.copied_bytes
-    rig.reassign({ORDERS: [3, 1, 2]})
-    assert rig.partition(ORDERS).replicas == (3, 1, 2)
-    assert rig.partition(ORDERS).move is None
-    settle(rig)
-    assert rig.copying.copied_bytes == copied
-    assert rig.partition(ORDERS).leader == 1
-    rig.result(rig.admin.elect_leaders(ElectionType.PREFERRED, [ORDERS]))
-    settle(rig)
-    assert rig.partition(ORDERS).leader == 3
-
-
-@pytest.mark.checklist(108)
-def test_the_present_replicas_as_target_write_nothing() -> None:
-    rig = orders()
-    rig.wait.until_quiet()
-    revision = rig.server.revision
-    rig.reassign({ORDERS: BEFORE})
-    assert rig.server.revision == revision
 
 
 @pytest.mark.checklist(111)
@@ -280,16 +164,6 @@ def test_growth_gives_the_new_replicas_the_same_records() -> None:
     assert rig.copying.copied_bytes == 2 * 2_000 * 1_000
 
 
-@pytest.mark.checklist(4)
-def test_a_shrink_deletes_the_replicas_that_go() -> None:
-    rig = orders()
-    rig.reassign({ORDERS: [2]})
-    settle(rig)
-    assert rig.partition(ORDERS).replicas == (2,)
-    assert rig.partition(ORDERS).leader == 2
-    assert {b for b in BEFORE if rig.brokers[b].log(ORDERS) is None} == {1, 3}
-
-
 @pytest.mark.checklist(106)
 def test_who_stays_keeps_its_log_and_never_leaves_the_isr() -> None:
     rig = orders()
@@ -300,25 +174,14 @@ def test_who_stays_keeps_its_log_and_never_leaves_the_isr() -> None:
     assert not [s for s in rig.requests(StopReplicaRequest) if s.broker_id == 3]
 
 
-def test_joining_replica_is_sent_as_metadata_without_a_new_leader_epoch() -> None:
-    rig = orders()
-    rig.mishaps.pause_broker(5)
-    rig.reassign({ORDERS: [1, 2, 3, 4, 5]})
-    epoch = rig.partition(ORDERS).leader_epoch
-    rig.until(lambda: 4 in rig.partition(ORDERS).replicas, what="4 joined")
-    rig.run(100)
-    assert rig.partition(ORDERS).leader_epoch == epoch
-    last = rig.requests(UpdateMetadataRequest, broker=2)[-1].request
-    assert isinstance(last, UpdateMetadataRequest)
-    assert set(last.partitions[-1].isr) == {1, 2, 3, 4}
-    rig.mishaps.resume_broker(5)
+@pytest.mark.slow
+@pytest.mark.checklist(115, 117)
+def test_a_client_that_writes_the_key_and_polls_it_finds_the_move_done_when_the_key_is_gone() -> None:
+    rig = orders(records=2_000, copy_rate_bytes_s=1_000_000)
+    writer = rig.write([ORDERS], records_per_s=300)
+    submit_by_key(rig, {ORDERS: AFTER})
+    rig.until(lambda: not is_key_there(rig), what="the key is gone")
+    assert rig.partition(ORDERS).replicas == AFTER
+    writer.stop()
     settle(rig)
-
-
-def test_reports_of_logs_reach_the_active_controller() -> None:
-    rig = orders(records=700)
-    rig.run(1_000)
-    progress = running(leading(rig))._services.log_reports  # noqa: SLF001 - what the listing will be made of
-    report = progress.of("orders", 0, 2)
-    assert report is not None
-    assert report.end_offset == 700
+    assert [rig.brokers[b].log(ORDERS) for b in BEFORE] == [None] * 3

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.clusters import AFTER, ORDERS, log_of, orders, settle
-from tests.simulation.limited import FOLLOWER, LEADER, MORE_THAN_COPIED, RATE, big, is_held_to, limit, moving, set_all
+from tests.simulation.clusters import AFTER, ORDERS, log_of
+from tests.simulation.limited import FOLLOWER, LEADER, MORE_THAN_COPIED, RATE, big, is_held_to, limit, moving
 
 # --- the two sides
 
@@ -54,52 +54,6 @@ def test_of_two_limits_the_lower_one_holds(leader: int, follower: int) -> None:
     is_held_to(flow, 20_000)
 
 
-@pytest.mark.slow
-def test_a_leader_gives_others_what_a_slow_follower_leaves() -> None:
-    rig = big()
-    limit(rig, LEADER, RATE, 1)
-    limit(rig, FOLLOWER, 5_000, 4)
-    moving(rig, *AFTER)
-    flows = {b: rig.watch_flow(b, "follower") for b in AFTER}
-    rig.run(25_000)
-    is_held_to(flows[4], 5_000)
-    is_held_to(flows[5], 22_500)
-    is_held_to(flows[6], 22_500)
-
-
-@pytest.mark.slow
-def test_a_limit_above_what_the_network_brings_changes_nothing() -> None:
-    rig = big(copy_rate_bytes_s=RATE)
-    limit(rig, FOLLOWER, 10 * RATE)
-    moving(rig, *AFTER)
-    flow = rig.watch_flow(5, "follower")
-    rig.run(15_000)
-    is_held_to(flow, RATE)
-
-
-@pytest.mark.slow
-def test_what_a_limit_held_up_is_not_made_up_for_faster_than_the_network() -> None:
-    rig = big(copy_rate_bytes_s=100_000)
-    limit(rig, FOLLOWER, 10_000, 4)
-    moving(rig, 1, 4)
-    rig.run(10_000)
-    limit(rig, FOLLOWER, 10_000_000, 4)
-    flow = rig.watch_flow(4, "follower")
-    rig.run(1_000)
-    assert flow.bytes <= 105_000
-
-
-@pytest.mark.slow
-def test_a_record_larger_than_what_a_limit_gives_at_a_time_goes_and_is_paid_for() -> None:
-    rig = orders(records=500, record_bytes=20_000)
-    limit(rig, LEADER, RATE, 1)
-    moving(rig, 1, 4)
-    flow = rig.watch_flow(1, "leader")
-    rig.run(30_000)
-    assert flow.bytes == pytest.approx(30 * RATE, abs=20_000)
-    assert max(flow.rates()) <= RATE + 20_000 / 11
-
-
 # --- time
 
 
@@ -122,44 +76,6 @@ def test_a_limit_that_is_changed_meanwhile_holds_within_the_window(later: int) -
 
 
 @pytest.mark.slow
-@pytest.mark.checklist(162)
-def test_a_limit_that_is_set_while_all_flows_freely_holds_from_then_on() -> None:
-    rig = big(copy_rate_bytes_s=300_000)
-    moving(rig, 1, 4)
-    rig.run(2_000)
-    limit(rig, FOLLOWER, RATE, 4)
-    flow = rig.watch_flow(4, "follower")
-    rig.run(15_000)
-    is_held_to(flow, RATE)
-
-
-@pytest.mark.checklist(163)
-def test_a_limit_that_is_deleted_is_gone_at_once() -> None:
-    rig = orders(records=2_000)
-    limit(rig, LEADER, 10_000, 1)
-    moving(rig, *AFTER)
-    rig.run(3_000)
-    assert rig.partition(ORDERS).move is not None
-    set_all(rig, 1)
-    rig.wait.until_replicas({ORDERS: AFTER}, timeout_s=0.2)
-    settle(rig)
-
-
-@pytest.mark.slow
-@pytest.mark.checklist(161)
-@pytest.mark.parametrize("wrong", ["0", "-5", "fast", "", "9223372036854775808", "1.5"])
-def test_a_value_that_is_no_rate_leaves_the_limit_as_it_was(wrong: str) -> None:
-    rig = big()
-    limit(rig, LEADER, RATE, 1)
-    set_all(rig, 1, **{LEADER: wrong})
-    moving(rig, 1, 4)
-    flow = rig.watch_flow(1, "leader")
-    rig.run(13_000)
-    is_held_to(flow, RATE)
-    assert any("passes over leader.reassignment.throttled.rate" in line for line in rig.timeline.lines())
-
-
-@pytest.mark.slow
 @pytest.mark.checklist(168)
 def test_a_leader_that_is_elected_half_way_holds_to_its_own_limit() -> None:
     rig = big()
@@ -170,18 +86,5 @@ def test_a_leader_that_is_elected_half_way_holds_to_its_own_limit() -> None:
     rig.until(lambda: rig.partition(ORDERS).leader == 2, what="2 leads")
     rig.run(200)
     flow = rig.watch_flow(2, "leader")
-    rig.run(15_000)
-    is_held_to(flow, RATE)
-
-
-@pytest.mark.slow
-@pytest.mark.checklist(184)
-def test_a_broker_that_is_restarted_holds_to_what_was_set_before() -> None:
-    rig = big()
-    limit(rig, FOLLOWER, RATE, 4)
-    moving(rig, 1, 4)
-    rig.mishaps.bounce_broker(4)
-    rig.run(500)
-    flow = rig.watch_flow(4, "follower")
     rig.run(15_000)
     is_held_to(flow, RATE)

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
 
 import attrs
 import pytest
 
 from kedge.controller.codec import keys
-from kedge.controller.model.errors import ErrorCode, InvalidPartitions, NotController, UnknownTopicOrPartition
+from kedge.controller.model.errors import ErrorCode, UnknownTopicOrPartition
 from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from kedge.controller.model.reductions import OFFLINE, READ_ONLY
 from kedge.controller.model.requests import DeletePartitions, ElectionType, NewPartitions
 from kedge.controller.model.values import LEADER_DURING_DELETE, Settings, TopicPartition
 from kedge.controller.rig import Rig
-from kedge.stores.base import ABSENT, Put, Version
-from kedge.stores.memory import MemoryStore
 from tests.simulation import reduction_scenarios
-from tests.simulation.clusters import AFTER, BEFORE, Told, by_another, leading, running, settle
-from tests.simulation.enumeration import BATCHES, CRASHES, LOSSES, Scenario, crashed, lost, named
-from tests.simulation.reduction_scenarios import KEY, LAST, RETENTION_MS, SCENARIOS, count, ends, made, status, world
+from tests.simulation.clusters import AFTER, BEFORE, Told, by_another, leading, put, running, settle
+from tests.simulation.reduction_scenarios import KEY, LAST, RETENTION_MS, count, made, status
 
 STAYS: Final = TopicPartition("orders", 0)
 SOON = Settings(delete_topic_partition_interval_delay_ms=100)
@@ -39,15 +35,6 @@ def takes_no_records(rig: Rig) -> None:
     """The last partition, while another one takes them."""
     rig.run(100)
     assert (rig.produce(LAST, 1), rig.produce(STAYS, 1)) == (0, 1)
-
-
-def put(rig: Rig, key: str, value: object) -> None:
-    """Another client writes a key, whatever stands there."""
-    other = MemoryStore(rig.server)
-    row = rig.server.table.rows.get(key)
-    raw = value if isinstance(value, bytes) else json.dumps(value).encode()
-    other.commit([Put(key, raw, ABSENT if row is None else Version(row[1]))], timeout_s=1)
-    other.close()
 
 
 def _of_last(said: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -106,28 +93,6 @@ def test_the_clocks_are_looked_at_once_per_interval() -> None:
     put(rig, keys.BROKER_DEFAULTS, {"version": 1, "config": {"delete.topic.partition.interval.delay.ms": "1000"}})
     put(rig, f"{keys.CONFIG_CHANGES}/config_change_0000000000", {"version": 2, "entity_path": "brokers/<default>"})
     rig.until(lambda: status(rig) in (OFFLINE, None), timeout_s=2, what="it is offline")
-    settle(rig)
-
-
-def test_an_empty_partition_goes_before_its_time() -> None:
-    """As its leader reports it under the epoch in which it takes no records any more."""
-    rig = orders(records=0, settings=attrs.evolve(SOON))
-    rig.fill([STAYS], 10)
-    rig.delete_partitions("orders", 1)
-    rig.until(lambda: count(rig) == 1, timeout_s=2.5, what="the empty ones are gone")
-    settle(rig)
-
-
-@pytest.mark.slow
-def test_the_retention_of_all_topics_counts_where_a_topic_has_none() -> None:
-    rig = orders()
-    put(rig, keys.BROKER_DEFAULTS, {"version": 1, "config": {"log.retention.ms": "2000"}})
-    rig.create_topic("free", replicas=[[1, 2]] * 2, records=10)
-    rig.run(1_000)
-    rig.delete_partitions("free", 1)
-    rig.run(1_000)
-    assert status(rig, TopicPartition("free", 1)) == READ_ONLY
-    rig.until(lambda: len(rig.committed.topics["free"].assignments) == 1, timeout_s=3, what="it is gone")
     settle(rig)
 
 
@@ -254,44 +219,6 @@ def test_recreated_partition_begins_at_zero_and_gets_no_old_messages() -> None:
     settle(rig)
 
 
-@pytest.mark.checklist(219)
-def test_host_hears_of_purged_partitions() -> None:
-    """So that it can expire committed offsets; a failover may tell it again, and forgets nothing."""
-    rig = orders()
-    rig.delete_partitions("orders", 1, immediate=True)
-    rig.until(lambda: count(rig) == 1, what="they are gone")
-    rig.mishaps.kill_controller(leading(rig).node_id)
-    rig.mishaps.heal()
-    settle(rig)
-    assert set(rig.network.purged) == {TopicPartition("orders", 1), LAST}
-
-
-@pytest.mark.slow
-@pytest.mark.checklist(216, 217)
-def test_a_move_of_an_offline_partition_and_more_partitions_are_refused() -> None:
-    """3 for the one, 37 with the reason for the other; a move that runs is cancelled as its partition goes offline."""
-    told = Told(settings=SOON)
-    rig = told.rig
-    made(rig)
-    rig.delete_partitions("orders", 2)
-    until_status(rig, READ_ONLY)
-    rig.mishaps.pause_broker(6)
-    rig.reassign({LAST: AFTER})
-    with pytest.raises(InvalidPartitions, match=r"partitions \[2\] are being removed"):
-        rig.result(rig.admin.create_partitions({"orders": NewPartitions(4)}).all())
-    until_status(rig, OFFLINE)
-    assert rig.partition(LAST).move is None
-    with pytest.raises(UnknownTopicOrPartition):
-        rig.reassign({LAST: AFTER})
-    rig.mishaps.heal()
-    settle(rig)
-    rows = [row for row in told.rows("StatusChanged", "TargetCleared", "PartitionPurged") if row["partition"] == 2]
-    assert [(row["event"], row.get("cause")) for row in rows[:3]] == [
-        ("StatusChanged", "delayed"), ("TargetCleared", "offline"), ("StatusChanged", "retention"),
-    ]  # fmt: skip
-    assert rows[3]["event"] == "PartitionPurged"
-
-
 @pytest.mark.checklist(203)
 @pytest.mark.parametrize("is_led", [True, False])
 def test_a_key_that_another_tool_wrote_is_the_same_request(is_led: bool) -> None:
@@ -333,26 +260,6 @@ def test_a_key_that_cannot_be_obeyed_is_removed_and_reported(key: str, value: ob
     assert all(p.status_code == 0 for p in rig.committed.partitions.values())
 
 
-@pytest.mark.checklist(192)
-def test_a_status_that_an_old_writer_dropped_is_kept_or_made_again_from_the_key() -> None:
-    """While we lead it is written back; a takeover makes it from the key; without one it reads as online."""
-    rig = orders(settings=Settings())
-    assert b"status_code" not in rig.server.table.rows[keys.state("orders", 2)][0]
-    rig.delete_partitions("orders", 2)
-    until_status(rig, READ_ONLY)
-    for node in rig.nodes:
-        rig.mishaps.kill_controller(node)
-    value = json.loads(rig.server.table.rows[keys.state("orders", 2)][0])
-    del value["status_code"]
-    put(rig, keys.state("orders", 2), value)
-    rig.run(20)
-    assert status(rig) == 0
-    rig.mishaps.restart_controller(101)
-    until_status(rig, READ_ONLY)
-    rig.mishaps.heal()
-    settle(rig)
-
-
 @pytest.mark.checklist(215)
 def test_the_deletion_of_the_topic_wins_and_takes_the_key_along() -> None:
     rig = orders()
@@ -374,7 +281,7 @@ def test_a_deletion_that_begins_with_the_purge_ends() -> None:
     """Whenever it is asked for: also in the commit in which the partitions go."""
     for steps in range(1, 16):
         rig = orders(records=1)
-        admin = running(leading(rig)).admin
+        admin = rig.admin
         asked = admin.delete_partitions({"orders": DeletePartitions(1, immediate_delete=True)})
         rig.run(steps * rig.tick_ms)
         admin.alter_partition_reassignments({STAYS: None})  # requests and what follows take turns: it comes behind
@@ -382,40 +289,3 @@ def test_a_deletion_that_begins_with_the_purge_ends() -> None:
         rig.result(asked.all())
         settle(rig)
         assert [key for key in rig.server.table.rows if "orders" in key] == []
-
-
-@pytest.mark.checklist(211)
-def test_a_stand_by_does_not_take_partitions_away() -> None:
-    rig = orders()
-    other = next(node for node in rig.nodes.values() if not node.is_active)
-    with pytest.raises(NotController):
-        running(other).admin.delete_partitions({"orders": DeletePartitions(1)}).all().result(0)
-    assert KEY not in rig.server.table.rows
-
-
-def test_many_partitions_go_in_chunks_that_fit_the_store() -> None:
-    """A commit of ten keys is all that the store takes."""
-    rig = Rig(brokers=dict.fromkeys(range(1, 5)), session_timeout_s=1.0, store={"commit_ops_max": 10})
-    rig.create_topic("wide", partitions=40, replication_factor=3)
-    rig.delete_partitions("wide", 3, immediate=True)
-    rig.until(lambda: len(rig.committed.topics["wide"].assignments) == 3, what="37 are gone")
-    settle(rig)
-
-
-# --- crashes
-
-
-@pytest.mark.checklist(214)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=named)
-@pytest.mark.full
-def test_no_lost_commit_leaves_a_reduction_half_done(scenario: Scenario, loss: str) -> None:
-    lost(world, scenario, ends(scenario), loss, BATCHES)
-
-
-@pytest.mark.checklist(214, 215)
-@pytest.mark.full
-@pytest.mark.parametrize("crash", CRASHES)
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=named)
-def test_no_crash_leaves_a_reduction_half_done(scenario: Scenario, crash: str) -> None:
-    crashed(world, scenario, ends(scenario), crash)

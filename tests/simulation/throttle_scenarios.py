@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from kedge.controller.admin import Admin
 from kedge.controller.codec import keys
@@ -19,14 +19,13 @@ from kedge.controller.model.throttles import ReassignPartitionsOptions, Throttle
 from kedge.controller.model.values import Settings, TopicPartition
 from kedge.controller.rig import Rig
 from kedge.controller.rig.outside import configs, is_marked, set_by_hand
-from tests.simulation.clusters import AFTER, BEFORE, ORDERS, leading, orders, running, settle
-from tests.simulation.enumeration import SESSION_MS, Scenario, until_so
+from tests.simulation.clusters import AFTER, BEFORE, ORDERS, orders, settle
+from tests.simulation.enumeration import SESSION_MS, Story, until_so
 
 RATE: Final = 5_000_000
 LEADER_RATE, FOLLOWER_RATE = RATES["replication"]
 LEADER_LIST, FOLLOWER_LIST = LISTS
 REASSIGNMENT: Final = RATES["reassignment"]
-Make: TypeAlias = Callable[..., Rig]
 OPTIONS: Final = ReassignPartitionsOptions(throttle=RATE)
 
 
@@ -47,6 +46,11 @@ def moving(settings: Settings, **options: Any) -> Rig:
     rig = world(settings, **options)
     _move(rig)
     return rig
+
+
+def narrow(make: Callable[..., Rig]) -> Callable[..., Rig]:
+    """`make` over a store whose commits take ten keys, so that each step of a request has a commit of its own."""
+    return partial(make, store={"commit_ops_max": 10})
 
 
 def rate_of(rig: Rig, broker: int) -> str | None:
@@ -128,7 +132,7 @@ def _move(rig: Rig, options: ReassignPartitionsOptions = OPTIONS) -> None:
 
 
 def _deed(rig: Rig, ask: Callable[[Admin], Any]) -> Future[Any]:
-    future: Future[Any] = ask(running(leading(rig)).admin).all()
+    future: Future[Any] = ask(rig.admin).all()
     return future
 
 
@@ -163,11 +167,13 @@ def _ended(rig: Rig) -> None:
     assert not any(key in rig.server.table.rows for key in (keys.REPLICAS_REMOVAL, keys.RATES_REMOVAL))
 
 
-SCENARIOS: Final[tuple[tuple[Make, Scenario, Scenario], ...]] = (
-    (world, throttled_move, ends),
-    (moving, rate_change, ends),
-    (moving, list_change, ends),
-    (moving, limit_of_reassignment, ends),
-    (world, throttled_for_good, ends_throttled),
-)
-"""Each with what it begins with, and what must stand."""
+STORIES: Final = {
+    scenario.__name__: Story(make, scenario, end)
+    for make, scenario, end in (
+        (narrow(world), throttled_move, ends),
+        (narrow(moving), rate_change, ends),
+        (narrow(moving), list_change, ends),
+        (narrow(moving), limit_of_reassignment, ends),
+        (narrow(world), throttled_for_good, ends_throttled),
+    )
+}

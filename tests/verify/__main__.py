@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     soak.add_to(commands)
     options = parser.parse_args(arguments)
     # What goes wrong here is meant to: a log of it would look like failures. The timeline tells all.
-    logging.getLogger("controller").addHandler(logging.NullHandler())
+    logging.getLogger("kedge").addHandler(logging.NullHandler())
     others = {"exhaust": exhaust.run, "linearize": linearize.run, "interrupt": interrupt.run, "soak": soak.run}
     return others.get(options.command, _seeds)(options)
 

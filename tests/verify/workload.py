@@ -20,12 +20,10 @@ from kedge.controller.model.requests import (
     NewTopic,
 )
 from kedge.controller.model.values import Partition, TopicPartition
-from kedge.controller.rig import outside
+from kedge.controller.rig import outside, server
 from kedge.controller.rules.leader_election import UNCLEAN
 from kedge.controller.rules.reduction.configs import RETENTION
 from kedge.controller.simulated.broker import Life
-from kedge.stores.base import ABSENT, Put, Version
-from kedge.stores.memory import MemoryStore
 from tests.verify.world import World
 
 Deed = Callable[[World], str]
@@ -34,9 +32,12 @@ Deed = Callable[[World], str]
 def create_topic(world: World) -> str:
     """A new topic, placed by the controller."""
     world.topics_made += 1
-    name = f"t{world.topics_made}"
+    return _create(world, f"t{world.topics_made}", "")
+
+
+def _create(world: World, name: str, again: str) -> str:
     new = NewTopic(world.between(1, 3), world.between(1, min(world.factor_max, len(world.rig.brokers))))
-    return world.ask(f"create {name}", lambda admin: admin.create_topics({name: new}).all())
+    return world.ask(f"create {name}{again}", lambda admin: admin.create_topics({name: new}).all())
 
 
 def delete_topic(world: World) -> str:
@@ -53,10 +54,8 @@ def delete_topic(world: World) -> str:
 def _delete_by_key(world: World, name: str) -> str:
     """As another tool does it; also for a topic that there is not."""
     name = world.pick((name, f"{name}x"))
-    other = MemoryStore(world.rig.server)
     if keys.delete_topic(name) not in world.rig.server.table.rows:
-        other.commit([Put(keys.delete_topic(name), b"", ABSENT)], timeout_s=1)
-    other.close()
+        server.write(world.rig.server, keys.delete_topic(name), b"")
     return f"somebody else asks for the deletion of {name}"
 
 
@@ -65,9 +64,7 @@ def create_again(world: World) -> str:
     deleted = sorted({*world.rig.committed.deleted, *world.rig.committed.deleting})
     if not deleted:
         return create_topic(world)
-    name = world.pick(deleted)
-    new = NewTopic(world.between(1, 3), world.between(1, min(world.factor_max, len(world.rig.brokers))))
-    return world.ask(f"create {name} again", lambda admin: admin.create_topics({name: new}).all())
+    return _create(world, world.pick(deleted), " again")
 
 
 def expand(world: World) -> str:
@@ -267,10 +264,7 @@ def _append(world: World, prefix: str, value: object) -> str:
 
 def _put(world: World, key: str, value: object) -> str:
     """Another client writes a key, whatever stands there."""
-    other = MemoryStore(world.rig.server)
-    row = world.rig.server.table.rows.get(key)
-    other.commit([Put(key, json.dumps(value).encode(), ABSENT if row is None else Version(row[1]))], timeout_s=1)
-    other.close()
+    server.write(world.rig.server, key, json.dumps(value).encode())
     return f"somebody else puts {key}: {json.dumps(value)}"
 
 

@@ -11,10 +11,9 @@ from kedge.controller.model.requests import AlterReassignmentsOptions, ElectionT
 from kedge.controller.model.values import TopicPartition
 from kedge.controller.rig.node import Node, NodeStore
 from kedge.controller.rig.rig import Rig
+from kedge.controller.rig.server import write
 from kedge.controller.simulated.network import Fate
-from kedge.stores.base import Put, Version
 from kedge.stores.faults import DeliverLater, FailBefore, Fault, LoseReply, LoseRequest, at_commit
-from kedge.stores.memory import MemoryStore
 from tests.verify.exhaustion.small_world import (
     CALLBACKS,
     FOR_EVER_MS,
@@ -84,40 +83,12 @@ def _wait(world: SmallWorld) -> None:
     world.rig.server.tick()
 
 
-def _start(world: SmallWorld, node_id: str) -> None:
-    world.rig.mishaps.restart_controller(int(node_id))
-
-
-def _hear(world: SmallWorld, node_id: str) -> None:
-    world.rig.nodes[int(node_id)].hear()
-
-
-def _mend(world: SmallWorld, node_id: str) -> None:
-    world.rig.mishaps.mend(int(node_id))
-
-
-def _arrive(world: SmallWorld, node_id: str) -> None:
-    world.rig.nodes[int(node_id)].deliver_late()
-
-
 def _deliver(world: SmallWorld, node_id: str, broker: str, how: str = "", nth: str = "1") -> bool:
     fates: list[Fate] = [*(_FATES["arrives"] for _ in range(1, int(nth))), _FATES[how]] if how else []
     met = world.rig.network.let_in(int(node_id), int(broker), *fates)
     if how:
         world.spend(f"callback-{how}")
     return met
-
-
-def _late(world: SmallWorld, place: str) -> None:
-    world.rig.network.let_in_late(int(place))
-
-
-def _return(world: SmallWorld, broker: str) -> None:
-    world.rig.mishaps.restart_broker(int(broker))
-
-
-def _fetch(world: SmallWorld, broker: str) -> None:
-    world.rig.copying.fetch(world.rig.brokers[int(broker)])
 
 
 def _work(world: SmallWorld, broker: str) -> None:
@@ -166,8 +137,7 @@ def _fault(name: str, what: Callable[[Rig, int], object]) -> Deed:
 
 
 def _resync(rig: Rig, node_id: int) -> None:
-    process = rig.nodes[node_id].process
-    if process is not None:
+    if (process := rig.nodes[node_id].process) is not None:
         process.store.force_resync()
 
 
@@ -180,10 +150,7 @@ def _kill(rig: Rig, node_id: int) -> None:
 
 def _foreign(world: SmallWorld) -> None:
     key = keys.state(ORDERS.topic, ORDERS.partition)
-    row = world.rig.server.table.rows[key]
-    other = MemoryStore(world.rig.server)
-    other.commit([Put(key, row[0], Version(row[1]))], timeout_s=1)
-    other.close()
+    write(world.rig.server, key, world.rig.server.table.rows[key][0])
     world.spend("foreign")
 
 
@@ -205,14 +172,14 @@ OF_BROKERS: Final[dict[str, Callable[[Rig, int], object]]] = {
 _DEEDS: Final[Mapping[str, Deed]] = {
     "poll": _poll,
     "wait": _wait,
-    "start": _start,
-    "hear": _hear,
-    "mend": _mend,
-    "arrive": _arrive,
+    "start": lambda world, node_id: world.rig.mishaps.restart_controller(int(node_id)),
+    "hear": lambda world, node_id: world.rig.nodes[int(node_id)].hear(),
+    "mend": lambda world, node_id: world.rig.mishaps.mend(int(node_id)),
+    "arrive": lambda world, node_id: world.rig.nodes[int(node_id)].deliver_late(),
     "deliver": _deliver,
-    "late": _late,
-    "return": _return,
-    "fetch": _fetch,
+    "late": lambda world, place: world.rig.network.let_in_late(int(place)),
+    "return": lambda world, broker: world.rig.mishaps.restart_broker(int(broker)),
+    "fetch": lambda world, broker: world.rig.copying.fetch(world.rig.brokers[int(broker)]),
     "work": _work,
     "move": _move,
     "override": _alter("override", {ORDERS: (3, 1)}),
