@@ -1,7 +1,7 @@
 """How requests are sent with kafka-python: to a broker, to any broker, or to the controller.
 
-* kafka-python's own methods drop the messages of servers. So requests are its classes, and answers are returned as
-  they came.
+* kafka-python's own methods drop the messages of servers. So requests are its classes (`message` makes them of plain
+  values), and answers are returned as they came; `checked` raises what an answer says of the whole request.
 * Its errors become Failed or Refused here.
 * A request that was not sent is retried until the deadline; one that may have been sent, only if it is repeatable.
 """
@@ -19,6 +19,7 @@ from kafka.protocol.admin import DescribeClusterRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from ...wire.messages import KEDGE
+from ...wire.protocol import fields_of
 from ..printing import one_line
 from .errors import UNSUPPORTED, Failed, NotConnected, Refused
 
@@ -154,6 +155,27 @@ def shortcoming(server: str, settings: Mapping[str, Any], timeout_s: float) -> s
     if answer.error_code:
         return str(refused(answer.error_code, answer.error_message))
     return "" if answer.brokers else "the cluster has no live broker"
+
+
+def message(kind: Any, **fields: Any) -> Any:
+    """A request of kafka-python's. Its structs are dicts."""
+    known = fields_of(kind)
+    return kind(**{name: _nested(known.get(name), value) for name, value in fields.items()})
+
+
+def _nested(field: Any, value: Any) -> Any:
+    if field is None or value is None:
+        return value
+    if field.is_struct_array():
+        return [message(field.data_class, **each) for each in value]
+    return message(field.data_class, **value) if field.is_struct() else value
+
+
+def checked(answer: Any) -> Any:
+    """The same answer, or row of one. Raises Refused if it is an error."""
+    if answer.error_code:
+        raise refused(answer.error_code, getattr(answer, "error_message", None))
+    return answer
 
 
 def refused(code: int, message: str | None = None) -> Refused:
