@@ -38,12 +38,10 @@ _AT_PLACE: Final = re.compile(r" at etcd://[^\s?]*[^\s?:](?=: |$)")
 
 
 def one_line(error: BaseException) -> str:
-    """The message of an error on one line, or its type if it has none."""
     return " ".join(str(error).split())[:_LINE_CHARACTERS_MAX] or type(error).__name__
 
 
 def of_system(error: OSError) -> str:
-    """The system's message without its number, and the file, if it names one."""
     said = error.strerror or one_line(error)
     return f"{error.filename}: {said}" if error.filename else said
 
@@ -68,12 +66,10 @@ def clean(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """One line on stderr."""
     click.echo(f"kedge: {clean(text)}", err=True)
 
 
 def is_quiet() -> bool:
-    """Whether the command that runs was called with --quiet."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(QUIET))
 
@@ -110,17 +106,14 @@ def utc(ms: int, timespec: str = "seconds") -> str:
 
 
 def ids(names: Iterable[object]) -> str:
-    """`1,2,3`, as Kafka's tools list ids and names."""
     return ",".join(map(str, names))
 
 
 def compact(value: object) -> str:
-    """JSON on one line, without blanks."""
     return json.dumps(value, separators=(",", ":"), default=str)
 
 
 def shortened(text: str, characters_max: int) -> str:
-    """The text, shortened with "..." if it is too long for a cell of a table."""
     return text if len(text) <= characters_max else f"{text[:characters_max]}..."
 
 
@@ -184,7 +177,6 @@ def _print_table(console: Console, table: Table) -> None:
 
 
 def print_pairs(rows: Iterable[tuple[str, str]]) -> None:
-    """A line for each name and its value, aligned."""
     listed = list(rows)
     width = max(len(name) for name, _ in listed)
     for name, value in listed:
@@ -200,7 +192,6 @@ def print_by_cluster(columns: Sequence[str], rows: Mapping[str, Sequence[tuple[s
 
 
 def file_problem(path: Path) -> str | None:
-    """Why no file can be written at `path`; None where it can."""
     folder = path.absolute().parent
     if path.is_dir():
         return f"{path}: expected a file, got a folder"
@@ -232,12 +223,10 @@ def folder_problem(path: Path) -> str | None:
 
 
 def need_file(path: Path | None) -> None:
-    """A file that cannot be written is exit code 2, before the work."""
     if path is not None and (problem := file_problem(path)) is not None:
         fail(problem)
 
 
 def need_folder(path: Path | None) -> None:
-    """A folder that cannot be written is exit code 2, before the work."""
     if path is not None and (problem := folder_problem(path)) is not None:
         fail(problem)

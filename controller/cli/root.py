@@ -75,7 +75,6 @@ def kedge() -> None:
 
 
 def run() -> None:
-    """Run `kedge` with the arguments of the process, and exit."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # A character that the terminal's encoding lacks is shown escaped; it must not end the command.

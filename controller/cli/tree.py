@@ -102,7 +102,6 @@ PLAN: Final = Group(
         "kedge.controller.cli.plan",
         {
             "collect": ("collect", "Collect a snapshot of a cluster, from brokers, a store or files."),
-            "collect-files": ("collect", "Collect snapshots of many clusters from files in a folder."),
             "compute-load": ("stages", "Validate collected tables, and compute the load of each replica."),
             "validate": ("stages", "Check a snapshot: racks, replication factors, dead brokers."),
             "drain": ("making", "Plan to move every replica away from some brokers."),

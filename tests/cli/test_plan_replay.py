@@ -13,19 +13,10 @@ from kedge.pipeline.generating import generate
 from kedge.pipeline.tables.arrow import from_rows
 from kedge.pipeline.tables.declared import BROKER, PLAN, TABLES
 from kedge.pipeline.tables.files import Place
+from tests.cli.plans import files, is_refused, said
 from tests.kit.commands import plan as run
 
 DAYS = ("2026-11-19", "2026-11-20", "2026-11-21")
-
-
-def said(*arguments: object) -> tuple[int, Any]:
-    result = run(*arguments, "--json")
-    assert result.stderr == ""
-    return result.exit_code, json.loads(result.stdout)
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def write(root: Path, cluster: str, snapshot: str, *, seed: int, networks: bool = True) -> None:
@@ -48,7 +39,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def past(made: Path, tmp_path: Path) -> Path:
-    """The same, for one test."""
     shutil.copytree(made, tmp_path / "tables")
     return tmp_path / "tables"
 
@@ -87,9 +77,8 @@ def test_some_of_the_past_is_named_by_its_first_and_last(between: tuple[str, ...
 def test_what_was_planned_then_is_kept(past: Path) -> None:
     """A name of its own is needed, or a dry run, which writes nothing."""
     before = files(past)
-    refused = run("rebalance", past, "--all-snapshots", "--tolerance", "0.05")
-    assert refused.exit_code == 2
-    assert "--all-snapshots needs --name or --dry-run" in refused.stderr
+    again = ("rebalance", past, "--all-snapshots", "--tolerance", "0.05")
+    assert is_refused(*again, says="--all-snapshots needs --name or --dry-run")
     assert said("rebalance", past, "--all-snapshots", "--tolerance", "0.05", "--dry-run")[0] == 0
     assert files(past) == before
     assert said("rebalance", past, "--all-snapshots", "--tolerance", "0.05", "--name", "loose")[0] == 0
@@ -240,7 +229,5 @@ def test_what_cannot_be_replayed_is_one_line_and_exit_code_2(
     past: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     before = files(past)
-    done = run(*(argument.format(past) for argument in arguments))
-    assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
-    assert message in done.stderr
+    assert is_refused(*(argument.format(past) for argument in arguments), says=message)
     assert files(past) == before

@@ -70,7 +70,6 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
 
 @pytest.fixture
 def still(tmp_path: Path) -> Iterator[Made]:
-    """A plan, and no cluster."""
     made = make(tmp_path)
     yield made
     made.close()

@@ -47,7 +47,6 @@ def held(url: str) -> dict[str, bytes]:
 
 
 def write(url: str, key: str, value: bytes) -> None:
-    """Another client writes a key."""
     with closing(MemoryStore(file=url.removeprefix("memory:"))) as store:
         store.commit([Put(key, value, ABSENT)], timeout_s=1)
 
@@ -114,7 +113,6 @@ def test_store_and_one_below_it_are_the_same_place(source: str, target: str, is_
 
 
 def test_store_below_the_other_is_refused_by_its_url() -> None:
-    """No server is there: the urls say it."""
     result = migrate("zookeeper://127.0.0.1:1/a", "zookeeper://127.0.0.1:1/a/b")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == "kedge: FROM and TO are the same store, or one is below the other\n"

@@ -19,8 +19,9 @@ from kedge.controller.cli.kafka.cluster import Cluster
 from kedge.controller.cli.kafka.values import UNKNOWN_TOPIC
 from kedge.controller.cli.root import kedge
 from kedge.controller.model.values import TopicPartition
-from tests.kafka.java_tools import JavaTools, java_tools
+from tests.kafka.java_tools import JavaTools, Ran, java_tools
 from tests.kafka_servers import BROKERS, KafkaCluster
+from tests.kit.commands import plan as run_plan
 from tests.kit.waiting import until
 
 _WAIT_S = 60.0
@@ -28,12 +29,22 @@ _RECORD = b"x" * 10_000
 
 Kedge = Callable[..., Result]
 Topics = Callable[..., str]
+Java = Callable[..., Ran]
 
 
 @pytest.fixture(scope="session")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaTools]:
     with java_tools(tmp_path_factory.mktemp("tools")) as found:
         yield found
+
+
+@pytest.fixture
+def java(tools: JavaTools, kafka_cluster: KafkaCluster, request: pytest.FixtureRequest) -> Java:
+
+    def invoke(*arguments: object) -> Ran:
+        return tools(request.module.TOOL, "--bootstrap-server", kafka_cluster.servers, *arguments)
+
+    return invoke
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +66,6 @@ def cluster(session: Cluster) -> Iterator[Cluster]:
 
 @pytest.fixture
 def run(kafka_cluster: KafkaCluster) -> Kedge:
-    """`kedge kafka COMMAND --bootstrap-server ...`, in this process."""
 
     def invoke(command: str, *arguments: object) -> Result:
         where = ["kafka", command, "--bootstrap-server", kafka_cluster.servers]
@@ -96,10 +106,13 @@ def are_known(cluster: Cluster, names: Collection[str], partitions: int | None) 
 
 
 def _described(cluster: Cluster, names: Collection[str], broker: int) -> Sequence[Any]:
-    """What one broker tells of these topics."""
     asked = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
     answer = cluster.client.ask(MetadataRequest(topics=asked, allow_auto_topic_creation=False), broker)
     return cast("Sequence[Any]", answer.topics)
+
+
+def submit(servers: str, plan: Path, *more: object) -> Result:
+    return run_plan("submit", plan, "--bootstrap-server", servers, "--poll", "0.2s", "--timeout", "50s", *more)
 
 
 def produce(servers: str, topic: str, records: int, partition: int = 0) -> None:
@@ -113,7 +126,6 @@ def produce(servers: str, topic: str, records: int, partition: int = 0) -> None:
 
 
 def plan(folder: Path, replicas: dict[tuple[str, int], Sequence[int]], name: str = "plan.json") -> Path:
-    """A plan's file."""
     partitions = [{"topic": t, "partition": p, "replicas": [*r]} for (t, p), r in replicas.items()]
     file = folder / name
     file.write_text(json.dumps({"version": 1, "partitions": partitions}))
@@ -121,7 +133,6 @@ def plan(folder: Path, replicas: dict[tuple[str, int], Sequence[int]], name: str
 
 
 def replicas(cluster: Cluster, topic: str, partition: int = 0) -> tuple[int, ...]:
-    """Where it is."""
     return next(p.replicas for p in cluster.topics([topic])[topic].partitions if p.index == partition)
 
 

@@ -12,8 +12,8 @@ from kedge.controller.cli.kafka.cluster import Cluster
 from kedge.controller.cli.kafka.errors import Refused
 from kedge.controller.cli.kafka.values import Change, Op, Resource, ResourceType, Source
 from kedge.controller.model.values import TopicPartition
-from tests.kafka.conftest import Kedge, Topics, plan, produce, replicas, until_moved
-from tests.kafka.java_tools import REASSIGN, JavaTools, Ran
+from tests.kafka.conftest import Java, Kedge, Topics, plan, produce, replicas, until_moved
+from tests.kafka.java_tools import REASSIGN
 from tests.kafka_servers import KafkaCluster
 from tests.kit.waiting import until
 
@@ -23,23 +23,14 @@ pytestmark = [
 ]
 
 COMMAND = "reassign-partitions"
-Java = Callable[..., Ran]
+TOOL = REASSIGN
 Throttles = dict[str, dict[str, str | None]]
 RECORDS = 200  # of 10 kB: more than a throttle lets through while a test looks
 SLOW = 2000
 FILE = "--reassignment-json-file"
 
 
-@pytest.fixture
-def java(tools: JavaTools, kafka_cluster: KafkaCluster) -> Java:
-    def invoke(*arguments: object) -> Ran:
-        return tools(REASSIGN, "--bootstrap-server", kafka_cluster.servers, *arguments)
-
-    return invoke
-
-
 def throttles(cluster: Cluster, topics: list[str]) -> Throttles:
-    """What is set on brokers and these topics, of throttles."""
     resources = [Resource(ResourceType.BROKER, str(b)) for b in cluster.brokers()]
     resources += [Resource(ResourceType.TOPIC, topic) for topic in topics]
     found = {}
@@ -124,7 +115,6 @@ def test_a_throttled_move_is_listed_followed_and_cancelled(
     slow: Callable[..., Throttles],
     tmp_path: Path,
 ) -> None:
-    """A throttle that operators set is left alone."""
     ours, theirs = topic([[1, 2]], "slow.kedge"), topic([[1, 2]], "slow.kafka")
     for name in (ours, theirs):
         produce(kafka_cluster.servers, name, RECORDS)
@@ -196,7 +186,6 @@ def test_moves_are_added_to_moves_and_all_are_cancelled(
 
 @pytest.mark.checklist(64, 66, 67, 68, 69)
 def test_progress_says_of_each_replica_how_it_is(run: Kedge, topic: Topics, tmp_path: Path) -> None:
-    """What is not known, and what is not there, too."""
     name = topic([[1, 2]])
     file = plan(tmp_path, {(name, 0): [1, 3, 42], ("asdf", 0): [1], (name, 42): [1]})
     done = run(COMMAND, "--progress", FILE, file)
@@ -217,7 +206,6 @@ def test_progress_says_of_each_replica_how_it_is(run: Kedge, topic: Topics, tmp_
 def test_a_plan_is_watched_until_it_is_done(
     *, run: Kedge, kafka_cluster: KafkaCluster, cluster: Cluster, topic: Topics, tmp_path: Path
 ) -> None:
-    """And one that will not be, because nothing runs, is a failure."""
     name = topic([[1, 2]])
     produce(kafka_cluster.servers, name, RECORDS)
     file = plan(tmp_path, {(name, 0): [2, 3]})

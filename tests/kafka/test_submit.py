@@ -12,16 +12,14 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from click.testing import Result
 
 from kedge.controller.cli.kafka.cluster import Cluster
 from kedge.controller.cli.kafka.values import Change, Op, Resource, ResourceType
 from kedge.pipeline.submit.kept import progress_file
-from tests.kafka.conftest import Kedge, Topics
+from tests.kafka.conftest import Kedge, Topics, submit
 from tests.kafka.java_tools import ACLS, JavaTools
 from tests.kafka.test_connecting import sasl
 from tests.kafka_servers import BROKERS, USERS, KafkaCluster
-from tests.kit.commands import plan as run
 from tests.kit.private import write_private
 from tests.kit.waiting import until
 from tests.pipeline_submit.served import exported, fill, objects, replicas, targets, throttles, wanted
@@ -37,7 +35,6 @@ LIST: Final = "follower.replication.throttled.replicas"
 
 @pytest.fixture
 def name(kafka_cluster: KafkaCluster, cluster: Cluster, topic: Topics) -> str:
-    """A topic with records, half of it on broker 1; no throttles are left of other tests."""
     found = topic(LAYOUT)
     fill(kafka_cluster.servers, found, len(LAYOUT), RECORDS)
     until(lambda: not throttles(cluster, BROKERS, found))
@@ -68,10 +65,6 @@ def tidy(cluster: Cluster) -> Iterator[None]:
 def rates_of_brokers(cluster: Cluster) -> set[str | None]:
     held = throttles(cluster, BROKERS)
     return {rate for of in held.values() for rate in of.values()}
-
-
-def submit(servers: str, plan: Path, *more: object) -> Result:
-    return run("submit", plan, "--bootstrap-server", servers, "--poll", "0.2s", "--timeout", "50s", *more)
 
 
 def begin(cluster: Cluster, servers: str, plan: Path) -> subprocess.Popen[str]:
@@ -147,7 +140,6 @@ def test_what_the_operator_may_not_do_is_one_line_before_anything_is_set(
     waves: Sequence[str],
     refused: str,
 ) -> None:
-    """A user who may look, and neither move nor throttle."""
     plan = exported(tmp_path, kafka_cluster.servers, *waves)
     acls = ("--bootstrap-server", kafka_cluster.servers, "--allow-principal", "User:limited", "--force")
     rights = ("--operation", "Describe", "--operation", "DescribeConfigs", "--cluster", "--topic", name)

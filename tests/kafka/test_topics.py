@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kedge.controller.cli.kafka.cluster import Cluster
-from tests.kafka.conftest import Kedge, Topics, are_known, plan, produce
-from tests.kafka.java_tools import TOPICS, JavaTools, Ran
+from tests.kafka.conftest import Java, Kedge, Topics, are_known, plan, produce
+from tests.kafka.java_tools import TOPICS
 from tests.kafka_servers import KafkaCluster
 from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.server, pytest.mark.full]
 
 FAILED = "Error while executing topic command : "
-Java = Callable[..., Ran]
-
-
-@pytest.fixture
-def java(tools: JavaTools, kafka_cluster: KafkaCluster) -> Java:
-    def invoke(*arguments: object) -> Ran:
-        return tools(TOPICS, "--bootstrap-server", kafka_cluster.servers, *arguments)
-
-    return invoke
+TOOL = TOPICS
 
 
 @pytest.fixture

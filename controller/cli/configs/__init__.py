@@ -39,7 +39,6 @@ __all__ = ["configs"]
 
 
 def alter(cluster: Cluster, of: Entities, wanted: Changes, *, as_json: bool) -> None:
-    """They are set and deleted. Raises Failed; then nothing is."""
     (resource,) = resources(cluster, of)
     _check_names(cluster, of, resource, wanted)
     steps = [Change(name, Op.SET, value) for name, value in wanted.added.items()]
@@ -75,7 +74,6 @@ _AT_ONCE: Final = 100  # a topic has some 35 settings with synonyms: answers sta
 
 
 def describe(cluster: Cluster, of: Entities, *, everything: bool, as_json: bool) -> None:
-    """Prints them. Raises Failed, also where only some could not be described."""
     told: list[dict[str, Any]] = []
     refused: dict[Resource, Refused] = {}
     wanted = resources(cluster, of)
@@ -186,7 +184,6 @@ def configs(**given: Any) -> None:
 
 
 def _checked(given: dict[str, Any]) -> str:
-    """The action. Raises UsageError where options do not fit, in Kafka's words."""
     if len(set(given["action"])) != 1:
         raise click.UsageError("Command must include exactly one action: --describe, --alter")
     if given["bootstrap_server"] is None:

@@ -36,7 +36,6 @@ class Entities:
 
     @property
     def one(self) -> str:
-        """The type, of one."""
         return self.type.removesuffix("s")
 
 
@@ -148,7 +147,6 @@ def parse_pairs(text: str) -> list[tuple[str, str]]:
 
 
 def _split(text: str, at: str) -> list[str]:
-    """The parts of a text, cut outside of brackets only."""
     held = [(found.start(), found.end()) for found in _BRACKETS.finditer(text)]
     parts, begin, block = [], 0, 0
     for position, character in enumerate(text):

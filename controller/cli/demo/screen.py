@@ -67,7 +67,6 @@ class Screen(Protocol):
 
 
 def megabytes(bytes_s: float) -> str:
-    """`1.0 MB/s`."""
     return f"{bytes_s / 1_000_000:.1f} MB/s"
 
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 
 class Wanted(NamedTuple):
-    """The options."""
-
     paths: tuple[Path, ...]
     checkpoint: str
     cluster: str | None
@@ -40,7 +38,6 @@ class Wanted(NamedTuple):
 
 
 def follow(wanted: Wanted, engine: Engine) -> NoReturn:
-    """Run the stream until it ends or a signal comes, and exit."""
     if engine == LOCAL:
         fail("--follow needs --engine spark")
     for path in wanted.paths:
@@ -88,15 +85,12 @@ def _run(session: Any, wanted: Wanted, found: _Found) -> None:
 
 
 class _Found:
-    """What the batches found: printed, written, and counted."""
-
     def __init__(self, wanted: Wanted, identity: str) -> None:
         self._wanted, self._identity = wanted, identity
         self._counts: Counter[str] = Counter()
         self._error: Exception | None = None
 
     def take(self, number: int, batch: Batch) -> None:
-        """The tables of a batch are written, then its lines printed."""
         try:
             self._write(number, batch)
             for cluster, (lines, said) in batch.items():

@@ -62,7 +62,6 @@ class Move:
         return compact(said)
 
     def as_text(self) -> Iterator[str]:
-        """A heading, then a line per row with its columns below each other."""
         yield clean(f"{self.topic}-{self.partition}  epoch {self.epoch}  {self.ended or 'running'}")
         cells = [_cells(said) for said in (*self.first, *self.last)]
         widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
@@ -94,7 +93,6 @@ class Moves:
         self._before: dict[Key, dict[str, Any]] = {}
 
     def feed(self, row: Row) -> None:
-        """A row that breaks no rule."""
         if row["event"] == "Takeover":
             self._take_over(row)
         elif row["event"] == "TopicDeleted":
@@ -152,7 +150,6 @@ class Moves:
         self._done.setdefault(key, []).append(move)
 
     def ended(self) -> Iterator[Move]:
-        """The moves that ended in the commit that is whole now."""
         done, self._done = self._done, {}
         for moves in done.values():
             yield from moves

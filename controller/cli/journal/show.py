@@ -129,7 +129,6 @@ def show(
 
 
 def _check_events(events: tuple[str, ...]) -> None:
-    """A misspelt name would show nothing, and look like an answer."""
     known = EVENTS | CHECKED
     if unknown := [event for event in events if event not in known]:
         fail(f"--event: expected one of {', '.join(sorted(known))}, got {unknown[0]!r}")
@@ -146,7 +145,6 @@ def _verdict(reading: Reading, rows: int) -> None:
 
 
 def _print(rows: Iterator[Row], *, as_json: bool) -> int:
-    """Print the rows; how many there were."""
     if not as_json:
         *others, last = (name for name, _ in COLUMNS)
         return print_pages({**dict.fromkeys(others), last: CAUSE_WIDTH_MIN}, map(_cells, rows))

@@ -18,8 +18,8 @@ from kafka.net.compat import KafkaNetClient
 from kafka.protocol.admin import DescribeClusterRequest
 from kafka.protocol.metadata import MetadataRequest
 
+from ...wire.codec import fields_of
 from ...wire.messages import KEDGE
-from ...wire.protocol import fields_of
 from ..printing import one_line
 from .errors import UNSUPPORTED, Failed, NotConnected, Refused
 
@@ -61,11 +61,9 @@ class Client(KafkaAdminClient):  # type: ignore[misc] # kafka-python brings no t
 
     @property
     def deadline_s(self) -> float:
-        """Seconds that a request may take."""
         return float(self.config["request_timeout_ms"]) / 1000
 
     def ask(self, request: Any, broker: int | None = None, *, repeatable: bool = True, timeout_s: float = 0) -> Any:
-        """The answer of that broker, or of any. `repeatable`: it may be sent twice. Raises Failed, Refused."""
         deadline = time.monotonic() + (timeout_s or self.deadline_s)
         again = (*_NOT_SENT, *_LOST) if repeatable else _NOT_SENT
         while True:

@@ -36,14 +36,11 @@ _PAGE: Final = 2000
 
 
 class Cluster(Configs, LogDirs, Offsets, Private, Topics):
-    """What a command asks of a cluster. Made by `connected`."""
-
     def __init__(self, client: Client) -> None:
         self.client = client
         self._has_logs: dict[int, bool] = {}  # whether a node that was controller has log directories
 
     def offers(self, api: int) -> bool:
-        """Whether the server tells in ApiVersions that it knows this key."""
         return api in self.client.versions()
 
     def brokers(self) -> dict[int, Broker]:
@@ -140,7 +137,6 @@ class Cluster(Configs, LogDirs, Offsets, Private, Topics):
         return refusals((topic.name, topic.partitions) for topic in checked(answer).responses)
 
     def pause(self, seconds: float) -> None:
-        """Between two looks at something that takes its time."""
         time.sleep(seconds)
 
 

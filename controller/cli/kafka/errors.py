@@ -72,17 +72,14 @@ def _say(message: str, *, terse: bool, as_json: bool) -> None:
 
 
 def dumped(value: object) -> str:
-    """JSON on one line, without blanks."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def named(partitions: Iterable[TopicPartition]) -> list[dict[str, Any]]:
-    """Partitions in answers to --json, sorted."""
     return [{"topic": tp.topic, "partition": tp.partition} for tp in sorted(partitions)]
 
 
 def refused_json(refused: Mapping[TopicPartition, Refused]) -> list[dict[str, Any]]:
-    """What a server did not do for each partition, sorted, with Kafka's codes and its own words."""
     return [
         {"topic": tp.topic, "partition": tp.partition, "code": error.code, "message": str(error)}
         for tp, error in sorted(refused.items())

@@ -51,7 +51,6 @@ def read_properties(path: Path) -> dict[str, str]:
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """As `read_properties`, of a text."""
     found = {}
     for line in _logical_lines(text):
         matched = _SPLIT.fullmatch(line)

@@ -24,7 +24,6 @@ from .values import Change, Op, Resource, ResourceType, Setting, Source, Synonym
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Topic -> ids, both sorted."""
     found: dict[str, list[int]] = {}
     for tp in sorted(partitions):
         found.setdefault(tp.topic, []).append(tp.partition)

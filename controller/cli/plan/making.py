@@ -45,7 +45,6 @@ _AFTER: Final = (
 
 
 def _making(command: _T) -> _T:
-    """Adds the options that every plan has."""
     wrapped: Any = replayed(command)
     for decorate in (
         option("--report", metavar="FILE", type=click.Path(), group=OUTPUT, none="none", help="HTML page with plots."),

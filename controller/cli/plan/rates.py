@@ -72,14 +72,11 @@ class Rates(Protocol):
 
 
 def rates_for(cluster: Cluster, progress: Progress) -> Rates:
-    """As this server takes them."""
     return KedgeRates(cluster) if removes_by_itself(cluster) else KafkaRates(cluster, progress)
 
 
 @attrs.define
 class KedgeRates:
-    """By requests of Kedge's own."""
-
     cluster: Cluster
     stay_set: bool = attrs.field(default=False, init=False)  # a takeover before the first move takes them back
     _are_back: bool = attrs.field(default=False, init=False)
@@ -118,25 +115,20 @@ class KedgeRates:
 
 @attrs.frozen
 class KafkaRates:
-    """By settings of brokers and topics."""
-
     cluster: Cluster
     progress: Progress
     stay_set: bool = attrs.field(default=True, init=False)
 
     def check(self, wave: Wave) -> None:
-        """The same changes, which change nothing."""
         _, changes = self._wanted(wave)
         self._alter(changes, validate_only=True)
 
     def set(self, wave: Wave) -> None:
-        """Marked first."""
         marks, changes = self._wanted(wave)
         self.progress.mark(marks)
         self._alter(changes)
 
     def stand(self, wave: Wave | None) -> bool:  # noqa: ARG002 - those of any wave go
-        """By the marks."""
         return any(mark.stands for mark in self.progress.marks.values())
 
     def give_back(self) -> str:
@@ -180,7 +172,6 @@ class KafkaRates:
         validate_only: bool = False,
         is_gone_allowed: bool = False,
     ) -> None:
-        """Raises Refused for the first that is, unless its topic was deleted and may have been."""
         for some in _some(sorted(changes)):
             refused = self.cluster.alter_configs({at: changes[at] for at in some}, validate_only=validate_only)
             for at, error in sorted(refused.items()):
@@ -190,7 +181,6 @@ class KafkaRates:
     def _present(
         self, resources: Iterable[Resource], *, is_gone_allowed: bool = False
     ) -> dict[Resource, dict[str, str | None]]:
-        """What was set of throttles, by resource. Raises Refused."""
         found: dict[Resource, dict[str, str | None]] = {}
         for some in _some(sorted(resources)):
             for resource, said in self.cluster.describe_configs(some, names=(*RATE_KEYS, *REPLICA_KEYS)).items():
@@ -203,7 +193,6 @@ class KafkaRates:
 
 
 def _settings(wave: Wave, there: Container[int]) -> dict[Setting, str]:
-    """Of the brokers that are there, and of the topics."""
     wanted: dict[Setting, str] = {}
     for broker, rate in rates_of(wave).items():
         sides = zip(RATE_KEYS, (rate.leader, rate.follower), strict=True)
@@ -216,7 +205,6 @@ def _settings(wave: Wave, there: Container[int]) -> dict[Setting, str]:
 
 
 def _lists(wave: Wave) -> Lists:
-    """The replicas that a throttle of the wave holds."""
     tps = {TopicPartition(*move.name): move for move in wave.moves}
     return lists({}, {tp: move.after for tp, move in tps.items()}, {tp: move.before for tp, move in tps.items()})
 

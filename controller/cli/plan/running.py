@@ -28,7 +28,6 @@ from .options import Common
 
 
 def chosen(engine: Engine, tables: Location, of: Sequence[Place]) -> Engine:
-    """The engine that was given; for `auto` the one to use for these places."""
     if engine != AUTO:
         return engine
     if is_active():
@@ -100,7 +99,6 @@ def told_of(
 
 
 def places(common: Common, table: Table = PARTITION, part: str = PART) -> list[Place]:
-    """Where the snapshots are that the command names."""
     named = (common.cluster, common.snapshot, common.since, common.until)
     for name, option in zip(named, ("--cluster", "--snapshot", "--since", "--until"), strict=True):
         if name is not None:
@@ -186,7 +184,6 @@ def _watched(session: Any, common: Common, told: Told) -> AbstractContextManager
 
 
 def finish(common: Common, said: Sequence[Said], *, failed: bool) -> None:
-    """Print what came of the clusters, and end with the exit code."""
     if common.as_json:
         listed = "clusters" if common.all_clusters else "snapshots"
         say_json({listed: [one.row for one in said]} if common.several else said[0].row)

@@ -141,7 +141,6 @@ def submit(folder: str, *, as_json: bool, plain: bool, **asked: Any) -> None:
 
 @contextmanager
 def reached(where: Endpoint) -> Iterator[Reach]:
-    """A connection to these brokers, for as long as the block runs. Exits with 2 where there is none."""
     try:
         with connected(where) as cluster:
             from .brokers import by_brokers  # noqa: PLC0415 - kafka-python is there

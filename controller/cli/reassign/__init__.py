@@ -1,12 +1,4 @@
-"""`kedge kafka reassign-partitions`: the options of kafka-reassign-partitions.sh, and those of KIP-179 and KIP-455.
-
-plan        files of plans: read, checked, generated
-execute     --execute, --cancel and --cancel-all
-throttling  throttles of a reassignment, set and removed
-progress    --progress and --list
-verify      --verify, and what Kafka's tool prints
-legacy      the cluster of --zookeeper
-"""
+"""`kedge kafka reassign-partitions`: the options of kafka-reassign-partitions.sh, and those of KIP-179 and KIP-455."""
 
 from __future__ import annotations
 
@@ -138,7 +130,6 @@ def reassign_partitions(**given: Any) -> None:
 
 
 def _asked(action: str, given: dict[str, Any]) -> Asked:
-    """All of it read and checked, as far as that goes without a cluster. Raises Failed."""
     wanted = None
     if action == "generate":
         topics, brokers = read_topics(given["topics_to_move_json_file"]), parse_brokers(given["broker_list"])
@@ -157,7 +148,6 @@ def _asked(action: str, given: dict[str, Any]) -> Asked:
 
 
 def _checked(given: dict[str, Any]) -> str:
-    """The action. Raises UsageError where options do not fit, in Kafka's words."""
     actions = set(given["action"])
     if len(actions) != 1:
         names = ", ".join(map(_option, ACTIONS))

@@ -88,7 +88,6 @@ def _is_idle(cluster: Cluster, asked: Asked) -> bool:
 
 
 def refusals(refused: Mapping[TopicPartition, Refused]) -> str:
-    """A line for each partition, with the server's words."""
     return "\n".join(f"{tp}: {error}" for tp, error in sorted(refused.items()))
 
 

@@ -30,13 +30,10 @@ _RUNS: Final = "There is an existing assignment running."
 
 
 class Tree:
-    """A cluster as its keys in ZooKeeper describe it."""
-
     def __init__(self, store: MetadataStore) -> None:
         self.store: Final = store
 
     def brokers(self) -> dict[int, Broker]:
-        """Those that live, by id."""
         found = {}
         for name in self.store.children(keys.BROKER_IDS, timeout_s=_CALL_S):
             broker = numerals.whole(name, 0, numerals.INT_MAX)
@@ -46,7 +43,6 @@ class Tree:
         return dict(sorted(found.items()))
 
     def topics(self, names: Collection[str] | None = None) -> dict[str, TopicState]:
-        """The topics of these names that exist, with replicas alone."""
         wanted = sorted(self.store.children(keys.TOPICS, timeout_s=_CALL_S) if names is None else names)
         entries = self.store.get_many([keys.topic(name) for name in wanted], timeout_s=_CALL_S)
         return {
@@ -54,7 +50,6 @@ class Tree:
         }
 
     def running(self) -> frozenset[TopicPartition]:
-        """What the key names: it moves, or waits for it."""
         entry = self.store.get(keys.REASSIGN_PARTITIONS, sync=True, timeout_s=_CALL_S)
         if entry is None:
             return frozenset()
@@ -62,7 +57,6 @@ class Tree:
         return frozenset(TopicPartition(each.topic, each.partition) for each in found)
 
     def has_key(self) -> bool:
-        """Whether a plan runs."""
         return self.store.get(keys.REASSIGN_PARTITIONS, sync=True, timeout_s=_CALL_S) is not None
 
 

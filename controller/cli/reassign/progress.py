@@ -105,7 +105,6 @@ class Copies:
 
 
 def show_progress(cluster: Cluster, asked: Asked) -> None:
-    """Prints the table; with --watch a bar first, and the table at the end. Raises Failed if the plan cannot end."""
     if asked.watch:
         _watch(cluster, asked.the_plan, as_json=asked.as_json)
         return
@@ -124,7 +123,6 @@ class Look:
         self._ends: dict[int, dict[TopicPartition, int]] = {}
 
     def rows(self) -> list[Row]:
-        """One for each replica that the plan asks for, in its order."""
         return [self._row(tp, broker) for tp, replicas in self._plan.targets.items() for broker in replicas]
 
     def _row(self, tp: TopicPartition, broker: int) -> Row:
@@ -219,7 +217,6 @@ def _row(tp: TopicPartition, broker: int, status: str, behind: int | None = None
 
 
 def list_moves(cluster: Cluster, asked: Asked) -> None:
-    """Prints the plan of all moves that run, sorted; one without partitions where none does."""
     moves = cluster.reassignments()
     if not asked.as_text:
         click.echo(dumped(document({tp: move.target for tp, move in moves.items()})))

@@ -45,13 +45,11 @@ class Asked:
 
     @property
     def the_plan(self) -> Plan:
-        """Of an action that needs one."""
         assert self.plan is not None
         return self.plan
 
     @property
     def the_wanted(self) -> Wanted:
-        """Of --generate."""
         assert self.wanted is not None
         return self.wanted
 
@@ -118,7 +116,6 @@ def rollback_text(current: Mapping[TopicPartition, tuple[int, ...]]) -> str:
 def states(
     plan: Plan, running: Collection[TopicPartition], present: Mapping[TopicPartition, Sequence[int]]
 ) -> dict[TopicPartition, str]:
-    """Of each partition of the plan one of COMPLETED, IN_PROGRESS, OTHER."""
     return {
         tp: IN_PROGRESS if tp in running else COMPLETED if tuple(present.get(tp, ())) == target else OTHER
         for tp, target in plan.targets.items()
@@ -126,7 +123,6 @@ def states(
 
 
 def text(plan: Plan, found: Mapping[TopicPartition, str], present: Mapping[TopicPartition, Sequence[int]]) -> str:
-    """As Kafka's tool prints it."""
     lines = ["Status of partition reassignment:"]
     for tp, state in found.items():
         if state == COMPLETED:
@@ -144,7 +140,6 @@ def text(plan: Plan, found: Mapping[TopicPartition, str], present: Mapping[Topic
 def described(
     plan: Plan, found: Mapping[TopicPartition, str], present: Mapping[TopicPartition, Sequence[int]]
 ) -> list[dict[str, Any]]:
-    """The same, for machines. `replicas` is null where the partition is unknown."""
     return [
         {
             "topic": tp.topic,

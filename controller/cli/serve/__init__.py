@@ -1,18 +1,6 @@
 """`kedge serve`: a cluster in one process, for tests of clients and tools.
 
 Here are its options, what is printed at the start and at the end, and saving until a signal comes.
-
-options    addresses, racks and topics as texts, and all options as values
-sharing    several processes on one store; who may connect, and do what
-starting   a store without the cluster is refused; the journal; topics that are created at the start
-moving     the cluster goes to another store
-running    what runs: cluster, gateway, pages; and its end
-status     what the status page shows, as JSON
-moves      of it: running reassignments, with their rates
-loads      of it: brokers, topics, throttles
-words      events and counts in words for people
-page       the files of the status page
-pages      a small HTTP server on a thread
 """
 
 from __future__ import annotations

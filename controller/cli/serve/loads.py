@@ -82,7 +82,6 @@ def loads(view: ClusterView, ours: Container[int], told: Reported) -> dict[str, 
 
 
 def _counted(view: ClusterView) -> tuple[_Load, int]:
-    """The load, and how many partitions are read-only or offline (KIP-694)."""
     load, leaving = _Load(), 0
     for partition in view.partitions():
         topic = load.topics.get(partition.topic)

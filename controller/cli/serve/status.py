@@ -63,7 +63,6 @@ class Recent:
             self._lines.extend(lines)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Newest first."""
         with self._lock:
             lines = list(self._lines)
         return [json.loads(line) for line in reversed(lines)]
@@ -91,7 +90,6 @@ class Status:
         self._reader = threading.Thread(target=self._keep_reading, name="kedge-rates", daemon=True)
 
     def pages(self) -> dict[str, Page]:
-        """By path: the files of the page, and the JSON that it asks for."""
         folder = files(__package__) / "page"
         named = {path: partial(_file, (folder / name).read_bytes(), kind) for path, (name, kind) in _FILES.items()}
         return {**named, "/status.json": self.page}
@@ -118,7 +116,6 @@ class Status:
             pause_s = max(_READING_S, (time.monotonic() - begun_s) * _SHARE)
 
     def page(self) -> tuple[str, bytes]:
-        """Content type and body of the JSON."""
         with self._lock:
             now_s = time.monotonic()
             if now_s >= self._stale_at_s:
@@ -191,7 +188,6 @@ def _file(body: bytes, kind: str) -> tuple[str, bytes]:
 
 
 def _own(cluster: LiveCluster) -> list[dict[str, Any]]:
-    """The brokers of this process, as they see themselves."""
     held = cluster.held_bytes()
     with cluster.lock:
         return [

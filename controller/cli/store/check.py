@@ -89,7 +89,6 @@ class _Questions:
         return [attrs.asdict(server) for server in found]
 
     def bulk_reads(self) -> bool | None:
-        """Whether they are there, and whether one works."""
         wanted = [LEADER_KEY, EPOCH_KEY, TOKEN_KEY, FORMAT_KEY]
         if self._ask("bulk read", lambda: self._store.get_columns(wanted, timeout_s=self._left_s)) is None:
             return None
@@ -131,7 +130,6 @@ class _Questions:
         return {"id": active, "epoch": epoch}
 
     def topics(self) -> int | None:
-        """How many topics have a key."""
         found = self._below(keys.TOPICS)
         return None if found is None else len(found)
 

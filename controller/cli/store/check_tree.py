@@ -55,7 +55,7 @@ def audit(url: str | None, *, by_option: str | None, as_json: bool, severity: st
     report = attrs.evolve(report, findings=tuple(f for f in report.findings if _is_within(f.key, wanted)))
     shown = report.at_least(cast("Severity", severity))
     if as_json:
-        click.echo(compact(_object(_place(url), report, shown)))
+        click.echo(compact(_object(url, report, shown)))
     else:
         print_pages(_COLUMNS, map(_row, shown))
         click.echo(_summary(report, len(shown)))
@@ -81,11 +81,6 @@ def _read(url: str) -> Report:
             return check_store(store, timeout_s=TIMEOUT_S)
     except (StoreError, OSError, ValueError) as error:
         fail(f"{public_url(url).removesuffix(':')}: cannot be read: {without_place(error)}")
-
-
-def _place(url: str) -> str:
-    """The url as it may be shown: options of a server's url may hold a password."""
-    return url.partition("?")[0] if "://" in url else url
 
 
 def _object(url: str, report: Report, shown: Sequence[Finding]) -> dict[str, Any]:

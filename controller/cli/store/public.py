@@ -19,7 +19,6 @@ _CONFIGS: Final = re.compile("/config/(topics|brokers|users|clients|ips)/.+")
 
 
 def public(values: Mapping[str, bytes]) -> tuple[dict[str, bytes], list[str]]:
-    """The values by key without what is secret, and the names of the sensitive configs that are missing."""
     found: dict[str, bytes] = {}
     hidden: list[str] = []
     for key, whole in values.items():

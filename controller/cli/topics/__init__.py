@@ -116,7 +116,6 @@ def topics(**given: Any) -> None:
 
 
 def _checked(given: dict[str, Any]) -> str:
-    """The action. Raises UsageError where options do not fit, in Kafka's words."""
     actions = set(given["action"])
     if len(actions) != 1:
         raise click.UsageError(

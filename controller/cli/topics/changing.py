@@ -136,7 +136,6 @@ _COLLIDE = (
 
 
 def create(cluster: Cluster, asked: Asked) -> None:
-    """The topic exists. Raises Failed."""
     assert asked.topic is not None
     assignment, partitions, factor = asked.assignment, asked.partitions, asked.replication_factor
     if assignment is None and asked.ignore_racks:
@@ -164,7 +163,6 @@ def create(cluster: Cluster, asked: Asked) -> None:
 
 
 def delete(cluster: Cluster, asked: Asked) -> None:
-    """The topics are being deleted. Raises Failed, also where some were refused."""
     found = chosen(cluster, asked)
     refused = cluster.delete_topics(found) if found else {}
     deleted = [name for name in found if name not in refused]

@@ -52,7 +52,6 @@ OVERRIDES: Final = "topics-with-overrides"
 
 
 def list_topics(cluster: Cluster, asked: Asked) -> None:
-    """Prints their names, sorted."""
     names = list(chosen(cluster, attrs.evolve(asked, if_exists=True)))
     if asked.as_json:
         click.echo(dumped({"topics": names}))
@@ -61,7 +60,6 @@ def list_topics(cluster: Cluster, asked: Asked) -> None:
 
 
 def describe(cluster: Cluster, asked: Asked) -> None:
-    """Prints them. Raises Failed."""
     found = cluster.with_eligible(chosen(cluster, asked))
     settings = _settings(cluster, found)
     rows = list(_rows(cluster, found, settings))
@@ -142,7 +140,6 @@ def _line(row: Row) -> str:
 
 
 def _objects(rows: Collection[Row], settings: Mapping[str, Mapping[str, Setting]]) -> list[dict[str, Any]]:
-    """The same, for machines: topics, each with those of its partitions that are shown."""
     found: dict[str, dict[str, Any]] = {}
     for row in rows:
         topic = found.setdefault(
