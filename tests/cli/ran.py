@@ -24,7 +24,7 @@ def ended(*arguments: object, hides: str = "", **variables: str) -> subprocess.C
     """`kedge` in a process of its own, once it has ended. `hides`: a package that is not installed there."""
     hide = f"import sys; sys.modules[{hides!r}] = None; " if hides else ""
     program = f"{hide}from kedge.controller.cli import main; main()"
-    command = [sys.executable, "-W", "error", "-c", program, *map(str, arguments)]
+    command = [sys.executable, "-c", program, *map(str, arguments)]
     environment = {**os.environ, **variables}
     return subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, check=False)
 

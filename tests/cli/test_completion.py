@@ -73,8 +73,3 @@ def test_each_shell_is_answered(shell: str) -> None:
         "fish": f"plain,completion\t{says}\n",
     }
     assert done.stdout == offers[shell]
-
-
-def test_another_shell_is_exit_code_2() -> None:
-    done = CliRunner().invoke(kedge, ["completion", "tcsh"])
-    assert (done.exit_code, done.stdout, "'tcsh' is not one of" in done.stderr) == (2, "", True)

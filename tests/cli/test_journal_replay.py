@@ -229,27 +229,6 @@ def test_many_rows_of_one_move_are_kept_at_its_ends(monkeypatch: pytest.MonkeyPa
     assert f"  ... {tables.LAST_ROWS - 1} rows ..." in replay(tmp_path).stdout.splitlines()
 
 
-@pytest.mark.parametrize(
-    "arguments,problem",
-    [
-        (["missing"], "kedge: missing: No such file or directory\n"),
-        ([__file__], f"kedge: {__file__}:1: not a line of a journal: "),
-        (["FOLDER", "--epoch", "9"], "kedge: --epoch: no whole commit of epoch 9; the journal has epochs 7, 8\n"),
-        (["FOLDER", "--seq", "3"], "kedge: --seq: no commit up to 3\n"),
-        (["FOLDER", "--partition", "0"], "kedge: --partition needs --topic\n"),
-        (["FOLDER", "--topic", "t", "--partition", "-1"], "-1 is not in the range x>=0"),
-        (["FOLDER", "--epoch", "seven"], "'seven' is not a valid whole number"),
-        ([], "Missing argument 'JOURNAL...'"),
-    ],
-    ids=["missing", "foreign", "no such epoch", "no such seq", "partition alone", "negative", "no number", "no path"],
-)
-def test_what_cannot_be_replayed_is_exit_code_2_and_a_line(folder: Path, arguments: list[str], problem: str) -> None:
-    result = replay(*(folder if word == "FOLDER" else word for word in arguments))
-    assert result.exit_code == 2
-    assert problem in result.stderr
-    assert "Traceback" not in result.output
-
-
 def test_an_empty_folder_and_an_empty_file_are_exit_code_2(tmp_path: Path) -> None:
     result = replay(tmp_path)
     assert (result.exit_code, result.stderr.endswith("in this folder\n")) == (2, True)

@@ -71,15 +71,6 @@ def test_filters_narrow_each_other(folder: Path) -> None:
     assert show(folder, "--term", "8", "--event", "TargetSet").stderr == "kedge: no rows match\n"
 
 
-def test_an_event_that_no_journal_has_is_exit_code_2_and_a_line(folder: Path) -> None:
-    """A misspelt name would show nothing and look like an answer; the line names the events that there are."""
-    result = show(folder, "--event", "TargetSet", "--event", "Nope")
-    assert (result.exit_code, result.stdout) == (2, "")
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("kedge: --event: expected one of BadKey, BrokerForgotten, ")
-    assert show(folder, "--event", "ThrottleSet").exit_code == 0
-
-
 def test_control_characters_of_strangers_are_shown_escaped(folder: Path) -> None:
     """A cause cannot colour the terminal or break a line of the table; other letters are shown as they are."""
     result = show(folder)
@@ -111,25 +102,6 @@ def test_a_torn_tail_is_reported_and_is_no_broken_chain(folder: Path) -> None:
     result = show(folder, "--verify")
     assert result.exit_code == 0
     assert f"kedge: {file}:2: torn tail: 1 line left out after the last whole commit\n" in result.stderr
-
-
-@pytest.mark.parametrize(
-    "arguments,problem",
-    [
-        (["missing"], "kedge: missing: No such file or directory\n"),
-        ([__file__], f"kedge: {__file__}:1: not a line of a journal: "),
-        ([], "Missing argument 'JOURNAL...'"),
-        ([".", "--partition", "0"], "--partition needs --topic"),
-        ([".", "--topic", "t", "--partition", "-1"], "-1 is not in the range x>=0"),
-        ([".", "--term", "seven"], "'seven' is not a valid whole number"),
-    ],
-    ids=["missing", "foreign", "no path", "partition alone", "negative", "no number"],
-)
-def test_what_cannot_be_shown_is_exit_code_2_and_a_line(arguments: list[str], problem: str) -> None:
-    result = show(*arguments)
-    assert result.exit_code == 2
-    assert problem in result.stderr
-    assert "Traceback" not in result.stderr
 
 
 def test_a_long_detail_is_cut_in_the_table_only(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from kedge.pipeline.tables.declared import TABLES
 from kedge.pipeline.tables.files import Place
-from tests.cli.plans import files, is_refused, put, said
+from tests.cli.plans import files, put, said
 from tests.kit.commands import plan as run
 
 
@@ -176,85 +176,6 @@ def test_a_snapshot_that_breaks_rules_is_exit_code_1(made: Path) -> None:
     code, found = said("validate", made, "--factor", "4")
     assert (code, found["counts"]) == (1, {"RF": 24})
     assert "topic-000000-0: 3, limit 4 replicas" in run("validate", made, "--factor", "4").stdout
-
-
-@pytest.mark.parametrize(
-    "arguments,message",
-    [
-        (("drain", "{tables}", "--brokers", "9"), "unknown brokers: [9]"),
-        (("drain", "{tables}"), "no broker was named, and none has the state draining"),
-        (
-            ("drain", "{tables}", "--brokers", "1001", "--snapshot", "2"),
-            "the folder has no snapshot 2 of cluster east; the last ones: 1",
-        ),
-        (("drain", "{tables}", "--brokers", "1001", "--name", "../x"), "--name: expected letters"),
-        (("waves", "{tables}", "--name", ""), "--name: expected a name, got an empty string"),
-        (("waves", "{tables}", "--name", "drain", "--throttle", "50"), "at least 1.0 KiB/s; did you mean 50MB?"),
-        (("export", "{tables}", "{tables}/out", "--name", ""), "--name: expected a name, got an empty string"),
-        (("validate", "{tables}", "--cluster", ""), "--cluster: expected a name, got an empty string"),
-        (("validate", "{tables}", "--snapshot", ""), "--snapshot: expected a name, got an empty string"),
-        (
-            ("collect", "{tables}", "--cluster", "", "--snapshot", "1", "--map", __file__),
-            "--cluster: expected a name, got an empty string",
-        ),
-        (
-            ("drain", "{tables}", "--brokers", "1001", "--out", "{tables}"),
-            "--out {tables}: expected a file, got a folder",
-        ),
-        (("drain", "{tables}", "--brokers", "1001", "--out", "{tables}/no/p.json"), "{tables}/no does not exist"),
-        (("drain", "{tables}", "--brokers", "1001", "--out", "{file}/p.json"), "{file} is a file"),
-        (("drain", "{tables}", "--brokers", "1001", "--out", "/proc/p.json"), "--out /proc/p.json: cannot be written"),
-        (
-            ("drain", "{tables}", "--brokers", "1001", "--report", "{tables}"),
-            "--report {tables}: expected a file, got a folder",
-        ),
-        (("drain", "{tables}", "--brokers", "1001", "--report", "{file}/p.html"), "{file} is a file"),
-        (("drain", "{tables}", "--brokers", "1001", "--all-clusters", "--out", "{file}"), "--out {file}: expected a f"),
-        (("drain", "{tables}", "--brokers", "1001", "--all-clusters", "--out", "{file}/x"), "--out {file}/x: expected"),
-        (
-            ("drain", "{tables}", "--brokers", "1001", "--all-clusters", "--report", "/proc/x"),
-            "--report /proc/x: cannot be written",
-        ),
-        (
-            ("drain", "{tables}", "--brokers", "1001", "--all-clusters", "--out", "{taken}"),
-            "east.json: expected a file, got a folder",
-        ),
-        (("drain", "{tables}", "--brokers", "1001", "--disk-share", "2"), "disk share"),
-        (("drain", "{tables}/none", "--brokers", "1"), "the folder does not exist"),
-        (("waves", "{tables}", "--name", "none"), "no plan none of cluster east, snapshot 1"),
-        (("export", "{tables}", "{tables}/out", "--name", "none"), "no plan none of cluster east, snapshot 1"),
-        (("export", "{tables}", "{tables}", "--name", "none"), "no plan none of cluster east, snapshot 1"),
-        (("collect", "{tables}", "--cluster", "c", "--snapshot", "1", "--store", "memory:/none"), "memory:/none"),
-        (("collect", "{tables}", "--cluster", "c", "--snapshot", "1", "--map", __file__), "not a whole JSON file"),
-    ],
-)
-def test_what_cannot_be_used_is_one_line_and_exit_code_2(made: Path, arguments: tuple[str, ...], message: str) -> None:
-    there = {"tables": made, "file": made.parent / "file", "taken": made.parent / "taken"}
-    there["file"].touch()
-    (there["taken"] / "east.json").mkdir(parents=True)
-    before = files(made)
-    assert is_refused(*(argument.format(**there) for argument in arguments), says=message.format(**there))
-    assert files(made) == before
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("drain", "t", "--brokers", "1,1"),
-        ("drain", "t", "--brokers", "10_01"),
-        ("fill-brokers", "t", "--new-brokers", "1_0:a"),
-        ("rebalance", "t", "--tolerance", "0.0_1"),
-        ("rebalance", "t", "--max-bytes", "5_0GB"),
-        ("set-replication-factor", "t", "--factor", "+2"),
-        ("validate", "t", "--factor", "+2"),
-        ("waves", "t", "--name", "drain", "--per-broker", "9" * 20),
-        ("drain", "t", "--engine", "spark"),
-        ("collect", "t", "--cluster", "c", "--snapshot", "s"),
-    ],
-)
-def test_bad_arguments_are_exit_code_2(arguments: tuple[str, ...]) -> None:
-    """Numbers have the grammar of `kedge.controller.model.numerals`, not Python's."""
-    assert is_refused(*arguments, says="")
 
 
 def test_a_broken_table_is_named(made: Path) -> None:

@@ -127,21 +127,6 @@ def test_a_broker_that_does_not_answer_costs_its_sizes_alone(tmp_path: Path) -> 
     assert [row["size_bytes"] for row in rows(tmp_path / "t", REPLICA_LOAD)] == [6000]
 
 
-@pytest.mark.parametrize(
-    "more, problem",
-    [
-        (["--bootstrap-server", "nowhere"], "'nowhere' is not HOST:PORT"),
-        (["--bootstrap-server", "127.0.0.1:1", "--tree", __file__], "give exactly one of --store, --bootstrap-server"),
-        (["--tree", __file__, "--command-config", __file__], "--command-config needs --bootstrap-server"),
-    ],
-)
-def test_options_that_do_not_fit_are_exit_code_2_and_write_nothing(
-    tmp_path: Path, more: list[str], problem: str
-) -> None:
-    assert problem in refused(collect(tmp_path, *more))
-    assert [*tmp_path.iterdir()] == []
-
-
 @pytest.mark.slow
 def test_a_cluster_that_cannot_be_reached_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
     config = tmp_path / "config"

@@ -11,7 +11,7 @@ import pytest
 
 from kedge.pipeline.tables.declared import TABLES
 from kedge.pipeline.tables.files import Place
-from tests.cli.plans import files, is_refused, put
+from tests.cli.plans import files, put
 from tests.kit.commands import plan as run
 
 SIZE = (12, 4, 9)
@@ -81,22 +81,6 @@ def test_a_fleet_is_of_the_snapshot_that_is_named_or_the_last_of_each_cluster(fl
     assert [(row["cluster"], row["snapshot"]) for row in rows] == [("east", "1"), ("north", "2")]
     rows = json.loads(run("balance-leaders", fleet, "--all-clusters", "--json", "--snapshot", "2").stdout)["clusters"]
     assert [row["cluster"] for row in rows] == ["north"]
-
-
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        (("--all-clusters", "--cluster", "east"), "--cluster and --all-clusters exclude each other"),
-        (("--all-clusters", "--snapshot", "9"), "no table partition of snapshot 9"),
-        (("--all-clusters", "--out", "{file}"), "expected a folder"),
-    ],
-)  # fmt: skip
-def test_options_that_do_not_go_together_are_one_line_and_exit_code_2(
-    fleet: Path, tmp_path: Path, options: tuple[str, ...], message: str
-) -> None:
-    (tmp_path / "file").write_bytes(b"")
-    given = (option.format(file=tmp_path / "file") for option in options)
-    assert is_refused("balance-leaders", fleet, *given, says=message)
 
 
 @pytest.mark.parametrize("missing", ["pyspark", "java"])

@@ -201,33 +201,3 @@ def test_a_plan_without_waves_or_rates_has_no_time(past: Path) -> None:
     said("waves", past, *west)
     (unlimited,) = said("compare", past, *west, "--snapshot", "1")[1]["plans"]
     assert (unlimited["waves"] > 0, unlimited["eta_s"]) == (True, None)
-
-
-@pytest.mark.parametrize(
-    "arguments,message",
-    [
-        (("compare", "{}", "--name", "none"), "no plan none in any of 3 snapshots of cluster east"),
-        (("compare", "{}", "--name", "rebalance", "--name", "x"), "no plan x in any"),
-        (("compare", "{}", "--name", "rebalance", "--snapshot", "1"), "the folder has no snapshot 1 of cluster east"),
-        (("compare", "{}", "--name", "x", "--snapshot", "2026-11-20"), "no plan x in snapshot 2026-11-20"),
-        (("compare", "{}", "--name", ""), "--name: expected a name, got an empty string"),
-        (("compare", "{}/none", "--name", "x"), "the folder does not exist"),
-        (("compare", "{}"), "Missing option '--name'"),
-        (("validate", "{}", "--all-snapshots", "--snapshot", "1"), "--snapshot and --all-snapshots exclude each other"),
-        (("validate", "{}", "--since", "1"), "--since and --until need --all-snapshots"),
-        (("validate", "{}", "--all-snapshots", "--until", ""), "--until: expected a name, got an empty string"),
-        (("validate", "{}", "--all-snapshots", "--since", "2027"), "no snapshot since 2027 has a table partition"),
-        (
-            ("compare", "{}", "--name", "x", "--snapshot", "2026-11-20", "--since", "1"),
-            "--snapshot and --since or --until exclude each other",
-        ),
-        (("waves", "{}", "--all-snapshots", "--name", "none"), "no snapshot has"),
-        (("export", "{}", "{}/out", "--name", "rebalance", "--all-snapshots"), "No such option"),
-    ],
-)
-def test_what_cannot_be_replayed_is_one_line_and_exit_code_2(
-    past: Path, arguments: tuple[str, ...], message: str
-) -> None:
-    before = files(past)
-    assert is_refused(*(argument.format(past) for argument in arguments), says=message)
-    assert files(past) == before

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kedge.controller.cli.kafka.errors import Failed, dumped
-from kedge.controller.cli.kafka.options import parse_brokers
 from kedge.controller.cli.kafka.values import Move
 from kedge.controller.cli.reassign.plan import document, parse_plan, read_plan, read_topics
 from kedge.controller.cli.reassign.progress import Row, table
@@ -43,34 +42,6 @@ def run(*arguments: object) -> Result:
 @pytest.mark.parametrize("actions", [(), ("--list", "--verify"), ("--execute", "--cancel-all")])
 def test_there_is_exactly_one_action(actions: tuple[str, ...]) -> None:
     assert f"Command must include exactly one action: {ACTIONS}" in refused(run(*NOWHERE, *actions))
-
-
-@pytest.mark.parametrize(
-    "arguments,problem",
-    [
-        (["--list"], "Please specify --bootstrap-server"),
-        ([*NOWHERE, "--execute"], 'Missing required argument "[reassignment-json-file]"'),
-        ([*NOWHERE, "--verify"], 'Missing required argument "[reassignment-json-file]"'),
-        ([*NOWHERE, "--progress"], 'Missing required argument "[reassignment-json-file]"'),
-        ([*NOWHERE, "--cancel"], 'Missing required argument "[reassignment-json-file]"'),
-        ([*NOWHERE, "--generate", "--broker-list", "1"], 'Missing required argument "[topics-to-move-json-file]"'),
-        (
-            [*NOWHERE, "--generate", "--topics-to-move-json-file", "x"],
-            'Missing required argument "[broker-list]"',
-        ),
-        ([*NOWHERE, "--list", "--throttle", "5"], 'Option "[throttle]" can\'t be used with action "[list]"'),
-        ([*NOWHERE, "--cancel-all", "--watch"], 'Option "[watch]" can\'t be used with action "[cancel-all]"'),
-        ([*NOWHERE, "--cancel-all", "--text"], 'Option "[text]" can\'t be used with action "[cancel-all]"'),
-        ([*NOWHERE, "--list", "--text", "--json"], "Only one of --text and --json can be given"),
-        ([*NOWHERE, "--execute", "--throttle", "0"], "--throttle"),
-        ([*NOWHERE, "--execute", "--throttle", "-5"], "--throttle"),
-        (["--bootstrap-server", "nowhere", "--list"], "'nowhere' is not HOST:PORT"),
-        (["--zookeeper", "nowhere", "--verify", "--reassignment-json-file", "x"], "'nowhere' is not HOST:PORT"),
-        ([*NOWHERE, "--list", "--command-config", "/no/such"], "/no/such"),
-    ],
-)
-def test_options_that_do_not_fit_are_exit_code_2(arguments: list[str], problem: str) -> None:
-    assert problem in refused(run(*arguments))
 
 
 @pytest.mark.checklist(60)
@@ -156,20 +127,6 @@ def test_bad_lists_of_topics_are_refused(text: str, problem: str, tmp_path: Path
     file.write_text(text)
     with pytest.raises(Failed, match=problem):
         read_topics(file)
-
-
-@pytest.mark.parametrize(
-    "text,problem",
-    [
-        ("1,2,1", r"Broker list contains duplicate entries: \[1\]"),
-        ("1,,2", "'' in the broker list is not a broker id"),
-        ("-1", "'-1' in the broker list is not a broker id"),
-        ("99999999999", "is not a broker id"),
-    ],
-)
-def test_bad_lists_of_brokers_are_refused(text: str, problem: str) -> None:
-    with pytest.raises(Failed, match=problem):
-        parse_brokers(text)
 
 
 @pytest.mark.slow

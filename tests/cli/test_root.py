@@ -135,24 +135,3 @@ def test_a_group_alone_shows_its_help(arguments: tuple[str, ...], said: str) -> 
     done = CliRunner().invoke(kedge, list(arguments))
     assert said in done.output
     assert len(done.output.splitlines()) > 5
-
-
-@pytest.mark.parametrize(
-    "arguments,said",
-    [
-        (("plane",), "No such command 'plane'"),
-        (("--verbos",), "No such option '--verbos'"),
-        (("plan", "dran"), "No such command 'dran'"),
-        (("plan", "drain"), "Missing argument 'TABLES'; see kedge plan drain --help"),
-        (("plan", "drain", "t", "--brokrs", "1"), "No such option '--brokrs'"),
-        (("plan", "drain", "t", "--brokers", "x"), "Invalid value for '--brokers'"),
-        (("journal", "audit", "j", "--engine", "flink"), "'flink' is not one of 'auto', 'local', 'spark'"),
-        (("store", "dump", "a", "b", "c"), "unexpected extra argument"),
-    ],
-)
-def test_arguments_that_cannot_be_used_are_one_line_and_exit_code_2(arguments: tuple[str, ...], said: str) -> None:
-    done = CliRunner().invoke(kedge, list(arguments))
-    (line,) = done.stderr.splitlines()
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert line.startswith("kedge: ")
-    assert said in line

@@ -20,7 +20,6 @@ from tests.cli.store.places import (
     content,
     everywhere,
     filled,
-    is_one_line,
     memory_url,
     on_servers,
     run,
@@ -159,13 +158,6 @@ def test_a_cluster_that_was_moved_away_is_said_to_be_elsewhere(tmp_path: Path) -
     assert problems == ["no controller can lead here: the cluster was moved to etcd://h:1/p"]
     checked = CliRunner().invoke(kedge, ["store", "audit", url])
     assert (checked.exit_code, "store-move" in checked.stdout) == (1, True)
-
-
-@pytest.mark.parametrize("url", ["", "zoo:keeper", "memory:", "memory:missing.json", "zookeeper://h:0", "etcd://h?x=1"])
-def test_a_url_that_cannot_be_used_is_exit_code_2(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert is_one_line(run("ping", url), 2)
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.server

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
-from tests.cli.store.places import Make, everywhere, filled, is_one_line, memory_url, run
+from tests.cli.store.places import Make, everywhere, filled, memory_url, run
 
 MINE = {"/a": b"1", "/b": b"\xff", "/c/d": b""}
 
@@ -37,14 +35,3 @@ def test_a_recorded_tree_of_a_zookeeper_is_compared_by_its_keys(tmp_path: Path) 
     file = tmp_path / "tree.json"
     file.write_text('{"/c": {"version": 0}, "/c/a": {"value": "1", "version": 7}}')
     assert run("diff", str(file), filled(memory_url(tmp_path), {"/c/a": b"1"})).exit_code == 0
-
-
-@pytest.mark.parametrize("place", ["missing.json", "memory:missing.json", "zoo://keeper", "torn.json"])
-def test_what_cannot_be_read_is_one_line_and_exit_code_2(
-    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "torn.json").write_text("{")
-    url = filled(memory_url(tmp_path), MINE)
-    assert is_one_line(run("diff", place, url), 2)
-    assert is_one_line(run("diff", url, place), 2)

@@ -210,22 +210,6 @@ def test_a_memory_file_is_not_written_by_a_refused_load(tmp_path: Path, values: 
     assert (path.read_bytes(), path.stat().st_mtime_ns) == before
 
 
-def test_a_memory_store_without_a_file_is_no_place_to_load_into(tmp_path: Path) -> None:
-    assert is_one_line(run("load", str(tmp_path / "any.json"), "memory:"), 2)
-
-
-def test_files_that_cannot_be_read_or_written_are_one_line(tmp_path: Path) -> None:
-    url = filled(memory_url(tmp_path))
-    for arguments in (
-        ("dump", url, str(tmp_path / "no" / "folder.json")),
-        ("dump", url, str(tmp_path)),
-        ("dump", "memory:missing.json", "-"),
-        ("load", str(tmp_path / "missing.json"), url),
-        ("load", str(tmp_path), url),
-    ):
-        assert is_one_line(run(*arguments), 2), arguments
-
-
 def test_an_old_file_is_replaced_by_a_dump_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     file = tmp_path / "dump.json"
     file.write_text("old")
