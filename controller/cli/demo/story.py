@@ -19,7 +19,7 @@ from ...rig import Flow, Rig
 from ...rig.outside import configs
 from ...rules.placement import replace_broker
 from ..printing import ids
-from .screen import BrokerLine, Frame, Screen, megabytes
+from .screen import BrokerLine, Frame, Plain, megabytes
 
 RACKS: Final[Mapping[int, str | None]] = dict(enumerate("abcdabcd", start=1))
 LEAVING: Final = 8
@@ -54,7 +54,7 @@ class Story:
     """The cluster, and what an operator does to it. `run` tells the whole story to the screen."""
 
     seed: int
-    screen: Screen
+    screen: Plain
     rig: Rig = attrs.field(init=False)
     _flows: list[Flow] = attrs.field(factory=list)
     _plan: dict[TopicPartition, Replicas] = attrs.field(factory=dict)

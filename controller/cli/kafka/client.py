@@ -20,8 +20,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from ...wire.codec import fields_of
 from ...wire.messages import KEDGE
-from ..printing import one_line
-from .errors import UNSUPPORTED, Failed, NotConnected, Refused
+from .errors import UNSUPPORTED, Failed, NotConnected, Refused, said_by
 
 NOT_CONTROLLER: Final = 41
 _CLUSTER_AUTHORIZATION_FAILED: Final = 31
@@ -107,7 +106,7 @@ class Client(KafkaAdminClient):  # type: ignore[misc] # kafka-python brings no t
     def _unreachable(self, broker: int | None, error: Any) -> str:
         """Names the addresses that were tried: those that the cluster announces, not those that were given."""
         known = {b.node_id: f"{b.host}:{b.port}" for b in self._manager.cluster.brokers()}
-        why = "" if isinstance(error, _NOT_SENT) else f": {_said(error)}"
+        why = "" if isinstance(error, _NOT_SENT) else f": {said_by(error)}"
         if broker is None:
             said = ", ".join(f"{each} at {known[each]}" for each in sorted(known, key=str)[:_NAMED_MAX])
             more = f" and {len(known) - _NAMED_MAX} more" if len(known) > _NAMED_MAX else ""
@@ -191,20 +190,10 @@ def _failure(error: Any, request: Any, broker: int | None, deadline_s: float) ->
     if isinstance(error, (kafka_errors.KafkaTimeoutError, kafka_errors.RequestTimedOutError)):
         return Failed(f"{_at(broker)} did not answer {named} within {deadline_s:g} s")
     if isinstance(error, _LOST):
-        return Failed(f"{_at(broker)}: the connection was lost, {named} may have been executed: {_said(error)}")
+        return Failed(f"{_at(broker)}: the connection was lost, {named} may have been executed: {said_by(error)}")
     code = getattr(error, "errno", None)
-    return refused(code, _argued(error)) if code else Failed(_said(error))
+    return refused(code, " ".join(map(str, error.args))) if code else Failed(said_by(error))
 
 
 def _at(broker: int | None) -> str:
     return "the server" if broker is None else f"broker {broker}"
-
-
-def _said(error: Any) -> str:
-    """What the error says, without the name of kafka-python's class."""
-    said = _argued(error) or getattr(error, "description", "") or ""
-    return " ".join(said.split())[:500] or one_line(error)
-
-
-def _argued(error: Any) -> str:
-    return " ".join(str(argument) for argument in error.args)

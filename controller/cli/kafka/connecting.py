@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from ..extras import need
-from .errors import NotConnected
+from .errors import NotConnected, said_by
 from .options import Endpoint
 from .probing import await_server, misfit
 from .properties import read_properties, settings
@@ -24,7 +23,6 @@ _ANSWER_S: Final = 2.0
 _CLOSED: Final = 3  # times; kafka-python may miss the refusal that a server sends before it closes a connection
 
 _CLOSED_IN_LOGIN: Final = "the connection was closed while it authenticated by"
-_CLASS: Final = re.compile(r"^\w+Error: ")
 
 
 @contextmanager
@@ -60,7 +58,7 @@ def _connect(servers: str, given: dict[str, Any], heard: _Heard) -> Client:
         try:
             return Client(**{**given, **this})
         except (KafkaError, OSError, ValueError) as error:
-            said = heard.last or _said(error)
+            said = heard.last or said_by(error)
             if not heard.is_refused and (hint := _hint(servers, given)):
                 raise NotConnected(f"{servers}: {said.removesuffix('.')}; {hint}") from None
             if heard.is_final:
@@ -102,12 +100,6 @@ def _hint(servers: str, given: dict[str, Any]) -> str:
     return next((found for server in servers.split(",") if (found := misfit(server, *speaks))), "")
 
 
-def _said(error: Exception) -> str:
-    """Without the name of kafka-python's class, which it may put before what the server said."""
-    said = " ".join(str(argument) for argument in error.args) or getattr(error, "description", None)
-    return _CLASS.sub("", said) if said else type(error).__name__
-
-
 class _Heard(logging.Handler):
     """Keeps the last reason for a failed connection from the log of kafka-python, whose errors do not contain it."""
 
@@ -128,7 +120,7 @@ class _Heard(logging.Handler):
             if isinstance(error, of_time) or isinstance(error.__context__, of_time):  # a connection's is wrapped
                 self.is_silent = True
             elif not self.is_final:
-                self.last = _said(error)
+                self.last = said_by(error)
                 self.is_refused = isinstance(error, errors.SaslAuthenticationFailedError)
                 self.is_final = self.is_refused or isinstance(error, errors.UnsupportedSaslMechanismError)
                 self.closed += isinstance(error, errors.KafkaConnectionError)

@@ -42,8 +42,6 @@ AGAIN: Final = frozenset({6, 7, 8, 13, 41, 60, 89})
 _AT_ONCE: Final = 500  # resources of a request: a controller of KRaft takes 10,000 changes at most
 _HIDDEN: Final = "hidden"  # a rate that is set, of which Kafka 2.4 tells no more
 _REMOVE: Final = "it could not be set again afterwards; remove it, or give --no-throttle"
-_TYPES: Final = {"broker": ResourceType.BROKER, "topic": ResourceType.TOPIC}
-_KINDS: Final = {type_: kind for kind, type_ in _TYPES.items()}
 _OWN: Final = {Source.DYNAMIC_BROKER_CONFIG, Source.DYNAMIC_TOPIC_CONFIG}
 
 
@@ -236,7 +234,7 @@ def _elements(value: str | None) -> frozenset[str]:
 
 
 def _resource(setting: Setting) -> Resource:
-    return Resource(_TYPES[setting[0]], setting[1])
+    return Resource(ResourceType[setting[0].upper()], setting[1])
 
 
 def _is_gone(resource: Resource, error: Refused) -> bool:
@@ -244,7 +242,7 @@ def _is_gone(resource: Resource, error: Refused) -> bool:
 
 
 def _named(resource: Resource, error: Refused) -> Refused:
-    return Refused(error.code, f"{_KINDS[resource.type]} {resource.name}: {error}")
+    return Refused(error.code, f"{resource.type.name.lower()} {resource.name}: {error}")
 
 
 def _some(resources: Sequence[Resource]) -> Iterator[Sequence[Resource]]:

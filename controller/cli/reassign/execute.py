@@ -11,9 +11,9 @@ import click
 from ...model.values import TopicPartition
 from ..kafka.errors import Failed, Refused, dumped, named, refused_json
 from ..kafka.values import DEFAULT_TIMEOUT_MS
-from ..printing import confirming
+from ..printing import confirming, ids
 from . import throttling
-from .plan import Plan, current_replicas, document
+from .plan import Plan, current_replicas, document, reassignments
 from .throttling import LOW_RATE, Lists, lists
 from .verify import LOW_WARNING, VERIFY_WARNING, Asked, Dirs, rollback_text
 
@@ -76,7 +76,7 @@ def execute(cluster: Cluster, asked: Asked) -> None:
         click.echo(dumped(_answer(current, started, refused, asked.throttle)))
     if refused:
         raise Failed("Error reassigning partition(s):\n" + refusals(refused), terse=True, answered=as_json)
-    say(f"Successfully started {_reassignments(started)} for {','.join(map(str, started))}")
+    say(f"Successfully started {reassignments(started)} for {ids(started)}")
     if plan.dirs:
         move_dirs(cluster, plan.dirs, DIRS_MS if asked.timeout_ms is None else asked.timeout_ms, say)
 
@@ -122,10 +122,6 @@ def _answer(
     }
 
 
-def _reassignments(partitions: list[TopicPartition]) -> str:
-    return "partition reassignment" if len(partitions) == 1 else "partition reassignments"
-
-
 _NOTHING_RUNS = 85  # it ended by itself meanwhile
 
 
@@ -149,15 +145,13 @@ def cancel(cluster: Cluster, asked: Asked) -> None:
         answer = {"cancelled": named(cancelled), "refused": refused_json(refused), "throttles_cleared": clears}
         click.echo(dumped(answer))
     if refused:
-        several = "" if len(refused) == 1 else "s"
-        message = f"Error cancelling partition reassignment{several} for:\n{refusals(refused)}"
+        message = f"Error cancelling {reassignments(refused)} for:\n{refusals(refused)}"
         raise Failed(message, terse=True, answered=as_json)
 
 
 def _text(cancelled: list[TopicPartition], plan: Plan | None) -> str:
     if cancelled:
-        several = "" if len(cancelled) == 1 else "s"
-        return f"Successfully cancelled partition reassignment{several} for: {','.join(map(str, cancelled))}"
+        return f"Successfully cancelled {reassignments(cancelled)} for: {ids(cancelled)}"
     return (
         "No partition reassignments found."
         if plan is None

@@ -18,9 +18,9 @@ from ...model.legacy import LegacyEntry
 from ...model.values import TopicPartition
 from ..kafka.errors import Failed, dumped, named
 from ..kafka.values import Broker, PartitionState, TopicState
-from ..printing import confirming, without_place
+from ..printing import confirming, ids, without_place
 from ..store.meant import require_cluster
-from .plan import Plan, current_replicas, document, generate, replicas_of
+from .plan import Plan, current_replicas, document, generate, reassignments, replicas_of
 from .verify import Asked, described, rollback_text, states, text
 
 _CALL_S: Final = 30.0
@@ -100,8 +100,7 @@ def _execute(tree: Tree, asked: Asked) -> None:
     if not asked.as_json:
         click.echo(rollback_text(current))
     _put(tree, plan)
-    several = "" if len(plan.entries) == 1 else "s"
-    say(f"Successfully started partition reassignment{several} for {','.join(map(str, plan.entries))}")
+    say(f"Successfully started {reassignments(plan.entries)} for {ids(plan.entries)}")
     if asked.as_json:
         answer = {"current": document(current), "started": named(plan.entries), "refused": [], "throttle": None}
         click.echo(dumped(answer))
@@ -122,11 +121,11 @@ def _verify(tree: Tree, asked: Asked) -> None:
     plan, runs = asked.the_plan, tree.running()
     present = replicas_of(tree.topics(plan.topics).values())
     found = states(plan, runs, present)
-    if not asked.as_json:
-        click.echo(text(plan, found, present) + "\n")
     if asked.as_json:
         answer = {"partitions": described(plan, found, present), "log_dirs": [], "throttles_cleared": False}
         click.echo(dumped(answer))
+    else:
+        click.echo(text(plan, found, present) + "\n")
 
 
 ACTIONS: Final[Mapping[str, Callable[[Tree, Asked], None]]] = {

@@ -73,6 +73,11 @@ def current_replicas(view: View, plan: Plan) -> dict[TopicPartition, tuple[int, 
     return {tp: everywhere[tp] for tp in plan.entries}
 
 
+def reassignments(partitions: Collection[TopicPartition]) -> str:
+    """Their number is in the word, as Kafka's tool has it."""
+    return f"partition reassignment{'' if len(partitions) == 1 else 's'}"
+
+
 ANY_DIR: Final = "any"
 
 

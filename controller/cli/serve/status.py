@@ -91,8 +91,8 @@ class Status:
 
     def pages(self) -> dict[str, Page]:
         folder = files(__package__) / "page"
-        named = {path: partial(_file, (folder / name).read_bytes(), kind) for path, (name, kind) in _FILES.items()}
-        return {**named, "/status.json": self.page}
+        read = {path: (kind, (folder / name).read_bytes()) for path, (name, kind) in _FILES.items()}
+        return {**{path: partial(read.__getitem__, path) for path in read}, "/status.json": self.page}
 
     def __enter__(self) -> Self:
         self._reader.start()
@@ -181,10 +181,6 @@ class Status:
             "deleting_topics": [],
             **dict.fromkeys((*counts, *COUNTED), 0),
         }
-
-
-def _file(body: bytes, kind: str) -> tuple[str, bytes]:
-    return kind, body
 
 
 def _own(cluster: LiveCluster) -> list[dict[str, Any]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import secrets
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +17,7 @@ from ...model.plural import counted
 from ...model.values import TopicPartition
 from ...rules.placement import assign_replicas, continue_rotation
 from ..kafka.errors import Failed, Refused, dumped
+from ..kafka.options import repeated
 from ..kafka.values import DELETE_PARTITIONS, TopicState
 from ..printing import confirm, ids
 
@@ -90,8 +90,7 @@ def parse_assignment(text: str) -> list[list[int]]:
         replicas = numerals.ids(part, ":")
         if replicas is None:
             raise ValueError(f"{part!r:.80} is not a list of broker ids such as 1:2:3")
-        twice = sorted(broker for broker, count in Counter(replicas).items() if count > 1)
-        if twice:
+        if twice := repeated(sorted(replicas)):
             raise ValueError(f"Partition replica lists may not contain duplicate entries: {ids(twice)}")
         if found and len(replicas) != len(found[0]):
             raise ValueError(f"Partition {len(found)} has different replication factor: {replicas}")
