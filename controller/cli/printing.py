@@ -42,8 +42,8 @@ def one_line(error: BaseException) -> str:
 
 
 def of_system(error: OSError) -> str:
-    said = error.strerror or one_line(error)
-    return f"{error.filename}: {said}" if error.filename else said
+    message = error.strerror or one_line(error)
+    return f"{error.filename}: {message}" if error.filename else message
 
 
 def is_of_stdout(error: OSError) -> bool:
@@ -55,9 +55,9 @@ def without_place(error: BaseException) -> str:
     """`one_line` without the name of the store, for a line that names its url already."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    said = _AT_PLACE.sub("", one_line(error))
-    found = _PLACE.match(said)
-    return said if found is None else said[found.end() :] or said
+    message = _AT_PLACE.sub("", one_line(error))
+    found = _PLACE.match(message)
+    return message if found is None else message[found.end() :] or message
 
 
 def clean(text: str) -> str:

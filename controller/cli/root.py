@@ -24,9 +24,9 @@ class _BadUsage(click.ClickException):
     exit_code = 2
 
     def __init__(self, error: click.UsageError) -> None:
-        said = " ".join(error.format_message().split()).rstrip(".")
+        message = " ".join(error.format_message().split()).rstrip(".")
         more = "" if error.ctx is None else f"; see {error.ctx.command_path} --help"
-        super().__init__(f"{said}{more}")
+        super().__init__(f"{message}{more}")
 
     def show(self, file: IO[Any] | None = None) -> None:  # noqa: ARG002 - it goes where all complaints go
         from .printing import say  # noqa: PLC0415 - not every command needs it

@@ -93,9 +93,9 @@ class _Found:
     def take(self, number: int, batch: Batch) -> None:
         try:
             self._write(number, batch)
-            for cluster, (lines, said) in batch.items():
+            for cluster, (lines, findings) in batch.items():
                 self._counts["lines"] += lines
-                for one in said:
+                for one in findings:
                     self._counts[type(one).__name__] += 1
                     self._print(cluster, one)
         except Exception as error:
@@ -106,8 +106,8 @@ class _Found:
         if self._wanted.out is not None:
             from ....pipeline.journal.parquet import write_batch  # noqa: PLC0415 - as above
 
-            said = {cluster: said for cluster, (_, said) in batch.items()}
-            write_batch(said, self._wanted.out, f"{self._identity}-{number:09}")
+            findings = {cluster: findings for cluster, (_, findings) in batch.items()}
+            write_batch(findings, self._wanted.out, f"{self._identity}-{number:09}")
 
     def _print(self, cluster: str, one: Any) -> None:
         if self._wanted.as_json:

@@ -158,8 +158,8 @@ class Replay:
 
     def _condemn(self, path: Path, line: int, found: Illegal) -> None:
         if self.as_json:
-            said = attrs.asdict(found) | {"file": str(path), "line": line, "rule_in_words": RULES[found.rule]}
-            click.echo(compact({"illegal": said}))
+            illegal = attrs.asdict(found) | {"file": str(path), "line": line, "rule_in_words": RULES[found.rule]}
+            click.echo(compact({"illegal": illegal}))
         say(f"{path}:{line}: illegal: {found}")
         sys.exit(1)
 

@@ -140,16 +140,16 @@ class Cluster(Configs, LogDirs, Offsets, Private, Topics):
         time.sleep(seconds)
 
 
-def _partition(said: Any) -> PartitionState:
-    status = (said.unknown_tags or {}).get(STATUS_TAG, b"\x00")
+def _partition(row: Any) -> PartitionState:
+    status = (row.unknown_tags or {}).get(STATUS_TAG, b"\x00")
     return PartitionState(
-        said.partition_index,
-        None if said.leader_id < 0 else said.leader_id,
-        tuple(said.replica_nodes),
-        tuple(said.isr_nodes),
-        tuple(said.offline_replicas or ()),
+        row.partition_index,
+        None if row.leader_id < 0 else row.leader_id,
+        tuple(row.replica_nodes),
+        tuple(row.isr_nodes),
+        tuple(row.offline_replicas or ()),
         status=int.from_bytes(status, "big", signed=True),
-        leader_epoch=None if said.leader_epoch is None or said.leader_epoch < 0 else said.leader_epoch,
+        leader_epoch=None if row.leader_epoch is None or row.leader_epoch < 0 else row.leader_epoch,
     )
 
 
@@ -158,8 +158,8 @@ def _with_eligible(topic: TopicState, found: Mapping[TopicPartition, Any]) -> To
         topic,
         partitions=tuple(
             p
-            if (said := found.get(TopicPartition(topic.name, p.index))) is None
-            else attrs.evolve(p, elr=_maybe(said.eligible_leader_replicas), last_known_elr=_maybe(said.last_known_elr))
+            if (row := found.get(TopicPartition(topic.name, p.index))) is None
+            else attrs.evolve(p, elr=_maybe(row.eligible_leader_replicas), last_known_elr=_maybe(row.last_known_elr))
             for p in topic.partitions
         ),
     )

@@ -48,8 +48,8 @@ class NotConnected(Failed):
 
 def said_by(error: Any) -> str:
     """What an error of kafka-python says, without the name of its class, which may stand before what a server said."""
-    said = " ".join(map(str, error.args)) or getattr(error, "description", "") or ""
-    return " ".join(_CLASS.sub("", said).split())[:500] or one_line(error)
+    text = " ".join(map(str, error.args)) or getattr(error, "description", "") or ""
+    return " ".join(_CLASS.sub("", text).split())[:500] or one_line(error)
 
 
 @contextmanager

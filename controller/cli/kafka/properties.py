@@ -78,8 +78,8 @@ def _logical_lines(text: str) -> Iterator[str]:
 
 def _unescaped(text: str) -> str:
     def meant(found: re.Match[str]) -> str:
-        said = found[1]
-        return chr(int(said[1:], 16)) if len(said) == 5 else _NAMED.get(said, said)
+        escaped = found[1]
+        return chr(int(escaped[1:], 16)) if len(escaped) == 5 else _NAMED.get(escaped, escaped)
 
     return _ESCAPE.sub(meant, text)
 

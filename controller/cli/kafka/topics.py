@@ -147,11 +147,11 @@ class Configs:
                 include_synonyms=synonyms,
                 include_documentation=False,
             )
-            for said in self.client.ask(request, broker).results:
-                found[Resource(ResourceType(said.resource_type), said.resource_name)] = (
-                    refused(said.error_code, said.error_message)
-                    if said.error_code
-                    else {each.name: _setting(each) for each in said.configs}
+            for row in self.client.ask(request, broker).results:
+                found[Resource(ResourceType(row.resource_type), row.resource_name)] = (
+                    refused(row.error_code, row.error_message)
+                    if row.error_code
+                    else {each.name: _setting(each) for each in row.configs}
                 )
         return found
 
@@ -166,10 +166,10 @@ class Configs:
                 resources=[{**_named(at), "configs": list(map(_change, changes[at]))} for at in group],
                 validate_only=validate_only,
             )
-            for said in self.client.ask(request, broker, repeatable=False).responses:
-                if said.error_code:
-                    at = Resource(ResourceType(said.resource_type), said.resource_name)
-                    failed[at] = refused(said.error_code, said.error_message)
+            for row in self.client.ask(request, broker, repeatable=False).responses:
+                if row.error_code:
+                    at = Resource(ResourceType(row.resource_type), row.resource_name)
+                    failed[at] = refused(row.error_code, row.error_message)
         return failed
 
 
@@ -189,11 +189,11 @@ def _change(change: Change) -> dict[str, Any]:
     return {"name": change.name, "config_operation": change.op, "value": value}
 
 
-def _setting(said: Any) -> Setting:
-    hides = said.is_sensitive  # servers send no value then; whatever they send is not printed
-    synonyms = tuple(Synonym(s.name, None if hides else s.value, _source(s.source)) for s in said.synonyms or ())
-    value = None if hides else said.value
-    return Setting(said.name, value, _source(said.config_source), hides, said.read_only, synonyms)
+def _setting(row: Any) -> Setting:
+    hides = row.is_sensitive  # servers send no value then; whatever they send is not printed
+    synonyms = tuple(Synonym(s.name, None if hides else s.value, _source(s.source)) for s in row.synonyms or ())
+    value = None if hides else row.value
+    return Setting(row.name, value, _source(row.config_source), hides, row.read_only, synonyms)
 
 
 def _source(number: int) -> Source:

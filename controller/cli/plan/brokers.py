@@ -81,20 +81,20 @@ def _retentions(cluster: Cluster, topics: Iterable[str], source: str, into: Gath
     found: dict[str, int] = {}
     left = iter(sorted(topics))
     while some := [Resource(ResourceType.TOPIC, name) for name in islice(left, _TOPICS_AT_ONCE)]:
-        for resource, said in cluster.describe_configs(some).items():
-            if isinstance(said, RefusedByServer):
-                into.rejects.add(source, None, {"topic": resource.name}, f"its configs cannot be read: {said}")
-            elif (retention_ms := _retention(said)) is not None:
+        for resource, answer in cluster.describe_configs(some).items():
+            if isinstance(answer, RefusedByServer):
+                into.rejects.add(source, None, {"topic": resource.name}, f"its configs cannot be read: {answer}")
+            elif (retention_ms := _retention(answer)) is not None:
                 found[resource.name] = retention_ms
     return found
 
 
 def _retention(settings: Mapping[str, Setting]) -> int | None:
     """Milliseconds; None where they are unknown, or nothing is deleted by its age (compacted topics)."""
-    said, policy = settings.get(_RETENTION), settings.get(_CLEANUP)
-    if said is None or said.value is None or (policy is not None and _DELETE not in (policy.value or "")):
+    retention, policy = settings.get(_RETENTION), settings.get(_CLEANUP)
+    if retention is None or retention.value is None or (policy is not None and _DELETE not in (policy.value or "")):
         return None
-    return numerals.whole(said.value.strip(), low=None)
+    return numerals.whole(retention.value.strip(), low=None)
 
 
 def _sizes(cluster: Cluster, broker_id: int, source: str, into: Gathered) -> None:

@@ -104,11 +104,11 @@ def collect(
             gathered = Gathered()
             consistent = _read(gathered, sources, cluster if broker_list_cluster is None else broker_list_cluster)
             verb = Load(dry_run, consistent, tuple(gathered.notes))
-            said = (
+            result = (
                 _in_catalog(verb, place, gathered) if tables.in_spark else verb.run(place, gathered.tables(), unheard)
             )
-    say_json(said.row) if as_json else print_pairs(said.lines)
-    sys.exit(said.code)
+    say_json(result.row) if as_json else print_pairs(result.lines)
+    sys.exit(result.code)
 
 
 def _check(given: Mapping[str, Any], *, new: bool) -> None:
@@ -127,13 +127,13 @@ def _check(given: Mapping[str, Any], *, new: bool) -> None:
 
 def _in_catalog(verb: Load, place: Place, gathered: Gathered) -> Said:
     kept = Kept.over(Given(place.root, place.cluster, place.snapshot))
-    said = verb.run(kept, gathered.tables(), unheard)
+    result = verb.run(kept, gathered.tables(), unheard)
     with spark() as session:
         from ....pipeline.spark.catalog import Catalog  # noqa: PLC0415 - Spark is there, as it is running
         from ....pipeline.spark.groups import keep  # noqa: PLC0415
 
         keep(Catalog(session, place.root), kept)
-    return said
+    return result
 
 
 def _read(into: Gathered, sources: dict[str, Any], listed: str) -> bool | None:
@@ -201,5 +201,5 @@ def _collect_landing(common: Common, landing: str, *, new: bool) -> None:
         places = [Place(root, cluster, snapshot) for cluster, snapshot in found]
         return [place for place in places if not (new and place.has(PARTITION))]
 
-    said, failed = told_of(common, Collect(pattern, datetime.now(UTC), common.dry_run), at=wanted)
-    finish(common, said, failed=failed)
+    results, failed = told_of(common, Collect(pattern, datetime.now(UTC), common.dry_run), at=wanted)
+    finish(common, results, failed=failed)

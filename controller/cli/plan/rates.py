@@ -181,12 +181,12 @@ class KafkaRates:
     ) -> dict[Resource, dict[str, str | None]]:
         found: dict[Resource, dict[str, str | None]] = {}
         for some in _some(sorted(resources)):
-            for resource, said in self.cluster.describe_configs(some, names=(*RATE_KEYS, *REPLICA_KEYS)).items():
-                if not isinstance(said, Refused):
-                    own = (each for each in said.values() if each.source in _OWN)
+            for resource, answer in self.cluster.describe_configs(some, names=(*RATE_KEYS, *REPLICA_KEYS)).items():
+                if not isinstance(answer, Refused):
+                    own = (each for each in answer.values() if each.source in _OWN)
                     found[resource] = {each.name: _HIDDEN if each.is_sensitive else each.value for each in own}
-                elif not (is_gone_allowed and _is_gone(resource, said)):
-                    raise _named(resource, said)
+                elif not (is_gone_allowed and _is_gone(resource, answer)):
+                    raise _named(resource, answer)
         return found
 
 

@@ -21,7 +21,7 @@ from ..kafka.values import Broker, PartitionState, TopicState
 from ..printing import confirming, ids, without_place
 from ..store.meant import require_cluster
 from .plan import Plan, current_replicas, document, generate, reassignments, replicas_of
-from .verify import Asked, described, rollback_text, states, text
+from .verify import Request, described, rollback_text, states, text
 
 _CALL_S: Final = 30.0
 
@@ -88,20 +88,20 @@ def _topic(name: str, value: bytes) -> TopicState:
     return TopicState(name, found.topic.topic_id, is_internal=False, partitions=states)
 
 
-def _execute(tree: Tree, asked: Asked) -> None:
+def _execute(tree: Tree, request: Request) -> None:
     """Writes the key, unless one exists."""
-    plan = asked.the_plan
+    plan = request.the_plan
     if plan.dirs:
         raise Failed("log_dirs: expected none with --zookeeper, which cannot move directories; use --bootstrap-server")
     if tree.has_key():
         raise Failed(_RUNS)
     current = current_replicas(tree, plan)
-    say = confirming(as_json=asked.as_json)
-    if not asked.as_json:
+    say = confirming(as_json=request.as_json)
+    if not request.as_json:
         click.echo(rollback_text(current))
     _put(tree, plan)
     say(f"Successfully started {reassignments(plan.entries)} for {ids(plan.entries)}")
-    if asked.as_json:
+    if request.as_json:
         answer = {"current": document(current), "started": named(plan.entries), "refused": [], "throttle": None}
         click.echo(dumped(answer))
 
@@ -117,19 +117,19 @@ def _put(tree: Tree, plan: Plan) -> None:
         raise Failed(_RUNS) from None
 
 
-def _verify(tree: Tree, asked: Asked) -> None:
-    plan, runs = asked.the_plan, tree.running()
+def _verify(tree: Tree, request: Request) -> None:
+    plan, runs = request.the_plan, tree.running()
     present = replicas_of(tree.topics(plan.topics).values())
     found = states(plan, runs, present)
-    if asked.as_json:
+    if request.as_json:
         answer = {"partitions": described(plan, found, present), "log_dirs": [], "throttles_cleared": False}
         click.echo(dumped(answer))
     else:
         click.echo(text(plan, found, present) + "\n")
 
 
-ACTIONS: Final[Mapping[str, Callable[[Tree, Asked], None]]] = {
-    "generate": lambda tree, asked: generate(tree, asked.the_wanted, as_json=asked.as_json),
+ACTIONS: Final[Mapping[str, Callable[[Tree, Request], None]]] = {
+    "generate": lambda tree, request: generate(tree, request.the_wanted, as_json=request.as_json),
     "execute": _execute,
     "verify": _verify,
 }

@@ -2,7 +2,7 @@
 
     {"version":1,"partitions":[{"topic":"foo","partition":1,"replicas":[1,2,3],"log_dirs":["any","/d1","any"]}]}
 
-`version` and `log_dirs` may be missing. What is wrong is said before anything is asked of a cluster.
+`version` and `log_dirs` may be missing. What is wrong is said before anything is request of a cluster.
 """
 
 from __future__ import annotations
@@ -140,8 +140,8 @@ def parse_plan(data: str | bytes, source: object = "the text") -> Plan:
         raise Failed("Partition replica list cannot be empty")
     twice = [(tp, several) for tp, entry in found if (several := repeated(entry.replicas))]
     if twice:
-        said = ". ".join(f"{tp} contains multiple entries for {ids(several)}" for tp, several in twice)
-        raise Failed(f"Partition replica lists may not contain duplicate entries: {said}")
+        problems = ". ".join(f"{tp} contains multiple entries for {ids(several)}" for tp, several in twice)
+        raise Failed(f"Partition replica lists may not contain duplicate entries: {problems}")
     return Plan(dict(sorted(found, key=lambda item: item[0])))
 
 

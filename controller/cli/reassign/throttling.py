@@ -59,8 +59,8 @@ def _alter(cluster: Cluster, brokers: Iterable[int], change: Change) -> None:
     wanted = {Resource(ResourceType.BROKER, str(broker)): [change] for broker in sorted(set(brokers))}
     refused = cluster.alter_configs(wanted) if wanted else {}
     if refused:
-        said = "; ".join(f"{at.type.name.lower()} {at.name}: {error}" for at, error in sorted(refused.items()))
-        raise Failed(f"throttles were not changed: {said}")
+        problems = "; ".join(f"{at.type.name.lower()} {at.name}: {error}" for at, error in sorted(refused.items()))
+        raise Failed(f"throttles were not changed: {problems}")
 
 
 LEADER_RATE: Final = "leader.replication.throttled.rate"

@@ -30,7 +30,7 @@ OTHER: Final = "other replicas"
 
 
 @attrs.frozen
-class Asked:
+class Request:
     """`wanted` of --generate, `plan` of what takes a plan; rates in bytes/s."""
 
     wanted: Wanted | None = None
@@ -54,15 +54,15 @@ class Asked:
         return self.wanted
 
 
-def verify(cluster: Cluster, asked: Asked) -> None:
+def verify(cluster: Cluster, request: Request) -> None:
     """Prints the state of the plan. Throttles are removed if nothing moves in the whole cluster, between brokers or
     directories."""
-    plan, as_json = asked.the_plan, asked.as_json
+    plan, as_json = request.the_plan, request.as_json
     running = cluster.reassignments()
     present = replicas_of(cluster.topics(plan.topics).values())
     found = states(plan, running.keys(), present)
     lines, dirs_move = dir_states(cluster, plan.dirs) if plan.dirs else ([], False)
-    clears = not running and not dirs_move and not asked.preserve_throttles
+    clears = not running and not dirs_move and not request.preserve_throttles
     if not as_json:
         click.echo(text(plan, found, present))
         click.echo("\n".join(lines))

@@ -110,11 +110,11 @@ def serve(**given: Any) -> None:
     try:
         options = options_of(**given)
         with told_to_end() as ended, running.running(options) as found:
-            told = running.as_json(found)
+            shown = running.as_json(found)
             if given["as_json"]:
-                click.echo(json.dumps(told))
+                click.echo(json.dumps(shown))
             else:
-                _say(told, options.brokers, options.url, is_saved=found.save is not None)
+                _say(shown, options.brokers, options.url, is_saved=found.save is not None)
             if found.save is None:
                 _watch(ended, Contact(lambda: found.cluster.server.silence))
             else:

@@ -225,8 +225,9 @@ def listening(option: str, place: Place) -> Iterator[None]:
         yield
     except OSError as error:
         has_words = error.errno is None or isinstance(error, socket.gaierror)
-        said = (error.strerror or one_line(error)) if has_words else os.strerror(error.errno or 0)  # asyncio's are long
-        raise CannotServe(f"{option} {place}: {said}") from error
+        words = os.strerror(error.errno or 0)  # asyncio's own are long
+        reason = (error.strerror or one_line(error)) if has_words else words
+        raise CannotServe(f"{option} {place}: {reason}") from error
 
 
 def as_json(found: Running) -> dict[str, Any]:

@@ -89,8 +89,8 @@ def _read(file: Path) -> str:
     try:
         secret = read_whole(file, secret=True).decode("utf-8-sig").strip()
     except (OSError, UnicodeError) as error:
-        said = error.strerror if isinstance(error, OSError) else "not text"
-        raise CannotServe(f"--peers-secret: {file}: {said}") from error
+        reason = error.strerror if isinstance(error, OSError) else "not text"
+        raise CannotServe(f"--peers-secret: {file}: {reason}") from error
     if len(secret) < _SECRET_MIN:
         raise CannotServe(f"--peers-secret: {file}: expected at least {_SECRET_MIN} characters, got {len(secret)}")
     return secret

@@ -132,7 +132,7 @@ class Status:
             **self._about,
             "at_ms": time.time_ns() // 1_000_000,
             "controller": described.controller_id,
-            "findings": [f"{key}: {said}" for key, said in first(described.findings.items(), TOPICS_MAX)],
+            "findings": [f"{key}: {finding}" for key, finding in first(described.findings.items(), TOPICS_MAX)],
             "findings_count": len(described.findings),
             "requests": self._counts["requests"],
             "events": counted,
@@ -202,14 +202,14 @@ def _own(cluster: LiveCluster) -> list[dict[str, Any]]:
 
 def _row(row: Mapping[str, Any]) -> dict[str, Any]:
     """What the page shows of a row. `words`: the event for people."""
-    shown = ("ts", "event", "topic", "partition", "replicas", "isr", "target", "leader", "broker", "cause")
-    said = {name: row[name] for name in shown if name in row}
-    said["words"] = event_in_words(row["event"])
+    names = ("ts", "event", "topic", "partition", "replicas", "isr", "target", "leader", "broker", "cause")
+    shown = {name: row[name] for name in names if name in row}
+    shown["words"] = event_in_words(row["event"])
     detail = row.get("detail", {})
     if "entity" in detail:
-        said["entity"] = detail["entity"]
-        said["changes"] = _changes(detail["was"], detail["configs"])
-    return said
+        shown["entity"] = detail["entity"]
+        shown["changes"] = _changes(detail["was"], detail["configs"])
+    return shown
 
 
 def _changes(was: Mapping[str, str], now: Mapping[str, str]) -> list[str]:

@@ -84,19 +84,19 @@ def _read(url: str) -> Report:
 
 
 def _object(url: str, report: Report, shown: Sequence[Finding]) -> dict[str, Any]:
-    said = Counter(finding.severity for finding in report.findings)
+    severities = Counter(finding.severity for finding in report.findings)
     return {
         "store": public_url(url),
         "consistent": report.consistent,
         "counts": attrs.asdict(report.counts),
-        "severities": {severity: said[severity] for severity in SEVERITIES},
+        "severities": {severity: severities[severity] for severity in SEVERITIES},
         "findings": [attrs.asdict(finding) for finding in shown],
     }
 
 
 def _summary(report: Report, shown: int) -> str:
-    said, counts = Counter(finding.severity for finding in report.findings), report.counts
-    found = ", ".join(counted(said[severity], severity) for severity in SEVERITIES)
+    severities, counts = Counter(finding.severity for finding in report.findings), report.counts
+    found = ", ".join(counted(severities[severity], severity) for severity in SEVERITIES)
     held = ", ".join(
         (
             counted(counts.topics, "topic"),
