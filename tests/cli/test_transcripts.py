@@ -1,7 +1,7 @@
 """What cannot be used, as transcripts: each command, and below it the line that it prints on stderr.
 
 The exit code is 1 where the line begins with "Error:", as that of Kafka's tools, and 2 otherwise. Nothing is on stdout,
-and no file changes. A line that ends with "..." goes on in words of a library. `KEDGE_RECORD=1` records the lines again.
+and no file changes. A line that ends with "..." goes on in words of a library. `KEDGE_RECORD=1` records all lines.
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ from kafka.protocol.metadata import MetadataRequest
 
 from kedge.controller.cli.kafka import Endpoint, connected
 from kedge.controller.cli.kafka.cluster import Cluster
-from kedge.controller.cli.kafka.values import UNKNOWN_TOPIC
+from kedge.controller.cli.kafka.errors import Refused
+from kedge.controller.cli.kafka.values import UNKNOWN_TOPIC, Change, Op, Resource, ResourceType, Source
 from kedge.controller.cli.root import kedge
 from kedge.controller.model.values import TopicPartition
 from tests.kafka.java_tools import JavaTools, Ran, java_tools
@@ -30,6 +31,8 @@ _RECORD = b"x" * 10_000
 Kedge = Callable[..., Result]
 Topics = Callable[..., str]
 Java = Callable[..., Ran]
+Throttles = dict[str, dict[str, str | None]]
+SLOW = 2000
 
 
 @pytest.fixture(scope="session")
@@ -93,6 +96,39 @@ def topic(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Topics]:
     if made:
         cluster.delete_topics(made)
         until(lambda: are_known(cluster, made, None))
+
+
+def throttles(cluster: Cluster, topics: list[str]) -> Throttles:
+    resources = [Resource(ResourceType.BROKER, str(b)) for b in cluster.brokers()]
+    resources += [Resource(ResourceType.TOPIC, topic) for topic in topics]
+    found = {}
+    for resource, settings in cluster.describe_configs(resources).items():
+        assert not isinstance(settings, Refused)
+        found[resource.name] = {
+            name: s.value
+            for name, s in settings.items()
+            if "throttled" in name and s.source not in {Source.DEFAULT_CONFIG, Source.STATIC_BROKER_CONFIG}
+        }
+    return {name: set_ for name, set_ in found.items() if set_}
+
+
+@pytest.fixture
+def slow(cluster: Cluster) -> Iterator[Callable[..., Throttles]]:
+    """An operator throttles all replicas of these topics; what is set once every broker reports it."""
+    lists = [f"{side}.replication.throttled.replicas" for side in ("leader", "follower")]
+    rates = [f"{side}.replication.throttled.rate" for side in ("leader", "follower")]
+    brokers = [Resource(ResourceType.BROKER, str(broker)) for broker in cluster.brokers()]
+
+    def throttle(*topics: str) -> Throttles:
+        changes = {Resource(ResourceType.TOPIC, name): [Change(key, Op.SET, "*") for key in lists] for name in topics}
+        changes |= {broker: [Change(key, Op.SET, str(SLOW)) for key in rates] for broker in brokers}
+        assert cluster.alter_configs(changes) == {}
+        until(lambda: len(throttles(cluster, [*topics])) == len(changes))
+        return throttles(cluster, [*topics])
+
+    yield throttle
+    cluster.alter_configs({broker: [Change(key, Op.DELETE) for key in rates] for broker in brokers})
+    until(lambda: not throttles(cluster, []))
 
 
 def are_known(cluster: Cluster, names: Collection[str], partitions: int | None) -> bool:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kedge.controller.cli.kafka.cluster import Cluster
-from kedge.controller.cli.kafka.errors import Refused
-from kedge.controller.cli.kafka.values import Change, Op, Resource, ResourceType, Source
 from kedge.controller.model.values import TopicPartition
-from tests.kafka.conftest import Java, Kedge, Topics, plan, produce, replicas, until_moved
+from tests.kafka.conftest import SLOW, Java, Kedge, Throttles, Topics, plan, produce, replicas, throttles, until_moved
 from tests.kafka.java_tools import REASSIGN
 from tests.kafka_servers import KafkaCluster
 from tests.kit.waiting import until
@@ -24,43 +22,8 @@ pytestmark = [
 
 COMMAND = "reassign-partitions"
 TOOL = REASSIGN
-Throttles = dict[str, dict[str, str | None]]
 RECORDS = 200  # of 10 kB: more than a throttle lets through while a test looks
-SLOW = 2000
 FILE = "--reassignment-json-file"
-
-
-def throttles(cluster: Cluster, topics: list[str]) -> Throttles:
-    resources = [Resource(ResourceType.BROKER, str(b)) for b in cluster.brokers()]
-    resources += [Resource(ResourceType.TOPIC, topic) for topic in topics]
-    found = {}
-    for resource, settings in cluster.describe_configs(resources).items():
-        assert not isinstance(settings, Refused)
-        found[resource.name] = {
-            name: s.value
-            for name, s in settings.items()
-            if "throttled" in name and s.source not in {Source.DEFAULT_CONFIG, Source.STATIC_BROKER_CONFIG}
-        }
-    return {name: set_ for name, set_ in found.items() if set_}
-
-
-@pytest.fixture
-def slow(cluster: Cluster) -> Iterator[Callable[..., Throttles]]:
-    """An operator throttles all replicas of these topics; what is set once every broker reports it."""
-    lists = [f"{side}.replication.throttled.replicas" for side in ("leader", "follower")]
-    rates = [f"{side}.replication.throttled.rate" for side in ("leader", "follower")]
-    brokers = [Resource(ResourceType.BROKER, str(broker)) for broker in cluster.brokers()]
-
-    def throttle(*topics: str) -> Throttles:
-        changes = {Resource(ResourceType.TOPIC, name): [Change(key, Op.SET, "*") for key in lists] for name in topics}
-        changes |= {broker: [Change(key, Op.SET, str(SLOW)) for key in rates] for broker in brokers}
-        assert cluster.alter_configs(changes) == {}
-        until(lambda: len(throttles(cluster, [*topics])) == len(changes))
-        return throttles(cluster, [*topics])
-
-    yield throttle
-    cluster.alter_configs({broker: [Change(key, Op.DELETE) for key in rates] for broker in brokers})
-    until(lambda: not throttles(cluster, []))
 
 
 def without_throttles(said: str) -> str:
