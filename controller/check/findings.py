@@ -67,7 +67,6 @@ class Report:
     consistent: bool = True
 
     def at_least(self, severity: Severity) -> tuple[Finding, ...]:
-        """The findings of this severity and worse."""
         worst = SEVERITIES[: SEVERITIES.index(severity) + 1]
         return tuple(finding for finding in self.findings if finding.severity in worst)
 

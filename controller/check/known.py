@@ -34,7 +34,6 @@ class KnownKey(NamedTuple):
 
 
 def known_key(key: str) -> KnownKey | None:
-    """The row of the key; None for an unknown key."""
     above = parent(key)
     return KNOWN.get(key) or KNOWN.get(f"{above}/*") or KNOWN.get(f"{parent(above)}/*/*")
 

@@ -27,7 +27,6 @@ def empty_keys(tree: Tree) -> Iterator[Finding]:
 
 
 def intents(tree: Tree) -> Iterator[Finding]:
-    """Checks what will happen with each intent."""
     topic_ids = {row.topic.topic_id for row in tree.state.topics.values()}
     by_key: dict[KeyId, list[DeleteIntent]] = {}
     for broker in tree.state.intents.brokers():
@@ -99,7 +98,6 @@ def legacy_moves(tree: Tree) -> Iterator[Finding]:
 
 
 def _bad_target(tp: TopicPartition, target: Replicas) -> Finding | None:
-    """A target that no controller can carry out: it drops the entry and continues with the others."""
     if not target:
         return find("empty-list", keys.REASSIGN_PARTITIONS, f"replicas of {tp}", SOME_BROKERS, dump_ids(target))
     if len(set(target)) != len(target):

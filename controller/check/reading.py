@@ -63,7 +63,6 @@ def read(entries: Iterable[Entry]) -> tuple[Tree, list[Finding]]:
 
 
 def _load(states: Iterable[StateEntry], others: Iterable[Entry]) -> Tree:
-    """The state of a term that begins with these entries."""
     server = MemoryServer()
     for entry in others:
         server.table.create(entry.key, _row(entry), Touched())

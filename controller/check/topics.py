@@ -83,7 +83,6 @@ def leader_outside_isr(tree: Tree) -> Iterator[Finding]:
 
 
 def who_is_gone(tree: Tree) -> Iterator[Finding]:
-    """Deaths that were not handled, and partitions without a leader."""
     if not tree.registered:
         return
     live = tree.registered.keys()

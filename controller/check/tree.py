@@ -46,16 +46,13 @@ class Tree:
         return LEADER_KEY in self.entries
 
     def every_partition(self) -> Iterator[Partition]:
-        """Every state key that can be read."""
         yield from self.partitions
         yield from (found for of in self.unlisted.values() for found in of.values() if found is not None)
 
     def below(self, above: str) -> list[str]:
-        """The names of the known keys directly below `above`."""
         return [key[len(above) + 1 :] for key in self.entries if key.startswith(above + "/")]
 
     def is_unreadable(self, topic: str) -> bool:
-        """Whether there is a topic key that cannot be read."""
         return self.state.unreadable(topic) is not None
 
     def has_topic(self, name: str) -> bool:
@@ -67,7 +64,6 @@ class Tree:
         return self.state.partition(tp.topic, tp.partition) is not None or self.is_unreadable(tp.topic)
 
     def is_deleting(self, topic: str) -> bool:
-        """Whether the deletion of the topic is requested."""
         return keys.delete_topic(topic) in self.entries
 
     def is_reduced(self, topic: str, partition: int) -> bool:
@@ -76,6 +72,5 @@ class Tree:
         return key in self.entries and (key not in self.values or partition in self.values[key])
 
     def moving(self) -> set[TopicPartition]:
-        """The partitions with a target, and those that Kafka moves."""
         of_kafka = (TopicPartition(name, p) for name, row in self.state.topics.items() for p in row.topic.kafka_moves)
         return {*self.state.moves.values(), *of_kafka}

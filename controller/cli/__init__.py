@@ -8,7 +8,6 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line and exit: 0 done; 1 not done, or findings; 2 arguments or input cannot be used."""
     need("cli")
     from .root import run  # noqa: PLC0415 - click is known to be there only now
 

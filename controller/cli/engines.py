@@ -39,7 +39,6 @@ def engine_option(auto: str) -> Callable[[F], F]:
 
 
 def renamed(taking: Callable[..., Any], command: F) -> F:
-    """`taking` in the place of `command`, with its name, help and options."""
     taking.__doc__, taking.__name__ = command.__doc__, command.__name__
     taking.__click_params__ = list(getattr(command, "__click_params__", ()))  # type: ignore[attr-defined]
     found: Any = taking
@@ -47,19 +46,16 @@ def renamed(taking: Callable[..., Any], command: F) -> F:
 
 
 def options(command: F) -> F:
-    """Adds the journals and the engine, as arguments `paths` and `engine` of a command."""
     paths = click.argument("paths", metavar="JOURNAL...", nargs=-1, required=True, type=click.Path(path_type=Path))
     return paths(engine_option("if a session is active")(command))
 
 
 def out_option(command: F) -> F:
-    """Adds --out; argument `out`."""
     out = click.Path(path_type=Path)
     return option("--out", type=out, metavar="FOLDER", group=OUTPUT, help="Folder for the tables, as Parquet.")(command)
 
 
 def plan_option(does: str) -> Callable[[F], F]:
-    """Adds --plan; argument `exports`."""
     folder = click.Path(path_type=Path)
     return option("--plan", "exports", type=folder, metavar="FOLDER", multiple=True, help=does)
 

@@ -30,8 +30,6 @@ _WIDEST: Final = 2**31 - 1  # a limit from here on is that of the field which ta
 
 
 class Whole(click.IntRange):
-    """A whole number within a range."""
-
     name = "whole number"
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:  # noqa: ARG002 - click's
@@ -45,8 +43,6 @@ class Whole(click.IntRange):
 
 
 class Decimal(click.FloatRange):
-    """A number with or without a fraction, within a range."""
-
     name = "number"
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:  # noqa: ARG002 - click's
@@ -99,7 +95,6 @@ class Moment(click.ParamType[int]):
 
 
 def _strict(kind: click.ParamType[Any]) -> click.ParamType[Any]:
-    """The same type, read by our grammar."""
     if isinstance(kind, Whole | Decimal):
         return kind
     limits: dict[str, Any] = {name: getattr(kind, name, None) for name in ("min", "max")}
@@ -148,7 +143,6 @@ class Command(click.Command):
         self.example = example
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The text, then the example."""
         super().format_help_text(ctx, formatter)
         with formatter.section("Example"):
             for line in self.example.splitlines():
@@ -168,7 +162,6 @@ class Command(click.Command):
 
 
 def command(name: str | None = None, *, example: str) -> Callable[[Callable[..., Any]], Command]:
-    """Declares a command. `example`: what a user types, a line or two."""
     return click.command(name, cls=Command, example=example)
 
 
@@ -190,12 +183,10 @@ def group(name: str, *options: Callable[[Any], Any]) -> Callable[[T], T]:
 
 
 def json_option(of: str = "Print one JSON object instead of text.") -> Callable[[T], T]:
-    """Adds --json; argument `as_json`. `of`: what is printed then."""
     return option("--json", "as_json", is_flag=True, group=OUTPUT, help=of)
 
 
 def plain_option(command: T) -> T:
-    """Adds --no-progress; argument `plain`."""
     return option(
         *("--no-progress", "plain"),
         is_flag=True,

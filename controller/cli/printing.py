@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -22,10 +23,12 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
 
 QUIET: Final = "kedge.controller.cli.quiet"
 """Where click's context keeps whether --quiet is given."""
+PAGE_ROWS: Final = 500
 _WIDTH_MAX: Final = 100_000
 _LINE_CHARACTERS_MAX: Final = 500
 _VALUE_CHARACTERS_MAX: Final = 400
@@ -35,14 +38,12 @@ _AT_PLACE: Final = re.compile(r" at etcd://[^\s?]*[^\s?:](?=: |$)")
 
 
 def one_line(error: BaseException) -> str:
-    """The message of an error on one line, or its type if it has none."""
     return " ".join(str(error).split())[:_LINE_CHARACTERS_MAX] or type(error).__name__
 
 
 def of_system(error: OSError) -> str:
-    """The system's message without its number, and the file, if it names one."""
-    said = error.strerror or one_line(error)
-    return f"{error.filename}: {said}" if error.filename else said
+    message = error.strerror or one_line(error)
+    return f"{error.filename}: {message}" if error.filename else message
 
 
 def is_of_stdout(error: OSError) -> bool:
@@ -54,9 +55,9 @@ def without_place(error: BaseException) -> str:
     """`one_line` without the name of the store, for a line that names its url already."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    said = _AT_PLACE.sub("", one_line(error))
-    found = _PLACE.match(said)
-    return said if found is None else said[found.end() :] or said
+    message = _AT_PLACE.sub("", one_line(error))
+    found = _PLACE.match(message)
+    return message if found is None else message[found.end() :] or message
 
 
 def clean(text: str) -> str:
@@ -65,12 +66,10 @@ def clean(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """One line on stderr."""
     click.echo(f"kedge: {clean(text)}", err=True)
 
 
 def is_quiet() -> bool:
-    """Whether the command that runs was called with --quiet."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(QUIET))
 
@@ -107,22 +106,69 @@ def utc(ms: int, timespec: str = "seconds") -> str:
 
 
 def ids(names: Iterable[object]) -> str:
-    """`1,2,3`, as Kafka's tools list ids and names."""
     return ",".join(map(str, names))
 
 
 def compact(value: object) -> str:
-    """JSON on one line, without blanks."""
     return json.dumps(value, separators=(",", ":"), default=str)
 
 
 def shortened(text: str, characters_max: int) -> str:
-    """The text, shortened with "..." if it is too long for a cell of a table."""
     return text if len(text) <= characters_max else f"{text[:characters_max]}..."
 
 
-def print_unfolded(console: Console, table: Table) -> None:
-    """Prints a table to a file or a pipe: nothing is folded, and no line ends in blanks."""
+def print_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A plain table on stdout: folded to the width of a terminal, unfolded anywhere else. Cells may hold anything."""
+    from rich.console import Console  # noqa: PLC0415 - as above
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(box=None, pad_edge=False, show_edge=False)
+    for name in columns:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*map(_cell, row))
+    _print_table(Console(), table)
+
+
+def print_pages(columns: Mapping[str, int | None], rows: Iterable[tuple[Sequence[str], str | None]]) -> int:
+    """Long tables on stdout, `PAGE_ROWS` each, because the widths of a table are known only when all of its rows are.
+    Returns how many rows there were.
+
+    `columns`: by heading the least width of a column that may be folded; None where that would make it hard to read,
+    such as a list below another one. A column that is empty on a page is left out there. `rows`: cells, which may hold
+    anything, and the style of the row.
+    """
+    from rich.console import Console  # noqa: PLC0415 - as above
+    from rich.table import Table  # noqa: PLC0415
+
+    console, count, left = Console(), 0, iter(rows)
+    while page := [(list(map(_cell, cells)), style) for cells, style in islice(left, PAGE_ROWS)]:
+        count += len(page)
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        needed, used = 0, [i for i in range(len(columns)) if any(cells[i] for cells, _ in page)]
+        for i, (name, folded) in [(i, list(columns.items())[i]) for i in used]:
+            table.add_column(name.replace(" ", "\n"), overflow="fold", no_wrap=folded is None)
+            needed += 2 + (max(len(name), *(len(cells[i]) for cells, _ in page)) if folded is None else folded)
+        for cells, style in page:
+            table.add_row(*(cells[i] for i in used), style=style)
+        if console.is_terminal:
+            console.width = max(console.width, needed)
+        _print_table(console, table)
+    return count
+
+
+def _cell(text: str) -> Text:
+    """Text, not str: rich would read brackets as its markup."""
+    from rich.text import Text  # noqa: PLC0415 - as above
+
+    return Text(clean(text))
+
+
+def _print_table(console: Console, table: Table) -> None:
+    """To a file or a pipe unfolded, without blanks at the ends of lines."""
+    if console.is_terminal:
+        console.print(table, crop=False)
+        return
     console.width = _WIDTH_MAX
     with console.capture() as captured:
         console.print(table)
@@ -130,26 +176,7 @@ def print_unfolded(console: Console, table: Table) -> None:
         click.echo(line.rstrip())
 
 
-def print_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A plain table on stdout: folded to the width of a terminal, unfolded anywhere else. Cells may hold anything."""
-    from rich.console import Console  # noqa: PLC0415 - as above
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    table = Table(box=None, pad_edge=False, show_edge=False)
-    for name in columns:
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(clean(cell)) for cell in row))  # Text, not str: brackets would be read as rich's markup
-    console = Console()
-    if sys.stdout.isatty():
-        console.print(table)
-    else:
-        print_unfolded(console, table)
-
-
 def print_pairs(rows: Iterable[tuple[str, str]]) -> None:
-    """A line for each name and its value, aligned."""
     listed = list(rows)
     width = max(len(name) for name, _ in listed)
     for name, value in listed:
@@ -165,7 +192,6 @@ def print_by_cluster(columns: Sequence[str], rows: Mapping[str, Sequence[tuple[s
 
 
 def file_problem(path: Path) -> str | None:
-    """Why no file can be written at `path`; None where it can."""
     folder = path.absolute().parent
     if path.is_dir():
         return f"{path}: expected a file, got a folder"
@@ -197,12 +223,10 @@ def folder_problem(path: Path) -> str | None:
 
 
 def need_file(path: Path | None) -> None:
-    """A file that cannot be written is exit code 2, before the work."""
     if path is not None and (problem := file_problem(path)) is not None:
         fail(problem)
 
 
 def need_folder(path: Path | None) -> None:
-    """A folder that cannot be written is exit code 2, before the work."""
     if path is not None and (problem := folder_problem(path)) is not None:
         fail(problem)

@@ -11,9 +11,8 @@ from io import TextIOWrapper
 from typing import IO, Any, Final, NoReturn
 
 import click
-from click.shell_completion import CompletionItem
 
-from .tree import ROOT, load, offers
+from .tree import ROOT, Rows
 
 _HELP: Final[Any] = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """What click 8.2 and later raise for a group that is called alone: no error, but its help."""
@@ -25,9 +24,9 @@ class _BadUsage(click.ClickException):
     exit_code = 2
 
     def __init__(self, error: click.UsageError) -> None:
-        said = " ".join(error.format_message().split()).rstrip(".")
+        message = " ".join(error.format_message().split()).rstrip(".")
         more = "" if error.ctx is None else f"; see {error.ctx.command_path} --help"
-        super().__init__(f"{said}{more}")
+        super().__init__(f"{message}{more}")
 
     def show(self, file: IO[Any] | None = None) -> None:  # noqa: ARG002 - it goes where all complaints go
         from .printing import say  # noqa: PLC0415 - not every command needs it
@@ -45,8 +44,8 @@ def _one_line() -> Iterator[None]:
         raise _BadUsage(error) from None
 
 
-class _Commands(click.Group):
-    """The rows of the tree, each imported when it runs."""
+class _Commands(Rows):
+    """The commands, with errors of their usage as one line."""
 
     def make_context(self, *args: Any, **more: Any) -> click.Context:
         with _one_line():
@@ -56,21 +55,6 @@ class _Commands(click.Group):
         with _one_line():
             return super().invoke(ctx)
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as click asks
-        return list(ROOT)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as click asks
-        row = ROOT.get(cmd_name)
-        return None if row is None else load(row, cmd_name)
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """From the table, as in its groups."""
-        return offers(ROOT, incomplete) + click.Command.shell_complete(self, ctx, incomplete)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as click asks
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, row.says) for name, row in ROOT.items()])
-
 
 def _version() -> str:
     try:
@@ -79,7 +63,7 @@ def _version() -> str:
         return "unknown"
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, rows=ROOT, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(_version(), prog_name="kedge")
 def kedge() -> None:
     """Run, administer and audit Kafka-style clusters with an embeddable controller.
@@ -91,7 +75,6 @@ def kedge() -> None:
 
 
 def run() -> None:
-    """Run `kedge` with the arguments of the process, and exit."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # A character that the terminal's encoding lacks is shown escaped; it must not end the command.

@@ -28,13 +28,11 @@ class Told:
         self._unset.acquire()
 
     def set(self) -> None:
-        """Each wait ends from now on."""
         self._is_set = True
         with suppress(RuntimeError):  # it was set before
             self._unset.release()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until it is set, or so long; return whether it is."""
         if not self._is_set:
             self._unset.acquire(timeout=timeout_s)
         return self._is_set
@@ -82,12 +80,10 @@ class Interrupts:
             self._pauses = False
 
     def check(self) -> None:
-        """Raises KeyboardInterrupt if Ctrl-C came."""
         if self._is_due:
             raise KeyboardInterrupt
 
     def come(self, number: int, frame: FrameType | None) -> None:
-        """The handler."""
         is_second, self._is_due = self._is_due, True
         if self._pauses or is_second:
             signal.default_int_handler(number, frame)

@@ -102,7 +102,6 @@ PLAN: Final = Group(
         "kedge.controller.cli.plan",
         {
             "collect": ("collect", "Collect a snapshot of a cluster, from brokers, a store or files."),
-            "collect-files": ("collect", "Collect snapshots of many clusters from files in a folder."),
             "compute-load": ("stages", "Validate collected tables, and compute the load of each replica."),
             "validate": ("stages", "Check a snapshot: racks, replication factors, dead brokers."),
             "drain": ("making", "Plan to move every replica away from some brokers."),
@@ -152,18 +151,18 @@ def load(row: Command | Group, name: str) -> click.Command:
     if row.extra is not None:
         need(row.extra)
     if isinstance(row, Group):
-        return Lazy(row, name=name)
+        return Rows(name=name, help=f"{row.says}\n\n{row.more}", rows=row.commands)
     found = getattr(import_module(row.module), row.attribute)
     assert isinstance(found, click.Command), found
     return found
 
 
-class Lazy(click.Group):
-    """A group whose commands are imported when they run."""
+class Rows(click.Group):
+    """Commands that are imported when they run. Their names and help come from the table."""
 
-    def __init__(self, group: Group, name: str) -> None:
-        super().__init__(name=name, help=f"{group.says}\n\n{group.more}")
-        self._rows = group.commands
+    def __init__(self, *args: Any, rows: Mapping[str, Command | Group], **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._rows = rows
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as click asks
         return list(self._rows)
@@ -174,13 +173,10 @@ class Lazy(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """From the table: click would import every command that may be meant, at each key."""
-        return offers(self._rows, incomplete) + click.Command.shell_complete(self, ctx, incomplete)
+        rows = [(name, row) for name, row in self._rows.items() if name.startswith(incomplete)]
+        offers = [CompletionItem(name, help=row.says) for name, row in rows]
+        return offers + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as click asks
         with formatter.section("Commands"):
             formatter.write_dl([(name, row.says) for name, row in self._rows.items()])
-
-
-def offers(rows: Mapping[str, Any], incomplete: str) -> list[CompletionItem]:
-    """What completes `incomplete`, with a line of help each."""
-    return [CompletionItem(name, help=row.says) for name, row in rows.items() if name.startswith(incomplete)]

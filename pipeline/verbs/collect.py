@@ -1,4 +1,4 @@
-"""`kedge plan collect-files`: the files of a cluster as tables, validated and loaded."""
+"""`kedge plan collect --landing`: the files of a cluster as tables, validated and loaded."""
 
 from __future__ import annotations
 

@@ -70,7 +70,6 @@ def values(draw: st.DrawFn) -> bytes:
 @settings(max_examples=200, deadline=None)
 @given(st.dictionaries(KEYS, st.one_of(st.none(), values()), max_size=6), st.randoms(use_true_random=False))
 def test_whatever_stands_in_any_key_the_answer_is_findings(changed: dict[str, bytes | None], chance: Any) -> None:
-    """Values replaced, deleted, cut and swapped; odd names; keys in any order, of any session or none."""
     tree = {entry.key: entry for entry in TREE}
     for key, value in changed.items():
         tree.pop(key, None)
@@ -88,7 +87,6 @@ def test_whatever_stands_in_any_key_the_answer_is_findings(changed: dict[str, by
 
 @pytest.mark.parametrize("value", AWKWARD, ids=range(len(AWKWARD)))
 def test_every_key_is_read_with_every_awkward_value(value: bytes) -> None:
-    """One key at a time, so that no finding hides behind another's."""
     for at, entry in enumerate(TREE):
         changed = [*TREE[:at], attrs.evolve(entry, value=value), *TREE[at + 1 :]]
         assert inspect(changed).counts.keys == len(TREE)
@@ -151,7 +149,6 @@ CORRUPTIONS: list[Corruption] = [
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_a_known_field_that_is_changed_against_a_rule_is_found(data: st.DataObject) -> None:
-    """One field of one key of a converged rig; the finding names that key, or one below or above it."""
     tree = converged()
     matches, field, bad = data.draw(st.sampled_from(CORRUPTIONS))
     at = data.draw(st.sampled_from([i for i, entry in enumerate(tree) if matches(entry.key)]))
@@ -175,5 +172,4 @@ def test_a_key_that_is_lost_is_found(data: st.DataObject) -> None:
 
 
 def test_nothing_is_found_in_the_tree_that_is_corrupted() -> None:
-    """Or the tests above would show nothing."""
     assert inspect(converged()).findings == ()

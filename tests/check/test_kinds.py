@@ -213,7 +213,6 @@ CASES: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
 
 
 def test_a_good_tree_has_no_findings() -> None:
-    """A move under way, a config change of just now and Kafka's own keys are nothing to speak of."""
     report = inspect(entries(good()))
     assert report.findings == ()
     counts = report.counts
@@ -234,7 +233,6 @@ def test_a_key_that_should_be_ephemeral_and_is_not_is_found(key: str, kind: str)
 
 
 def test_a_store_without_any_key_is_found() -> None:
-    """More often another store or root was meant than a cluster that never began."""
     assert [f.kind for f in inspect([]).findings] == ["empty-tree"]
 
 
@@ -251,7 +249,6 @@ def test_the_page_lists_every_kind_with_its_severity_and_meaning() -> None:
 
 
 def test_findings_say_where_what_was_expected_and_got() -> None:
-    """The field within the value, the rule, and what stands there."""
     (found,) = planted({STATE: state(1, [1, 2], reassignment=[1], targetReplicas=[3])})
     assert (found.what, found.expected, found.got) == ("reassignment", "a JSON object", "[1]")
     (found,) = planted({STATE: state(3, [1, 2])})
@@ -275,7 +272,6 @@ def test_states_of_an_unreadable_topic_are_no_orphans() -> None:
 
 
 def test_zookeepers_nodes_without_data_are_no_findings() -> None:
-    """A backend may show the nodes that only lead to others."""
     parents = ["/admin", "/brokers", "/brokers/ids", "/brokers/topics", f"{T}/partitions", f"{T}/partitions/0",
                "/config", "/config/topics", "/consumers", "/kedge", "/admin/replica_deletions", "/admin/delete_topics",
                "/isr_change_notification", "/log_dir_event_notification", "/config/users"]  # fmt: skip

@@ -19,7 +19,6 @@ NEVER_LED = [("never-led", "/kedge/commit")]
 
 
 def notes(path: Path) -> list[tuple[str, str]]:
-    """Kind and key of every finding; none is worse than a note."""
     findings = inspect(recorded(path)).findings
     assert {found.severity for found in findings} == {"note"}
     return [(found.kind, found.key) for found in findings]
@@ -30,14 +29,12 @@ def test_of_an_idle_tree_of_kafka_only_that_kedge_never_led_there_is_said() -> N
 
 
 def test_of_a_moving_tree_of_kafka_its_moves_are_said() -> None:
-    """Its throttles are an operator's own, and its config changes are of just now."""
     assert notes(DATA / "kafka_3_9_tree_moving.json") == MOVES + NEVER_LED
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 5, 9, 13, 18, 23])
 def test_a_cluster_that_was_broken_and_healed_leaves_nothing_to_find(seed: int) -> None:
-    """Not even a note, whatever was asked and went wrong before."""
     world = build(seed)
     break_things(world, 200)
     heal(world)

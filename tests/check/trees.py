@@ -94,5 +94,4 @@ def recorded(path: Path) -> list[Entry]:
 
 
 def held(server: MemoryServer) -> list[Entry]:
-    """Every key of a server, without a session of one's own."""
     return [entry(key, row) for key, row in sorted(server.table.rows.items())]

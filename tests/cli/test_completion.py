@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from kedge.controller.cli.root import kedge
 from kedge.controller.cli.tree import ROOT
+from tests.cli.ran import CHECKOUT
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 SHELLS = ("bash", "zsh", "fish")
 
 
@@ -61,7 +61,6 @@ def test_bash_completes_commands_options_and_values(on_path: dict[str, str]) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS)
 def test_each_shell_is_answered(shell: str) -> None:
-    """By the protocol of its script: words in the environment, offers on stdout."""
     assert f"_KEDGE_COMPLETE={shell}_complete" in script(shell)
     words = {"COMP_WORDS": "kedge comp", "COMP_CWORD": "comp" if shell == "fish" else "1"}
     program = "from kedge.controller.cli.root import kedge; kedge(prog_name='kedge')"
@@ -74,24 +73,3 @@ def test_each_shell_is_answered(shell: str) -> None:
         "fish": f"plain,completion\t{says}\n",
     }
     assert done.stdout == offers[shell]
-
-
-@pytest.mark.slow
-def test_commands_are_offered_without_loading_one() -> None:
-    program = (
-        "import sys; from kedge.controller.cli.root import kedge\n"
-        "try:\n    kedge(prog_name='kedge')\nexcept SystemExit:\n    pass\n"
-        "print(sorted(name for name in sys.modules if name.startswith('kedge.controller.cli.')))"
-    )
-    words = {"COMP_WORDS": "kedge ", "COMP_CWORD": "1", "_KEDGE_COMPLETE": "bash_complete", "PYTHONPATH": str(CHECKOUT)}
-    done = subprocess.run(
-        [sys.executable, "-c", program], env={**os.environ, **words}, capture_output=True, text=True, check=True
-    )
-    *offers, loaded = done.stdout.splitlines()
-    assert [offer.partition(",")[2] for offer in offers] == [*ROOT]
-    assert loaded == "['kedge.controller.cli.extras', 'kedge.controller.cli.root', 'kedge.controller.cli.tree']"
-
-
-def test_another_shell_is_exit_code_2() -> None:
-    done = CliRunner().invoke(kedge, ["completion", "tcsh"])
-    assert (done.exit_code, done.stdout, "'tcsh' is not one of" in done.stderr) == (2, "", True)

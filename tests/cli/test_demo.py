@@ -43,7 +43,6 @@ def test_a_pipe_gets_the_whole_story_and_no_record_is_lost() -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("seed", range(2, 6))
 def test_every_seed_tells_the_same_story_twice(seed: int) -> None:
-    """To the byte."""
     done, again = run("demo", "--seed", seed), run("demo", "--seed", seed)
     assert done.exit_code == 0, done.output
     assert done.stdout == again.stdout

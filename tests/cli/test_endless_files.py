@@ -6,12 +6,12 @@ from __future__ import annotations
 import os
 import resource
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from kedge.stores import MemoryServer
+from tests.cli.ran import KEDGE
 from tests.kit.commands import run
 from tests.kit.private import write_private
 
@@ -49,7 +49,7 @@ def command(place: str, file: Path | str, folder: Path) -> list[str]:
 def ended(*arguments: str) -> tuple[int, str, str]:
     """As a process that may not take more memory."""
     done = subprocess.run(
-        [sys.executable, "-c", "from kedge.controller.cli import main; main()", *arguments],
+        [*KEDGE, *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -126,7 +126,7 @@ def test_a_pipe_is_a_file_like_others(path: str, tmp_path: Path) -> None:
 
 def loaded(path: str, folder: Path) -> tuple[int, str, str]:
     done = subprocess.run(
-        [sys.executable, "-c", "from kedge.controller.cli import main; main()", *command("load", path, folder)],
+        [*KEDGE, *command("load", path, folder)],
         input='{"/a": {"value": "1", "version": 0}}',
         capture_output=True,
         text=True,

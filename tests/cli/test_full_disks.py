@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 
-from kedge.pipeline.generating import generate
 from kedge.pipeline.submit.exported import read_export
 from kedge.pipeline.submit.kept import progress_file, read_progress
-from kedge.pipeline.tables.declared import TABLES
-from kedge.pipeline.tables.files import Place
+from tests.cli.plans import put
+from tests.cli.ran import KEDGE
 from tests.disks import file_size_limit
 from tests.kit.commands import run
 from tests.pipeline_journal.journals import write, written
@@ -29,11 +27,10 @@ def is_said(done: Result, what: str) -> bool:
 @pytest.fixture
 def tables(tmp_path: Path) -> Path:
     """Of a cluster, and a plan for it."""
-    place = Place(tmp_path / "tables", "east", "1")
-    for name, table in generate(brokers=9, topics=4, partitions=6, seed=1).items():
-        place.write(TABLES[name], table)
-    assert run("plan", "drain", place.root.folder, "--brokers", "1001", "--name", "p").exit_code in (0, 1)
-    return place.root.folder
+    tables = tmp_path / "tables"
+    put(tables)
+    assert run("plan", "drain", tables, "--brokers", "1001", "--name", "p").exit_code in (0, 1)
+    return tables
 
 
 @pytest.mark.slow
@@ -91,7 +88,6 @@ def test_the_page_and_the_tables_of_an_audit_are_named(tmp_path: Path) -> None:
 
 
 def test_a_memory_store_and_a_dump_of_it_are_named(tmp_path: Path) -> None:
-    """Nothing of either is left."""
     tree, there, full = tmp_path / "tree.json", tmp_path / "there", tmp_path / "full"
     keys = ["/controller_epoch", *(f"/k{number}" for number in range(100))]
     tree.write_text(json.dumps({key: {"value": "1", "version": 0} for key in keys}))
@@ -114,7 +110,7 @@ def test_a_memory_store_and_a_dump_of_it_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [["--help"], ["completion", "bash"]])
 def test_a_full_disk_behind_stdout_is_one_line(arguments: list[str]) -> None:
     """Python would write the rest again at exit, and complain a second time."""
-    command = [sys.executable, "-c", "from kedge.controller.cli import main; main()", *arguments]
+    command = [*KEDGE, *arguments]
     with FULL.open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "kedge: stdout: No space left on device\n")

@@ -15,10 +15,8 @@ from click.testing import CliRunner, Result
 from kedge.controller.cli.root import kedge
 from kedge.controller.model import records as r
 from kedge.controller.runtime.journal import FolderSink
+from tests.cli.ran import CHECKOUT, KEDGE, ended
 from tests.journal.told import Told
-
-CHECKOUT = Path(__file__).resolve().parents[2]
-PROGRAM = "import kedge.controller.cli; kedge.controller.cli.main()"
 
 
 @pytest.fixture
@@ -39,18 +37,7 @@ def show(*arguments: str | Path) -> Result:
     return CliRunner().invoke(kedge, ["journal", "show", *map(str, arguments)])
 
 
-def process(*arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", PROGRAM, *map(str, arguments)],
-        cwd=CHECKOUT,
-        env={**os.environ, **variables},
-        capture_output=True,
-        check=False,
-    )
-
-
 def test_the_rows_of_a_partition_are_the_trace_of_its_move(folder: Path) -> None:
-    """R, I and T stand side by side, row below row, as the reassignment page draws them."""
     result = show(folder, "--topic", "orders", "--partition", "0", "--term", "7")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
@@ -67,33 +54,21 @@ def test_the_rows_of_a_partition_are_the_trace_of_its_move(folder: Path) -> None
 
 
 def test_a_partition_that_does_not_move_has_a_dash_as_target(folder: Path) -> None:
-    """No target is said, an event that has none says nothing."""
     shrunk, *intents = show(folder, "--event", "IsrShrunk", "--event", "DeleteIntended").stdout.splitlines()[-4:]
     assert [("DeleteIntended" in line, "[" in line) for line in intents] == [(True, False)] * 3
     assert re.search(r"IsrShrunk +orders-0 +\[4,5,6] +\S+ +-  ", shrunk)
 
 
 def test_json_gives_the_lines_as_they_stand_in_the_journal(folder: Path) -> None:
-    """What --json writes is a journal again, byte for byte."""
     result = show(folder, "--json")
     files = (folder / "kedge-7-0.jsonl", folder / "kedge-8-0.jsonl")
     assert result.stdout_bytes == b"".join(file.read_bytes() for file in files)
 
 
 def test_filters_narrow_each_other(folder: Path) -> None:
-    """A row is shown that fits the term, the event and the partition."""
     result = show(folder, "--term", "8", "--event", "ForeignChange", "--topic", "orders", "--json")
     assert [json.loads(line)["event"] for line in result.stdout.splitlines()] == ["ForeignChange"]
     assert show(folder, "--term", "8", "--event", "TargetSet").stderr == "kedge: no rows match\n"
-
-
-def test_an_event_that_no_journal_has_is_exit_code_2_and_a_line(folder: Path) -> None:
-    """A misspelt name would show nothing and look like an answer; the line names the events that there are."""
-    result = show(folder, "--event", "TargetSet", "--event", "Nope")
-    assert (result.exit_code, result.stdout) == (2, "")
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("kedge: --event: expected one of BadKey, BrokerForgotten, ")
-    assert show(folder, "--event", "ThrottleSet").exit_code == 0
 
 
 def test_control_characters_of_strangers_are_shown_escaped(folder: Path) -> None:
@@ -105,13 +80,11 @@ def test_control_characters_of_strangers_are_shown_escaped(folder: Path) -> None
 
 
 def test_a_chain_that_holds_is_said_to_hold(folder: Path) -> None:
-    """--verify says on stderr what it found, and the exit code says it again."""
     result = show(folder, "--verify")
     assert (result.exit_code, result.stderr) == (0, "kedge: the chain of hashes is intact\n")
 
 
 def test_a_broken_chain_is_exit_code_1_with_verify(folder: Path) -> None:
-    """The first broken link is named by file and line; without --verify it is only said."""
     file = folder / "kedge-7-0.jsonl"
     file.write_text(file.read_text().replace('"leader":1', '"leader":2', 1))
     result = show(folder, "--verify")
@@ -131,28 +104,7 @@ def test_a_torn_tail_is_reported_and_is_no_broken_chain(folder: Path) -> None:
     assert f"kedge: {file}:2: torn tail: 1 line left out after the last whole commit\n" in result.stderr
 
 
-@pytest.mark.parametrize(
-    "arguments,problem",
-    [
-        (["missing"], "kedge: missing: No such file or directory\n"),
-        ([__file__], f"kedge: {__file__}:1: not a line of a journal: "),
-        ([], "Missing argument 'JOURNAL...'"),
-        ([".", "--partition", "0"], "--partition needs --topic"),
-        ([".", "--topic", "t", "--partition", "-1"], "-1 is not in the range x>=0"),
-        ([".", "--term", "seven"], "'seven' is not a valid whole number"),
-    ],
-    ids=["missing", "foreign", "no path", "partition alone", "negative", "no number"],
-)
-def test_what_cannot_be_shown_is_exit_code_2_and_a_line(arguments: list[str], problem: str) -> None:
-    """Bad files and bad arguments give a message that names them, and nothing on stdout but what was read before."""
-    result = show(*arguments)
-    assert result.exit_code == 2
-    assert problem in result.stderr
-    assert "Traceback" not in result.stderr
-
-
 def test_a_long_detail_is_cut_in_the_table_only(tmp_path: Path) -> None:
-    """A Takeover that names thousands of moves leaves the table readable; --json shows all of it."""
     told = Told(FolderSink(tmp_path))
     told.take_over()
     told.write(r.ForeignChange("orders", 0, "x" * 5000))
@@ -163,7 +115,6 @@ def test_a_long_detail_is_cut_in_the_table_only(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_more_rows_than_a_table_holds_go_on_in_the_next(tmp_path: Path) -> None:
-    """A long journal is shown table by table, none of its rows is lost."""
     told = Told(FolderSink(tmp_path))
     told.take_over()
     told.write(*[r.KeysRewritten("orders")] * 1200)
@@ -175,22 +126,21 @@ def test_more_rows_than_a_table_holds_go_on_in_the_next(tmp_path: Path) -> None:
 def test_the_command_runs_as_a_process_in_an_ascii_locale(folder: Path) -> None:
     """With LANG=C no letter ends the command; a terminal that lacks one shows it escaped. Pipes get no colours."""
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    piped = process("journal", "show", folder, **ascii_only)
-    assert (piped.returncode, piped.stderr) == (0, b"")
-    assert b"TargetCleared" in piped.stdout
-    assert b"\x1b" not in piped.stdout
+    piped = ended("journal", "show", folder, **ascii_only)
+    assert (piped.returncode, piped.stderr) == (0, "")
+    assert "TargetCleared" in piped.stdout
+    assert "\x1b" not in piped.stdout
     wide = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "300"}  # a dumb terminal has 80 columns
-    terminal = process("journal", "show", folder, **wide, **ascii_only)
-    assert (terminal.returncode, terminal.stderr) == (0, b"")
-    assert b"gel\\xf6scht" in terminal.stdout
+    terminal = ended("journal", "show", folder, **wide, **ascii_only)
+    assert (terminal.returncode, terminal.stderr) == (0, "")
+    assert "gel\\xf6scht" in terminal.stdout
 
 
 @pytest.mark.slow
 def test_colours_come_with_a_terminal(folder: Path) -> None:
-    """On a terminal rows that ask for attention are coloured."""
-    done = process("journal", "show", folder, FORCE_COLOR="1", TERM="xterm-256color", COLUMNS="80")
-    assert b"\x1b[33m" in done.stdout
-    assert b"[4,5,6]" in done.stdout  # lists are not folded, however narrow it is
+    done = ended("journal", "show", folder, FORCE_COLOR="1", TERM="xterm-256color", COLUMNS="80")
+    assert "\x1b[33m" in done.stdout
+    assert "[4,5,6]" in done.stdout  # lists are not folded, however narrow it is
 
 
 @pytest.mark.slow
@@ -200,7 +150,7 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(folder: Path) -> None:
         read_end, write_end = os.pipe()
         os.close(read_end)
         done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, "journal", "show", str(folder), *arguments],
+            [*KEDGE, "journal", "show", str(folder), *arguments],
             cwd=CHECKOUT,
             stdout=write_end,
             stderr=subprocess.PIPE,
@@ -212,36 +162,12 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_closed_stdout_is_no_crash(folder: Path) -> None:
-    """Started without a stdout at all, the command still checks the journal."""
-    command = f"exec {sys.executable} -c '{PROGRAM}' journal show {folder} --verify >&-"
+    command = f"exec {sys.executable} -m kedge journal show {folder} --verify >&-"
     done = subprocess.run(["/bin/sh", "-c", command], cwd=CHECKOUT, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"kedge: the chain of hashes is intact\n")
 
 
-def test_version_is_printed() -> None:
-    """`kedge --version` names the distribution's version, or says that there is none installed."""
-    result = CliRunner().invoke(kedge, ["--version"])
-    assert result.exit_code == 0
-    assert result.stdout.startswith("kedge, version ")
-
-
-def test_importing_the_command_imports_neither_click_nor_rich() -> None:
-    """The entry point of a distribution without the extra can say what is missing."""
-    program = "import sys, kedge.controller.cli; print(sorted({'click', 'rich'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", program], cwd=CHECKOUT, capture_output=True, check=False)
-    assert done.stdout == b"[]\n"
-
-
-def test_without_the_extra_one_line_says_how_to_get_it() -> None:
-    """Where click or rich is not installed the command names the extra and exits with 2."""
-    program = f"import sys; sys.modules['rich'] = None; {PROGRAM}"
-    done = subprocess.run([sys.executable, "-c", program], cwd=CHECKOUT, capture_output=True, check=False)
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr == b"kedge: rich is not installed; run: pip install 'kedge[cli]'\n"
-
-
 def test_to_verify_nothing_is_no_success(tmp_path: Path) -> None:
-    """An empty file, or one without a whole commit: exit code 2 and a line."""
     (tmp_path / "kedge-1-0.jsonl").write_bytes(b"")
     result = show("--verify", str(tmp_path))
     assert result.exit_code == 2

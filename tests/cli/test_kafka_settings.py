@@ -45,7 +45,6 @@ def test_no_text_breaks_the_reader(text: str) -> None:
 
 
 def test_a_file_may_be_latin_1_and_may_not_be_huge(tmp_path: Path) -> None:
-    """As files of Java's were written."""
     file = tmp_path / "p"
     file.write_bytes("client.id=é".encode("latin-1"))
     assert read_properties(file) == {"client.id": "é"}
@@ -170,7 +169,6 @@ def test_what_cannot_be_used_is_named_by_its_property(more: dict[str, str], prob
 
 
 def test_a_host_name_is_checked_unless_that_is_switched_off() -> None:
-    """By Java's name for it, an empty algorithm."""
     context = settings({"security.protocol": "SSL"})["ssl_context"]
     assert (context.check_hostname, context.verify_mode) == (True, ssl.CERT_REQUIRED)
     context = settings({"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": ""})["ssl_context"]

@@ -3,44 +3,21 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kedge.controller.codec import broker as broker_codec
-from kedge.controller.codec import keys, partition_state, topic
-from kedge.controller.model.values import BrokerRegistration, Partition, Topic
-from kedge.pipeline.generating import generate
 from kedge.pipeline.tables.declared import TABLES
 from kedge.pipeline.tables.files import Place
-from kedge.stores import ABSENT, Put, open_store
-from tests.cli.store.places import Make, on_servers
+from tests.cli.plans import files, put, said
 from tests.kit.commands import plan as run
-from tests.kit.data import DATA
-
-CHECKOUT = Path(__file__).resolve().parents[2]
-
-
-def said(*arguments: object) -> tuple[int, Any]:
-    result = run(*arguments, "--json")
-    assert result.stderr == ""
-    return result.exit_code, json.loads(result.stdout)
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
-    """Tables of a generated cluster."""
     tables = tmp_path / "tables"
-    for name, table in generate(brokers=9, topics=4, partitions=6, seed=1).items():
-        Place(tables, "east", "1").write(TABLES[name], table)
+    put(tables)
     return tables
 
 
@@ -57,8 +34,7 @@ def inputs(tmp_path: Path) -> dict[str, Path]:
     contents: dict[str, Any] = {
         "map": {"version": 1, "partitions": entries},
         "brokers": {"1": "a", "2": "b", "3": "c", "4": "a"},
-        "good": {"version": 1, "brokers": logs},
-        "bad": {"version": 1, "brokers": [*logs, {"broker": 9, "logDirs": None}]},
+        "logs": {"version": 1, "brokers": logs},
     }
     found = {}
     for name, value in contents.items():
@@ -67,15 +43,15 @@ def inputs(tmp_path: Path) -> dict[str, Path]:
     return found
 
 
-def collect(tmp_path: Path, inputs: dict[str, Path], logs: str, *more: object) -> tuple[int, Any]:
+def collect(tmp_path: Path, inputs: dict[str, Path], *more: object) -> tuple[int, Any]:
     named = ("--cluster", "east", "--snapshot", "1", "--map", inputs["map"], "--broker-list", inputs["brokers"])
-    return said("collect", tmp_path / "tables", *named, "--log-dirs", inputs[logs], *more)
+    return said("collect", tmp_path / "tables", *named, "--log-dirs", inputs["logs"], *more)
 
 
 @pytest.mark.slow
 def test_a_snapshot_goes_all_the_way_to_an_export(tmp_path: Path, inputs: dict[str, Path]) -> None:
     tables, out = tmp_path / "tables", tmp_path / "out"
-    code, collected = collect(tmp_path, inputs, "good")
+    code, collected = collect(tmp_path, inputs)
     assert (code, collected["partitions"], collected["bytes"]) == (0, 6, 1200)
     code, planned = said("drain", tables, "--brokers", "1", "--out", tmp_path / "plan.json")
     assert (code, planned["bytes_copied"], planned["bytes_bound"], planned["complete"]) == (0, 400, 400, True)
@@ -91,27 +67,11 @@ def test_a_snapshot_goes_all_the_way_to_an_export(tmp_path: Path, inputs: dict[s
     assert "report.html" in json.loads((out / "manifest.json").read_bytes())["files"]
 
 
-def test_a_plan_is_shown_as_a_page_before_it_is_cut_into_waves(made: Path, tmp_path: Path) -> None:
-    page = tmp_path / "plan.html"
-    assert said("drain", made, "--brokers", "1001", "--report", page)[0] == 0
-    assert "This plan empties broker 1001" in page.read_text()
-    page.unlink()
-    assert said("drain", made, "--brokers", "1001", "--report", page, "--dry-run")[0] == 0
-    assert not page.exists()
-
-
-def test_quarantined_row_is_reported_with_exit_code_1(tmp_path: Path, inputs: dict[str, Path]) -> None:
-    code, collected = collect(tmp_path, inputs, "bad")
-    assert (code, collected["bytes"]) == (1, 1200)
-    assert collected["quarantined"] == {"logDirs: expected a list, got None": 1}
-    assert said("drain", tmp_path / "tables", "--brokers", "1")[0] == 0
-
-
 @pytest.mark.slow
 def test_what_people_read_says_waves_files_rates_and_totals(tmp_path: Path, inputs: dict[str, Path]) -> None:
     tables = tmp_path / "tables"
     named = ("--cluster", "east", "--snapshot", "1", "--map", inputs["map"], "--broker-list", inputs["brokers"])
-    assert run("collect", tables, *named, "--log-dirs", inputs["good"]).stdout.splitlines() == [
+    assert run("collect", tables, *named, "--log-dirs", inputs["logs"]).stdout.splitlines() == [
         "snapshot  1 of east",
         "holds     4 brokers, 6 partitions, 1.2 KiB",
         "rates     not known for 6 partitions",
@@ -143,7 +103,7 @@ def test_every_source_of_sizes_and_rates_can_be_given(tmp_path: Path, inputs: di
     (tmp_path / "metrics").write_text(f'{rate}{{topic="t"}} 7\n{time}{{request="Produce"}} 12.5\n')
     options = ("--partition-meta", tmp_path / "meta", "--broker-metrics", tmp_path / "free")
     more = ("--capacities", tmp_path / "capacity", "--prometheus", f"1={tmp_path / 'metrics'}")
-    code, collected = collect(tmp_path, inputs, "good", *options, *more)
+    code, collected = collect(tmp_path, inputs, *options, *more)
     assert (code, collected["bases"]) == (0, {"split": 2})
     assert (collected["unrated"], collected["unsized"]) == (4, 0)
     assert collected["request_p99_ms"] == {"produce": 12.5}
@@ -153,15 +113,6 @@ def test_every_source_of_sizes_and_rates_can_be_given(tmp_path: Path, inputs: di
         "collect", tmp_path, "--cluster", "c", "--snapshot", "1", "--map", inputs["map"], "--prometheus", "x=f"
     )
     assert (result.exit_code, "expected FILE or ID=FILE" in result.stderr) == (2, True)
-
-
-def test_a_tree_of_real_kafka_is_planned(tmp_path: Path) -> None:
-    tables = tmp_path / "tables"
-    tree = DATA / "kafka_3_9_tree_idle.json"
-    assert said("collect", tables, "--cluster", "c", "--snapshot", "1", "--tree", tree)[0] == 0
-    code, planned = said("drain", tables, "--brokers", "1")
-    assert planned["partitions_changed"] > 0
-    assert code == (0 if planned["complete"] else 1)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +154,6 @@ def test_a_dry_run_says_the_same_and_writes_nothing(made: Path, tmp_path: Path) 
 
 
 def test_a_plan_that_is_made_again_takes_its_waves_away(made: Path) -> None:
-    """They are of the former one."""
     said("drain", made, "--brokers", "1001", "--name", "p")
     said("waves", made, "--name", "p")
     said("drain", made, "--brokers", "1002", "--name", "p")
@@ -228,152 +178,8 @@ def test_a_snapshot_that_breaks_rules_is_exit_code_1(made: Path) -> None:
     assert "topic-000000-0: 3, limit 4 replicas" in run("validate", made, "--factor", "4").stdout
 
 
-@pytest.mark.parametrize(
-    "arguments,message",
-    [
-        (("drain", "{tables}", "--brokers", "9"), "unknown brokers: [9]"),
-        (("drain", "{tables}"), "no broker was named, and none has the state draining"),
-        (
-            ("drain", "{tables}", "--brokers", "1001", "--snapshot", "2"),
-            "the folder has no snapshot 2 of cluster east; the last ones: 1",
-        ),
-        (("drain", "{tables}", "--brokers", "1001", "--name", "../x"), "--name: expected letters"),
-        (("drain", "{tables}", "--brokers", "1001", "--name", ""), "--name: expected a name, got an empty string"),
-        (("waves", "{tables}", "--name", ""), "--name: expected a name, got an empty string"),
-        (("export", "{tables}", "{tables}/out", "--name", ""), "--name: expected a name, got an empty string"),
-        (("validate", "{tables}", "--cluster", ""), "--cluster: expected a name, got an empty string"),
-        (("validate", "{tables}", "--snapshot", ""), "--snapshot: expected a name, got an empty string"),
-        (
-            ("collect", "{tables}", "--cluster", "", "--snapshot", "1", "--map", __file__),
-            "--cluster: expected a name, got an empty string",
-        ),
-        (
-            ("drain", "{tables}", "--brokers", "1001", "--out", "{tables}"),
-            "--out {tables}: expected a file, got a folder",
-        ),
-        (("drain", "{tables}", "--brokers", "1001", "--out", "{tables}/no/p.json"), "{tables}/no does not exist"),
-        (("drain", "{tables}", "--brokers", "1001", "--out", "{file}/p.json"), "{file} is a file"),
-        (("drain", "{tables}", "--brokers", "1001", "--out", "/proc/p.json"), "--out /proc/p.json: cannot be written"),
-        (
-            ("drain", "{tables}", "--brokers", "1001", "--report", "{tables}"),
-            "--report {tables}: expected a file, got a folder",
-        ),
-        (("drain", "{tables}", "--brokers", "1001", "--report", "{file}/p.html"), "{file} is a file"),
-        (("drain", "{tables}", "--brokers", "1001", "--all-clusters", "--out", "{file}"), "--out {file}: expected a f"),
-        (("drain", "{tables}", "--brokers", "1001", "--all-clusters", "--out", "{file}/x"), "--out {file}/x: expected"),
-        (
-            ("drain", "{tables}", "--brokers", "1001", "--all-clusters", "--report", "/proc/x"),
-            "--report /proc/x: cannot be written",
-        ),
-        (
-            ("drain", "{tables}", "--brokers", "1001", "--all-clusters", "--out", "{taken}"),
-            "east.json: expected a file, got a folder",
-        ),
-        (("drain", "{tables}", "--brokers", "1001", "--disk-share", "2"), "disk share"),
-        (("drain", "{tables}/none", "--brokers", "1"), "the folder does not exist"),
-        (("waves", "{tables}", "--name", "none"), "no plan none of cluster east, snapshot 1"),
-        (("export", "{tables}", "{tables}/out", "--name", "none"), "no plan none of cluster east, snapshot 1"),
-        (("export", "{tables}", "{tables}", "--name", "none"), "no plan none of cluster east, snapshot 1"),
-        (("collect", "{tables}", "--cluster", "c", "--snapshot", "1", "--store", "memory:/none"), "memory:/none"),
-        (("collect", "{tables}", "--cluster", "c", "--snapshot", "1", "--map", __file__), "not a whole JSON file"),
-    ],
-)
-def test_what_cannot_be_used_is_one_line_and_exit_code_2(made: Path, arguments: tuple[str, ...], message: str) -> None:
-    there = {"tables": made, "file": made.parent / "file", "taken": made.parent / "taken"}
-    there["file"].touch()
-    (there["taken"] / "east.json").mkdir(parents=True)
-    before = files(made)
-    result = run(*(argument.format(**there) for argument in arguments))
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message.format(**there) in result.stderr
-    assert len(result.stderr.splitlines()) == 1
-    assert files(made) == before
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("drain", "t", "--brokers", "x"),
-        ("drain", "t", "--brokers", "1,1"),
-        ("drain", "t", "--brokers", "-1"),
-        *(
-            ("drain", "{tables}", "--brokers", text)
-            for text in ("10_01", "+1001", "\uff11\uff10\uff10\uff11", "1001,", "1001, 1001", "1e3")
-        ),
-        *(
-            ("fill-brokers", "{tables}", "--new-brokers", text)
-            for text in ("1_0:a", "+7", "\uff17:a", "7:a,", "3000000000")
-        ),
-        ("rebalance", "{tables}", "--tolerance", "0.0_1"),
-        ("rebalance", "{tables}", "--tolerance", "nan"),
-        ("rebalance", "{tables}", "--max-bytes", "5_0GB"),
-        ("set-replication-factor", "{tables}", "--factor", "+2"),
-        ("validate", "{tables}", "--factor", "\uff12"),
-        ("rebalance", "t", "--max-bytes", "many"),
-        ("drain", "t", "--engine", "spark"),
-        ("collect", "t", "--cluster", "c", "--snapshot", "s"),
-    ],
-)
-def test_bad_arguments_are_exit_code_2(made: Path, arguments: tuple[str, ...]) -> None:
-    """In `made` broker 1001 could be drained: Python's int() reads it in 10_01."""
-    assert run(*(argument.format(tables=made) for argument in arguments)).exit_code == 2
-
-
-def test_lists_may_have_blanks(made: Path) -> None:
-    assert said("drain", made, "--brokers", "1001, 1002")[1]["settings"]["brokers"] == [1001, 1002]
-    topics = "topic-000000, topic-000001"
-    assert said("set-replication-factor", made, "--factor", "2", "--topics", topics)[1]["partitions_changed"] == 12
-
-
-@pytest.mark.parametrize("text,bytes_", [("5", 5), ("5KiB", 5120), ("1.5GB", 1_500_000_000), ("2T", 2 * 10**12)])
-def test_bytes_are_spelled_with_units(made: Path, text: str, bytes_: int) -> None:
-    _, planned = said("rebalance", made, "--max-bytes", text)
-    assert planned["settings"]["bytes_max"] == bytes_
-
-
 def test_a_broken_table_is_named(made: Path) -> None:
     (made / "partition/cluster=east/snapshot=1/part.parquet").write_bytes(b"torn")
     result = run("drain", made, "--brokers", "1001")
     assert result.exit_code == 2
     assert "part.parquet: cannot be read as Parquet" in result.stderr
-
-
-@pytest.mark.slow
-def test_without_the_extra_the_command_says_which_one_it_needs() -> None:
-    """The rest of `kedge` is loaded without numpy and pyarrow."""
-    program = (
-        "import sys\nsys.modules['numpy'] = sys.modules['pyarrow'] = None\n"
-        "import importlib.util as util\nfind = util.find_spec\n"
-        "util.find_spec = lambda name, *a: None if name in ('numpy', 'pyarrow') else find(name, *a)\n"
-        "from kedge.controller.cli import main\nsys.argv = ['kedge', *sys.argv[1:]]\nmain()\n"
-    )
-    for arguments, code in ((["plan", "drain", "t"], 2), (["--help"], 0)):
-        done = subprocess.run(
-            [sys.executable, "-c", program, *arguments], cwd=CHECKOUT, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == code
-        assert ("pip install 'kedge[pipeline]'" in done.stderr) is (code == 2)
-
-
-@on_servers
-def test_a_cluster_in_a_real_store_is_collected_and_planned(make: Make, tmp_path: Path) -> None:
-    """Brokers that register there are alive; one that only holds replicas is dead."""
-    url = make(tmp_path)
-    with closing(open_store(url)) as store:
-        rows = [tuple(1001 + (p + i) % 4 for i in range(3)) for p in range(12)]
-        states = [
-            Put(keys.state("t", p), partition_state.encode(Partition("t", p, r, r, r[0], 0), 1), ABSENT)
-            for p, r in enumerate(rows)
-        ]
-        store.commit([Put(keys.topic("t"), topic.encode(Topic("t", "A" * 22), rows), ABSENT), *states], timeout_s=10)
-        registered = [
-            Put(keys.broker(b), broker_codec.encode(BrokerRegistration(b, rack=f"r{b}"), 5, 0), ABSENT, ephemeral=True)
-            for b in (1001, 1002, 1003, 1005)
-        ]
-        store.commit(registered, timeout_s=10)
-        code, collected = said("collect", tmp_path / "tables", "--cluster", "c", "--snapshot", "1", "--store", url)
-    assert (code, collected["partitions"], collected["brokers"]) == (0, 12, 5)
-    code, found = said("validate", tmp_path / "tables")
-    assert (code, found["counts"]) == (1, {"DEAD": 9})
-    code, planned = said("drain", tmp_path / "tables", "--brokers", "1001,1004")
-    assert (code, planned["complete"], planned["replicas_copied"]) == (0, True, 18)

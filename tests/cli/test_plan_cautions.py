@@ -8,35 +8,16 @@ from typing import Any
 
 import pytest
 
-from kedge.pipeline.generating import generate
 from kedge.pipeline.submit.exported import read_export
 from kedge.pipeline.tables.arrow import from_rows
-from kedge.pipeline.tables.declared import BROKER, PLAN, REPLICA_LOAD, TABLES, WAVE
+from kedge.pipeline.tables.declared import BROKER, PLAN, REPLICA_LOAD, TABLES
 from kedge.pipeline.tables.files import Place
+from tests.cli.plans import files, is_refused, put, said
 from tests.kit.commands import plan as run
 
 UNKNOWN = (
     "the size of 6 partitions is not known; 4 of them are copied: sums, bounds and balance of bytes do not include them"
 )
-
-
-def said(*arguments: object) -> tuple[int, Any]:
-    result = run(*arguments, "--json")
-    return result.exit_code, json.loads(result.stdout)
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def put(tables: Path, cluster: str = "east", seed: int = 1, **first: Any) -> None:
-    """Tables of a generated cluster as snapshot 1; of its first broker something else may be said."""
-    made = generate(brokers=9, topics=4, partitions=6, seed=seed)
-    rows = made[BROKER.name].to_pylist()
-    rows[0] |= first
-    made[BROKER.name] = from_rows(BROKER, [list(row.values()) for row in rows])
-    for name, table in made.items():
-        Place(tables, cluster, "1").write(TABLES[name], table)
 
 
 @pytest.fixture
@@ -180,9 +161,8 @@ def test_plan_of_a_recollected_snapshot_is_refused_until_it_is_made_again(
     assert run(*line).exit_code == 0, "the same was collected again"
     put(made, host="elsewhere")
     before = files(tmp_path)
-    result = run(*line)
-    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
-    assert "plan drain: its snapshot was collected again after the plan was made; make the plan again" in result.stderr
+    says = "plan drain: its snapshot was collected again after the plan was made; make the plan again"
+    assert is_refused(*line, says=says)
     assert files(tmp_path) == before
     assert run(*drain).exit_code == 0
     assert run(*line).exit_code == 0
@@ -192,34 +172,13 @@ def test_plan_of_a_recollected_snapshot_is_refused_until_it_is_made_again(
 @pytest.mark.parametrize("verb", ["waves", "export"])
 def test_only_the_recollected_cluster_of_a_fleet_is_left_out(made: Path, tmp_path: Path, verb: str) -> None:
     put(made, "west", seed=2)
-    line = (
-        verb,
-        made,
-        *([tmp_path / "out"] if verb == "export" else []),
-        "--name",
-        "balance-leaders",
-        "--all-clusters",
-    )
+    out = [tmp_path / "out"] if verb == "export" else []
+    line = (verb, made, *out, "--name", "balance-leaders", "--all-clusters")
     assert run("balance-leaders", made, "--all-clusters").exit_code == 0
     put(made, seed=3)
-    code, found = said(*line)
-    assert (code, [row["cluster"] for row in found["clusters"]]) == (2, ["west"])
-    assert run(*line).stderr.startswith("cluster east: plan balance-leaders: its snapshot was collected again")
-
-
-def test_a_throttle_without_its_unit_is_refused(made: Path) -> None:
-    assert run("drain", made, "--brokers", "1001").exit_code == 0
-    result = run("waves", made, "--name", "drain", "--throttle", "50")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == ("kedge: --throttle 50: expected at least 1.0 KiB/s; did you mean 50MB?\n")
-    assert not Place(made, "east", "1").has(WAVE, "drain")
-
-
-def test_more_copies_than_a_number_of_kafka_holds_are_refused(made: Path) -> None:
-    result = run("waves", made, "--name", "drain", "--per-broker", "99999999999999999999")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "--per-broker" in result.stderr
-    assert "is not in the range x<=2147483647" in result.stderr
+    done = run(*line, "--json")
+    assert (done.exit_code, [row["cluster"] for row in json.loads(done.stdout)["clusters"]]) == (2, ["west"])
+    assert done.stderr.startswith("cluster east: plan balance-leaders: its snapshot was collected again")
 
 
 @pytest.mark.slow

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kedge.pipeline.generating import generate
-from kedge.pipeline.tables.arrow import from_rows
-from kedge.pipeline.tables.declared import BROKER, TABLES
+from kedge.pipeline.tables.declared import TABLES
 from kedge.pipeline.tables.files import Place
+from tests.cli.plans import files, put
 from tests.kit.commands import plan as run
 
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+SIZE = (12, 4, 9)
 
 
-def put(tables: Path, cluster: str, snapshot: str = "1", **first: Any) -> None:
-    """A generated cluster; of its first broker something else may be said."""
-    made = generate(brokers=12, topics=4, partitions=9, seed=len(cluster))
-    rows = made[BROKER.name].to_pylist()
-    rows[0] |= first
-    made[BROKER.name] = from_rows(BROKER, [list(row.values()) for row in rows])
-    for name, table in made.items():
-        Place(tables, cluster, snapshot).write(TABLES[name], table)
+def put_in(fleet: Path, cluster: str, snapshot: str = "1", **first: Any) -> None:
+    put(fleet, cluster, snapshot, size=SIZE, seed=len(cluster), **first)
 
 
 @pytest.fixture
@@ -34,7 +26,7 @@ def fleet(tmp_path: Path) -> Path:
     """Two clusters of which a broker is to be drained."""
     tables = tmp_path / "tables"
     for cluster in ("east", "north"):
-        put(tables, cluster, state="draining")
+        put_in(tables, cluster, state="draining")
     return tables
 
 
@@ -64,8 +56,8 @@ def test_what_is_said_of_a_fleet_names_each_cluster(fleet: Path, tmp_path: Path)
 
 @pytest.mark.checklist(239)
 def test_cluster_that_cannot_be_planned_is_reported_and_the_others_are_done(fleet: Path) -> None:
-    put(fleet, "west", rack=None, state="draining")
-    put(fleet, "wester", rack=None)
+    put_in(fleet, "west", rack=None, state="draining")
+    put_in(fleet, "wester", rack=None)
     result = run("drain", fleet, "--all-clusters", "--json")
     assert result.exit_code == 2
     assert [row["cluster"] for row in json.loads(result.stdout)["clusters"]] == ["east", "north"]
@@ -75,7 +67,7 @@ def test_cluster_that_cannot_be_planned_is_reported_and_the_others_are_done(flee
 
 
 def test_cluster_without_a_request_is_reported_and_is_no_failure(fleet: Path) -> None:
-    put(fleet, "south")
+    put_in(fleet, "south")
     result = run("drain", fleet, "--all-clusters")
     assert result.exit_code == 0
     assert result.stderr == "cluster south: drain: no broker was named, and none has the state draining\n"
@@ -84,26 +76,23 @@ def test_cluster_without_a_request_is_reported_and_is_no_failure(fleet: Path) ->
 
 
 def test_a_fleet_is_of_the_snapshot_that_is_named_or_the_last_of_each_cluster(fleet: Path) -> None:
-    put(fleet, "north", "2")
+    put_in(fleet, "north", "2")
     rows = json.loads(run("balance-leaders", fleet, "--all-clusters", "--json").stdout)["clusters"]
     assert [(row["cluster"], row["snapshot"]) for row in rows] == [("east", "1"), ("north", "2")]
     rows = json.loads(run("balance-leaders", fleet, "--all-clusters", "--json", "--snapshot", "2").stdout)["clusters"]
     assert [row["cluster"] for row in rows] == ["north"]
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        (("--all-clusters", "--cluster", "east"), "--cluster and --all-clusters exclude each other"),
-        (("--all-clusters", "--snapshot", "9"), "no table partition of snapshot 9"),
-        (("--all-clusters", "--out", "{file}"), "expected a folder"),
-    ],
-)  # fmt: skip
-def test_options_that_do_not_go_together_are_one_line_and_exit_code_2(
-    fleet: Path, tmp_path: Path, options: tuple[str, ...], message: str
+@pytest.mark.parametrize("missing", ["pyspark", "java"])
+def test_fleet_is_planned_locally_where_spark_is_missing(
+    fleet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:
-    (tmp_path / "file").write_bytes(b"")
-    result = run("balance-leaders", fleet, *(option.format(file=tmp_path / "file") for option in options))
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr
-    assert result.stderr.count("\n") == 1
+    if missing == "pyspark":
+        monkeypatch.setitem(sys.modules, "pyspark", None)
+    else:
+        pytest.importorskip("pyspark")
+        monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
+    done = run("validate", fleet, "--all-clusters", "--engine", "auto")
+    assert done.exit_code in (0, 1)
+    assert done.stderr.startswith("kedge: engine: local, although there are 2 clusters: ")
+    assert ("pyspark is not installed" in done.stderr) == (missing == "pyspark")

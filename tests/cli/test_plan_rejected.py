@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from kedge.controller.cli.root import kedge
 from kedge.controller.codec import keys, topic
 from kedge.controller.model.values import Topic
 from kedge.stores import ABSENT, Put, open_store
+from tests.cli.plans import said
+from tests.kit.commands import run
 
 MAP: dict[str, Any] = {
     "version": 1,
@@ -62,19 +62,13 @@ BAD: dict[str, tuple[str, str, str]] = {
 }
 
 
-def run(*arguments: object) -> tuple[int, Any]:
-    done = CliRunner().invoke(kedge, ["plan", *map(str, arguments), "--json"])
-    assert done.stderr == ""
-    return done.exit_code, json.loads(done.stdout)
-
-
 def collected(tmp_path: Path, *sources: object) -> tuple[int, Any]:
-    return run("collect", tmp_path / "tables", "--cluster", "c", "--snapshot", "s", *sources)
+    return said("collect", tmp_path / "tables", "--cluster", "c", "--snapshot", "s", *sources)
 
 
 def page_of_a_plan(tmp_path: Path) -> str:
     page = tmp_path / "page.html"
-    run("drain", tmp_path / "tables", "--brokers", "1", "--ignore-racks", "--report", page)
+    said("drain", tmp_path / "tables", "--brokers", "1", "--ignore-racks", "--report", page)
     return page.read_text()
 
 
@@ -84,14 +78,14 @@ def test_a_bad_row_of_a_file_is_quarantined_and_the_run_goes_on(option: str, tmp
     (tmp_path / name).write_text(content)
     (tmp_path / "good.json").write_text(json.dumps(MAP))
     given = [option, f"1={tmp_path / name}" if option == "--prometheus" else tmp_path / name]
-    code, said = collected(tmp_path, *given, *(() if option == "--map" else ("--map", tmp_path / "good.json")))
-    assert (code, said["partitions"], said["written"]) == (1, 4, True)
-    assert sum(said["quarantined"].values()) == 1
-    assert word.lower() in next(iter(said["quarantined"])).lower()
+    code, found = collected(tmp_path, *given, *(() if option == "--map" else ("--map", tmp_path / "good.json")))
+    assert (code, found["partitions"], found["written"]) == (1, 4, True)
+    assert sum(found["quarantined"].values()) == 1
+    assert word.lower() in next(iter(found["quarantined"])).lower()
     assert "Left out: 1 row of the snapshot, which were rejected" in page_of_a_plan(tmp_path)
 
 
-def test_a_bad_key_of_a_store_is_quarantined_and_the_run_goes_on(tmp_path: Path) -> None:
+def store_with_a_bad_key(tmp_path: Path) -> str:
     url = f"memory:{tmp_path / 'store'}"
     with closing(open_store(url)) as store:
         values = {
@@ -99,22 +93,14 @@ def test_a_bad_key_of_a_store_is_quarantined_and_the_run_goes_on(tmp_path: Path)
             keys.topic("broken"): b"[]",
         }
         store.commit([Put(key, value, ABSENT) for key, value in values.items()], timeout_s=5)
-    code, said = collected(tmp_path, "--store", url)
-    assert (code, said["partitions"], sum(said["quarantined"].values())) == (1, 3, 1)
-    assert "Left out: 1 row of the snapshot, which were rejected" in page_of_a_plan(tmp_path)
+    return url
 
 
-def test_a_bad_key_of_a_tree_is_quarantined_and_the_run_goes_on(tmp_path: Path) -> None:
-    """A dump of a store, whose values may be anything."""
-    url = f"memory:{tmp_path / 'store'}"
-    with closing(open_store(url)) as store:
-        values = {
-            keys.topic("t"): topic.encode(Topic("t", "A" * 22), [(1, 2), (2, 3), (3, 1)]),
-            keys.topic("broken"): b"[]",
-        }
-        store.commit([Put(key, value, ABSENT) for key, value in values.items()], timeout_s=5)
-    tree = tmp_path / "tree.json"
-    assert CliRunner().invoke(kedge, ["store", "dump", url, str(tree)]).exit_code == 0
-    code, said = collected(tmp_path, "--tree", tree)
-    assert (code, said["partitions"], sum(said["quarantined"].values())) == (1, 3, 1)
+@pytest.mark.parametrize("source", ["--store", "--tree"])
+def test_a_bad_key_is_quarantined_and_the_run_goes_on(tmp_path: Path, source: str) -> None:
+    """Of a store, and of the dump of one, whose values may be anything."""
+    url, tree = store_with_a_bad_key(tmp_path), tmp_path / "tree.json"
+    assert run("store", "dump", url, tree).exit_code == 0
+    code, found = collected(tmp_path, source, url if source == "--store" else tree)
+    assert (code, found["partitions"], sum(found["quarantined"].values())) == (1, 3, 1)
     assert "Left out: 1 row of the snapshot, which were rejected" in page_of_a_plan(tmp_path)

@@ -14,10 +14,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kedge.controller.cli.root import kedge
-from kedge.pipeline.generating import generate
 from kedge.pipeline.tables.arrow import from_rows
-from kedge.pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOAD, REPLICA_SAMPLE, RUN, TABLES
+from kedge.pipeline.tables.declared import PARTITION, REPLICA_LOAD, REPLICA_SAMPLE
 from kedge.pipeline.tables.files import Place
+from tests.cli.plans import files as contents
+from tests.cli.plans import put
 from tests.pipeline.pages import Words
 
 POLICY = """
@@ -44,14 +45,7 @@ def said(policy: Path, *options: str) -> tuple[int, dict[str, Any]]:
     return done.exit_code, {row["cluster"]: row for row in json.loads(done.stdout)["clusters"]}
 
 
-def put(tables: Path, cluster: str, snapshot: str = "1", **first: Any) -> None:
-    """A generated cluster; of its first broker something else may be said."""
-    made = generate(brokers=12, topics=4, partitions=9, seed=4)
-    rows = made[BROKER.name].to_pylist()
-    rows[0] |= first
-    made[BROKER.name] = from_rows(BROKER, [list(row.values()) for row in rows])
-    for name, table in made.items():
-        Place(tables, cluster, snapshot).write(TABLES[name], table)
+SIZE = (12, 4, 9)
 
 
 def files(folder: Path) -> dict[str, tuple[bytes, int]]:
@@ -59,16 +53,12 @@ def files(folder: Path) -> dict[str, tuple[bytes, int]]:
     return {path.relative_to(folder).as_posix(): (path.read_bytes(), path.stat().st_mtime_ns) for path in found}
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path: data for path, (data, _) in files(folder).items()}
-
-
 @pytest.fixture
 def policy(tmp_path: Path) -> Path:
     """Of a fleet with one cluster to drain, one to level, one of which nothing is asked, one that is left alone."""
-    put(tmp_path / "tables", "drained", state="draining")
+    put(tmp_path / "tables", "drained", state="draining", size=SIZE, seed=4)
     for cluster in ("full", "level", "skipped"):
-        put(tmp_path / "tables", cluster)
+        put(tmp_path / "tables", cluster, size=SIZE, seed=4)
     path = tmp_path / "policy.toml"
     path.write_text(POLICY)
     return path
@@ -103,18 +93,6 @@ def test_each_cluster_gets_the_first_step_that_changes_something(policy: Path) -
 
 
 @pytest.mark.slow
-def test_result_with_the_former_name_of_notes_is_read(policy: Path) -> None:
-    """Runs that earlier versions recorded have `mind` where `notes` is today."""
-    first = said(policy)[1]
-    place = Place(policy.parent / "tables", "drained", "1")
-    (row,) = place.read(RUN).to_pylist()
-    recorded = json.loads(row["row"])
-    recorded["mind"] = recorded.pop("notes")
-    place.write(RUN, from_rows(RUN, [tuple((row | {"row": json.dumps(recorded)}).values())]))
-    assert said(policy)[1]["drained"] == first["drained"] | {"unchanged": True}
-
-
-@pytest.mark.slow
 @pytest.mark.checklist(241)
 def test_what_did_not_change_is_not_done_again(policy: Path) -> None:
     code, first = said(policy)
@@ -128,8 +106,10 @@ def test_what_did_not_change_is_not_done_again(policy: Path) -> None:
     assert {c: {**row, "unchanged": False} for c, row in again.items()} == first
     assert [c for c, row in again.items() if row["unchanged"]] == ["drained", "full", "level"]
 
-    put(policy.parent / "tables", "full", "2", state="draining")  # a later snapshot with other contents
-    put(policy.parent / "tables", "drained", "2", state="draining")  # and one with the same
+    put(
+        policy.parent / "tables", "full", "2", state="draining", size=SIZE, seed=4
+    )  # a later snapshot with other contents
+    put(policy.parent / "tables", "drained", "2", state="draining", size=SIZE, seed=4)  # and one with the same
     found = said(policy)[1]
     assert (found["full"]["snapshot"], found["full"]["step"], found["full"]["unchanged"]) == ("2", "drain", False)
     assert (found["drained"]["snapshot"], found["drained"]["unchanged"]) == ("1", True)
@@ -292,13 +272,7 @@ def test_a_policy_that_is_not_understood_is_one_line_and_nothing_is_written(
 
 
 def test_tables_within_tables_are_one_line(policy: Path) -> None:
-    """A dotted name makes them, which the parser reads at any depth; whether they can be printed depends on Python."""
     policy.write_text('tables = "tables"\nout = "plans"\n[default]\nthrottle' + ".a" * 2000 + " = 1")
     done = run(policy)
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith(f"kedge: {policy}:")
-
-
-def test_a_policy_that_is_not_there_is_one_line(tmp_path: Path) -> None:
-    done = run(tmp_path / "none.toml")
-    assert (done.exit_code, done.stderr) == (2, f"kedge: {tmp_path}/none.toml: No such file or directory\n")

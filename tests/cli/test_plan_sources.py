@@ -128,13 +128,6 @@ def test_a_byte_order_mark_is_skipped(tmp_path: Path, name: str) -> None:
     assert (done.exit_code, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("broker", ["0_1", "+1", "\uff11", " 1"])
-def test_what_python_alone_takes_for_a_number_is_no_broker(tmp_path: Path, broker: str) -> None:
-    (tmp_path / "metrics").write_text('kafka_log_log_size{topic="t",partition="0"} 5\n')
-    done = collect(tmp_path, "--prometheus", f"{broker}={tmp_path / 'metrics'}", map=MAP)
-    assert "expected FILE or ID=FILE" in refused(tmp_path, done)
-
-
 @pytest.mark.parametrize("named", [True, False])
 def test_a_list_of_several_clusters_is_collected_by_the_name_of_one(tmp_path: Path, named: bool) -> None:
     """By that of the snapshot's cluster, or by an option where it is called otherwise there."""
@@ -151,10 +144,6 @@ def test_a_cluster_that_a_list_lacks_is_refused_with_those_that_it_has(tmp_path:
     line = refused(tmp_path, collect(tmp_path, "--broker-list", DATA / "clusters.json", map=MAP))
     assert "expected one of its clusters (five-racks, four-racks" in line
     assert "'east'" in line
-
-
-def test_a_list_cluster_without_a_list_is_refused(tmp_path: Path) -> None:
-    assert "needs --broker-list" in refused(tmp_path, collect(tmp_path, "--broker-list-cluster", "x", map=MAP))
 
 
 @pytest.mark.parametrize("option", FILES)

@@ -68,14 +68,6 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
     made.close()
 
 
-@pytest.fixture
-def still(tmp_path: Path) -> Iterator[Made]:
-    """A plan, and no cluster."""
-    made = make(tmp_path)
-    yield made
-    made.close()
-
-
 def objects(result: Result) -> list[Any]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
@@ -228,38 +220,3 @@ def test_ctrl_c_ends_a_dry_run(running: Made) -> None:
         done = run(running, "--dry-run")
     assert since == ["look"]
     assert (done.exit_code, done.stdout) == (1, "")
-
-
-@pytest.mark.parametrize(
-    "arguments, says",
-    [
-        (("--rollback", "--cancel"), "--rollback and --cancel exclude each other"),
-        (("--timeout", "soon"), "is not a duration such as 90s, 15m or 2h"),
-        (("--timeout", "0s"), "is not a duration"),
-        (("--rollback", "--from-wave", "2"), "--rollback and --cancel exclude --from-wave"),
-        (("--cancel", "--to-wave", "2"), "--rollback and --cancel exclude --from-wave"),
-    ],
-)
-def test_what_cannot_be_used_is_exit_code_2(still: Made, arguments: tuple[str, ...], says: str) -> None:
-    done = run(still, *arguments)
-    assert (done.exit_code, says in done.stderr) == (2, True), done.stderr
-
-
-@pytest.mark.parametrize(
-    "place, says",
-    [
-        ((), "Please specify --bootstrap-server"),
-        (("--bootstrap-server", "nowhere"), "'nowhere' is not HOST:PORT"),
-    ],
-)
-def test_a_place_that_cannot_be_used_is_exit_code_2(still: Made, place: tuple[str, ...], says: str) -> None:
-    done = CliRunner().invoke(kedge, ["plan", "submit", str(still.folder), *place])
-    assert (done.exit_code, says in done.stderr) == (2, True), done.stderr
-
-
-def test_folder_that_is_no_export_is_reported_before_a_connection(tmp_path: Path) -> None:
-    done = CliRunner().invoke(kedge, ["plan", "submit", str(tmp_path), *SERVERS])
-    assert (done.exit_code, "expected an export with manifest.json: No such file or directory\n" in done.stderr) == (
-        2,
-        True,
-    )

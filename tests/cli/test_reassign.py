@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kedge.controller.cli.kafka.errors import Failed, dumped
-from kedge.controller.cli.kafka.options import parse_brokers
 from kedge.controller.cli.kafka.values import Move
 from kedge.controller.cli.reassign.plan import document, parse_plan, read_plan, read_topics
 from kedge.controller.cli.reassign.progress import Row, table
@@ -23,6 +20,7 @@ from kedge.controller.cli.reassign.verify import rollback_text
 from kedge.controller.cli.root import kedge
 from kedge.controller.codec.printed import CURRENT, PROPOSED
 from kedge.controller.model.values import TopicPartition
+from tests.cli.ran import refused
 
 NOWHERE = ("--bootstrap-server", "127.0.0.1:1")
 PLAN = '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}'
@@ -43,39 +41,7 @@ def run(*arguments: object) -> Result:
 @pytest.mark.checklist(71)
 @pytest.mark.parametrize("actions", [(), ("--list", "--verify"), ("--execute", "--cancel-all")])
 def test_there_is_exactly_one_action(actions: tuple[str, ...]) -> None:
-    done = run(*NOWHERE, *actions)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert f"Command must include exactly one action: {ACTIONS}" in done.stderr
-
-
-@pytest.mark.parametrize(
-    "arguments,problem",
-    [
-        (["--list"], "Please specify --bootstrap-server"),
-        ([*NOWHERE, "--execute"], 'Missing required argument "[reassignment-json-file]"'),
-        ([*NOWHERE, "--verify"], 'Missing required argument "[reassignment-json-file]"'),
-        ([*NOWHERE, "--progress"], 'Missing required argument "[reassignment-json-file]"'),
-        ([*NOWHERE, "--cancel"], 'Missing required argument "[reassignment-json-file]"'),
-        ([*NOWHERE, "--generate", "--broker-list", "1"], 'Missing required argument "[topics-to-move-json-file]"'),
-        (
-            [*NOWHERE, "--generate", "--topics-to-move-json-file", "x"],
-            'Missing required argument "[broker-list]"',
-        ),
-        ([*NOWHERE, "--list", "--throttle", "5"], 'Option "[throttle]" can\'t be used with action "[list]"'),
-        ([*NOWHERE, "--cancel-all", "--watch"], 'Option "[watch]" can\'t be used with action "[cancel-all]"'),
-        ([*NOWHERE, "--cancel-all", "--text"], 'Option "[text]" can\'t be used with action "[cancel-all]"'),
-        ([*NOWHERE, "--list", "--text", "--json"], "Only one of --text and --json can be given"),
-        ([*NOWHERE, "--execute", "--throttle", "0"], "--throttle"),
-        ([*NOWHERE, "--execute", "--throttle", "-5"], "--throttle"),
-        (["--bootstrap-server", "nowhere", "--list"], "'nowhere' is not HOST:PORT"),
-        (["--zookeeper", "nowhere", "--verify", "--reassignment-json-file", "x"], "'nowhere' is not HOST:PORT"),
-        ([*NOWHERE, "--list", "--command-config", "/no/such"], "/no/such"),
-    ],
-)
-def test_options_that_do_not_fit_are_exit_code_2(arguments: list[str], problem: str) -> None:
-    done = run(*arguments)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert problem in done.stderr
+    assert f"Command must include exactly one action: {ACTIONS}" in refused(run(*NOWHERE, *actions))
 
 
 @pytest.mark.checklist(60)
@@ -90,23 +56,6 @@ def test_what_zookeeper_cannot_do_is_refused(action: str, plan: Path) -> None:
     more = () if action in {"--list", "--cancel-all"} else ("--reassignment-json-file", plan)
     done = run("--zookeeper", "127.0.0.1:1", action, *more)
     assert (done.exit_code, f"{action} needs --bootstrap-server" in done.stderr) == (2, True)
-
-
-@pytest.mark.slow
-def test_zookeeper_needs_nothing_of_kafkas_protocol(plan: Path) -> None:
-    """And with brokers it is not loaded before options and files were looked at."""
-    program = (
-        "import sys; import kedge.controller.cli.reassign.legacy; from kedge.controller.cli.root import kedge\n"
-        "kedge(sys.argv[1:], standalone_mode=False)\n"
-    )
-    words = ["kafka", "reassign-partitions", *NOWHERE, "--cancel", "--reassignment-json-file", f"{plan}-gone"]
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-c", program, *words], capture_output=True, text=True, check=False
-    )
-    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
-    assert (done.returncode, "Unable to read file" in done.stderr) == (1, True)
-    assert {"click", "kedge"} <= loaded
-    assert "kafka" not in loaded
 
 
 @pytest.mark.slow
@@ -180,26 +129,6 @@ def test_bad_lists_of_topics_are_refused(text: str, problem: str, tmp_path: Path
         read_topics(file)
 
 
-@pytest.mark.parametrize(
-    "text,problem",
-    [
-        ("1,2,1", r"Broker list contains duplicate entries: \[1\]"),
-        ("1,,2", "'' in the broker list is not a broker id"),
-        ("-1", "'-1' in the broker list is not a broker id"),
-        ("99999999999", "is not a broker id"),
-    ],
-)
-def test_bad_lists_of_brokers_are_refused(text: str, problem: str) -> None:
-    with pytest.raises(Failed, match=problem):
-        parse_brokers(text)
-
-
-@pytest.mark.parametrize("text", ["0_3", "+3", "\uff13", "1,0x2"])
-def test_what_python_alone_takes_for_a_number_is_no_broker(text: str) -> None:
-    with pytest.raises(Failed, match="is not a broker id"):
-        parse_brokers(text)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kept", [False, True], ids=["generate", "execute"])
 def test_saved_output_is_a_plan(tmp_path: Path, kept: bool) -> None:
@@ -269,7 +198,6 @@ def test_a_throttle_names_where_data_come_from_and_where_they_go() -> None:
 
 @pytest.mark.checklist(68)
 def test_the_table_of_progress_has_the_columns_of_the_page() -> None:
-    """Wider where a name is."""
     rows = [
         Row("my_topic", 0, 0, "In sync"),
         Row("my_topic", 0, 1, "Behind: 10456 messages behind", 10456),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -11,17 +10,9 @@ from click.testing import CliRunner
 
 from kedge.controller.cli.root import kedge
 from kedge.controller.cli.tree import ROOT, Group
-
-
-def loaded_by(*arguments: str) -> set[str]:
-    """Modules of a fresh interpreter that ran `kedge` with these."""
-    program = (
-        "import sys; from kedge.controller.cli.root import kedge\n"
-        f"kedge({list(arguments)!r}, standalone_mode=False)\n"
-        "print('loaded:', *sys.modules, sep='\\n')"
-    )
-    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True)
-    return set(done.stdout.partition("loaded:\n")[2].split())
+from tests.cli.plans import put
+from tests.cli.ran import ended, loaded_by
+from tests.pipeline_journal.journals import write, written
 
 
 @pytest.mark.slow
@@ -56,6 +47,65 @@ def test_a_command_that_speaks_to_brokers_loads_nothing_of_the_others() -> None:
     assert {"kafka", "kedge.controller.rules", "rich"} & loaded == set()
 
 
+@pytest.mark.slow
+def test_local_audit_loads_neither_spark_nor_arrow(tmp_path: Path) -> None:
+    write(tmp_path, written())
+    loaded = loaded_by("journal", "audit", tmp_path, "--report", tmp_path / "page.html")
+    assert (tmp_path / "page.html").exists()
+    assert {"pyspark", "pyarrow", "pandas", "numpy", "py4j"} & {*loaded} == set()
+
+
+@pytest.mark.slow
+def test_one_cluster_is_planned_without_loading_spark(tmp_path: Path) -> None:
+    put(tmp_path)
+    loaded = loaded_by("plan", "validate", tmp_path, "--engine", "auto", "--no-progress")
+    assert "pyarrow" in loaded
+    assert not [name for name in loaded if name.startswith(("pyspark", "kedge.pipeline.spark"))]
+
+
+@pytest.mark.slow
+def test_zookeeper_needs_nothing_of_kafkas_protocol(tmp_path: Path) -> None:
+    words = ("--bootstrap-server", "127.0.0.1:1", "--cancel", "--reassignment-json-file", tmp_path / "gone")
+    loaded = loaded_by("kafka", "reassign-partitions", *words)
+    assert "kedge.controller.cli.reassign.execute" in loaded
+    assert "kafka" not in loaded
+
+
+@pytest.mark.slow
+def test_completion_loads_no_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"COMP_WORDS": "kedge ", "COMP_CWORD": "1", "_KEDGE_COMPLETE": "bash_complete"}.items():
+        monkeypatch.setenv(name, value)
+    loaded = {name for name in loaded_by() if name.startswith("kedge.controller.cli.")}
+    assert loaded == {f"kedge.controller.cli.{name}" for name in ("extras", "root", "tree")}
+
+
+def test_version_is_printed() -> None:
+    assert CliRunner().invoke(kedge, ["--version"]).stdout.startswith("kedge, version ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "package, extra, arguments",
+    [
+        ("rich", "cli", ["--help"]),
+        ("click", "cli", ["--help"]),
+        ("kafka", "wire", ["serve", "--help"]),
+        ("pyarrow", "pipeline", ["plan", "--help"]),
+        ("pyarrow", "pipeline", ["journal", "audit", "{journal}", "--out", "out"]),
+    ],
+    ids=["rich", "click", "kafka", "pyarrow", "tables of an audit"],
+)
+def test_a_missing_extra_is_one_line_with_its_installation(
+    tmp_path: Path, package: str, extra: str, arguments: list[str]
+) -> None:
+    write(tmp_path, written())
+    done = ended(*(word.format(journal=tmp_path) for word in arguments), hides=package)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"kedge: {package}")
+    assert done.stderr.endswith(f" is not installed; run: pip install 'kedge[{extra}]'\n")
+    assert done.stderr.count("\n") == 1
+
+
 PATHS = [
     *((name,) for name in ROOT),
     *((name, command) for name, row in ROOT.items() if isinstance(row, Group) for command in row.commands),
@@ -74,17 +124,6 @@ def test_each_row_of_the_tree_is_a_command_of_that_name(path: tuple[str, ...]) -
     assert command.name == path[-1]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("package,extra", [("kafka", "wire"), ("pyarrow", "pipeline")])
-def test_a_missing_extra_is_one_line_with_its_installation(package: str, extra: str) -> None:
-    name = {"kafka": "serve", "pyarrow": "plan"}[package]
-    program = f"import sys; sys.modules[{package!r}] = None; from kedge.controller.cli.root import run; run()"
-    done = subprocess.run([sys.executable, "-c", program, name, "--help"], capture_output=True, text=True, check=False)
-    (line,) = done.stderr.splitlines()
-    assert (done.returncode, done.stdout) == (2, "")
-    assert line.endswith(f" is not installed; run: pip install 'kedge[{extra}]'")
-
-
 @pytest.mark.parametrize(
     "arguments,said",
     [
@@ -96,24 +135,3 @@ def test_a_group_alone_shows_its_help(arguments: tuple[str, ...], said: str) -> 
     done = CliRunner().invoke(kedge, list(arguments))
     assert said in done.output
     assert len(done.output.splitlines()) > 5
-
-
-@pytest.mark.parametrize(
-    "arguments,said",
-    [
-        (("plane",), "No such command 'plane'"),
-        (("--verbos",), "No such option '--verbos'"),
-        (("plan", "dran"), "No such command 'dran'"),
-        (("plan", "drain"), "Missing argument 'TABLES'; see kedge plan drain --help"),
-        (("plan", "drain", "t", "--brokrs", "1"), "No such option '--brokrs'"),
-        (("plan", "drain", "t", "--brokers", "x"), "Invalid value for '--brokers'"),
-        (("journal", "audit", "j", "--engine", "flink"), "'flink' is not one of 'auto', 'local', 'spark'"),
-        (("store", "dump", "a", "b", "c"), "unexpected extra argument"),
-    ],
-)
-def test_arguments_that_cannot_be_used_are_one_line_and_exit_code_2(arguments: tuple[str, ...], said: str) -> None:
-    done = CliRunner().invoke(kedge, list(arguments))
-    (line,) = done.stderr.splitlines()
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert line.startswith("kedge: ")
-    assert said in line

@@ -77,7 +77,6 @@ def test_a_thread_that_hears_no_signals_only_pauses() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_command_hears_of_its_end_while_it_waits(number: signal.Signals) -> None:
-    """And at each later wait."""
     with told_to_end() as told:
         assert not told.wait(0)
         in_a_moment(number)

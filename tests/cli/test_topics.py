@@ -18,62 +18,6 @@ from kedge.controller.cli.topics.describing import Row
 from tests.kit.waiting import until
 from tests.wire.living import Living
 
-NOWHERE = ("--bootstrap-server", "127.0.0.1:1")
-
-
-@pytest.mark.parametrize(
-    "arguments,problem",
-    [
-        (["--list", "--delete"], "Command must include exactly one action: --list, --describe, --create, --alter or"),
-        ([], "Command must include exactly one action"),
-        (["--create"], 'Missing required argument "[topic]"'),
-        (["--delete"], 'Missing required argument "[topic]"'),
-        (["--alter", "--partitions", "1"], 'Missing required argument "[topic]"'),
-        (["--alter", "--topic", "t"], 'Missing required argument "[partitions]"'),
-        (["--create", "--topic", "t", "--partitions", "0"], "The partitions must be greater than 0"),
-        (["--alter", "--topic", "t", "--partitions", "-1"], "The partitions must be greater than 0"),
-        (["--create", "--topic", "t", "--partitions", "2147483648"], "2147483648 is not in the range x<=2147483647"),
-        (["--alter", "--topic", "t", "--partitions", "9" * 30], "is not in the range x<=2147483647"),
-        (["--describe", "--partition-size-limit-per-response", "2147483648"], "is not in the range x<=2147483647"),
-        (
-            ["--create", "--topic", "t", "--replication-factor", "32768"],
-            "The replication factor must be between 1 and 32767 inclusive",
-        ),
-        (["--list", "--partitions", "3"], 'Option "[partitions]" can\'t be used with option "[list]"'),
-        (["--create", "--topic", "t", "--if-exists"], 'Option "[if-exists]" can\'t be used with option "[create]"'),
-        (["--alter", "--topic", "t", "--config", "a=b"], 'Option "[config]" can\'t be used with option "[alter]"'),
-        (["--delete", "--topic", "t", "--yes"], 'Option "[yes]" can\'t be used with option "[delete]"'),
-        (
-            ["--create", "--topic", "t", "--replica-assignment", "1", "--partitions", "1"],
-            'Option "[replica-assignment]" can\'t be used with option "[partitions]"',
-        ),
-        (["--create", "--topic", "t", "--ignore-racks"], "--ignore-racks needs --partitions and --replication-factor"),
-        (
-            ["--describe", "--at-min-isr-partitions", "--unavailable-partitions"],
-            "Only one of --under-replicated-partitions, --unavailable-partitions",
-        ),
-        (["--describe", "--topic", "a("], "--topic: a( is an invalid regular expression"),
-        (["--create", "--topic", "t", "--config", "a"], "Invalid topic config: all configs to be added must be in"),
-        (["--create", "--topic", "t", "--config", "=1"], "Invalid topic config: all configs to be added must be in"),
-        (
-            ["--create", "--topic", "t", "--replica-assignment", "1:1"],
-            "Partition replica lists may not contain duplicate entries: 1",
-        ),
-        (["--create", "--topic", "t", "--replica-assignment", "1:2,3"], "Partition 1 has different replication factor"),
-        (["--create", "--topic", "t", "--replica-assignment", "1,x"], "'x' is not a list of broker ids"),
-        (["--create", "--topic", "t", "--replica-assignment", ""], "'' is not a list of broker ids"),
-    ],
-)
-def test_options_that_do_not_fit_are_exit_code_2(arguments: list[str], problem: str) -> None:
-    done = CliRunner().invoke(kedge, ["kafka", "topics", *NOWHERE, *arguments])
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert problem in done.stderr
-
-
-def test_deleting_requires_a_confirmation() -> None:
-    done = CliRunner().invoke(kedge, ["kafka", "topics", "--list"])
-    assert (done.exit_code, "--bootstrap-server must be specified" in done.stderr) == (2, True)
-
 
 @given(st.lists(st.lists(st.integers(0, 99), min_size=2, max_size=2, unique=True), min_size=1))
 def test_assignments_are_read_as_they_are_written(assignment: list[list[int]]) -> None:

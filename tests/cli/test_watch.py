@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, OpType
+from tests.cli.ran import KEDGE
 from tests.kit.waiting import until
 from tests.terminal import Terminal
 from tests.wire.living import Living, records
@@ -18,7 +18,6 @@ from tests.wire.served import DEADLINE_S, RawClient
 
 pytestmark = pytest.mark.full
 
-KEDGE = (sys.executable, "-c", "from kedge.controller.cli.root import kedge; kedge()", "kafka", "reassign-partitions")
 TABLE = (
     "Topic      Partition  Broker  Status",
     "-------------------------------------",
@@ -46,11 +45,10 @@ def moving(tmp_path: Path) -> Iterator[tuple[Living, tuple[str, ...]]]:
         rows = [{"topic": "orders", "partition": p, "replicas": replicas} for p, replicas in enumerate(([3], [1]))]
         plan.write_text(json.dumps({"version": 1, "partitions": rows}))
         watch = ("--progress", "--watch", "--reassignment-json-file", str(plan))
-        yield living, (*KEDGE, "--bootstrap-server", living.bootstrap, *watch)
+        yield living, (*KEDGE, "kafka", "reassign-partitions", "--bootstrap-server", living.bootstrap, *watch)
 
 
 def free(living: Living, follower: int) -> None:
-    """What goes to that broker waits no more."""
     rates = {broker: ["leader"] for broker in (1, 2)}
     rates[follower] = [*rates.get(follower, ()), "follower"]
     ops = {

@@ -39,9 +39,7 @@ class TwoControllers:
 
     @property
     def bootstrap(self) -> str:
-        """Where clients begin."""
         return str(self.here.at["bootstrap"])
 
     def held_bytes(self, broker: int) -> int:
-        """What that broker holds just now."""
         return sum(each["bytes"] for each in self.here.status()["brokers"] if each["id"] == broker)

@@ -52,13 +52,11 @@ def admin(two: TwoControllers) -> Iterator[kafka.KafkaAdminClient]:
 
 @pytest.fixture
 def java(two: TwoControllers) -> Iterator[JavaTools]:
-    """Kafka's own tools."""
     with JavaTools(machine.KAFKA_VERSIONS[-1], two.bootstrap) as tools:
         yield tools
 
 
 def printed(words: list[str]) -> str:
-    """By `kedge` with these arguments, which must succeed."""
     done = CliRunner().invoke(kedge, words)
     assert done.exit_code == 0, done.output
     return done.stdout
@@ -76,7 +74,6 @@ class Plans:
         return "--topics-to-move-json-file", wanted, "--broker-list", ",".join(BROKERS)
 
     def file(self, name: str, text: str) -> str:
-        """Its path."""
         path = self._folder / name
         path.write_text(text, encoding="utf-8")
         return str(path)
@@ -90,7 +87,6 @@ class Plans:
         return printed(["kafka", "configs", "--bootstrap-server", self._two.bootstrap, "--describe", *entity])
 
     def begun(self, *arguments: str) -> subprocess.Popen[str]:
-        """The same, in a process of its own."""
         command = [sys.executable, "-c", "from kedge.controller.cli import main; main()", *self._words(arguments)]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -129,7 +125,6 @@ def replicas(admin: kafka.KafkaAdminClient, topic: str) -> dict[int, list[int]]:
 
 
 def targets(plan: str) -> dict[int, list[int]]:
-    """Where a plan wants each partition."""
     return {row["partition"]: row["replicas"] for row in json.loads(plan)["partitions"]}
 
 

@@ -16,11 +16,13 @@ from kafka.protocol.metadata import MetadataRequest
 
 from kedge.controller.cli.kafka import Endpoint, connected
 from kedge.controller.cli.kafka.cluster import Cluster
-from kedge.controller.cli.kafka.values import UNKNOWN_TOPIC
+from kedge.controller.cli.kafka.errors import Refused
+from kedge.controller.cli.kafka.values import UNKNOWN_TOPIC, Change, Op, Resource, ResourceType, Source
 from kedge.controller.cli.root import kedge
 from kedge.controller.model.values import TopicPartition
-from tests.kafka.java_tools import JavaTools, java_tools
+from tests.kafka.java_tools import JavaTools, Ran, java_tools
 from tests.kafka_servers import BROKERS, KafkaCluster
+from tests.kit.commands import plan as run_plan
 from tests.kit.waiting import until
 
 _WAIT_S = 60.0
@@ -28,12 +30,24 @@ _RECORD = b"x" * 10_000
 
 Kedge = Callable[..., Result]
 Topics = Callable[..., str]
+Java = Callable[..., Ran]
+Throttles = dict[str, dict[str, str | None]]
+SLOW = 2000
 
 
 @pytest.fixture(scope="session")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaTools]:
     with java_tools(tmp_path_factory.mktemp("tools")) as found:
         yield found
+
+
+@pytest.fixture
+def java(tools: JavaTools, kafka_cluster: KafkaCluster, request: pytest.FixtureRequest) -> Java:
+
+    def invoke(*arguments: object) -> Ran:
+        return tools(request.module.TOOL, "--bootstrap-server", kafka_cluster.servers, *arguments)
+
+    return invoke
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +69,6 @@ def cluster(session: Cluster) -> Iterator[Cluster]:
 
 @pytest.fixture
 def run(kafka_cluster: KafkaCluster) -> Kedge:
-    """`kedge kafka COMMAND --bootstrap-server ...`, in this process."""
 
     def invoke(command: str, *arguments: object) -> Result:
         where = ["kafka", command, "--bootstrap-server", kafka_cluster.servers]
@@ -85,6 +98,39 @@ def topic(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Topics]:
         until(lambda: are_known(cluster, made, None))
 
 
+def throttles(cluster: Cluster, topics: list[str]) -> Throttles:
+    resources = [Resource(ResourceType.BROKER, str(b)) for b in cluster.brokers()]
+    resources += [Resource(ResourceType.TOPIC, topic) for topic in topics]
+    found = {}
+    for resource, settings in cluster.describe_configs(resources).items():
+        assert not isinstance(settings, Refused)
+        found[resource.name] = {
+            name: s.value
+            for name, s in settings.items()
+            if "throttled" in name and s.source not in {Source.DEFAULT_CONFIG, Source.STATIC_BROKER_CONFIG}
+        }
+    return {name: set_ for name, set_ in found.items() if set_}
+
+
+@pytest.fixture
+def slow(cluster: Cluster) -> Iterator[Callable[..., Throttles]]:
+    """An operator throttles all replicas of these topics; what is set once every broker reports it."""
+    lists = [f"{side}.replication.throttled.replicas" for side in ("leader", "follower")]
+    rates = [f"{side}.replication.throttled.rate" for side in ("leader", "follower")]
+    brokers = [Resource(ResourceType.BROKER, str(broker)) for broker in cluster.brokers()]
+
+    def throttle(*topics: str) -> Throttles:
+        changes = {Resource(ResourceType.TOPIC, name): [Change(key, Op.SET, "*") for key in lists] for name in topics}
+        changes |= {broker: [Change(key, Op.SET, str(SLOW)) for key in rates] for broker in brokers}
+        assert cluster.alter_configs(changes) == {}
+        until(lambda: len(throttles(cluster, [*topics])) == len(changes))
+        return throttles(cluster, [*topics])
+
+    yield throttle
+    cluster.alter_configs({broker: [Change(key, Op.DELETE) for key in rates] for broker in brokers})
+    until(lambda: not throttles(cluster, []))
+
+
 def are_known(cluster: Cluster, names: Collection[str], partitions: int | None) -> bool:
     """Whether every broker tells of so many partitions of these topics, all with a leader; None: of none."""
     for broker in BROKERS:
@@ -96,10 +142,13 @@ def are_known(cluster: Cluster, names: Collection[str], partitions: int | None) 
 
 
 def _described(cluster: Cluster, names: Collection[str], broker: int) -> Sequence[Any]:
-    """What one broker tells of these topics."""
     asked = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
     answer = cluster.client.ask(MetadataRequest(topics=asked, allow_auto_topic_creation=False), broker)
     return cast("Sequence[Any]", answer.topics)
+
+
+def submit(servers: str, plan: Path, *more: object) -> Result:
+    return run_plan("submit", plan, "--bootstrap-server", servers, "--poll", "0.2s", "--timeout", "50s", *more)
 
 
 def produce(servers: str, topic: str, records: int, partition: int = 0) -> None:
@@ -113,7 +162,6 @@ def produce(servers: str, topic: str, records: int, partition: int = 0) -> None:
 
 
 def plan(folder: Path, replicas: dict[tuple[str, int], Sequence[int]], name: str = "plan.json") -> Path:
-    """A plan's file."""
     partitions = [{"topic": t, "partition": p, "replicas": [*r]} for (t, p), r in replicas.items()]
     file = folder / name
     file.write_text(json.dumps({"version": 1, "partitions": partitions}))
@@ -121,7 +169,6 @@ def plan(folder: Path, replicas: dict[tuple[str, int], Sequence[int]], name: str
 
 
 def replicas(cluster: Cluster, topic: str, partition: int = 0) -> tuple[int, ...]:
-    """Where it is."""
     return next(p.replicas for p in cluster.topics([topic])[topic].partitions if p.index == partition)
 
 

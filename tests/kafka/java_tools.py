@@ -30,8 +30,6 @@ _ANSWER_S: Final = 120.0
 
 @attrs.frozen
 class Ran:
-    """What a command did."""
-
     code: int
     out: str
     err: str

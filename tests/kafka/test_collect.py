@@ -20,7 +20,6 @@ pytestmark = [pytest.mark.server, pytest.mark.full]
 def test_a_kafka_cluster_is_collected_and_a_drain_of_it_is_planned(
     kafka_cluster: KafkaCluster, topic: Topics, tmp_path: Path
 ) -> None:
-    """Sizes of each replica by its broker, and the retention that Kafka has where none is set."""
     name = topic([[1, 2], [2, 3]])
     produce(kafka_cluster.servers, name, 3)
     named = ["--cluster", "kafka", "--snapshot", "1", "--bootstrap-server", kafka_cluster.servers]

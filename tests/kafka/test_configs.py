@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -16,8 +16,8 @@ from kedge.controller.cli.kafka.values import Change, Op, Resource, ResourceType
 from kedge.controller.model.configs import BROKER_CONFIGS
 from kedge.controller.wire.apis.configs import KINDS
 from kedge.controller.wire.calls import Address
-from tests.kafka.conftest import Kedge, Topics
-from tests.kafka.java_tools import CONFIGS, JavaTools, Ran
+from tests.kafka.conftest import Java, Kedge, Topics
+from tests.kafka.java_tools import CONFIGS
 from tests.kafka_servers import KafkaCluster
 from tests.kit.waiting import until
 from tests.wire.served import RawClient
@@ -29,19 +29,10 @@ RATE = "leader.replication.throttled.rate"
 KEY = "listener.name.tls.ssl.key.password"
 _DEFAULT: Final = 5  # of the sources of a value
 _ELSEWHERE: Final = re.compile(r"ssl\.|sasl\.|listener|principal\.")
-Java = Callable[..., Ran]
-
-
-@pytest.fixture
-def java(tools: JavaTools, kafka_cluster: KafkaCluster) -> Java:
-    def invoke(*arguments: object) -> Ran:
-        return tools(CONFIGS, "--bootstrap-server", kafka_cluster.servers, *arguments)
-
-    return invoke
+TOOL = CONFIGS
 
 
 def own(cluster: Cluster, resource: Resource) -> dict[str, str | None]:
-    """What is set for it."""
     found = cluster.describe_configs([resource])[resource]
     assert not isinstance(found, Refused)
     kinds = {Source.DYNAMIC_TOPIC_CONFIG, Source.DYNAMIC_BROKER_CONFIG, Source.DYNAMIC_DEFAULT_BROKER_CONFIG}
@@ -95,7 +86,6 @@ def test_topic_is_altered_and_described_in_the_words_of_kafkas_tool(
 def test_brokers_are_altered_and_described_each_and_all(
     *, run: Kedge, java: Java, cluster: Cluster, brokers: list[Resource]
 ) -> None:
-    """What holds for all comes under its own heading, and last."""
     one, default = brokers[0], brokers[3]
     done = run(COMMAND, "--alter", "--broker", 1, "--add-config", f"{RATE}=1000")
     assert (done.exit_code, done.stdout) == (0, "Completed updating config for broker 1.\n")

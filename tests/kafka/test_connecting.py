@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -74,7 +75,6 @@ def test_listeners_with_and_without_login_get_requests(kafka_cluster: KafkaClust
 
 
 def test_a_server_proves_who_it_is(kafka_cluster: KafkaCluster, topic: Topics, tmp_path: Path) -> None:
-    """By a file, or by what stands in the property itself."""
     name, servers = topic([[1]]), kafka_cluster.listener("TLS")
     trusted = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(kafka_cluster.ca)}
     inline = {"ssl.truststore.certificates": "\\n".join(kafka_cluster.ca.read_text().splitlines())}
@@ -90,47 +90,47 @@ def test_a_server_proves_who_it_is(kafka_cluster: KafkaCluster, topic: Topics, t
     assert (done.exit_code, "TLS failed" in done.stderr) == (1, True)
 
 
-@pytest.mark.checklist(129)
-def test_without_rights_topics_are_described_and_nothing_is_moved(
-    run: Kedge, tools: JavaTools, kafka_cluster: KafkaCluster, topic: Topics, tmp_path: Path
-) -> None:
-    """The columns of moves are left out, and stderr says why."""
-    name = topic([[1, 2]])
+@pytest.fixture
+def name(topic: Topics) -> str:
+    return topic([[1, 2]])
+
+
+@pytest.fixture
+def limited(tools: JavaTools, kafka_cluster: KafkaCluster, name: str, tmp_path: Path) -> Callable[..., Result]:
+    """A command of a user who may describe the topic, and nothing else."""
     who = ("--allow-principal", "User:limited", "--topic", name)
     rights = ("--operation", "Describe", "--operation", "DescribeConfigs")
     assert tools(ACLS, "--bootstrap-server", kafka_cluster.servers, "--add", *who, *rights).code == 0
-    limited = sasl("PLAIN", "limited", USERS["limited"])
-    servers = kafka_cluster.listener("SASL")
-    until(lambda: name in ask(servers, limited, tmp_path).stdout)
-    done = ask(servers, limited, tmp_path, "topics", "--describe", "--topic", name)
+    login, servers = sasl("PLAIN", "limited", USERS["limited"]), kafka_cluster.listener("SASL")
+    until(lambda: name in ask(servers, login, tmp_path).stdout)
+    return lambda *words: ask(servers, login, tmp_path, *words)
+
+
+@pytest.mark.checklist(129)
+def test_without_rights_topics_are_described_and_nothing_is_moved(
+    run: Kedge, name: str, limited: Callable[..., Result], tmp_path: Path
+) -> None:
+    """The columns of moves are left out, and stderr says why."""
+    done = limited("topics", "--describe", "--topic", name)
     assert (done.exit_code, done.stdout) == (0, run("topics", "--describe", "--topic", name).stdout)
     assert "Couldn't query reassignments through the AdminClient API: Cluster authorization failed." in done.stderr
     file = plan(tmp_path, {(name, 0): [2, 3]})
-    done = ask(servers, limited, tmp_path, "reassign-partitions", "--execute", "--reassignment-json-file", file)
+    done = limited("reassign-partitions", "--execute", "--reassignment-json-file", file)
     assert (done.exit_code, done.stdout, done.stderr) == (1, "", "Error: Cluster authorization failed.\n")
-    done = ask(servers, limited, tmp_path, "topics", "--delete", "--topic", name)
+    done = limited("topics", "--delete", "--topic", name)
     assert (done.exit_code, "authorization failed" in done.stderr.lower()) == (1, True)
     assert run("topics", "--list", "--topic", name).stdout == f"{name}\n"
 
 
-def test_without_rights_settings_are_left_alone(
-    run: Kedge, tools: JavaTools, kafka_cluster: KafkaCluster, topic: Topics, tmp_path: Path
-) -> None:
-    """What may be seen is; each refusal is a line."""
-    name = topic([[1, 2]])
-    who = ("--allow-principal", "User:limited", "--topic", name)
-    rights = ("--operation", "Describe", "--operation", "DescribeConfigs")
-    assert tools(ACLS, "--bootstrap-server", kafka_cluster.servers, "--add", *who, *rights).code == 0
-    limited, servers = sasl("PLAIN", "limited", USERS["limited"]), kafka_cluster.listener("SASL")
-    until(lambda: name in ask(servers, limited, tmp_path).stdout)
+def test_without_rights_settings_are_left_alone(run: Kedge, name: str, limited: Callable[..., Result]) -> None:
     told = run("configs", "--describe", "--topic", name).stdout
-    done = ask(servers, limited, tmp_path, "configs", "--describe", "--topic", name)
+    done = limited("configs", "--describe", "--topic", name)
     assert (done.exit_code, done.stdout, done.stderr) == (0, told, "")
     for words in (
         ("configs", "--alter", "--topic", name, "--add-config", "segment.ms=77777"),
         ("configs", "--describe", "--broker", 1),
     ):
-        done = ask(servers, limited, tmp_path, *words)
+        done = limited(*words)
         assert (done.exit_code, len(done.stderr.splitlines())) == (1, 1)
         assert "authorization failed" in done.stderr.lower()
     assert run("configs", "--describe", "--topic", name).stdout == told

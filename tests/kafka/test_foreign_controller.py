@@ -33,7 +33,6 @@ def place(zookeeper_server: LocalZooKeeper) -> str:
 
 @pytest.fixture
 def store(place: str) -> Iterator[MetadataStore]:
-    """A client that only reads."""
     with contextlib.closing(open_store(f"zookeeper://{place}")) as found:
         yield found
 

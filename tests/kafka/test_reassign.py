@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kedge.controller.cli.kafka.cluster import Cluster
-from kedge.controller.cli.kafka.errors import Refused
-from kedge.controller.cli.kafka.values import Change, Op, Resource, ResourceType, Source
 from kedge.controller.model.values import TopicPartition
-from tests.kafka.conftest import Kedge, Topics, plan, produce, replicas, until_moved
-from tests.kafka.java_tools import REASSIGN, JavaTools, Ran
+from tests.kafka.conftest import SLOW, Java, Kedge, Throttles, Topics, plan, produce, replicas, throttles, until_moved
+from tests.kafka.java_tools import REASSIGN
 from tests.kafka_servers import KafkaCluster
 from tests.kit.waiting import until
 
@@ -23,53 +21,9 @@ pytestmark = [
 ]
 
 COMMAND = "reassign-partitions"
-Java = Callable[..., Ran]
-Throttles = dict[str, dict[str, str | None]]
+TOOL = REASSIGN
 RECORDS = 200  # of 10 kB: more than a throttle lets through while a test looks
-SLOW = 2000
 FILE = "--reassignment-json-file"
-
-
-@pytest.fixture
-def java(tools: JavaTools, kafka_cluster: KafkaCluster) -> Java:
-    def invoke(*arguments: object) -> Ran:
-        return tools(REASSIGN, "--bootstrap-server", kafka_cluster.servers, *arguments)
-
-    return invoke
-
-
-def throttles(cluster: Cluster, topics: list[str]) -> Throttles:
-    """What is set on brokers and these topics, of throttles."""
-    resources = [Resource(ResourceType.BROKER, str(b)) for b in cluster.brokers()]
-    resources += [Resource(ResourceType.TOPIC, topic) for topic in topics]
-    found = {}
-    for resource, settings in cluster.describe_configs(resources).items():
-        assert not isinstance(settings, Refused)
-        found[resource.name] = {
-            name: s.value
-            for name, s in settings.items()
-            if "throttled" in name and s.source not in {Source.DEFAULT_CONFIG, Source.STATIC_BROKER_CONFIG}
-        }
-    return {name: set_ for name, set_ in found.items() if set_}
-
-
-@pytest.fixture
-def slow(cluster: Cluster) -> Iterator[Callable[..., Throttles]]:
-    """An operator throttles all replicas of these topics; what is set once every broker reports it."""
-    lists = [f"{side}.replication.throttled.replicas" for side in ("leader", "follower")]
-    rates = [f"{side}.replication.throttled.rate" for side in ("leader", "follower")]
-    brokers = [Resource(ResourceType.BROKER, str(broker)) for broker in cluster.brokers()]
-
-    def throttle(*topics: str) -> Throttles:
-        changes = {Resource(ResourceType.TOPIC, name): [Change(key, Op.SET, "*") for key in lists] for name in topics}
-        changes |= {broker: [Change(key, Op.SET, str(SLOW)) for key in rates] for broker in brokers}
-        assert cluster.alter_configs(changes) == {}
-        until(lambda: len(throttles(cluster, [*topics])) == len(changes))
-        return throttles(cluster, [*topics])
-
-    yield throttle
-    cluster.alter_configs({broker: [Change(key, Op.DELETE) for key in rates] for broker in brokers})
-    until(lambda: not throttles(cluster, []))
 
 
 def without_throttles(said: str) -> str:
@@ -124,7 +78,6 @@ def test_a_throttled_move_is_listed_followed_and_cancelled(
     slow: Callable[..., Throttles],
     tmp_path: Path,
 ) -> None:
-    """A throttle that operators set is left alone."""
     ours, theirs = topic([[1, 2]], "slow.kedge"), topic([[1, 2]], "slow.kafka")
     for name in (ours, theirs):
         produce(kafka_cluster.servers, name, RECORDS)
@@ -196,7 +149,6 @@ def test_moves_are_added_to_moves_and_all_are_cancelled(
 
 @pytest.mark.checklist(64, 66, 67, 68, 69)
 def test_progress_says_of_each_replica_how_it_is(run: Kedge, topic: Topics, tmp_path: Path) -> None:
-    """What is not known, and what is not there, too."""
     name = topic([[1, 2]])
     file = plan(tmp_path, {(name, 0): [1, 3, 42], ("asdf", 0): [1], (name, 42): [1]})
     done = run(COMMAND, "--progress", FILE, file)
@@ -217,7 +169,6 @@ def test_progress_says_of_each_replica_how_it_is(run: Kedge, topic: Topics, tmp_
 def test_a_plan_is_watched_until_it_is_done(
     *, run: Kedge, kafka_cluster: KafkaCluster, cluster: Cluster, topic: Topics, tmp_path: Path
 ) -> None:
-    """And one that will not be, because nothing runs, is a failure."""
     name = topic([[1, 2]])
     produce(kafka_cluster.servers, name, RECORDS)
     file = plan(tmp_path, {(name, 0): [2, 3]})

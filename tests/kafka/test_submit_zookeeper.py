@@ -11,7 +11,6 @@ from typing import Final
 from uuid import uuid4
 
 import pytest
-from click.testing import Result
 
 from kedge.controller.cli.kafka import Endpoint, connected
 from kedge.controller.cli.kafka.cluster import Cluster
@@ -20,9 +19,9 @@ from kedge.controller.model.values import TopicPartition
 from kedge.pipeline.submit.kept import progress_file
 from servers import LocalZooKeeper
 from servers.process import free_ports
+from tests.kafka.conftest import submit
 from tests.kafka_jars import OLDEST, VERSION
 from tests.kafka_servers import kafka_node
-from tests.kit.commands import plan as run
 from tests.kit.waiting import until
 from tests.pipeline_submit.served import exported, fill, replicas, throttles, wanted
 
@@ -60,13 +59,8 @@ def servers(zookeeper_server: LocalZooKeeper, tmp_path: Path, request: pytest.Fi
 
 
 def knows_all(server: str) -> bool:
-    """Whether this broker tells of all."""
     with connected(Endpoint(server)) as cluster:
         return len(cluster.brokers()) == len(BROKERS)
-
-
-def submit(servers: str, plan: Path, *more: object) -> Result:
-    return run("submit", plan, "--bootstrap-server", servers, "--poll", "0.2s", "--timeout", "50s", *more)
 
 
 def have(cluster: Cluster, servers: str, own: Mapping[Resource, Mapping[str, str]]) -> None:
@@ -79,7 +73,6 @@ def have(cluster: Cluster, servers: str, own: Mapping[Resource, Mapping[str, str
 
 
 def is_as(cluster: Cluster, where: Mapping[TopicPartition, object], set_: object) -> bool:
-    """Replicas, and throttles."""
     return replicas(cluster, TOPIC) == where and throttles(cluster, BROKERS, TOPIC) == set_
 
 
@@ -89,7 +82,6 @@ def is_as(cluster: Cluster, where: Mapping[TopicPartition, object], set_: object
 def test_a_plan_is_handed_over_under_rates_and_undone(
     servers: str, own: Mapping[Resource, Mapping[str, str]], tmp_path: Path
 ) -> None:
-    """What an operator had set is restored after each of the two."""
     with connected(Endpoint(servers)) as cluster:
         have(cluster, servers, own)
         plan = exported(tmp_path, servers, "--throttle", "100000")

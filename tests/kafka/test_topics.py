@@ -9,23 +9,15 @@ from pathlib import Path
 import pytest
 
 from kedge.controller.cli.kafka.cluster import Cluster
-from tests.kafka.conftest import Kedge, Topics, are_known, plan, produce
-from tests.kafka.java_tools import TOPICS, JavaTools, Ran
+from tests.kafka.conftest import Java, Kedge, Topics, are_known, plan, produce
+from tests.kafka.java_tools import TOPICS
 from tests.kafka_servers import KafkaCluster
 from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.server, pytest.mark.full]
 
 FAILED = "Error while executing topic command : "
-Java = Callable[..., Ran]
-
-
-@pytest.fixture
-def java(tools: JavaTools, kafka_cluster: KafkaCluster) -> Java:
-    def invoke(*arguments: object) -> Ran:
-        return tools(TOPICS, "--bootstrap-server", kafka_cluster.servers, *arguments)
-
-    return invoke
+TOOL = TOPICS
 
 
 @pytest.fixture
@@ -66,13 +58,14 @@ def test_a_topic_is_made_and_described_as_by_kafkas_tool(
 
 @pytest.mark.checklist(128)
 def test_a_moving_partition_shows_where_it_goes_and_how_many_hold_it(
-    run: Kedge, java: Java, kafka_cluster: KafkaCluster, topic: Topics, tmp_path: Path
+    *, run: Kedge, java: Java, kafka_cluster: KafkaCluster, topic: Topics, slow: Callable[..., object], tmp_path: Path
 ) -> None:
     """In Kafka's columns, with one of ours behind them; a move is no lack of replicas."""
     name = topic([[1, 2], [2, 1]])
     produce(kafka_cluster.servers, name, 200)
     file = plan(tmp_path, {(name, 0): [2, 3]})
-    moved = run("reassign-partitions", "--execute", "--reassignment-json-file", file, "--throttle", 2000)
+    slow(name)
+    moved = run("reassign-partitions", "--execute", "--reassignment-json-file", file)
     assert moved.exit_code == 0
     done, said = run("topics", "--describe", "--topic", name), java("--describe", "--topic", name)
     ours, theirs = done.stdout.splitlines(), said.out.splitlines()

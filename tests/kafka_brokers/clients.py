@@ -11,9 +11,7 @@ from collections.abc import Iterable, Iterator
 
 import confluent_kafka
 import kafka
-from click.testing import CliRunner, Result
 
-from kedge.controller.cli import root
 from kedge.controller.cli.kafka import Endpoint, connected
 from tests.kafka.conftest import are_known
 from tests.kafka_brokers.cluster import WAIT_S, FollowingCluster, until
@@ -90,11 +88,6 @@ def admin_of(cluster: FollowingCluster) -> Iterator[kafka.KafkaAdminClient]:
     """An admin client that begins at the brokers, for a call or two while all of them live."""
     with contextlib.closing(kafka.KafkaAdminClient(bootstrap_servers=cluster.servers.split(","))) as made:
         yield made
-
-
-def kedge(*arguments: object) -> Result:
-    """A command of Kedge's, in this process."""
-    return CliRunner().invoke(root.kedge, [str(argument) for argument in arguments])
 
 
 def create_topic(cluster: FollowingCluster, new: kafka.admin.NewTopic) -> None:

@@ -47,11 +47,9 @@ class FollowingCluster:
 
     @property
     def servers(self) -> str:
-        """HOST:PORT of every broker."""
         return ",".join(f"127.0.0.1:{port}" for port in self.broker_ports.values())
 
     def gateway(self, controller: int) -> str:
-        """HOST:PORT of a controller."""
         return f"127.0.0.1:{self.controller_ports[controller]}"
 
     def store(self) -> MetadataStore:
@@ -100,11 +98,22 @@ class FollowingCluster:
         process.start(WAIT_S)
 
     def start_brokers(self) -> None:
-        """All of them answer."""
         for process in self.brokers.values():
             process.launch()
         for process in self.brokers.values():
             process.await_answer(WAIT_S)
+
+    def begin(self, store: MetadataStore, controllers: Sequence[int] = CONTROLLERS, *options: str) -> None:
+        """Controllers and brokers run, and the internal topics are there."""
+        for controller in controllers:
+            self.start_controller(controller, *options)
+        self.start_brokers()
+        until("the internal topics are there", lambda: self.has_internal(store))
+
+    def has_internal(self, store: MetadataStore) -> bool:
+        names = ("__consumer_offsets", "__transaction_state")
+        topics = [self.read(store, f"/brokers/topics/{name}") for name in names]
+        return all(topics) and all(len(self.states(store, name)) == 5 for name in names)
 
     def revive(self, *brokers: int) -> None:
         """These brokers run again. Kafka does not start while the registration of its former process is there."""
@@ -127,7 +136,6 @@ class FollowingCluster:
     # --- what the store says
 
     def read(self, store: MetadataStore, key: str) -> Any:
-        """The JSON of a key; None where it is absent."""
         entry = store.get(key, sync=True, timeout_s=WAIT_S)
         return None if entry is None else json.loads(entry.value)
 
@@ -143,7 +151,6 @@ class FollowingCluster:
 
 
 def until(what: str, holds: Callable[[], object], timeout_s: float = WAIT_S) -> None:
-    """Return once `holds()`; fail at the deadline."""
     deadline = time.monotonic() + timeout_s
     while not holds():
         assert time.monotonic() < deadline, f"not within {timeout_s:g} s: {what}"

@@ -13,6 +13,5 @@ from tests.kafka_brokers.cluster import FollowingCluster
 
 @pytest.fixture(scope="module")
 def store(cluster: FollowingCluster) -> Iterator[MetadataStore]:
-    """A client of the store of the module's cluster."""
     with contextlib.closing(cluster.store()) as found:
         yield found

@@ -19,8 +19,9 @@ from kafka.structs import TopicPartition as Tp
 from kedge.stores import MetadataStore
 from servers import LocalZooKeeper
 from tests.kafka.java_tools import java_tools
-from tests.kafka_brokers.clients import admin_of, consume, create_topic, kedge, produce
+from tests.kafka_brokers.clients import admin_of, consume, create_topic, produce
 from tests.kafka_brokers.cluster import BROKERS, WAIT_S, FollowingCluster, following, until
+from tests.kit.commands import run as kedge
 
 pytestmark = [pytest.mark.server, pytest.mark.full]
 
@@ -31,11 +32,8 @@ CONSUMER: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 @pytest.fixture(scope="module", params=["3.9", "2.8"])
 def cluster(zookeeper_server: LocalZooKeeper, request: pytest.FixtureRequest) -> Iterator[FollowingCluster]:
     with following(zookeeper_server, ibp=request.param) as found:
-        found.start_controller(101)
-        found.start_controller(102)
-        found.start_brokers()
         with contextlib.closing(found.store()) as store:
-            until("the internal topics are there", lambda: has_internal(found, store))
+            found.begin(store)
         yield found
 
 
@@ -45,12 +43,6 @@ def topic(cluster: FollowingCluster) -> str:
     name = f"t{uuid.uuid4().hex[:8]}"
     create_topic(cluster, KafkaTopic(name, 6, 3))
     return name
-
-
-def has_internal(cluster: FollowingCluster, store: MetadataStore) -> bool:
-    names = ("__consumer_offsets", "__transaction_state")
-    topics = [cluster.read(store, f"/brokers/topics/{name}") for name in names]
-    return all(topics) and all(len(cluster.states(store, name)) == 5 for name in names)
 
 
 def are_in_sync(cluster: FollowingCluster, store: MetadataStore, topic: str) -> bool:
@@ -183,26 +175,16 @@ def test_a_throttled_move_ends_its_throttle_and_can_be_cancelled(
     sent = produce(cluster, name, 20)
     sent |= produce(cluster, name, 20, (0, 1), size=100_000)
     plan, gateway = cluster.folder / f"{name}.json", cluster.gateway(leader)
+    command = ("kafka", "reassign-partitions", "--bootstrap-server", gateway, "--reassignment-json-file", plan)
     for target, throttle in (([2], 1_000), ([3], 50_000_000)):
         moves = [{"topic": name, "partition": p, "replicas": target} for p in (0, 1)]
         plan.write_text(json.dumps({"version": 1, "partitions": moves}))
-        ran = kedge(
-            "kafka", "reassign-partitions", "--bootstrap-server", gateway, "--execute",
-            "--reassignment-json-file", plan, "--throttle", throttle,
-        )  # fmt: skip
+        ran = kedge(*command, "--execute", "--throttle", throttle)
         assert ran.exit_code == 0, ran.output
         if throttle == 1_000:
             until("the moves run", lambda: all("targetReplicas" in s for s in cluster.states(store, name)))
             until("broker 2 has logs of it", lambda: logs_of(cluster, 2, name))
-            ran = kedge(
-                "kafka",
-                "reassign-partitions",
-                "--bootstrap-server",
-                gateway,
-                "--cancel",
-                "--reassignment-json-file",
-                plan,
-            )
+            ran = kedge(*command, "--cancel")
             assert ran.exit_code == 0, ran.output
             until("nothing moves", lambda: all("targetReplicas" not in s for s in cluster.states(store, name)))
             assert [s["isr"] for s in cluster.states(store, name)] == [[1], [1]]
@@ -219,7 +201,6 @@ def logs_of(cluster: FollowingCluster, broker: int, topic: str) -> list[Path]:
 
 
 def throttles(cluster: FollowingCluster, store: MetadataStore, topic: str) -> list[str]:
-    """What is throttled of the topic and its brokers."""
     owners = [f"/config/topics/{topic}", *(f"/config/brokers/{broker}" for broker in BROKERS)]
     found = [cluster.read(store, key) or {"config": {}} for key in owners]
     return [name for each in found for name in each["config"] if "throttled" in name]

@@ -14,9 +14,9 @@ from kafka.structs import TopicPartition as Tp
 
 from kedge.stores import MetadataStore
 from servers import LocalZooKeeper
-from tests.kafka_brokers.clients import admin_of, consume, create_topic, kedge, produce
+from tests.kafka_brokers.clients import admin_of, consume, create_topic, produce
 from tests.kafka_brokers.cluster import BROKERS, WAIT_S, FollowingCluster, following, until
-from tests.kafka_brokers.test_following import has_internal
+from tests.kit.commands import run as kedge
 
 _RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 pytestmark = [pytest.mark.server, pytest.mark.full]
@@ -24,7 +24,6 @@ pytestmark = [pytest.mark.server, pytest.mark.full]
 
 @pytest.fixture(scope="module")
 def cluster(zookeeper_server: LocalZooKeeper) -> Iterator[FollowingCluster]:
-    """Kafka's own controller leads."""
     settings = {"replica.fetch.max.bytes": "20000", "offsets.topic.replication.factor": "1"}
     with following(zookeeper_server, settings=settings) as found:
         found.start_brokers()
@@ -32,20 +31,12 @@ def cluster(zookeeper_server: LocalZooKeeper) -> Iterator[FollowingCluster]:
 
 
 def hand_back(cluster: FollowingCluster) -> subprocess.CompletedProcess[str]:
-    command = [
-        sys.executable,
-        "-m",
-        "kedge",
-        "kafka-controller",
-        "--store",
-        f"zookeeper://{cluster.chroot}",
-        "--hand-back",
-    ]
+    where = ["kafka-controller", "--store", f"zookeeper://{cluster.chroot}"]
+    command = [sys.executable, "-m", "kedge", *where, "--hand-back"]
     return subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False)
 
 
 def brokers(cluster: FollowingCluster) -> list[Any]:
-    """The nodes that a new client sees."""
     with admin_of(cluster) as made:
         found: list[Any] = made.describe_cluster()["brokers"]
         return found
@@ -65,16 +56,7 @@ def test_kafka_goes_on_with_the_moves_that_kedge_hands_back(cluster: FollowingCl
     until("Kafka's controller leads", lambda: controller(cluster, store) in BROKERS)
     create_topic(cluster, KafkaTopic(name, replica_assignments={0: [1]}))
     throttled = ",".join(f"{side}.replication.throttled.replicas=*" for side in ("leader", "follower"))
-    where = (
-        "kafka",
-        "configs",
-        "--bootstrap-server",
-        cluster.servers,
-        "--entity-type",
-        "topics",
-        "--entity-name",
-        name,
-    )
+    where = ("kafka", "configs", "--bootstrap-server", cluster.servers, "--topic", name)
     assert kedge(*where, "--alter", "--add-config", throttled).exit_code == 0  # brokers pass those of a new topic over
     sent = produce(cluster, name) | produce(cluster, name, 100, size=10_000)
     cluster.start_controller()
@@ -87,7 +69,7 @@ def test_kafka_goes_on_with_the_moves_that_kedge_hands_back(cluster: FollowingCl
     cluster.controllers[101].stop()
     cluster.start_controller(101, "--take-over")
     until("Kedge leads", lambda: controller(cluster, store) == 101)
-    until("the internal topics are there", lambda: has_internal(cluster, store))
+    until("the internal topics are there", lambda: cluster.has_internal(store))
     until("clients see it", lambda: 101 in {node["broker_id"] for node in brokers(cluster)})
     shown = store.get("/controller", timeout_s=WAIT_S)
     assert shown is not None

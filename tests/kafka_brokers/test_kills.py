@@ -17,8 +17,7 @@ from kafka.structs import TopicPartition as Tp
 from kedge.stores import MetadataStore
 from servers import LocalZooKeeper
 from tests.kafka_brokers.clients import admin_of, consume, create_topic, produce
-from tests.kafka_brokers.cluster import BROKERS, CONTROLLERS, FollowingCluster, following, until
-from tests.kafka_brokers.test_following import has_internal
+from tests.kafka_brokers.cluster import BROKERS, FollowingCluster, following, until
 
 pytestmark = [pytest.mark.server, pytest.mark.full]
 
@@ -42,10 +41,7 @@ def test_moves_end_though_every_controller_is_killed(zookeeper_server: LocalZooK
     """40 partitions with data move between the same brokers, to and fro, once per kill. Each takeover raises the epoch
     by one, so no other controller led in between."""
     with following(zookeeper_server) as cluster, contextlib.closing(cluster.store()) as store:
-        for controller in CONTROLLERS:
-            cluster.start_controller(controller)
-        cluster.start_brokers()
-        until("the internal topics are there", lambda: has_internal(cluster, store))
+        cluster.begin(store)
         name, targets = f"k{uuid.uuid4().hex[:8]}", ([1, 2], [2, 3], [3, 1])
         begun = epoch(store)
         create_topic(cluster, KafkaTopic(name, replica_assignments=dict.fromkeys(range(PARTITIONS), targets[0])))

@@ -11,9 +11,10 @@ import pytest
 from kafka.admin import NewTopic as KafkaTopic
 
 from servers import LocalZooKeeper
-from tests.kafka_brokers.clients import consume, create_topic, kedge, produce
+from tests.kafka_brokers.clients import consume, create_topic, produce
 from tests.kafka_brokers.cluster import CONTROLLERS, WAIT_S, following, until
-from tests.kafka_brokers.test_following import has_internal, throttles
+from tests.kafka_brokers.test_following import throttles
+from tests.kit.commands import run as kedge
 
 pytestmark = [pytest.mark.server, pytest.mark.full]
 
@@ -25,10 +26,7 @@ def test_a_planned_drain_survives_its_controller(zookeeper_server: LocalZooKeepe
     """Collected at the brokers, submitted at the controllers in waves under a throttle. The active controller is killed
     in the middle. Afterwards broker 3 is empty, no throttle is left, and the audit of both journals finds nothing."""
     with following(zookeeper_server) as cluster, contextlib.closing(cluster.store()) as store:
-        for controller in CONTROLLERS:
-            cluster.start_controller(controller, "--internal-replication-factor", "2")
-        cluster.start_brokers()
-        until("the internal topics are there", lambda: has_internal(cluster, store))
+        cluster.begin(store, CONTROLLERS, "--internal-replication-factor", "2")
         name, pairs = f"d{uuid.uuid4().hex[:8]}", ([1, 3], [3, 2], [2, 3])
         create_topic(cluster, KafkaTopic(name, replica_assignments={p: pairs[p % 3] for p in range(PARTITIONS)}))
         sent = produce(cluster, name, 200) | produce(cluster, name, 4, range(PARTITIONS), size=50_000)

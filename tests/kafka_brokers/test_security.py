@@ -15,7 +15,7 @@ from kedge.controller.wire.security.users import salted
 from servers import LocalZooKeeper
 from tests.kafka_brokers.clients import consume, produce
 from tests.kafka_brokers.cluster import BROKERS, FollowingCluster, following, until
-from tests.kafka_brokers.test_following import are_in_sync, has_internal
+from tests.kafka_brokers.test_following import are_in_sync
 from tests.kit.private import write_private
 from tests.wire.certificates import Authority
 
@@ -84,9 +84,7 @@ def test_brokers_and_controller_log_in_by_tls(zookeeper_server: LocalZooKeeper, 
         contextlib.closing(cluster.store()) as store,
     ):
         with_listeners(cluster, "INTERNAL")
-        cluster.start_controller(101, *options(authority, tmp_path))
-        cluster.start_brokers()
-        until("the internal topics are there", lambda: has_internal(cluster, store))
+        cluster.begin(store, [101], *options(authority, tmp_path))
         name = f"s{uuid.uuid4().hex[:8]}"
         create(cluster, authority, name)
         sent = produce(cluster, name)

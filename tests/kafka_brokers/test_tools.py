@@ -14,10 +14,10 @@ from kedge.controller.wire.calls import Address
 from kedge.stores import MetadataStore
 from servers import LocalZooKeeper
 from tests.kafka.java_tools import ACLS, CONFIGS, GROUPS, LOG_DIRS, TOPICS, TRANSACTIONS, JavaTools, java_tools
-from tests.kafka_brokers.clients import consume, create_topic, kedge, produce
+from tests.kafka_brokers.clients import consume, create_topic, produce
 from tests.kafka_brokers.cluster import BROKERS, WAIT_S, FollowingCluster, following, until
-from tests.kafka_brokers.test_following import has_internal
 from tests.kafka_brokers.test_security import with_listeners
+from tests.kit.commands import run as kedge
 from tests.wire.served import RawClient
 
 pytestmark = [pytest.mark.server, pytest.mark.full]
@@ -44,9 +44,7 @@ def cluster(zookeeper_server: LocalZooKeeper, request: pytest.FixtureRequest) ->
         contextlib.closing(found.store()) as store,
     ):
         with_listeners(found, "CLIENTS", "OUTSIDE")
-        found.start_controller(NODE, "--client-listener", "OUTSIDE://127.0.0.1:0")
-        found.start_brokers()
-        until("the internal topics are there", lambda: has_internal(found, store))
+        found.begin(store, [NODE], "--client-listener", "OUTSIDE://127.0.0.1:0")
         until("clients see the controller", lambda: sees_controller(found, store))
         yield found
 
@@ -84,7 +82,6 @@ def nodes(address: str) -> dict[int, int]:
 
 
 def run(cluster: FollowingCluster, tools: JavaTools, tool: str, *arguments: object) -> str:
-    """What a tool printed that succeeded."""
     ran = tools(tool, "--bootstrap-server", cluster.servers, *arguments)
     assert ran.code == 0, ran
     assert "Error" not in ran.out, ran
@@ -206,7 +203,6 @@ def test_a_reduction_is_refused_with_what_to_do(cluster: FollowingCluster, store
 
 @pytest.mark.checklist(251)
 def test_settings_of_topics_and_brokers_take_effect(cluster: FollowingCluster, tools: JavaTools, topic: str) -> None:
-    """Each broker describes what it has itself."""
     of_topic = ("--entity-type", "topics", "--entity-name", topic)
     run(cluster, tools, CONFIGS, "--alter", *of_topic, "--add-config", "retention.ms=3600000")
     until("it is set", lambda: "retention.ms=3600000" in run(cluster, tools, CONFIGS, "--describe", *of_topic))

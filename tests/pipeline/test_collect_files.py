@@ -1,4 +1,4 @@
-"""`kedge plan collect-files`: many clusters from the folders that other tools fill."""
+"""`kedge plan collect --landing`: many clusters from the folders that other tools fill."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def rows(tables: object, cluster: str, snapshot: str, table: Any = PARTITION) ->
 def test_every_folder_is_a_snapshot(landing: Path, tmp_path: Path) -> None:
     """With sizes, validated and loaded, as one that is collected by itself."""
     tables = tmp_path / "tables"
-    done = run("collect-files", tables, f"{landing}/{{cluster}}/{{snapshot}}", "--json")
+    done = run("collect", tables, "--landing", f"{landing}/{{cluster}}/{{snapshot}}", "--json")
     assert (done.exit_code, done.stderr) == (0, "")
     said = json.loads(done.stdout)["clusters"]
     assert [(one["cluster"], one["snapshot"], one["partitions"]) for one in said] == [
@@ -72,7 +72,7 @@ def test_folders_may_be_named_as_hive_names_them(landing: Path, tmp_path: Path) 
     land(hive / "_temporary", map="no")
     (hive / "cluster=east" / "day-1.d" / "_SUCCESS").touch()
     (hive / "cluster=east" / "day-1.d" / ".map.json.crc").touch()
-    done = run("collect-files", tmp_path / "tables", f"{hive}/cluster={{cluster}}/day-{{snapshot}}.d")
+    done = run("collect", tmp_path / "tables", "--landing", f"{hive}/cluster={{cluster}}/day-{{snapshot}}.d")
     assert (done.exit_code, done.stderr) == (0, "")
     assert rows(tmp_path / "tables", "east", "1") == 2
     assert landing.is_dir()
@@ -82,9 +82,9 @@ def test_folders_may_be_named_as_hive_names_them(landing: Path, tmp_path: Path) 
 def test_a_folder_that_does_not_fit_is_named(landing: Path, tmp_path: Path) -> None:
     """And the others are collected."""
     land(landing / "other place" / "1", map=placed(2))
-    done = run("collect-files", tmp_path / "tables", f"{landing}/{{cluster}}/{{snapshot}}")
+    done = run("collect", tmp_path / "tables", "--landing", f"{landing}/{{cluster}}/{{snapshot}}")
     assert done.exit_code == 0
-    assert done.stderr == f"kedge: {landing}/other place: skipped, because its name does not match LANDING\n"
+    assert done.stderr == f"kedge: {landing}/other place: skipped, because its name does not match --landing\n"
     assert rows(tmp_path / "tables", "west", "2") == 9
 
 
@@ -102,7 +102,7 @@ def test_a_cluster_whose_files_cannot_be_used_does_not_stop_the_others(
 ) -> None:
     """Exit code 2, and of that one nothing is written."""
     land(landing / "bad" / "1", **files)
-    done = run("collect-files", tmp_path / "tables", f"{landing}/{{cluster}}/{{snapshot}}")
+    done = run("collect", tmp_path / "tables", "--landing", f"{landing}/{{cluster}}/{{snapshot}}")
     assert done.exit_code == 2
     assert done.stderr.startswith("cluster bad, snapshot 1: ")
     assert said in done.stderr
@@ -113,7 +113,7 @@ def test_a_cluster_whose_files_cannot_be_used_does_not_stop_the_others(
 def test_a_bad_row_is_put_into_quarantine(landing: Path, tmp_path: Path) -> None:
     """Exit code 1, as for `collect`."""
     land(landing / "west" / "2", log_dirs_1=sizes(11))
-    done = run("collect-files", tmp_path / "tables", f"{landing}/{{cluster}}/{{snapshot}}")
+    done = run("collect", tmp_path / "tables", "--landing", f"{landing}/{{cluster}}/{{snapshot}}")
     assert done.exit_code == 1
     assert rows(tmp_path / "tables", "west", "2", QUARANTINE) == 2
 
@@ -122,18 +122,18 @@ def test_a_bad_row_is_put_into_quarantine(landing: Path, tmp_path: Path) -> None
 def test_what_is_there_may_be_skipped(landing: Path, tmp_path: Path) -> None:
     """And running again without the option writes the same."""
     tables, pattern = tmp_path / "tables", f"{landing}/{{cluster}}/{{snapshot}}"
-    assert run("collect-files", tables, pattern).exit_code == 0
+    assert run("collect", tables, "--landing", pattern).exit_code == 0
     before = {path: path.read_bytes() for path in tables.rglob("*.parquet")}
     land(landing / "west" / "3", map=placed(2))
-    said = json.loads(run("collect-files", tables, pattern, "--new", "--json").stdout)["clusters"]
+    said = json.loads(run("collect", tables, "--landing", pattern, "--new", "--json").stdout)["clusters"]
     assert [(one["cluster"], one["snapshot"]) for one in said] == [("west", "3")]
-    assert json.loads(run("collect-files", tables, pattern, "--new", "--json").stdout) == {"clusters": []}
-    assert run("collect-files", tables, pattern).exit_code == 0
+    assert json.loads(run("collect", tables, "--landing", pattern, "--new", "--json").stdout) == {"clusters": []}
+    assert run("collect", tables, "--landing", pattern).exit_code == 0
     assert {path: path.read_bytes() for path in before} == before
 
 
 def test_a_dry_run_writes_nothing(landing: Path, tmp_path: Path) -> None:
-    done = run("collect-files", tmp_path / "tables", f"{landing}/{{cluster}}/{{snapshot}}", "--dry-run")
+    done = run("collect", tmp_path / "tables", "--landing", f"{landing}/{{cluster}}/{{snapshot}}", "--dry-run")
     assert (done.exit_code, (tmp_path / "tables").exists()) == (0, False)
 
 
@@ -159,14 +159,14 @@ def test_a_pattern_that_cannot_be_used_is_one_line(
     monkeypatch.chdir(landing.parent)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "any")
-    done = run("collect-files", tmp_path / "tables", pattern)
+    done = run("collect", tmp_path / "tables", "--landing", pattern)
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert said in done.stderr
     assert not (tmp_path / "tables").exists()
 
 
 def test_a_catalog_is_refused_without_spark(landing: Path) -> None:
-    done = run("collect-files", "catalog:kedge", f"{landing}/{{cluster}}/{{snapshot}}", "--engine", "local")
+    done = run("collect", "catalog:kedge", "--landing", f"{landing}/{{cluster}}/{{snapshot}}", "--engine", "local")
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
     assert "only Spark reads and writes a catalog" in done.stderr
 
@@ -183,7 +183,7 @@ def test_files_are_read_from_an_object_store(landing: Path, tmp_path: Path) -> N
         pyarrow.fs.copy_files(str(landing), f"{base}/in", destination_filesystem=system)
         place, mark, query = bucket.partition("?")
         pattern = f"{place}/in/{{cluster}}/{{snapshot}}{mark}{query}"
-        assert run("collect-files", tmp_path / "there", pattern).exit_code == 0
-    assert run("collect-files", tmp_path / "here", f"{landing}/{{cluster}}/{{snapshot}}").exit_code == 0
+        assert run("collect", tmp_path / "there", "--landing", pattern).exit_code == 0
+    assert run("collect", tmp_path / "here", "--landing", f"{landing}/{{cluster}}/{{snapshot}}").exit_code == 0
     for path in (tmp_path / "here").rglob("*.parquet"):
         assert (tmp_path / "there" / path.relative_to(tmp_path / "here")).read_bytes() == path.read_bytes()

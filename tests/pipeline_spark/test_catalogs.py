@@ -197,8 +197,8 @@ def test_files_of_a_fleet_are_collected_into_a_catalog_as_into_a_folder(
         (folder / "map.json").write_text("{" if cluster == "bad" else text)
     spark.sql(f"CREATE SCHEMA {schema}")
     pattern, tables = f"{tmp_path}/in/{{cluster}}/{{snapshot}}", tmp_path / "tables"
-    in_files = kedge_plan("collect-files", tables, pattern, "--json", "--engine", "local")
-    into = ("collect-files", f"catalog:{schema}", pattern, "--json", "--engine", "spark")
+    in_files = kedge_plan("collect", tables, "--landing", pattern, "--json", "--engine", "local")
+    into = ("collect", f"catalog:{schema}", "--landing", pattern, "--json", "--engine", "spark")
     assert kedge_plan(*into, "--dry-run")[0] == 2
     assert schemas.in_schema(spark, schema) == {}
     assert kedge_plan(*into) == in_files

@@ -39,7 +39,6 @@ __all__ = ["configs"]
 
 
 def alter(cluster: Cluster, of: Entities, wanted: Changes, *, as_json: bool) -> None:
-    """They are set and deleted. Raises Failed; then nothing is."""
     (resource,) = resources(cluster, of)
     _check_names(cluster, of, resource, wanted)
     steps = [Change(name, Op.SET, value) for name, value in wanted.added.items()]
@@ -75,8 +74,7 @@ _AT_ONCE: Final = 100  # a topic has some 35 settings with synonyms: answers sta
 
 
 def describe(cluster: Cluster, of: Entities, *, everything: bool, as_json: bool) -> None:
-    """Prints them. Raises Failed, also where only some could not be described."""
-    told: list[dict[str, Any]] = []
+    entities_shown: list[dict[str, Any]] = []
     refused: dict[Resource, Refused] = {}
     wanted = resources(cluster, of)
     for begin in range(0, len(wanted), _AT_ONCE):
@@ -89,15 +87,15 @@ def describe(cluster: Cluster, of: Entities, *, everything: bool, as_json: bool)
                 continue
             settings = _chosen(answer, resource, everything=everything)
             if as_json:
-                told.append({**named(of, resource), "configs": [_object(each) for each in settings]})
+                entities_shown.append({**named(of, resource), "configs": [_object(each) for each in settings]})
             else:
                 click.echo("\n".join([_heading(of, resource, everything=everything), *map(_line, settings)]))
     if as_json:
         bad = [{**named(of, r), "code": error.code, "message": str(error)} for r, error in refused.items()]
-        click.echo(dumped({"entities": told, "refused": bad}))
+        click.echo(dumped({"entities": entities_shown, "refused": bad}))
     if refused:
-        said = "\n".join(f"{of.one} {resource.name}: {error}" for resource, error in refused.items())
-        raise Failed(said, answered=as_json)
+        problems = "\n".join(f"{of.one} {resource.name}: {error}" for resource, error in refused.items())
+        raise Failed(problems, answered=as_json)
 
 
 def _chosen(found: Mapping[str, Setting], resource: Resource, *, everything: bool) -> Iterable[Setting]:
@@ -186,7 +184,6 @@ def configs(**given: Any) -> None:
 
 
 def _checked(given: dict[str, Any]) -> str:
-    """The action. Raises UsageError where options do not fit, in Kafka's words."""
     if len(set(given["action"])) != 1:
         raise click.UsageError("Command must include exactly one action: --describe, --alter")
     if given["bootstrap_server"] is None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,8 +12,10 @@ import click
 
 from ...model import numerals
 from ..kafka.errors import Failed
+from ..kafka.options import repeated
 from ..kafka.properties import read_properties
 from ..kafka.values import Resource, ResourceType, Source
+from ..printing import ids
 
 if TYPE_CHECKING:
     from ..kafka.cluster import Cluster
@@ -36,7 +37,6 @@ class Entities:
 
     @property
     def one(self) -> str:
-        """The type, of one."""
         return self.type.removesuffix("s")
 
 
@@ -122,8 +122,8 @@ def changes(added: Sequence[str], file: Path | None, deleted: Sequence[str]) -> 
     for name in both:
         if _NAME.fullmatch(name) is None:
             raise Failed(f"Invalid character found for config key: {name:.200}" if name else "A config key is empty")
-    if twice := _twice(both):
-        raise Failed(f"Config(s) given more than once: {','.join(twice)}")
+    if twice := repeated(both):
+        raise Failed(f"Config(s) given more than once: {ids(twice)}")
     if not both:
         raise Failed(f"{file}: the file has no configs" if file is not None else _FORM)
     return Changes(dict(pairs), tuple(names))
@@ -148,7 +148,6 @@ def parse_pairs(text: str) -> list[tuple[str, str]]:
 
 
 def _split(text: str, at: str) -> list[str]:
-    """The parts of a text, cut outside of brackets only."""
     held = [(found.start(), found.end()) for found in _BRACKETS.finditer(text)]
     parts, begin, block = [], 0, 0
     for position, character in enumerate(text):
@@ -159,10 +158,6 @@ def _split(text: str, at: str) -> list[str]:
             parts.append(text[begin:position])
             begin = position + 1
     return [*parts, text[begin:]]
-
-
-def _twice(names: Iterable[str]) -> list[str]:
-    return [name for name, times in Counter(names).items() if times > 1]
 
 
 _TYPES: Final = {

@@ -156,13 +156,11 @@ class Findings:
         self._printed: dict[str, str] = {}
 
     def watch(self, ended: Told) -> None:
-        """Print until `ended` is set."""
         while not ended.wait(LOOK_S):
             for line in self.look():
                 say(line)
 
     def look(self) -> list[str]:
-        """The lines to print now: findings that last, and those that are over."""
         found = dict(self._read())
         self._seen = {subject: self._seen.get(subject, 0) + 1 for subject in found}
         over = [subject for subject in self._printed if subject not in found]

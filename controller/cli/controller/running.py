@@ -29,8 +29,8 @@ from ..kafka.properties import read_properties, settings
 from ..printing import confirm, one_line, say, without_place
 from ..serve import sharing
 from ..serve.options import CannotServe, Listening, Place, as_place
-from ..serve.pages import Pages
-from ..serve.running import alone, in_the_store, listening
+from ..serve.pages import metrics_page
+from ..serve.running import alone, at_place, in_the_store, listening
 from ..store.meant import holds_cluster, require_cluster
 
 _CALL_S: Final = 15.0
@@ -67,7 +67,6 @@ class Running:
 
 @contextmanager
 def running(options: Options) -> Iterator[Running]:
-    """It runs until the block ends. Raises CannotServe where it cannot be begun; then nothing is left."""
     with ExitStack() as stack:
         yield _begin(options, stack)
 
@@ -122,7 +121,10 @@ def _begin(options: Options, stack: ExitStack) -> Running:
         gateways[options.listener_name],
         {name: gateways[name].address for name in options.client_listeners},
     )
-    metrics = _metrics(options, controller, gateway, stack)
+    metrics = None
+    if options.metrics is not None:
+        page = metrics_page(lambda: [controller.metrics, gateway.metrics])
+        metrics = f"{at_place('--metrics', options.metrics, {'/metrics': page}, options, stack)}metrics"
     return Running(shown, is_new, known_as, controller, gateway.address, others, metrics)
 
 
@@ -184,7 +186,6 @@ def _store(url: str, shown: str, stack: ExitStack) -> MetadataStore:
 
 
 def _brokers(options: Options) -> RemoteHost:
-    """Connects to brokers as the file of --brokers-config says."""
     found: dict[str, Any] = {}
     if options.brokers_config is not None:
         try:
@@ -205,19 +206,3 @@ def _journal(options: Options) -> Journal | None:
         return Journal(FolderSink(options.journal))
     except OSError as error:
         raise CannotServe(f"--journal: {options.journal}: {error.strerror or one_line(error)}") from error
-
-
-def _metrics(options: Options, controller: Controller, gateway: Gateway, stack: ExitStack) -> str | None:
-    if options.metrics is None:
-        return None
-    try:
-        from ...metrics.prometheus import exposition  # noqa: PLC0415 - without --metrics it is not needed
-    except ImportError as error:
-        raise CannotServe(f"--metrics: {one_line(error)}") from error
-
-    def page() -> tuple[str, bytes]:
-        return exposition(controller.metrics, gateway.metrics)
-
-    names = () if options.advertise is None else (options.advertise,)
-    with listening("--metrics", options.metrics):
-        return f"http://{stack.enter_context(Pages(options.metrics, {'/metrics': page}, names)).place}/metrics"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Final, Protocol, Self
+from typing import Final, Self
 
 import attrs
 import click
@@ -54,20 +54,7 @@ class Frame:
         return "no controller leads" if self.active is None else f"controller {self.active} leads"
 
 
-class Screen(Protocol):
-    """What the story is shown on. Times are milliseconds of the cluster."""
-
-    def begin(self, text: str) -> None: ...
-
-    def event(self, at_ms: int, text: str) -> None: ...
-
-    def show(self, at_ms: int, frame: Frame) -> None: ...
-
-    def end(self, text: str) -> None: ...
-
-
 def megabytes(bytes_s: float) -> str:
-    """`1.0 MB/s`."""
     return f"{bytes_s / 1_000_000:.1f} MB/s"
 
 
@@ -76,7 +63,8 @@ def _timed(at_ms: int, text: str) -> str:
 
 
 class Plain:
-    """Lines of text: no colours, nothing that moves. Progress is a line for each tenth."""
+    """Lines of text: no colours, nothing that moves. Progress is a line for each tenth. Times are milliseconds of the
+    cluster."""
 
     def __init__(self) -> None:
         self._steps = 0
@@ -114,10 +102,11 @@ class Plain:
         click.echo(f"\n{text}")
 
 
-class Live:
+class Live(Plain):
     """Events scroll by above lines that follow the cluster."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._console = Console(highlight=False)
         self._lines = LiveLines(console=self._console, auto_refresh=False)
         self._shown: tuple[int, float] | None = None

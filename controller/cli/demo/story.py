@@ -19,7 +19,7 @@ from ...rig import Flow, Rig
 from ...rig.outside import configs
 from ...rules.placement import replace_broker
 from ..printing import ids
-from .screen import BrokerLine, Frame, Screen, megabytes
+from .screen import BrokerLine, Frame, Plain, megabytes
 
 RACKS: Final[Mapping[int, str | None]] = dict(enumerate("abcdabcd", start=1))
 LEAVING: Final = 8
@@ -54,7 +54,7 @@ class Story:
     """The cluster, and what an operator does to it. `run` tells the whole story to the screen."""
 
     seed: int
-    screen: Screen
+    screen: Plain
     rig: Rig = attrs.field(init=False)
     _flows: list[Flow] = attrs.field(factory=list)
     _plan: dict[TopicPartition, Replicas] = attrs.field(factory=dict)
@@ -67,7 +67,6 @@ class Story:
         self.rig = Rig(self.seed, brokers=RACKS, record_bytes=RECORD_BYTES, tick_ms=TICK_MS)
 
     def run(self) -> int:
-        """Everything, in order. Returns the number of acknowledged records that were lost."""
         self._begin()
         writer = self.rig.write(list(self.rig.committed.partitions), RECORDS_PER_S)
         self._plan = plan_drain(self._partitions())
@@ -91,7 +90,6 @@ class Story:
         return self.lost()
 
     def _begin(self) -> None:
-        """Topics with records on all brokers."""
         rig = self.rig
         rig.until(lambda: set(rig.live_brokers) == set(RACKS), what="all brokers are live")
         new = {name: NewTopic(count, REPLICATION_FACTOR) for name, count in TOPICS.items()}
@@ -189,7 +187,6 @@ class Story:
         return 0 if log is None else log.size_bytes
 
     def _copied(self) -> float:
-        """The share of the bytes to copy that is copied."""
         return sum(map(self._copied_bytes, self._plan)) / sum(map(self._bytes_to_copy, self._plan))
 
     def _event(self, text: str) -> None:

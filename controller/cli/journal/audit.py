@@ -117,7 +117,6 @@ def audit(
 def _run(
     journals: Mapping[str, Sequence[Path]], engine: Engine, *, wants_moves: bool
 ) -> tuple[dict[str, Audit], Progress | None]:
-    """The audits by cluster, and the moves of the only one."""
     first = next(iter(journals.values()))
     if engine == LOCAL:
         with bar("audit") as told:
@@ -148,7 +147,6 @@ def _write(found: Mapping[str, Audit], moves: Progress | None, report: Path | No
 
 
 def print_json(audits: Audits) -> None:
-    """A line each, and one of the whole at the end; with the cluster, where there are several."""
     for cluster, found in audits.items():
         whose = {"cluster": cluster} if len(audits) > 1 else {}
         for name, rows in (("violation", found.violations), ("gap", found.gaps), ("quarantined", found.quarantine)):
@@ -160,7 +158,6 @@ def print_json(audits: Audits) -> None:
 
 
 def print_table(audits: Audits) -> None:
-    """The violations; nothing where there are none."""
     columns = ("kind", "first event", "of", "epoch", "seq", "row", "expected", "got", "line")
     print_by_cluster(columns, {cluster: [_cells(v) for v in found.violations] for cluster, found in audits.items()})
 
@@ -208,5 +205,4 @@ def _verdict(found: Audit, whose: str) -> None:
 
 
 def _told(found: Audit) -> list[Any]:
-    """Gaps but those of rejected lines, which are said as such."""
     return [gap for gap in found.gaps if gap.kind != "bad line"]

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 
 class Wanted(NamedTuple):
-    """The options."""
-
     paths: tuple[Path, ...]
     checkpoint: str
     cluster: str | None
@@ -40,7 +38,6 @@ class Wanted(NamedTuple):
 
 
 def follow(wanted: Wanted, engine: Engine) -> NoReturn:
-    """Run the stream until it ends or a signal comes, and exit."""
     if engine == LOCAL:
         fail("--follow needs --engine spark")
     for path in wanted.paths:
@@ -88,20 +85,17 @@ def _run(session: Any, wanted: Wanted, found: _Found) -> None:
 
 
 class _Found:
-    """What the batches found: printed, written, and counted."""
-
     def __init__(self, wanted: Wanted, identity: str) -> None:
         self._wanted, self._identity = wanted, identity
         self._counts: Counter[str] = Counter()
         self._error: Exception | None = None
 
     def take(self, number: int, batch: Batch) -> None:
-        """The tables of a batch are written, then its lines printed."""
         try:
             self._write(number, batch)
-            for cluster, (lines, said) in batch.items():
+            for cluster, (lines, findings) in batch.items():
                 self._counts["lines"] += lines
-                for one in said:
+                for one in findings:
                     self._counts[type(one).__name__] += 1
                     self._print(cluster, one)
         except Exception as error:
@@ -112,8 +106,8 @@ class _Found:
         if self._wanted.out is not None:
             from ....pipeline.journal.parquet import write_batch  # noqa: PLC0415 - as above
 
-            said = {cluster: said for cluster, (_, said) in batch.items()}
-            write_batch(said, self._wanted.out, f"{self._identity}-{number:09}")
+            findings = {cluster: findings for cluster, (_, findings) in batch.items()}
+            write_batch(findings, self._wanted.out, f"{self._identity}-{number:09}")
 
     def _print(self, cluster: str, one: Any) -> None:
         if self._wanted.as_json:

@@ -37,20 +37,20 @@ class Move:
     left_out: int = 0
 
     def add(self, row: Row, event: str) -> None:
-        said = {"seq": row["seq"], "row": row["row"], "event": event}
-        said |= {name: row[name] for name in ("cause", "request") if name in row}
-        self.keep(said | {name: row.get(name) for name in _VALUES})
+        entry = {"seq": row["seq"], "row": row["row"], "event": event}
+        entry |= {name: row[name] for name in ("cause", "request") if name in row}
+        self.keep(entry | {name: row.get(name) for name in _VALUES})
 
-    def keep(self, said: dict[str, Any]) -> None:
+    def keep(self, entry: dict[str, Any]) -> None:
         if len(self.first) < FIRST_ROWS:
-            self.first.append(said)
+            self.first.append(entry)
             return
         self.left_out += len(self.last) == LAST_ROWS
-        self.last.append(said)
+        self.last.append(entry)
 
     def as_json(self) -> str:
         """One line; `rows_left_out` is the number of rows between the first and the last ones."""
-        said = {
+        fields = {
             "epoch": self.epoch,
             "topic": self.topic,
             "partition": self.partition,
@@ -59,12 +59,11 @@ class Move:
             "rows": [*self.first, *self.last],
             "rows_left_out": self.left_out,
         }
-        return compact(said)
+        return compact(fields)
 
     def as_text(self) -> Iterator[str]:
-        """A heading, then a line per row with its columns below each other."""
         yield clean(f"{self.topic}-{self.partition}  epoch {self.epoch}  {self.ended or 'running'}")
-        cells = [_cells(said) for said in (*self.first, *self.last)]
+        cells = [_cells(entry) for entry in (*self.first, *self.last)]
         widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
         for i, line in enumerate(cells):
             if i == FIRST_ROWS and self.left_out:
@@ -74,14 +73,14 @@ class Move:
             yield f"  to delete: {', '.join(map(str, self.deletes))}"
 
 
-def _cells(said: Mapping[str, Any]) -> list[str]:
-    lists = (said.get(name) for name in ("replicas", "isr", "target"))
+def _cells(entry: Mapping[str, Any]) -> list[str]:
+    lists = (entry.get(name) for name in ("replicas", "isr", "target"))
     letters = [
         f"{letter} {'-' if value is None else compact(value)}" for letter, value in zip("RIT", lists, strict=True)
     ]
-    led = [f"leader {said.get('leader')}", f"leader epoch {said.get('leader_epoch')}"]
-    at = "" if said["event"] == "before" else f"{said['seq']}.{said['row']}"
-    return [clean(text) for text in (*letters, *led, at, said["event"], str(said.get("cause", "")))]
+    led = [f"leader {entry.get('leader')}", f"leader epoch {entry.get('leader_epoch')}"]
+    at = "" if entry["event"] == "before" else f"{entry['seq']}.{entry['row']}"
+    return [clean(text) for text in (*letters, *led, at, entry["event"], str(entry.get("cause", "")))]
 
 
 class Moves:
@@ -94,7 +93,6 @@ class Moves:
         self._before: dict[Key, dict[str, Any]] = {}
 
     def feed(self, row: Row) -> None:
-        """A row that breaks no rule."""
         if row["event"] == "Takeover":
             self._take_over(row)
         elif row["event"] == "TopicDeleted":
@@ -152,7 +150,6 @@ class Moves:
         self._done.setdefault(key, []).append(move)
 
     def ended(self) -> Iterator[Move]:
-        """The moves that ended in the commit that is whole now."""
         done, self._done = self._done, {}
         for moves in done.values():
             yield from moves

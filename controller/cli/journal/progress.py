@@ -155,7 +155,6 @@ def print_json(found: Mapping[str, Progress]) -> None:
 
 
 def print_tables(found: Mapping[str, Progress]) -> None:
-    """What runs, with why it is stuck."""
     columns = ("partition", "target", "in sync", "waiting on", "bytes", "since", "expected", "stuck")
     print_by_cluster(columns, {cluster: _rows(one) for cluster, one in found.items()})
 
@@ -202,7 +201,6 @@ _COLUMNS = ("plan", "wave", "moves", "bytes", "expected", "took", "real/expected
 
 
 def read_plans(exports: Sequence[Path]) -> list[Exported]:
-    """The plans in these folders. Exits with 2 for a folder that is not an export."""
     if not exports:
         return []
     need("pipeline")
@@ -216,12 +214,10 @@ def read_plans(exports: Sequence[Path]) -> list[Exported]:
 
 
 def with_waves(found: Progress, plans: Sequence[Exported]) -> Progress:
-    """What was found, with the waves of these plans."""
     return found._replace(waves=tuple(time for plan in plans for time in wave_times(found.moves, plan)))
 
 
 def print_waves(waves: Mapping[str, Sequence[WaveTime]]) -> None:
-    """A row per wave, by cluster; nothing where there are none."""
     print_by_cluster(_COLUMNS, {cluster: [_wave_cells(wave) for wave in some] for cluster, some in waves.items()})
 
 

@@ -95,7 +95,6 @@ class Replay:
         self._print(self.moves.running())
 
     def _take(self, row: dict[str, Any]) -> bool:
-        """One row; whether it is legal."""
         assert self.reading.at is not None
         if row["epoch"] not in self._terms[-1:]:
             self._terms.append(row["epoch"])
@@ -142,7 +141,6 @@ class Replay:
                 click.echo(line)
 
     def conclude(self) -> None:
-        """Findings, the verdict, and the exit code."""
         for finding in self.reading.findings:
             if finding.kind != "broken link" and self.epoch in (None, finding.epoch, *self._untold(finding)):
                 say(str(finding))
@@ -160,8 +158,8 @@ class Replay:
 
     def _condemn(self, path: Path, line: int, found: Illegal) -> None:
         if self.as_json:
-            said = attrs.asdict(found) | {"file": str(path), "line": line, "rule_in_words": RULES[found.rule]}
-            click.echo(compact({"illegal": said}))
+            illegal = attrs.asdict(found) | {"file": str(path), "line": line, "rule_in_words": RULES[found.rule]}
+            click.echo(compact({"illegal": illegal}))
         say(f"{path}:{line}: illegal: {found}")
         sys.exit(1)
 

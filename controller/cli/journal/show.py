@@ -8,25 +8,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from ...audit import CHECKED
 from ...runtime.journal import EVENTS, JournalError, Reading
 from ..options import command, json_option, option
-from ..printing import clean, compact, fail, print_unfolded, say, shortened, utc
+from ..printing import compact, fail, print_pages, say, shortened, utc
 
 Row: TypeAlias = dict[str, Any]
-
-TABLE_ROWS: Final = 500
-"""Rows per table: its widths are known only when all of its rows are, and a journal can be long."""
 
 CELL_CHARACTERS_MAX: Final = 300
 """In a table: a Takeover names everything in flight. --json prints all of it."""
@@ -45,24 +38,16 @@ _STYLES: Final = {
 
 
 def _number(name: str) -> Callable[[Row], str]:
-    return lambda row: "" if row.get(name) is None else clean(str(row[name]))
+    return lambda row: "" if row.get(name) is None else str(row[name])
 
 
 def _brokers(name: str) -> Callable[[Row], str]:
-    def text(row: Row) -> str:
-        if name not in row:
-            return "-" if name == "target" and "replicas" in row else ""
-        return clean(compact(row[name]))
-
-    return text
-
-
-def _time(row: Row) -> str:
-    return utc(row["ts"], "milliseconds")
+    no_target = "-" if name == "target" else ""
+    return lambda row: compact(row[name]) if name in row else no_target if "replicas" in row else ""
 
 
 def _where(row: Row) -> str:
-    topic = clean(str(row.get("topic", "")))
+    topic = str(row.get("topic", ""))
     return f"{topic}-{row['partition']}" if "partition" in row else topic
 
 
@@ -70,11 +55,11 @@ def _why(row: Row) -> str:
     words = [str(row["cause"])] if "cause" in row else []
     if "detail" in row:
         words.append(json.dumps(row["detail"], separators=(",", ":"), ensure_ascii=False))
-    return clean(" ".join(words))
+    return " ".join(words)
 
 
 COLUMNS: Final[tuple[tuple[str, Callable[[Row], str]], ...]] = (
-    ("time", _time),
+    ("time", lambda row: utc(row["ts"], "milliseconds")),
     ("term", _number("epoch")),
     ("seq", _number("seq")),
     ("row", _number("row")),
@@ -123,37 +108,30 @@ def show(
     wanted = {name: value for name, value in wanted.items() if value is not None}
     try:
         reading = Reading(paths)
-        read = _Counted(reading)
-        rows = (r for r in read if wanted.items() <= r.items() and (not events or r["event"] in events))
-        count = _print(rows, as_json=as_json)
+        count = 0
+
+        def wanted_rows() -> Iterator[Row]:
+            nonlocal count
+            for row in reading:
+                count += 1
+                if wanted.items() <= row.items() and (not events or row["event"] in events):
+                    yield row
+
+        shown = _print(wanted_rows(), as_json=as_json)
     except JournalError as error:
         fail(str(error))
     for finding in reading.findings:
         say(str(finding))
-    if not count:
+    if not shown:
         say("no rows match")
     if verify:
-        _verdict(reading, read.count)
+        _verdict(reading, count)
 
 
 def _check_events(events: tuple[str, ...]) -> None:
-    """A misspelt name would show nothing, and look like an answer."""
     known = EVENTS | CHECKED
     if unknown := [event for event in events if event not in known]:
         fail(f"--event: expected one of {', '.join(sorted(known))}, got {unknown[0]!r}")
-
-
-class _Counted:
-    """Rows, and how many there were."""
-
-    def __init__(self, rows: Iterable[Row]) -> None:
-        self.count = 0
-        self._rows = rows
-
-    def __iter__(self) -> Iterator[Row]:
-        for row in self._rows:
-            self.count += 1
-            yield row
 
 
 def _verdict(reading: Reading, rows: int) -> None:
@@ -167,35 +145,14 @@ def _verdict(reading: Reading, rows: int) -> None:
 
 
 def _print(rows: Iterator[Row], *, as_json: bool) -> int:
-    """Print the rows; how many there were."""
+    if not as_json:
+        *others, last = (name for name, _ in COLUMNS)
+        return print_pages({**dict.fromkeys(others), last: CAUSE_WIDTH_MIN}, map(_cells, rows))
     count = 0
-    if as_json:
-        for count, row in enumerate(rows, 1):  # noqa: B007 - the last one is the answer
-            click.echo(compact(row))
-    else:
-        console = Console()
-        while page := list(islice(rows, TABLE_ROWS)):
-            count += len(page)
-            _print_table(console, page)
+    for count, row in enumerate(rows, 1):  # noqa: B007 - the last one is the answer
+        click.echo(compact(row))
     return count
 
 
-def _print_table(console: Console, page: Sequence[Row]) -> None:
-    """The rows of a page; columns that say nothing in it are left out."""
-    cells = [[shortened(text(row), CELL_CHARACTERS_MAX) for _, text in COLUMNS] for row in page]
-    used = [i for i in range(len(COLUMNS)) if any(row[i] for row in cells)]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    needed = CAUSE_WIDTH_MIN
-    for i in used:
-        # Only the last column is folded: a folded list of brokers cannot be compared with the one above it.
-        is_last = i == len(COLUMNS) - 1
-        table.add_column(COLUMNS[i][0].replace(" ", "\n"), overflow="fold", no_wrap=not is_last)
-        needed += 0 if is_last else 2 + max(len(text) for text in (COLUMNS[i][0], *(row[i] for row in cells)))
-    for row, texts in zip(page, cells, strict=True):
-        # Text, not str: brackets of lists would be read as rich's markup.
-        table.add_row(*(Text(texts[i]) for i in used), style=_STYLES.get(row["event"]))
-    if console.is_terminal:
-        console.width = max(console.width, needed)
-        console.print(table, crop=False)
-        return
-    print_unfolded(console, table)
+def _cells(row: Row) -> tuple[list[str], str | None]:
+    return [shortened(text(row), CELL_CHARACTERS_MAX) for _, text in COLUMNS], _STYLES.get(row["event"])

@@ -1,7 +1,7 @@
 """How requests are sent with kafka-python: to a broker, to any broker, or to the controller.
 
-* kafka-python's own methods drop the messages of servers. So requests are its classes, and answers are returned as
-  they came.
+* kafka-python's own methods drop the messages of servers. So requests are its classes (`message` makes them of plain
+  values), and answers are returned as they came; `checked` raises what an answer says of the whole request.
 * Its errors become Failed or Refused here.
 * A request that was not sent is retried until the deadline; one that may have been sent, only if it is repeatable.
 """
@@ -18,9 +18,9 @@ from kafka.net.compat import KafkaNetClient
 from kafka.protocol.admin import DescribeClusterRequest
 from kafka.protocol.metadata import MetadataRequest
 
+from ...wire.codec import fields_of
 from ...wire.messages import KEDGE
-from ..printing import one_line
-from .errors import UNSUPPORTED, Failed, NotConnected, Refused
+from .errors import UNSUPPORTED, Failed, NotConnected, Refused, said_by
 
 NOT_CONTROLLER: Final = 41
 _CLUSTER_AUTHORIZATION_FAILED: Final = 31
@@ -60,11 +60,9 @@ class Client(KafkaAdminClient):  # type: ignore[misc] # kafka-python brings no t
 
     @property
     def deadline_s(self) -> float:
-        """Seconds that a request may take."""
         return float(self.config["request_timeout_ms"]) / 1000
 
     def ask(self, request: Any, broker: int | None = None, *, repeatable: bool = True, timeout_s: float = 0) -> Any:
-        """The answer of that broker, or of any. `repeatable`: it may be sent twice. Raises Failed, Refused."""
         deadline = time.monotonic() + (timeout_s or self.deadline_s)
         again = (*_NOT_SENT, *_LOST) if repeatable else _NOT_SENT
         while True:
@@ -108,7 +106,7 @@ class Client(KafkaAdminClient):  # type: ignore[misc] # kafka-python brings no t
     def _unreachable(self, broker: int | None, error: Any) -> str:
         """Names the addresses that were tried: those that the cluster announces, not those that were given."""
         known = {b.node_id: f"{b.host}:{b.port}" for b in self._manager.cluster.brokers()}
-        why = "" if isinstance(error, _NOT_SENT) else f": {_said(error)}"
+        why = "" if isinstance(error, _NOT_SENT) else f": {said_by(error)}"
         if broker is None:
             said = ", ".join(f"{each} at {known[each]}" for each in sorted(known, key=str)[:_NAMED_MAX])
             more = f" and {len(known) - _NAMED_MAX} more" if len(known) > _NAMED_MAX else ""
@@ -156,6 +154,27 @@ def shortcoming(server: str, settings: Mapping[str, Any], timeout_s: float) -> s
     return "" if answer.brokers else "the cluster has no live broker"
 
 
+def message(kind: Any, **fields: Any) -> Any:
+    """A request of kafka-python's. Its structs are dicts."""
+    known = fields_of(kind)
+    return kind(**{name: _nested(known.get(name), value) for name, value in fields.items()})
+
+
+def _nested(field: Any, value: Any) -> Any:
+    if field is None or value is None:
+        return value
+    if field.is_struct_array():
+        return [message(field.data_class, **each) for each in value]
+    return message(field.data_class, **value) if field.is_struct() else value
+
+
+def checked(answer: Any) -> Any:
+    """The same answer, or row of one. Raises Refused if it is an error."""
+    if answer.error_code:
+        raise refused(answer.error_code, getattr(answer, "error_message", None))
+    return answer
+
+
 def refused(code: int, message: str | None = None) -> Refused:
     """The error for a code in an answer, with the server's message, or Kafka's general one where it gave none."""
     known = kafka_errors.for_code(code)
@@ -171,20 +190,10 @@ def _failure(error: Any, request: Any, broker: int | None, deadline_s: float) ->
     if isinstance(error, (kafka_errors.KafkaTimeoutError, kafka_errors.RequestTimedOutError)):
         return Failed(f"{_at(broker)} did not answer {named} within {deadline_s:g} s")
     if isinstance(error, _LOST):
-        return Failed(f"{_at(broker)}: the connection was lost, {named} may have been executed: {_said(error)}")
+        return Failed(f"{_at(broker)}: the connection was lost, {named} may have been executed: {said_by(error)}")
     code = getattr(error, "errno", None)
-    return refused(code, _argued(error)) if code else Failed(_said(error))
+    return refused(code, " ".join(map(str, error.args))) if code else Failed(said_by(error))
 
 
 def _at(broker: int | None) -> str:
     return "the server" if broker is None else f"broker {broker}"
-
-
-def _said(error: Any) -> str:
-    """What the error says, without the name of kafka-python's class."""
-    said = _argued(error) or getattr(error, "description", "") or ""
-    return " ".join(said.split())[:500] or one_line(error)
-
-
-def _argued(error: Any) -> str:
-    return " ".join(str(argument) for argument in error.args)

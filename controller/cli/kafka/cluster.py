@@ -24,10 +24,10 @@ from kafka.protocol.metadata import MetadataRequest
 
 from ...model.values import TopicPartition
 from ...wire.messages import NO_LOG_DIR
-from .client import Client, refused
+from .client import Client, checked, message, refused
 from .errors import UNSUPPORTED, Failed, Refused
 from .replicas import LogDirs, Private
-from .topics import Configs, Offsets, Topics, by_topic
+from .topics import Configs, Offsets, Topics, by_topic, refusals
 from .values import DEFAULT_TIMEOUT_MS, UNKNOWN_TOPIC, Broker, Move, PartitionState, TopicState
 
 STATUS_TAG: Final = "_20000"
@@ -36,23 +36,18 @@ _PAGE: Final = 2000
 
 
 class Cluster(Configs, LogDirs, Offsets, Private, Topics):
-    """What a command asks of a cluster. Made by `connected`."""
-
     def __init__(self, client: Client) -> None:
         self.client = client
         self._has_logs: dict[int, bool] = {}  # whether a node that was controller has log directories
 
     def offers(self, api: int) -> bool:
-        """Whether the server tells in ApiVersions that it knows this key."""
         return api in self.client.versions()
 
     def brokers(self) -> dict[int, Broker]:
         """The live brokers, by id. A controller of Kedge that stock Kafka brokers follow is a node beside them, which
         has no log directory and is left out."""
         try:
-            answer = self.client.ask(DescribeClusterRequest())
-            if answer.error_code:
-                raise refused(answer.error_code, answer.error_message)
+            answer = checked(self.client.ask(DescribeClusterRequest()))
             found = [(each.broker_id, each) for each in answer.brokers]
         except Refused as error:
             if error.code != UNSUPPORTED:
@@ -77,8 +72,8 @@ class Cluster(Configs, LogDirs, Offsets, Private, Topics):
 
     def topics(self, names: Collection[str] | None = None) -> dict[str, TopicState]:
         """The topics of these names, or all of them; those that are unknown are left out. Sorted by name."""
-        wanted = None if names is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in sorted(names)]
-        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+        wanted = None if names is None else [{"name": name} for name in sorted(names)]
+        request = message(MetadataRequest, topics=wanted, allow_auto_topic_creation=False)
         found = {}
         for topic in self.client.ask(request).topics:
             if topic.error_code == UNKNOWN_TOPIC:
@@ -95,10 +90,9 @@ class Cluster(Configs, LogDirs, Offsets, Private, Topics):
         found: dict[TopicPartition, Any] = {}
         cursor: Any = None
         while topics:
-            request = DescribeTopicPartitionsRequest(
-                topics=[DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in sorted(topics)],
-                response_partition_limit=_PAGE,
-                cursor=cursor,
+            wanted = [{"name": name} for name in sorted(topics)]
+            request = message(
+                DescribeTopicPartitionsRequest, topics=wanted, response_partition_limit=_PAGE, cursor=cursor
             )
             try:
                 answer = self.client.ask(request)
@@ -109,19 +103,15 @@ class Cluster(Configs, LogDirs, Offsets, Private, Topics):
             found |= {TopicPartition(t.name, p.partition_index): p for t in answer.topics for p in t.partitions}
             if answer.next_cursor is None:
                 break
-            cursor = DescribeTopicPartitionsRequest.Cursor(
-                topic_name=answer.next_cursor.topic_name, partition_index=answer.next_cursor.partition_index
-            )
+            last = answer.next_cursor
+            cursor = {"topic_name": last.topic_name, "partition_index": last.partition_index}
         return {name: _with_eligible(topic, found) for name, topic in topics.items()}
 
     def reassignments(self, of: Iterable[TopicPartition] | None = None) -> dict[TopicPartition, Move]:
         """The reassignments that run, of these partitions or of all. Sorted."""
-        form = ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics
-        wanted = None if of is None else [form(name=t, partition_indexes=p) for t, p in by_topic(of).items()]
-        request = ListPartitionReassignmentsRequest(timeout_ms=DEFAULT_TIMEOUT_MS, topics=wanted)
-        answer = self.client.ask_controller(request, lambda a: int(a.error_code), repeatable=True)
-        if answer.error_code:
-            raise refused(answer.error_code, answer.error_message)
+        wanted = None if of is None else [{"name": t, "partition_indexes": p} for t, p in by_topic(of).items()]
+        request = message(ListPartitionReassignmentsRequest, timeout_ms=DEFAULT_TIMEOUT_MS, topics=wanted)
+        answer = checked(self.client.ask_controller(request, lambda a: int(a.error_code), repeatable=True))
         return dict(
             sorted(
                 (
@@ -137,48 +127,29 @@ class Cluster(Configs, LogDirs, Offsets, Private, Topics):
         self, targets: Mapping[TopicPartition, Sequence[int] | None], timeout_ms: int = DEFAULT_TIMEOUT_MS
     ) -> dict[TopicPartition, Refused]:
         """Starts or, with None, cancels them. Gives back those that were refused."""
-        topic_of = AlterPartitionReassignmentsRequest.ReassignableTopic
-        request = AlterPartitionReassignmentsRequest(
-            timeout_ms=timeout_ms,
-            topics=[
-                topic_of(
-                    name=name,
-                    partitions=[
-                        topic_of.ReassignablePartition(
-                            partition_index=i,
-                            replicas=None if (target := targets[TopicPartition(name, i)]) is None else list(target),
-                        )
-                        for i in indexes
-                    ],
-                )
-                for name, indexes in by_topic(targets).items()
-            ],
-        )
+        topics = []
+        for name, indexes in by_topic(targets).items():
+            rows = [(index, targets[TopicPartition(name, index)]) for index in indexes]
+            partitions = [{"partition_index": i, "replicas": None if to is None else list(to)} for i, to in rows]
+            topics.append({"name": name, "partitions": partitions})
+        request = message(AlterPartitionReassignmentsRequest, timeout_ms=timeout_ms, topics=topics)
         answer = self.client.ask_controller(request, lambda a: int(a.error_code), timeout_s=timeout_ms / 1000)
-        if answer.error_code:
-            raise refused(answer.error_code, answer.error_message)
-        return {
-            TopicPartition(topic.name, p.partition_index): refused(p.error_code, p.error_message)
-            for topic in answer.responses
-            for p in topic.partitions
-            if p.error_code
-        }
+        return refusals((topic.name, topic.partitions) for topic in checked(answer).responses)
 
     def pause(self, seconds: float) -> None:
-        """Between two looks at something that takes its time."""
         time.sleep(seconds)
 
 
-def _partition(said: Any) -> PartitionState:
-    status = (said.unknown_tags or {}).get(STATUS_TAG, b"\x00")
+def _partition(row: Any) -> PartitionState:
+    status = (row.unknown_tags or {}).get(STATUS_TAG, b"\x00")
     return PartitionState(
-        said.partition_index,
-        None if said.leader_id < 0 else said.leader_id,
-        tuple(said.replica_nodes),
-        tuple(said.isr_nodes),
-        tuple(said.offline_replicas or ()),
+        row.partition_index,
+        None if row.leader_id < 0 else row.leader_id,
+        tuple(row.replica_nodes),
+        tuple(row.isr_nodes),
+        tuple(row.offline_replicas or ()),
         status=int.from_bytes(status, "big", signed=True),
-        leader_epoch=None if said.leader_epoch is None or said.leader_epoch < 0 else said.leader_epoch,
+        leader_epoch=None if row.leader_epoch is None or row.leader_epoch < 0 else row.leader_epoch,
     )
 
 
@@ -187,8 +158,8 @@ def _with_eligible(topic: TopicState, found: Mapping[TopicPartition, Any]) -> To
         topic,
         partitions=tuple(
             p
-            if (said := found.get(TopicPartition(topic.name, p.index))) is None
-            else attrs.evolve(p, elr=_maybe(said.eligible_leader_replicas), last_known_elr=_maybe(said.last_known_elr))
+            if (row := found.get(TopicPartition(topic.name, p.index))) is None
+            else attrs.evolve(p, elr=_maybe(row.eligible_leader_replicas), last_known_elr=_maybe(row.last_known_elr))
             for p in topic.partitions
         ),
     )

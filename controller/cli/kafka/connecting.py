@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from ..extras import need
-from .errors import NotConnected
+from .errors import NotConnected, said_by
 from .options import Endpoint
 from .probing import await_server, misfit
 from .properties import read_properties, settings
@@ -24,7 +23,6 @@ _ANSWER_S: Final = 2.0
 _CLOSED: Final = 3  # times; kafka-python may miss the refusal that a server sends before it closes a connection
 
 _CLOSED_IN_LOGIN: Final = "the connection was closed while it authenticated by"
-_CLASS: Final = re.compile(r"^\w+Error: ")
 
 
 @contextmanager
@@ -39,8 +37,8 @@ def connected(endpoint: Endpoint) -> Iterator[Cluster]:
         try:
             yield Cluster(client)
         except NotConnected:
-            if said := _shortcoming(endpoint.servers, given):
-                raise NotConnected(f"{endpoint.servers}: {said}") from None
+            if reason := _shortcoming(endpoint.servers, given):
+                raise NotConnected(f"{endpoint.servers}: {reason}") from None
             raise
         finally:
             client.close()
@@ -60,13 +58,13 @@ def _connect(servers: str, given: dict[str, Any], heard: _Heard) -> Client:
         try:
             return Client(**{**given, **this})
         except (KafkaError, OSError, ValueError) as error:
-            said = heard.last or _said(error)
+            reason = heard.last or said_by(error)
             if not heard.is_refused and (hint := _hint(servers, given)):
-                raise NotConnected(f"{servers}: {said.removesuffix('.')}; {hint}") from None
+                raise NotConnected(f"{servers}: {reason.removesuffix('.')}; {hint}") from None
             if heard.is_final:
-                raise NotConnected(f"{servers}: {said}") from None
+                raise NotConnected(f"{servers}: {reason}") from None
             if left_ms <= try_ms:
-                raise NotConnected(f"{servers}: {_why(servers, given, heard) or said}") from None
+                raise NotConnected(f"{servers}: {_why(servers, given, heard) or reason}") from None
             if _has_closed(given, heard) and _shortcoming(servers, given) is None:
                 raise NotConnected(f"{servers}: {_CLOSED_IN_LOGIN} {given['sasl_mechanism']}") from None
             try_ms *= 2
@@ -75,12 +73,12 @@ def _connect(servers: str, given: dict[str, Any], heard: _Heard) -> Client:
 def _why(servers: str, given: dict[str, Any], heard: _Heard) -> str | None:
     """Why there is no connection when the time is over; None where the last error says it."""
     was_silent = not heard.last and heard.is_silent  # before the next question, whose end is heard, too
-    if said := _shortcoming(servers, given):
-        return said
+    if reason := _shortcoming(servers, given):
+        return reason
     if was_silent:
         patience_s = given["bootstrap_timeout_ms"] / 1000
         return f"the server accepts connections, but did not answer within {patience_s:g} s"
-    return f"{_CLOSED_IN_LOGIN} {given['sasl_mechanism']}" if said is None and _has_closed(given, heard) else None
+    return f"{_CLOSED_IN_LOGIN} {given['sasl_mechanism']}" if reason is None and _has_closed(given, heard) else None
 
 
 def _has_closed(given: dict[str, Any], heard: _Heard) -> bool:
@@ -93,19 +91,13 @@ def _shortcoming(servers: str, given: dict[str, Any]) -> str | None:
     from .client import shortcoming  # noqa: PLC0415 - as above
 
     found = (shortcoming(server, given, _ANSWER_S) for server in servers.split(","))
-    return next((said for said in found if said is not None), None)
+    return next((reason for reason in found if reason is not None), None)
 
 
 def _hint(servers: str, given: dict[str, Any]) -> str:
     """What the first server that a probe gets an answer from requires; servers close such connections in silence."""
     speaks = given.get("ssl_context"), given.get("sasl_mechanism")
     return next((found for server in servers.split(",") if (found := misfit(server, *speaks))), "")
-
-
-def _said(error: Exception) -> str:
-    """Without the name of kafka-python's class, which it may put before what the server said."""
-    said = " ".join(str(argument) for argument in error.args) or getattr(error, "description", None)
-    return _CLASS.sub("", said) if said else type(error).__name__
 
 
 class _Heard(logging.Handler):
@@ -128,7 +120,7 @@ class _Heard(logging.Handler):
             if isinstance(error, of_time) or isinstance(error.__context__, of_time):  # a connection's is wrapped
                 self.is_silent = True
             elif not self.is_final:
-                self.last = _said(error)
+                self.last = said_by(error)
                 self.is_refused = isinstance(error, errors.SaslAuthenticationFailedError)
                 self.is_final = self.is_refused or isinstance(error, errors.UnsupportedSaslMechanismError)
                 self.closed += isinstance(error, errors.KafkaConnectionError)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from ...model.values import TopicPartition
 from ..printing import clean, is_of_stdout, one_line
 
+_CLASS: Final = re.compile(r"^\w+Error: ")
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 UNSUPPORTED = 35
@@ -44,6 +46,12 @@ class NotConnected(Failed):
     """No server was reached, or none that lets us in."""
 
 
+def said_by(error: Any) -> str:
+    """What an error of kafka-python says, without the name of its class, which may stand before what a server said."""
+    text = " ".join(map(str, error.args)) or getattr(error, "description", "") or ""
+    return " ".join(_CLASS.sub("", text).split())[:500] or one_line(error)
+
+
 @contextmanager
 def ending(*, as_json: bool = False) -> Iterator[None]:
     """Whatever a command raises inside ends it with a line and exit code 1; click's own errors pass, which are 2, and a
@@ -72,17 +80,14 @@ def _say(message: str, *, terse: bool, as_json: bool) -> None:
 
 
 def dumped(value: object) -> str:
-    """JSON on one line, without blanks."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def named(partitions: Iterable[TopicPartition]) -> list[dict[str, Any]]:
-    """Partitions in answers to --json, sorted."""
     return [{"topic": tp.topic, "partition": tp.partition} for tp in sorted(partitions)]
 
 
 def refused_json(refused: Mapping[TopicPartition, Refused]) -> list[dict[str, Any]]:
-    """What a server did not do for each partition, sorted, with Kafka's codes and its own words."""
     return [
         {"topic": tp.topic, "partition": tp.partition, "code": error.code, "message": str(error)}
         for tp, error in sorted(refused.items())

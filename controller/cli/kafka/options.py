@@ -55,7 +55,6 @@ def action(name: str, does: str) -> Callable[[T], T]:
 
 
 def checked_servers(given: str) -> str:
-    """The list without blanks. ValueError names what is not HOST:PORT."""
     servers = numerals.items(given)
     for server in servers:
         found = _ADDRESS.fullmatch(server)
@@ -77,7 +76,6 @@ VERSION: Final = 1
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file that exists and is not empty."""
     from ....stores.reading import read_whole  # noqa: PLC0415 - stores are loaded where a file is read
 
     try:
@@ -119,7 +117,6 @@ def items(found: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def string(raw: object, where: str) -> str:
-    """The same, if it is a string that is not empty."""
     if type(raw) is not str or not raw:
         raise Failed(f"{where}: expected a string, got {shown(raw)}")
     return raw
@@ -133,23 +130,19 @@ def integer(raw: object, where: str) -> int:
 
 
 def partition_of(raw: Mapping[str, Any]) -> TopicPartition:
-    """The partition that an object of a file names. Raises Failed."""
     return TopicPartition(string(raw.get("topic"), "topic"), integer(raw.get("partition"), "partition"))
 
 
 def shown(raw: object) -> str:
-    """What was given, as far as it fits a line."""
     return json.dumps(raw)[:80]
 
 
 def no_duplicates(names: Sequence[object], problem: str) -> None:
-    """Each name stands there once."""
     if found := repeated(names):
         raise Failed(f"{problem}{ids(found)}")
 
 
 def repeated(names: Sequence[object]) -> list[object]:
-    """Those that stand there more than once."""
     return [item for item, times in Counter(names).items() if times > 1]
 
 

@@ -30,11 +30,11 @@ _NO_LOGIN: Final = 34  # ILLEGAL_SASL_STATE: the server has no login
 def await_server(servers: Sequence[str], context: ssl.SSLContext | None, deadline_s: float) -> None:
     """Waits until one of them accepts connections. Raises NotConnected at the deadline, or when TLS cannot work."""
     while True:
-        said = [problem for server in servers if (problem := _problem(server, context, deadline_s))]
-        if len(said) < len(servers):
+        problems = [problem for server in servers if (problem := _problem(server, context, deadline_s))]
+        if len(problems) < len(servers):
             return
         if time.monotonic() >= deadline_s:
-            raise NotConnected("; ".join(said))
+            raise NotConnected("; ".join(problems))
         time.sleep(_PAUSE_S)
 
 
@@ -109,8 +109,8 @@ def _refusal(connection: socket.socket) -> str:
     except TimeoutError:
         return ""
     except ssl.SSLError as error:
-        if said := _of_certificate(error):
-            return said
+        if alert := _of_certificate(error):
+            return alert
     except OSError:
         pass
     return "the server closes the connection after the TLS handshake; it may require ssl.keystore.location"

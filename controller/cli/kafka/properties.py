@@ -51,7 +51,6 @@ def read_properties(path: Path) -> dict[str, str]:
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """As `read_properties`, of a text."""
     found = {}
     for line in _logical_lines(text):
         matched = _SPLIT.fullmatch(line)
@@ -79,8 +78,8 @@ def _logical_lines(text: str) -> Iterator[str]:
 
 def _unescaped(text: str) -> str:
     def meant(found: re.Match[str]) -> str:
-        said = found[1]
-        return chr(int(said[1:], 16)) if len(said) == 5 else _NAMED.get(said, said)
+        escaped = found[1]
+        return chr(int(escaped[1:], 16)) if len(escaped) == 5 else _NAMED.get(escaped, escaped)
 
     return _ESCAPE.sub(meant, text)
 

@@ -13,9 +13,9 @@ from ...wire.messages import (
     AlterInterbrokerThrottledReplicasRequest,
     DeletePartitionsRequest,
 )
-from .client import Client, refused
+from .client import Client, checked, message
 from .errors import Refused
-from .topics import by_topic
+from .topics import by_topic, refusals
 from .values import Description, LogDir
 
 Rates: TypeAlias = Mapping[int, tuple[int, int]]
@@ -56,66 +56,57 @@ class Private:
         self._set_replicas({})
 
     def _set_rates(self, rates: Rates, family: int, *, stays: bool = False) -> None:
-        of = AlterInterbrokerThrottledRatesRequest.ThrottledBroker
-        request = AlterInterbrokerThrottledRatesRequest(
-            brokers=[of(broker_id=b, leader_rate=out, follower_rate=into) for b, (out, into) in sorted(rates.items())],
+        brokers = [
+            {"broker_id": b, "leader_rate": out, "follower_rate": in_} for b, (out, in_) in sorted(rates.items())
+        ]
+        request = message(
+            AlterInterbrokerThrottledRatesRequest,
+            brokers=brokers,
             remove_throttle=not stays,
             family=family,
             timeout_ms=_TIMEOUT_MS,
             validate_only=False,
             min_version=1,
         )
-        answer = self.client.ask_controller(request, lambda a: _first(a.brokers))
-        _raise_first(answer.brokers)
+        _check_each(self.client.ask_controller(request, lambda a: _first(a.brokers)).brokers)
 
     def _set_replicas(
         self, replicas: Mapping[TopicPartition, tuple[Replicas, Replicas]], *, stays: bool = False
     ) -> None:
-        kind = AlterInterbrokerThrottledReplicasRequest.ThrottledTopic
-        part = kind.ThrottledPartition
-        topics = [
-            kind(
-                topic=topic,
-                partitions=[
-                    part(
-                        partition_id=partition,
-                        leaders=list(replicas[TopicPartition(topic, partition)][0]),
-                        followers=list(replicas[TopicPartition(topic, partition)][1]),
-                    )
-                    for partition in partitions
-                ],
-            )
-            for topic, partitions in by_topic(replicas).items()
-        ]
-        request = AlterInterbrokerThrottledReplicasRequest(
-            topics=topics, remove_throttle=not stays, timeout_ms=_TIMEOUT_MS, validate_only=False
+        topics = []
+        for topic, indexes in by_topic(replicas).items():
+            rows = [(index, replicas[TopicPartition(topic, index)]) for index in indexes]
+            partitions = [{"partition_id": i, "leaders": [*out], "followers": [*into]} for i, (out, into) in rows]
+            topics.append({"topic": topic, "partitions": partitions})
+        request = message(
+            AlterInterbrokerThrottledReplicasRequest,
+            topics=topics,
+            remove_throttle=not stays,
+            timeout_ms=_TIMEOUT_MS,
+            validate_only=False,
         )
-        answer = self.client.ask_controller(request, lambda a: _first([p for t in a.topics for p in t.partitions]))
-        _raise_first([p for t in answer.topics for p in t.partitions])
+        answer = self.client.ask_controller(request, lambda a: _first(_rows(a.topics)))
+        _check_each(_rows(answer.topics))
 
     def delete_partitions(self, topic: str, partitions: Sequence[int], *, immediate: bool) -> None:
         """They become read-only, and go when their retention is over; or go at once (KIP-694). Raises Refused."""
-        of = DeletePartitionsRequest.ReducedTopic
-        request = DeletePartitionsRequest(
-            timeout_ms=_TIMEOUT_MS,
-            immediate_delete=immediate,
-            topics=[of(name=topic, partitions=list(partitions))],
-        )
+        topics = [{"name": topic, "partitions": list(partitions)}]
+        request = message(DeletePartitionsRequest, timeout_ms=_TIMEOUT_MS, immediate_delete=immediate, topics=topics)
         answer = self.client.ask_controller(request, lambda a: int(a.error_code))
-        if answer.error_code:
-            raise refused(answer.error_code, answer.error_message)
-        _raise_first([each for found in answer.responses for each in found.partitions])
+        _check_each(_rows(checked(answer).responses))
 
 
-def _first(answers: Sequence[Any]) -> int:
-    return next((int(answer.error_code) for answer in answers if answer.error_code), 0)
+def _rows(topics: Sequence[Any]) -> list[Any]:
+    return [row for topic in topics for row in topic.partitions]
 
 
-def _raise_first(answers: Sequence[Any]) -> None:
-    for answer in answers:
-        if answer.error_code:
-            error: Refused = refused(answer.error_code, answer.error_message)
-            raise error
+def _first(rows: Sequence[Any]) -> int:
+    return next((int(row.error_code) for row in rows if row.error_code), 0)
+
+
+def _check_each(rows: Sequence[Any]) -> None:
+    for row in rows:
+        checked(row)
 
 
 class LogDirs:
@@ -125,11 +116,8 @@ class LogDirs:
 
     def log_dirs(self, broker: int, of: Iterable[TopicPartition] | None = None) -> Description:
         """What the broker holds of these partitions, or of all. Raises Refused."""
-        form = DescribeLogDirsRequest.DescribableLogDirTopic
-        wanted = None if of is None else [form(topic=t, partitions=p) for t, p in by_topic(of).items()]
-        answer = self.client.ask(DescribeLogDirsRequest(topics=wanted), broker)
-        if answer.error_code:
-            raise refused(answer.error_code)
+        wanted = None if of is None else [{"topic": t, "partitions": p} for t, p in by_topic(of).items()]
+        answer = checked(self.client.ask(message(DescribeLogDirsRequest, topics=wanted), broker))
         replicas: dict[TopicPartition, tuple[LogDir, ...]] = {}
         for each in answer.results:
             for topic in each.topics:
@@ -141,26 +129,12 @@ class LogDirs:
 
     def alter_log_dirs(self, broker: int, paths: Mapping[TopicPartition, str]) -> dict[TopicPartition, Refused]:
         """The broker begins to move its replicas there. Gives back those that were refused."""
-        dir_of = AlterReplicaLogDirsRequest.AlterReplicaLogDir
         by_path: dict[str, list[TopicPartition]] = {}
         for tp, path in sorted(paths.items()):
             by_path.setdefault(path, []).append(tp)
-        request = AlterReplicaLogDirsRequest(
-            dirs=[
-                dir_of(
-                    path=path,
-                    topics=[
-                        dir_of.AlterReplicaLogDirTopic(name=topic, partitions=indexes)
-                        for topic, indexes in by_topic(partitions).items()
-                    ],
-                )
-                for path, partitions in by_path.items()
-            ]
-        )
-        answer: Any = self.client.ask(request, broker, repeatable=False)
-        return {
-            TopicPartition(topic.topic_name, p.partition_index): refused(p.error_code)
-            for topic in answer.results
-            for p in topic.partitions
-            if p.error_code
-        }
+        dirs = [
+            {"path": path, "topics": [{"name": t, "partitions": p} for t, p in by_topic(moved).items()]}
+            for path, moved in by_path.items()
+        ]
+        answer = self.client.ask(message(AlterReplicaLogDirsRequest, dirs=dirs), broker, repeatable=False)
+        return refusals((topic.topic_name, topic.partitions) for topic in answer.results)

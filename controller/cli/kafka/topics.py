@@ -18,17 +18,26 @@ from kafka.protocol.admin import (
 from kafka.protocol.consumer import ListOffsetsRequest
 
 from ...model.values import TopicPartition
-from .client import Client, refused
+from .client import Client, checked, message, refused
 from .errors import UNSUPPORTED, Refused
 from .values import Change, Op, Resource, ResourceType, Setting, Source, Synonym
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Topic -> ids, both sorted."""
     found: dict[str, list[int]] = {}
     for tp in sorted(partitions):
         found.setdefault(tp.topic, []).append(tp.partition)
     return found
+
+
+def refusals(topics: Iterable[tuple[str, Iterable[Any]]]) -> dict[TopicPartition, Refused]:
+    """The errors in the rows of partitions of an answer, by partition."""
+    return {
+        TopicPartition(topic, row.partition_index): refused(row.error_code, getattr(row, "error_message", None))
+        for topic, rows in topics
+        for row in rows
+        if row.error_code
+    }
 
 
 _ANY_REPLICA: Final = -2  # who asks is neither consumer nor replica: a follower answers, too, and with its own end
@@ -44,16 +53,13 @@ class Offsets:
     def end_offsets(self, broker: int, of: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The end of the broker's own log of each partition. Those for which the broker reports no end are left out;
         that is all of them where the server does not offer ListOffsets."""
-        form = ListOffsetsRequest.ListOffsetsTopic
-        request = ListOffsetsRequest(
+        request = message(
+            ListOffsetsRequest,
             replica_id=_ANY_REPLICA,
             isolation_level=_WHOLE,
             topics=[
-                form(
-                    name=topic,
-                    partitions=[form.ListOffsetsPartition(partition_index=p, timestamp=_LATEST) for p in partitions],
-                )
-                for topic, partitions in by_topic(of).items()
+                {"name": name, "partitions": [{"partition_index": p, "timestamp": _LATEST} for p in partitions]}
+                for name, partitions in by_topic(of).items()
             ],
             timeout_ms=round(self.client.deadline_s * 1000),
             min_version=1,
@@ -90,54 +96,34 @@ class Topics:
         configs: Mapping[str, str] | None = None,
     ) -> None:
         """Makes it; None: the server's own number. Raises Refused."""
-        topic_of = CreateTopicsRequest.CreatableTopic
-        request = CreateTopicsRequest(
-            topics=[
-                topic_of(
-                    name=name,
-                    num_partitions=-1 if partitions is None else partitions,
-                    replication_factor=-1 if replication_factor is None else replication_factor,
-                    assignments=[
-                        topic_of.CreatableReplicaAssignment(partition_index=i, broker_ids=list(replicas))
-                        for i, replicas in sorted((assignments or {}).items())
-                    ],
-                    configs=[topic_of.CreatableTopicConfig(name=k, value=v) for k, v in (configs or {}).items()],
-                )
-            ],
-            timeout_ms=_TIMEOUT_MS,
-            validate_only=False,
-        )
-        (answer,) = self.client.ask_controller(request, lambda a: int(a.topics[0].error_code)).topics
-        if answer.error_code:
-            raise refused(answer.error_code, answer.error_message)
+        rows = sorted((assignments or {}).items())
+        topic = {
+            "name": name,
+            "num_partitions": -1 if partitions is None else partitions,
+            "replication_factor": -1 if replication_factor is None else replication_factor,
+            "assignments": [{"partition_index": i, "broker_ids": list(replicas)} for i, replicas in rows],
+            "configs": [{"name": key, "value": value} for key, value in (configs or {}).items()],
+        }
+        request = message(CreateTopicsRequest, topics=[topic], timeout_ms=_TIMEOUT_MS, validate_only=False)
+        (row,) = self.client.ask_controller(request, lambda a: int(a.topics[0].error_code)).topics
+        checked(row)
 
     def delete_topics(self, names: Iterable[str]) -> dict[str, Refused]:
         """Deletes them. Gives back those that were refused, or whose deletion takes longer than a request may."""
-        form = DeleteTopicsRequest.DeleteTopicState
         wanted = sorted(names)
         timeout_ms = round(self.client.deadline_s * 1000 * _OF_DEADLINE)
-        request = DeleteTopicsRequest(
-            topics=[form(name=name) for name in wanted], topic_names=wanted, timeout_ms=timeout_ms
-        )
+        topics = [{"name": name} for name in wanted]
+        request = message(DeleteTopicsRequest, topics=topics, topic_names=wanted, timeout_ms=timeout_ms)
         answer = self.client.ask_controller(request, lambda a: next((int(r.error_code) for r in a.responses), 0))
         return {r.name: refused(r.error_code, r.error_message) for r in answer.responses if r.error_code}
 
     def create_partitions(self, name: str, count: int, new: Sequence[Sequence[int]] | None = None) -> None:
         """The topic has `count` partitions afterwards; `new`: replicas of those that are added. Raises Refused."""
-        topic_of = CreatePartitionsRequest.CreatePartitionsTopic
-        assignments = (
-            None
-            if new is None
-            else [topic_of.CreatePartitionsAssignment(broker_ids=list(replicas)) for replicas in new]
-        )
-        request = CreatePartitionsRequest(
-            topics=[topic_of(name=name, count=count, assignments=assignments)],
-            timeout_ms=_TIMEOUT_MS,
-            validate_only=False,
-        )
-        (answer,) = self.client.ask_controller(request, lambda a: int(a.results[0].error_code)).results
-        if answer.error_code:
-            raise refused(answer.error_code, answer.error_message)
+        assignments = None if new is None else [{"broker_ids": list(replicas)} for replicas in new]
+        topic = {"name": name, "count": count, "assignments": assignments}
+        request = message(CreatePartitionsRequest, topics=[topic], timeout_ms=_TIMEOUT_MS, validate_only=False)
+        (row,) = self.client.ask_controller(request, lambda a: int(a.results[0].error_code)).results
+        checked(row)
 
 
 _KNOWN: Final = frozenset(Source)
@@ -155,17 +141,17 @@ class Configs:
         found: dict[Resource, dict[str, Setting] | Refused] = {}
         keys = None if names is None else list(names)
         for broker, group in _by_broker(resources).items():
-            form = DescribeConfigsRequest.DescribeConfigsResource
-            request = DescribeConfigsRequest(
-                resources=[form(resource_type=r.type, resource_name=r.name, configuration_keys=keys) for r in group],
+            request = message(
+                DescribeConfigsRequest,
+                resources=[{**_named(resource), "configuration_keys": keys} for resource in group],
                 include_synonyms=synonyms,
                 include_documentation=False,
             )
-            for said in self.client.ask(request, broker).results:
-                found[Resource(ResourceType(said.resource_type), said.resource_name)] = (
-                    refused(said.error_code, said.error_message)
-                    if said.error_code
-                    else {each.name: _setting(each) for each in said.configs}
+            for row in self.client.ask(request, broker).results:
+                found[Resource(ResourceType(row.resource_type), row.resource_name)] = (
+                    refused(row.error_code, row.error_message)
+                    if row.error_code
+                    else {each.name: _setting(each) for each in row.configs}
                 )
         return found
 
@@ -175,29 +161,15 @@ class Configs:
         """Changes them, each resource wholly or not at all. Gives back those that were refused."""
         failed = {}
         for broker, group in _by_broker(changes).items():
-            form = IncrementalAlterConfigsRequest.AlterConfigsResource
-            request = IncrementalAlterConfigsRequest(
-                resources=[
-                    form(
-                        resource_type=resource.type,
-                        resource_name=resource.name,
-                        configs=[
-                            form.AlterableConfig(
-                                name=change.name,
-                                config_operation=change.op,
-                                value=None if change.op is Op.DELETE else change.value,
-                            )
-                            for change in changes[resource]
-                        ],
-                    )
-                    for resource in group
-                ],
+            request = message(
+                IncrementalAlterConfigsRequest,
+                resources=[{**_named(at), "configs": list(map(_change, changes[at]))} for at in group],
                 validate_only=validate_only,
             )
-            for said in self.client.ask(request, broker, repeatable=False).responses:
-                if said.error_code:
-                    at = Resource(ResourceType(said.resource_type), said.resource_name)
-                    failed[at] = refused(said.error_code, said.error_message)
+            for row in self.client.ask(request, broker, repeatable=False).responses:
+                if row.error_code:
+                    at = Resource(ResourceType(row.resource_type), row.resource_name)
+                    failed[at] = refused(row.error_code, row.error_message)
         return failed
 
 
@@ -208,11 +180,20 @@ def _by_broker(resources: Iterable[Resource]) -> dict[int | None, list[Resource]
     return found
 
 
-def _setting(said: Any) -> Setting:
-    hides = said.is_sensitive  # servers send no value then; whatever they send is not printed
-    synonyms = tuple(Synonym(s.name, None if hides else s.value, _source(s.source)) for s in said.synonyms or ())
-    value = None if hides else said.value
-    return Setting(said.name, value, _source(said.config_source), hides, said.read_only, synonyms)
+def _named(resource: Resource) -> dict[str, Any]:
+    return {"resource_type": resource.type, "resource_name": resource.name}
+
+
+def _change(change: Change) -> dict[str, Any]:
+    value = None if change.op is Op.DELETE else change.value
+    return {"name": change.name, "config_operation": change.op, "value": value}
+
+
+def _setting(row: Any) -> Setting:
+    hides = row.is_sensitive  # servers send no value then; whatever they send is not printed
+    synonyms = tuple(Synonym(s.name, None if hides else s.value, _source(s.source)) for s in row.synonyms or ())
+    value = None if hides else row.value
+    return Setting(row.name, value, _source(row.config_source), hides, row.read_only, synonyms)
 
 
 def _source(number: int) -> Source:

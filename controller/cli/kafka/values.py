@@ -62,12 +62,10 @@ class Move:
 
     @property
     def target(self) -> tuple[int, ...]:
-        """Who holds it in the end, preferred leader first."""
         return tuple(broker for broker in self.replicas if broker not in self.removing)
 
     @property
     def sources(self) -> tuple[int, ...]:
-        """Who held it before."""
         return tuple(broker for broker in self.replicas if broker not in self.adding)
 
 
@@ -104,8 +102,6 @@ class Op(IntEnum):
 
 
 class Source(IntEnum):
-    """Where a config comes from, with Kafka's numbers."""
-
     UNKNOWN = 0
     DYNAMIC_TOPIC_CONFIG = 1
     DYNAMIC_BROKER_CONFIG = 2

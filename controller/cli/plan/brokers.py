@@ -45,7 +45,6 @@ _TOPICS_AT_ONCE: Final = 500
 
 
 def from_cluster(cluster: Cluster, source: str, into: Gathered) -> None:
-    """Take in brokers, partitions, moves, retentions and sizes. Raises Failed."""
     brokers = cluster.brokers()
     into.knows_alive = True
     for broker in brokers.values():
@@ -82,20 +81,20 @@ def _retentions(cluster: Cluster, topics: Iterable[str], source: str, into: Gath
     found: dict[str, int] = {}
     left = iter(sorted(topics))
     while some := [Resource(ResourceType.TOPIC, name) for name in islice(left, _TOPICS_AT_ONCE)]:
-        for resource, said in cluster.describe_configs(some).items():
-            if isinstance(said, RefusedByServer):
-                into.rejects.add(source, None, {"topic": resource.name}, f"its configs cannot be read: {said}")
-            elif (retention_ms := _retention(said)) is not None:
+        for resource, answer in cluster.describe_configs(some).items():
+            if isinstance(answer, RefusedByServer):
+                into.rejects.add(source, None, {"topic": resource.name}, f"its configs cannot be read: {answer}")
+            elif (retention_ms := _retention(answer)) is not None:
                 found[resource.name] = retention_ms
     return found
 
 
 def _retention(settings: Mapping[str, Setting]) -> int | None:
     """Milliseconds; None where they are unknown, or nothing is deleted by its age (compacted topics)."""
-    said, policy = settings.get(_RETENTION), settings.get(_CLEANUP)
-    if said is None or said.value is None or (policy is not None and _DELETE not in (policy.value or "")):
+    retention, policy = settings.get(_RETENTION), settings.get(_CLEANUP)
+    if retention is None or retention.value is None or (policy is not None and _DELETE not in (policy.value or "")):
         return None
-    return numerals.whole(said.value.strip(), low=None)
+    return numerals.whole(retention.value.strip(), low=None)
 
 
 def _sizes(cluster: Cluster, broker_id: int, source: str, into: Gathered) -> None:
@@ -127,7 +126,6 @@ _AT_ONCE: Final = 5_000  # partitions of a request: a controller of KRaft takes 
 
 
 def by_brokers(cluster: Cluster) -> Callable[[Progress], Way]:
-    """What makes the way for a plan. Raises Refused where the brokers do not have what it needs."""
 
     def made(progress: Progress) -> Way:
         lacks = [name for api, name in _NEEDED.items() if not cluster.offers(api)]
@@ -140,8 +138,6 @@ def by_brokers(cluster: Cluster) -> Callable[[Progress], Way]:
 
 @attrs.frozen
 class BrokersWay:
-    """By the brokers of a cluster, while it is connected."""
-
     cluster: Cluster
     rates: Rates
     looks_again_s: tuple[float, ...] = attrs.field(default=(0.1, 0.4, 1.0, 2.0), init=False)
@@ -164,7 +160,6 @@ class BrokersWay:
             return frozenset(self.cluster.brokers()), True
 
     def moving(self) -> frozenset[Name]:
-        """As the controller lists it."""
         with _asking("to list reassignments"):
             return frozenset((tp.topic, tp.partition) for tp in self.cluster.reassignments())
 
@@ -178,7 +173,6 @@ class BrokersWay:
         return {}
 
     def send(self, wave: Wave, moves: Sequence[Move]) -> Sent:
-        """All of them, under their rates."""
         refused: dict[Name, str] = {}
         self.set_rates(wave)
         with _asking("to alter reassignments"):
@@ -188,16 +182,13 @@ class BrokersWay:
         return Sent(len(moves) - len(refused), refused, has_rates=self.rates.stay_set)
 
     def set_rates(self, wave: Wave) -> None:
-        """Also over those that others set."""
         with _asking("to alter throttles"):
             self.rates.set(wave)
 
     def is_marked(self, wave: Wave | None) -> bool:
-        """By what was set, not by the cluster."""
         return self.rates.stand(wave)
 
     def give_back(self) -> str:
-        """At once."""
         with _asking("to alter throttles"):
             return self.rates.give_back()
 
@@ -227,7 +218,6 @@ def _reasons(refused: Mapping[TopicPartition, RefusedByServer]) -> dict[Name, st
 
 @contextmanager
 def _asking(what: str) -> Iterator[None]:
-    """The errors of brokers as those of a way."""
     try:
         yield
     except RefusedByServer as error:

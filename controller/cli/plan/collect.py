@@ -1,9 +1,9 @@
-"""Collect snapshots into tables: `kedge plan collect` from one cluster, `kedge plan collect-files` from many."""
+"""`kedge plan collect`: a snapshot of one cluster, or those of many clusters from files in folders."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -38,14 +38,18 @@ _FILE: Final = click.Path(exists=True, dir_okay=False, allow_dash=False)
     example="kedge plan collect tables --cluster prod --snapshot monday \\\n    --bootstrap-server broker1:9092",
 )
 @formatted
-@option("--cluster", metavar="ID", required=True, help="Name for the cluster.")
-@option("--snapshot", metavar="ID", required=True, help="Name for the snapshot; the last by name is the newest.")
+@option("--cluster", metavar="ID", none="from --landing", help="Name for the cluster.")
+@option(
+    "--snapshot", metavar="ID", none="from --landing", help="Name for the snapshot; the last by name is the newest."
+)
 @group(
     "Source (give exactly one)",
     option("--bootstrap-server", metavar="HOST:PORT[,...]", help="Brokers of the cluster."),
     option("--store", metavar="URL", help="Metadata store of the cluster."),
     option("--tree", type=_FILE, help="Recorded keys, as `kedge store dump` writes them."),
     option("--map", type=_FILE, help="Partitions, as kafka-reassign-partitions writes them."),
+    option("--landing", metavar="PATTERN", help="Files of many clusters, in a folder for each snapshot."),
+    option("--new", is_flag=True, help="With --landing: skip snapshots that TABLES already holds."),
 )
 @group(
     "More about the cluster",
@@ -64,8 +68,10 @@ def collect(
     *,
     tables: Location,
     engine: Engine,
-    cluster: str,
-    snapshot: str,
+    cluster: str | None,
+    snapshot: str | None,
+    landing: str | None,
+    new: bool,
     broker_list_cluster: str | None,
     as_json: bool,
     dry_run: bool,
@@ -77,37 +83,57 @@ def collect(
     Writes it into TABLES, which every other command of `kedge plan` reads, and prints what it holds. Rows that cannot
     be used are rejected: they go to a table of their own.
 
+    PATTERN is a pattern of folders, such as landing/{cluster}/{snapshot} or
+    s3://bucket/cluster={cluster}/snapshot={snapshot}. Each folder holds map.json or tree.json, and may hold
+    capacities, broker-list, log-dirs, partition-meta, broker-metrics and prometheus-ID.
+
     Exit code: 0 done; 1 done with rejected rows; 2 the input cannot be used.
     """
-    if sum(sources[name] is not None for name in ("store", "bootstrap_server", "tree", "map")) != 1:
-        raise click.UsageError("give exactly one of --store, --bootstrap-server, --tree and --map")
-    if sources["command_config"] is not None and sources["bootstrap_server"] is None:
-        raise click.UsageError("--command-config needs --bootstrap-server")
-    if broker_list_cluster is not None and sources["broker_list"] is None:
-        raise click.UsageError("--broker-list-cluster needs --broker-list")
-    with failing(), bar("collecting", shown=not plain):
-        if tables.in_spark:
-            need_spark(engine, tables)
-        place = Place(tables, check_name(cluster, "--cluster"), check_name(snapshot, "--snapshot"))
-        gathered = Gathered()
-        listed = cluster if broker_list_cluster is None else broker_list_cluster
-        consistent = _read(gathered, sources, listed)
-        verb = Load(dry_run, consistent, tuple(gathered.notes))
-        said = _in_catalog(verb, place, gathered) if tables.in_spark else verb.run(place, gathered.tables(), unheard)
-    say_json(said.row) if as_json else print_pairs(said.lines)
-    sys.exit(said.code)
+    named = {"cluster": cluster, "snapshot": snapshot, "broker_list_cluster": broker_list_cluster}
+    _check({**sources, **named, "landing": landing}, new=new)
+    with failing():
+        if cluster is None or snapshot is None:
+            assert landing is not None
+            many = Common(tables, None, None, as_json, dry_run, plain, engine, all_clusters=True, all_snapshots=True)
+            _collect_landing(many, landing, new=new)
+            return
+        with bar("collecting", shown=not plain):
+            if tables.in_spark:
+                need_spark(engine, tables)
+            place = Place(tables, check_name(cluster, "--cluster"), check_name(snapshot, "--snapshot"))
+            gathered = Gathered()
+            consistent = _read(gathered, sources, cluster if broker_list_cluster is None else broker_list_cluster)
+            verb = Load(dry_run, consistent, tuple(gathered.notes))
+            result = (
+                _in_catalog(verb, place, gathered) if tables.in_spark else verb.run(place, gathered.tables(), unheard)
+            )
+    say_json(result.row) if as_json else print_pairs(result.lines)
+    sys.exit(result.code)
+
+
+def _check(given: Mapping[str, Any], *, new: bool) -> None:
+    """Raises UsageError where options do not fit."""
+    if sum(given[name] is not None for name in ("store", "bootstrap_server", "tree", "map", "landing")) != 1:
+        raise click.UsageError("give exactly one of --store, --bootstrap-server, --tree, --map and --landing")
+    if given["landing"] is not None:
+        if strange := [name for name, value in given.items() if name != "landing" and value not in (None, ())]:
+            raise click.UsageError(f"--landing and --{strange[0].replace('_', '-')} exclude each other")
+    elif new or given["cluster"] is None or given["snapshot"] is None:
+        raise click.UsageError("--new needs --landing; all other sources need --cluster and --snapshot")
+    for name, needed in (("command_config", "bootstrap_server"), ("broker_list_cluster", "broker_list")):
+        if given[name] is not None and given[needed] is None:
+            raise click.UsageError(f"--{name.replace('_', '-')} needs --{needed.replace('_', '-')}")
 
 
 def _in_catalog(verb: Load, place: Place, gathered: Gathered) -> Said:
-    """What the verb writes is written by Spark."""
     kept = Kept.over(Given(place.root, place.cluster, place.snapshot))
-    said = verb.run(kept, gathered.tables(), unheard)
+    result = verb.run(kept, gathered.tables(), unheard)
     with spark() as session:
         from ....pipeline.spark.catalog import Catalog  # noqa: PLC0415 - Spark is there, as it is running
         from ....pipeline.spark.groups import keep  # noqa: PLC0415
 
         keep(Catalog(session, place.root), kept)
-    return said
+    return result
 
 
 def _read(into: Gathered, sources: dict[str, Any], listed: str) -> bool | None:
@@ -165,33 +191,15 @@ def _read_cluster(servers: str, config_file: str | None, into: Gathered) -> None
         raise BadInput(str(error)) from None
 
 
-@command("collect-files", example="kedge plan collect-files tables 'landing/{cluster}/{snapshot}' --new")
-@formatted
-@click.argument("landing", metavar="LANDING")
-@option("--new", is_flag=True, help="Skip snapshots that TABLES already holds.")
-@output_options
-@alone
-def collect_files(
-    *, tables: Location, landing: str, engine: Engine, new: bool, as_json: bool, dry_run: bool, plain: bool
-) -> None:
-    """Collect snapshots of many clusters from files in a folder.
+def _collect_landing(common: Common, landing: str, *, new: bool) -> None:
+    pattern = Landing(landing)
+    found, skipped = pattern.find()
+    for folder in skipped:
+        say(f"{folder}: skipped, because its name does not match --landing")
 
-    LANDING is a pattern of folders, such as landing/{cluster}/{snapshot} or
-    s3://bucket/cluster={cluster}/snapshot={snapshot}. Each folder holds map.json or tree.json, and may hold
-    capacities, broker-list, log-dirs, partition-meta, broker-metrics and prometheus-ID.
+    def wanted(root: Location) -> list[Place]:
+        places = [Place(root, cluster, snapshot) for cluster, snapshot in found]
+        return [place for place in places if not (new and place.has(PARTITION))]
 
-    Exit code: 0 done; 1 done with rejected rows; 2 the input cannot be used.
-    """
-    common = Common(tables, None, None, as_json, dry_run, plain, engine, True, True)  # noqa: FBT003
-    with failing():
-        pattern = Landing(landing)
-        found, skipped = pattern.find()
-        for folder in skipped:
-            say(f"{folder}: skipped, because its name does not match LANDING")
-
-        def wanted(root: Location) -> list[Place]:
-            places = [Place(root, cluster, snapshot) for cluster, snapshot in found]
-            return [place for place in places if not (new and place.has(PARTITION))]
-
-        said, failed = told_of(common, Collect(pattern, datetime.now(UTC), dry_run), at=wanted)
-    finish(common, said, failed=failed)
+    results, failed = told_of(common, Collect(pattern, datetime.now(UTC), common.dry_run), at=wanted)
+    finish(common, results, failed=failed)

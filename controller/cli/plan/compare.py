@@ -105,8 +105,8 @@ def _rows(common: Common, names: tuple[str, ...]) -> tuple[list[dict[str, Any]],
         of[:] = places(attrs.evolve(common, tables=root))
         return of
 
-    said, failed = told_of(common, Compare(names), at=at)
-    found: list[dict[str, Any]] = [row for one in said for row in one.row["plans"]]
+    results, failed = told_of(common, Compare(names), at=at)
+    found: list[dict[str, Any]] = [row for one in results for row in one.row["plans"]]
     missing = [name for name in names if all(row["plan"] != name for row in found)]
     if missing:
         where = f"snapshot {of[0].snapshot}" if common.snapshot else f"any of {counted(len(of), 'snapshot')}"

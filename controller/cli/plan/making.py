@@ -45,7 +45,6 @@ _AFTER: Final = (
 
 
 def _making(command: _T) -> _T:
-    """Adds the options that every plan has."""
     wrapped: Any = replayed(command)
     for decorate in (
         option("--report", metavar="FILE", type=click.Path(), group=OUTPUT, none="none", help="HTML page with plots."),
@@ -178,7 +177,7 @@ def _split(topics: str | None) -> tuple[str, ...]:
 
 def _make(
     common: Common,
-    asked: Callable[[], Request],
+    request_of: Callable[[], Request],
     *,
     name: str | None,
     out: str | None,
@@ -188,7 +187,7 @@ def _make(
     ignore_racks: bool,
 ) -> None:
     with failing():
-        request = asked()
+        request = request_of()
         if common.all_snapshots and name is None and not common.dry_run:
             raise BadInput("--all-snapshots needs --name or --dry-run, so that it does not replace the plans of then")
         named = KINDS[type(request)] if name is None else name
@@ -196,8 +195,8 @@ def _make(
         plans, pages = _output("--out", out, "json", common), _output("--report", report, "html", common)
         limits = Limits(disk_share, network_share)
         verb = Plan(named, request, limits, ignore_racks, common.dry_run, plans, pages)
-        said, failed = told_of(common, verb)
-    finish(common, said, failed=failed)
+        results, failed = told_of(common, verb)
+    finish(common, results, failed=failed)
 
 
 def _output(option: str, path: str | None, suffix: str, common: Common) -> Output | None:

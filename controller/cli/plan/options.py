@@ -19,8 +19,6 @@ from ..store.opening import uncollected
 
 
 class Brokers(click.ParamType[tuple[int, ...]]):
-    """Broker ids with commas between them."""
-
     name = "ids"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
@@ -35,8 +33,6 @@ class Brokers(click.ParamType[tuple[int, ...]]):
 
 
 class NewBrokers(click.ParamType[tuple[tuple[int, str | None], ...]]):
-    """Brokers with commas between them, each ID or ID:RACK."""
-
     name = "id[:rack]"
 
     def convert(
@@ -51,8 +47,6 @@ class NewBrokers(click.ParamType[tuple[tuple[int, str | None], ...]]):
 
 @attrs.frozen
 class Common:
-    """The options that every command has that reads a snapshot."""
-
     tables: Location
     cluster: str | None
     snapshot: str | None
@@ -66,7 +60,6 @@ class Common:
     until: str | None = None
 
     def checked(self) -> Common:
-        """The same. Exits with 2 where options exclude each other."""
         if self.all_clusters and self.cluster is not None:
             fail("--cluster and --all-clusters exclude each other")
         if self.all_snapshots and self.snapshot is not None:
@@ -77,7 +70,6 @@ class Common:
 
     @property
     def several(self) -> bool:
-        """Whether more than one snapshot may be named."""
         return self.all_clusters or self.all_snapshots
 
 
@@ -109,7 +101,6 @@ def replayed(command: T) -> T:
 
 
 def output_options(command: T) -> T:
-    """Adds --dry-run, --json, --no-progress and --quiet."""
     return dry_run_option(json_option()(plain_option(quiet_option(command))))
 
 

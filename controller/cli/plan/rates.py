@@ -42,8 +42,6 @@ AGAIN: Final = frozenset({6, 7, 8, 13, 41, 60, 89})
 _AT_ONCE: Final = 500  # resources of a request: a controller of KRaft takes 10,000 changes at most
 _HIDDEN: Final = "hidden"  # a rate that is set, of which Kafka 2.4 tells no more
 _REMOVE: Final = "it could not be set again afterwards; remove it, or give --no-throttle"
-_TYPES: Final = {"broker": ResourceType.BROKER, "topic": ResourceType.TOPIC}
-_KINDS: Final = {type_: kind for kind, type_ in _TYPES.items()}
 _OWN: Final = {Source.DYNAMIC_BROKER_CONFIG, Source.DYNAMIC_TOPIC_CONFIG}
 
 
@@ -72,14 +70,11 @@ class Rates(Protocol):
 
 
 def rates_for(cluster: Cluster, progress: Progress) -> Rates:
-    """As this server takes them."""
     return KedgeRates(cluster) if removes_by_itself(cluster) else KafkaRates(cluster, progress)
 
 
 @attrs.define
 class KedgeRates:
-    """By requests of Kedge's own."""
-
     cluster: Cluster
     stay_set: bool = attrs.field(default=False, init=False)  # a takeover before the first move takes them back
     _are_back: bool = attrs.field(default=False, init=False)
@@ -118,25 +113,20 @@ class KedgeRates:
 
 @attrs.frozen
 class KafkaRates:
-    """By settings of brokers and topics."""
-
     cluster: Cluster
     progress: Progress
     stay_set: bool = attrs.field(default=True, init=False)
 
     def check(self, wave: Wave) -> None:
-        """The same changes, which change nothing."""
         _, changes = self._wanted(wave)
         self._alter(changes, validate_only=True)
 
     def set(self, wave: Wave) -> None:
-        """Marked first."""
         marks, changes = self._wanted(wave)
         self.progress.mark(marks)
         self._alter(changes)
 
     def stand(self, wave: Wave | None) -> bool:  # noqa: ARG002 - those of any wave go
-        """By the marks."""
         return any(mark.stands for mark in self.progress.marks.values())
 
     def give_back(self) -> str:
@@ -180,7 +170,6 @@ class KafkaRates:
         validate_only: bool = False,
         is_gone_allowed: bool = False,
     ) -> None:
-        """Raises Refused for the first that is, unless its topic was deleted and may have been."""
         for some in _some(sorted(changes)):
             refused = self.cluster.alter_configs({at: changes[at] for at in some}, validate_only=validate_only)
             for at, error in sorted(refused.items()):
@@ -190,20 +179,18 @@ class KafkaRates:
     def _present(
         self, resources: Iterable[Resource], *, is_gone_allowed: bool = False
     ) -> dict[Resource, dict[str, str | None]]:
-        """What was set of throttles, by resource. Raises Refused."""
         found: dict[Resource, dict[str, str | None]] = {}
         for some in _some(sorted(resources)):
-            for resource, said in self.cluster.describe_configs(some, names=(*RATE_KEYS, *REPLICA_KEYS)).items():
-                if not isinstance(said, Refused):
-                    own = (each for each in said.values() if each.source in _OWN)
+            for resource, answer in self.cluster.describe_configs(some, names=(*RATE_KEYS, *REPLICA_KEYS)).items():
+                if not isinstance(answer, Refused):
+                    own = (each for each in answer.values() if each.source in _OWN)
                     found[resource] = {each.name: _HIDDEN if each.is_sensitive else each.value for each in own}
-                elif not (is_gone_allowed and _is_gone(resource, said)):
-                    raise _named(resource, said)
+                elif not (is_gone_allowed and _is_gone(resource, answer)):
+                    raise _named(resource, answer)
         return found
 
 
 def _settings(wave: Wave, there: Container[int]) -> dict[Setting, str]:
-    """Of the brokers that are there, and of the topics."""
     wanted: dict[Setting, str] = {}
     for broker, rate in rates_of(wave).items():
         sides = zip(RATE_KEYS, (rate.leader, rate.follower), strict=True)
@@ -216,7 +203,6 @@ def _settings(wave: Wave, there: Container[int]) -> dict[Setting, str]:
 
 
 def _lists(wave: Wave) -> Lists:
-    """The replicas that a throttle of the wave holds."""
     tps = {TopicPartition(*move.name): move for move in wave.moves}
     return lists({}, {tp: move.after for tp, move in tps.items()}, {tp: move.before for tp, move in tps.items()})
 
@@ -248,7 +234,7 @@ def _elements(value: str | None) -> frozenset[str]:
 
 
 def _resource(setting: Setting) -> Resource:
-    return Resource(_TYPES[setting[0]], setting[1])
+    return Resource(ResourceType[setting[0].upper()], setting[1])
 
 
 def _is_gone(resource: Resource, error: Refused) -> bool:
@@ -256,7 +242,7 @@ def _is_gone(resource: Resource, error: Refused) -> bool:
 
 
 def _named(resource: Resource, error: Refused) -> Refused:
-    return Refused(error.code, f"{_KINDS[resource.type]} {resource.name}: {error}")
+    return Refused(error.code, f"{resource.type.name.lower()} {resource.name}: {error}")
 
 
 def _some(resources: Sequence[Resource]) -> Iterator[Sequence[Resource]]:

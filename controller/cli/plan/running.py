@@ -28,7 +28,6 @@ from .options import Common
 
 
 def chosen(engine: Engine, tables: Location, of: Sequence[Place]) -> Engine:
-    """The engine that was given; for `auto` the one to use for these places."""
     if engine != AUTO:
         return engine
     if is_active():
@@ -81,13 +80,13 @@ def told_of(
     without which one of several clusters is skipped. `check` is called with the places first. The error of a single
     cluster is raised; those of several are printed, and put into `why` by cluster.
     """
-    told: list[Said] = []
+    results: list[Said] = []
     failed = False
     at = at or (lambda tables: places(attrs.evolve(common, tables=tables), *place_of))
     run = _in_catalog if common.tables.in_spark else _in_files
     for place, found in run(common, verb, place_of, at, check):
         if isinstance(found, Said):
-            told.append(found)
+            results.append(found)
             continue
         if not common.several:
             raise found
@@ -96,11 +95,10 @@ def told_of(
         click.echo(f"cluster {place.cluster}{of}: {one_line(found)}", err=True)
         if why is not None:
             why[place.cluster] = one_line(found)
-    return told, failed
+    return results, failed
 
 
 def places(common: Common, table: Table = PARTITION, part: str = PART) -> list[Place]:
-    """Where the snapshots are that the command names."""
     named = (common.cluster, common.snapshot, common.since, common.until)
     for name, option in zip(named, ("--cluster", "--snapshot", "--since", "--until"), strict=True):
         if name is not None:
@@ -185,16 +183,15 @@ def _watched(session: Any, common: Common, told: Told) -> AbstractContextManager
     return watched(session, told if not common.plain and sys.stderr.isatty() else None)
 
 
-def finish(common: Common, said: Sequence[Said], *, failed: bool) -> None:
-    """Print what came of the clusters, and end with the exit code."""
+def finish(common: Common, results: Sequence[Said], *, failed: bool) -> None:
     if common.as_json:
         listed = "clusters" if common.all_clusters else "snapshots"
-        say_json({listed: [one.row for one in said]} if common.several else said[0].row)
+        say_json({listed: [one.row for one in results]} if common.several else results[0].row)
     else:
-        for one in said:
+        for one in results:
             names = ["cluster"] * common.all_clusters + ["snapshot"] * common.all_snapshots
             print_pairs([*((name, one.row[name]) for name in names), *one.lines])
-    sys.exit(2 if failed else max((one.code for one in said), default=0))
+    sys.exit(2 if failed else max((one.code for one in results), default=0))
 
 
 def say_json(value: Mapping[str, Any]) -> None:

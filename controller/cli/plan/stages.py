@@ -57,8 +57,8 @@ def compute_load(common: Common, *, samples_age: float, window: int) -> None:
     Exit code: 0 done; 1 done with findings, which are printed; 2 the input cannot be used.
     """
     with failing():
-        said, failed = told_of(common, Load(common.dry_run, age_max_s=samples_age, window_s=window))
-    finish(common, said, failed=failed)
+        results, failed = told_of(common, Load(common.dry_run, age_max_s=samples_age, window_s=window))
+    finish(common, results, failed=failed)
 
 
 _LIMITS: Final = Limits()
@@ -82,8 +82,8 @@ def validate(
     """
     with failing():
         verb = Check(Limits(disk_share, network_share), factor, ignore_racks, common.dry_run)
-        said, failed = told_of(common, verb)
-    finish(common, said, failed=failed)
+        results, failed = told_of(common, verb)
+    finish(common, results, failed=failed)
 
 
 _DEFAULT: Final = WaveSettings()
@@ -111,8 +111,8 @@ def waves(common: Common, *, name: str, **settings: Any) -> None:
     with failing():
         chosen = _settings(**settings)
         check_name(name, "--name")
-        said, failed = told_of(common, Waves(name, chosen, common.dry_run, common.several), (PLAN, name))
-    finish(common, said, failed=failed)
+        results, failed = told_of(common, Waves(name, chosen, common.dry_run, common.several), (PLAN, name))
+    finish(common, results, failed=failed)
 
 
 def _settings(*, throttle_bps: int | None, **more: Any) -> WaveSettings:
@@ -139,8 +139,8 @@ def export(common: Common, *, folder: str, name: str) -> None:
     with failing():
         check_name(name, "--name")
         verb = Export(name, Path(folder), common.dry_run, common.all_clusters)
-        said, failed = told_of(common, verb, (PLAN, name))
-    finish(common, said, failed=failed)
+        results, failed = told_of(common, verb, (PLAN, name))
+    finish(common, results, failed=failed)
 
 
 PAGE: Final = "index.html"
@@ -168,13 +168,13 @@ def apply_policy(policy: Path, *, again: bool, as_json: bool, dry_run: bool, pla
         common = Common(fleet.tables, None, None, as_json, dry_run, plain, engine, all_clusters=True)
         why: dict[str, str] = {}
         check = partial(_check_clusters, fleet, policy)
-        said, failed = told_of(common, Run(fleet, dry_run, again), why=why, check=check)
+        results, failed = told_of(common, Run(fleet, dry_run, again), why=why, check=check)
         if not dry_run:
-            page = fleet_page([(one.row, one.code) for one in said], why)
+            page = fleet_page([(one.row, one.code) for one in results], why)
             with written_as(fleet.out / PAGE):
                 fleet.out.mkdir(parents=True, exist_ok=True)
                 (fleet.out / PAGE).write_text(page, encoding="utf-8")
-    finish(common, said, failed=failed)
+    finish(common, results, failed=failed)
 
 
 def _check_clusters(fleet: Fleet, policy: Path, of: Sequence[Place]) -> None:

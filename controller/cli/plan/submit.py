@@ -105,7 +105,7 @@ def _title(event: Event) -> str:
 @json_option("Print one JSON object per wave, and one at the end.")
 @plain_option
 @quiet_option
-def submit(folder: str, *, as_json: bool, plain: bool, **asked: Any) -> None:
+def submit(folder: str, *, as_json: bool, plain: bool, **given: Any) -> None:
     """Run an exported plan wave by wave on a cluster.
 
     FOLDER is the output of `kedge plan export`. The cluster is Kedge, or Kafka since 2.4. Waits for each wave to be
@@ -115,33 +115,32 @@ def submit(folder: str, *, as_json: bool, plain: bool, **asked: Any) -> None:
     Exit code: 0 done; 1 not all done, or done with warnings; 2 nothing was submitted, because the plan or the cluster
     cannot be used.
     """
-    if asked["bootstrap_server"] is None:
+    if given["bootstrap_server"] is None:
         raise click.UsageError("Please specify --bootstrap-server")
-    if sum((asked["rollback"], asked["cancels"], asked["dry_run"] and asked["cancels"])) > 1:
+    if sum((given["rollback"], given["cancels"], given["dry_run"] and given["cancels"])) > 1:
         raise click.UsageError("--rollback and --cancel exclude each other, and so do --cancel and --dry-run")
-    if (asked["rollback"] or asked["cancels"]) and (asked["from_wave"] or asked["to_wave"]):
+    if (given["rollback"] or given["cancels"]) and (given["from_wave"] or given["to_wave"]):
         raise click.UsageError(
             "--rollback and --cancel exclude --from-wave and --to-wave: they are for every wave that was started"
         )
     try:
         read_export(Path(folder))
-        options = _options(asked, teller := _Teller(as_json, is_dry=asked["dry_run"]))
+        options = _options(given, teller := _Teller(as_json, is_dry=given["dry_run"]))
     except PipelineError as error:
         fail(one_line(error))
     with (
-        reached(Endpoint(asked["bootstrap_server"], asked["command_config"])) as to,
+        reached(Endpoint(given["bootstrap_server"], given["command_config"])) as to,
         _ending(teller),
         interrupts() as interrupted,
         titled_bar("reading the cluster", shown=not plain) as teller.told,
     ):
-        outcome = _does(Path(folder), asked)(to, attrs.evolve(options, time=_Time(interrupted)))
-    _say_end(outcome, as_json=as_json, throttles=not asked["no_throttle"])
+        outcome = _does(Path(folder), given)(to, attrs.evolve(options, time=_Time(interrupted)))
+    _say_end(outcome, as_json=as_json, throttles=not given["no_throttle"])
     sys.exit(1 if outcome.told and (outcome.sent or outcome.end == "cancelled") else 0)
 
 
 @contextmanager
 def reached(where: Endpoint) -> Iterator[Reach]:
-    """A connection to these brokers, for as long as the block runs. Exits with 2 where there is none."""
     try:
         with connected(where) as cluster:
             from .brokers import by_brokers  # noqa: PLC0415 - kafka-python is there
@@ -151,20 +150,20 @@ def reached(where: Endpoint) -> Iterator[Reach]:
         fail(one_line(error))
 
 
-def _does(folder: Path, asked: dict[str, Any]) -> Callable[[Reach, Options], Outcome]:
-    if asked["cancels"]:
+def _does(folder: Path, given: dict[str, Any]) -> Callable[[Reach, Options], Outcome]:
+    if given["cancels"]:
         return lambda to, options: cancel(folder, to, options)
-    if asked["rollback"]:
-        return lambda to, options: roll_back(folder, to, options, dry_run=asked["dry_run"])
-    range_ = {"first": asked["from_wave"], "last": asked["to_wave"]}
-    return lambda to, options: hand_over(folder, to, options, **range_, dry_run=asked["dry_run"])
+    if given["rollback"]:
+        return lambda to, options: roll_back(folder, to, options, dry_run=given["dry_run"])
+    range_ = {"first": given["from_wave"], "last": given["to_wave"]}
+    return lambda to, options: hand_over(folder, to, options, **range_, dry_run=given["dry_run"])
 
 
-def _options(asked: dict[str, Any], teller: _Teller) -> Options:
+def _options(given: dict[str, Any], teller: _Teller) -> Options:
     return Options(
-        throttles=not asked["no_throttle"],
-        timeout_s=asked["timeout"],
-        poll_s=asked["poll"],
+        throttles=not given["no_throttle"],
+        timeout_s=given["timeout"],
+        poll_s=given["poll"],
         tell=teller,
     )
 

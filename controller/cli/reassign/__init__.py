@@ -1,12 +1,4 @@
-"""`kedge kafka reassign-partitions`: the options of kafka-reassign-partitions.sh, and those of KIP-179 and KIP-455.
-
-plan        files of plans: read, checked, generated
-execute     --execute, --cancel and --cancel-all
-throttling  throttles of a reassignment, set and removed
-progress    --progress and --list
-verify      --verify, and what Kafka's tool prints
-legacy      the cluster of --zookeeper
-"""
+"""`kedge kafka reassign-partitions`: the options of kafka-reassign-partitions.sh, and those of KIP-179 and KIP-455."""
 
 from __future__ import annotations
 
@@ -22,7 +14,7 @@ from ..options import CONNECTION, OUTPUT, Amount, Duration, command, group, json
 from .execute import cancel, execute
 from .plan import Wanted, generate, read_plan, read_topics
 from .progress import list_moves, show_progress
-from .verify import Asked, verify
+from .verify import Request, verify
 
 if TYPE_CHECKING:
     from ..kafka.cluster import Cluster
@@ -31,8 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["reassign_partitions"]
 
 
-ACTIONS: Final[Mapping[str, Callable[[Cluster, Asked], None]]] = {
-    "generate": lambda cluster, asked: generate(cluster, asked.the_wanted, as_json=asked.as_json),
+ACTIONS: Final[Mapping[str, Callable[[Cluster, Request], None]]] = {
+    "generate": lambda cluster, request: generate(cluster, request.the_wanted, as_json=request.as_json),
     "execute": execute,
     "verify": verify,
     "progress": show_progress,
@@ -126,24 +118,23 @@ def reassign_partitions(**given: Any) -> None:
             err=True,
         )
     with ending(as_json=given["as_json"]):
-        asked = _asked(chosen, given)
+        request = _request_of(chosen, given)
         if given["zookeeper"] is not None:
             from . import legacy  # noqa: PLC0415 - kazoo is loaded by who needs it
 
             with legacy.opened(given["zookeeper"]) as tree:
-                legacy.ACTIONS[chosen](tree, asked)
+                legacy.ACTIONS[chosen](tree, request)
             return
         with connected(Endpoint(given["bootstrap_server"], given["command_config"])) as cluster:
-            ACTIONS[chosen](cluster, asked)
+            ACTIONS[chosen](cluster, request)
 
 
-def _asked(action: str, given: dict[str, Any]) -> Asked:
-    """All of it read and checked, as far as that goes without a cluster. Raises Failed."""
+def _request_of(action: str, given: dict[str, Any]) -> Request:
     wanted = None
     if action == "generate":
         topics, brokers = read_topics(given["topics_to_move_json_file"]), parse_brokers(given["broker_list"])
         wanted = Wanted(topics, brokers, not given["disable_rack_aware"], given["seed"])
-    return Asked(
+    return Request(
         wanted=wanted,
         plan=None if given[_PLAN] is None else read_plan(given[_PLAN]),
         throttle=given["throttle"],
@@ -157,7 +148,6 @@ def _asked(action: str, given: dict[str, Any]) -> Asked:
 
 
 def _checked(given: dict[str, Any]) -> str:
-    """The action. Raises UsageError where options do not fit, in Kafka's words."""
     actions = set(given["action"])
     if len(actions) != 1:
         names = ", ".join(map(_option, ACTIONS))

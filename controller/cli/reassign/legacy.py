@@ -18,10 +18,10 @@ from ...model.legacy import LegacyEntry
 from ...model.values import TopicPartition
 from ..kafka.errors import Failed, dumped, named
 from ..kafka.values import Broker, PartitionState, TopicState
-from ..printing import confirming, without_place
+from ..printing import confirming, ids, without_place
 from ..store.meant import require_cluster
-from .plan import Plan, current_replicas, document, generate, replicas_of
-from .verify import Asked, described, rollback_text, states, text
+from .plan import Plan, current_replicas, document, generate, reassignments, replicas_of
+from .verify import Request, described, rollback_text, states, text
 
 _CALL_S: Final = 30.0
 
@@ -30,13 +30,10 @@ _RUNS: Final = "There is an existing assignment running."
 
 
 class Tree:
-    """A cluster as its keys in ZooKeeper describe it."""
-
     def __init__(self, store: MetadataStore) -> None:
         self.store: Final = store
 
     def brokers(self) -> dict[int, Broker]:
-        """Those that live, by id."""
         found = {}
         for name in self.store.children(keys.BROKER_IDS, timeout_s=_CALL_S):
             broker = numerals.whole(name, 0, numerals.INT_MAX)
@@ -46,7 +43,6 @@ class Tree:
         return dict(sorted(found.items()))
 
     def topics(self, names: Collection[str] | None = None) -> dict[str, TopicState]:
-        """The topics of these names that exist, with replicas alone."""
         wanted = sorted(self.store.children(keys.TOPICS, timeout_s=_CALL_S) if names is None else names)
         entries = self.store.get_many([keys.topic(name) for name in wanted], timeout_s=_CALL_S)
         return {
@@ -54,7 +50,6 @@ class Tree:
         }
 
     def running(self) -> frozenset[TopicPartition]:
-        """What the key names: it moves, or waits for it."""
         entry = self.store.get(keys.REASSIGN_PARTITIONS, sync=True, timeout_s=_CALL_S)
         if entry is None:
             return frozenset()
@@ -62,7 +57,6 @@ class Tree:
         return frozenset(TopicPartition(each.topic, each.partition) for each in found)
 
     def has_key(self) -> bool:
-        """Whether a plan runs."""
         return self.store.get(keys.REASSIGN_PARTITIONS, sync=True, timeout_s=_CALL_S) is not None
 
 
@@ -94,21 +88,20 @@ def _topic(name: str, value: bytes) -> TopicState:
     return TopicState(name, found.topic.topic_id, is_internal=False, partitions=states)
 
 
-def _execute(tree: Tree, asked: Asked) -> None:
+def _execute(tree: Tree, request: Request) -> None:
     """Writes the key, unless one exists."""
-    plan = asked.the_plan
+    plan = request.the_plan
     if plan.dirs:
         raise Failed("log_dirs: expected none with --zookeeper, which cannot move directories; use --bootstrap-server")
     if tree.has_key():
         raise Failed(_RUNS)
     current = current_replicas(tree, plan)
-    say = confirming(as_json=asked.as_json)
-    if not asked.as_json:
+    say = confirming(as_json=request.as_json)
+    if not request.as_json:
         click.echo(rollback_text(current))
     _put(tree, plan)
-    several = "" if len(plan.entries) == 1 else "s"
-    say(f"Successfully started partition reassignment{several} for {','.join(map(str, plan.entries))}")
-    if asked.as_json:
+    say(f"Successfully started {reassignments(plan.entries)} for {ids(plan.entries)}")
+    if request.as_json:
         answer = {"current": document(current), "started": named(plan.entries), "refused": [], "throttle": None}
         click.echo(dumped(answer))
 
@@ -124,19 +117,19 @@ def _put(tree: Tree, plan: Plan) -> None:
         raise Failed(_RUNS) from None
 
 
-def _verify(tree: Tree, asked: Asked) -> None:
-    plan, runs = asked.the_plan, tree.running()
+def _verify(tree: Tree, request: Request) -> None:
+    plan, runs = request.the_plan, tree.running()
     present = replicas_of(tree.topics(plan.topics).values())
     found = states(plan, runs, present)
-    if not asked.as_json:
-        click.echo(text(plan, found, present) + "\n")
-    if asked.as_json:
+    if request.as_json:
         answer = {"partitions": described(plan, found, present), "log_dirs": [], "throttles_cleared": False}
         click.echo(dumped(answer))
+    else:
+        click.echo(text(plan, found, present) + "\n")
 
 
-ACTIONS: Final[Mapping[str, Callable[[Tree, Asked], None]]] = {
-    "generate": lambda tree, asked: generate(tree, asked.the_wanted, as_json=asked.as_json),
+ACTIONS: Final[Mapping[str, Callable[[Tree, Request], None]]] = {
+    "generate": lambda tree, request: generate(tree, request.the_wanted, as_json=request.as_json),
     "execute": _execute,
     "verify": _verify,
 }

@@ -2,7 +2,7 @@
 
     {"version":1,"partitions":[{"topic":"foo","partition":1,"replicas":[1,2,3],"log_dirs":["any","/d1","any"]}]}
 
-`version` and `log_dirs` may be missing. What is wrong is said before anything is asked of a cluster.
+`version` and `log_dirs` may be missing. What is wrong is said before anything is request of a cluster.
 """
 
 from __future__ import annotations
@@ -40,22 +40,16 @@ from ..printing import ids, note, say
 class View(Protocol):
     """`kedge.controller.cli.kafka.cluster.Cluster`, or the store of a controller."""
 
-    def brokers(self) -> dict[int, Broker]:
-        """Those that live, by id."""
-        ...
+    def brokers(self) -> dict[int, Broker]: ...
 
-    def topics(self, names: Collection[str] | None = None) -> dict[str, TopicState]:
-        """The topics of these names that exist."""
-        ...
+    def topics(self, names: Collection[str] | None = None) -> dict[str, TopicState]: ...
 
 
 def replicas_of(topics: Iterable[TopicState]) -> dict[TopicPartition, tuple[int, ...]]:
-    """Where all partitions of these topics are."""
     return {TopicPartition(topic.name, p.index): p.replicas for topic in topics for p in topic.partitions}
 
 
 def known_topics(view: View, names: Collection[str]) -> dict[str, TopicState]:
-    """These topics. Raises Failed where one is unknown."""
     found = view.topics(names)
     for name in sorted(names):
         if name not in found:
@@ -64,7 +58,6 @@ def known_topics(view: View, names: Collection[str]) -> dict[str, TopicState]:
 
 
 def check_brokers(wanted: Iterable[int], brokers: Mapping[int, Broker]) -> None:
-    """Raises Failed where one of them does not live."""
     for broker in wanted:
         if broker not in brokers:
             raise Failed(f"Unknown broker id {broker}")
@@ -78,6 +71,11 @@ def current_replicas(view: View, plan: Plan) -> dict[TopicPartition, tuple[int, 
     if missing:
         raise Failed(f"Unable to find partition: {', '.join(map(str, missing))}")
     return {tp: everywhere[tp] for tp in plan.entries}
+
+
+def reassignments(partitions: Collection[TopicPartition]) -> str:
+    """Their number is in the word, as Kafka's tool has it."""
+    return f"partition reassignment{'' if len(partitions) == 1 else 's'}"
 
 
 ANY_DIR: Final = "any"
@@ -99,22 +97,18 @@ class Plan:
 
     @property
     def targets(self) -> dict[TopicPartition, tuple[int, ...]]:
-        """Partition -> replicas."""
         return {tp: entry.replicas for tp, entry in self.entries.items()}
 
     @property
     def topics(self) -> list[str]:
-        """Their names, sorted."""
         return sorted({tp.topic for tp in self.entries})
 
     @property
     def brokers(self) -> list[int]:
-        """All that the plan names, sorted."""
         return sorted({broker for entry in self.entries.values() for broker in entry.replicas})
 
     @property
     def dirs(self) -> dict[tuple[TopicPartition, int], str]:
-        """Partition and broker -> the directory that the plan asks for."""
         return {
             (tp, broker): path
             for tp, entry in self.entries.items()
@@ -138,7 +132,6 @@ def read_plan(path: Path) -> Plan:
 
 
 def parse_plan(data: str | bytes, source: object = "the text") -> Plan:
-    """As `read_plan`, of its text."""
     found = [_entry(raw) for raw in items(parse_object(data, source), "partitions")]
     if not found:
         raise Failed("Partition reassignment list cannot be empty")
@@ -147,8 +140,8 @@ def parse_plan(data: str | bytes, source: object = "the text") -> Plan:
         raise Failed("Partition replica list cannot be empty")
     twice = [(tp, several) for tp, entry in found if (several := repeated(entry.replicas))]
     if twice:
-        said = ". ".join(f"{tp} contains multiple entries for {ids(several)}" for tp, several in twice)
-        raise Failed(f"Partition replica lists may not contain duplicate entries: {said}")
+        problems = ". ".join(f"{tp} contains multiple entries for {ids(several)}" for tp, several in twice)
+        raise Failed(f"Partition replica lists may not contain duplicate entries: {problems}")
     return Plan(dict(sorted(found, key=lambda item: item[0])))
 
 
@@ -208,7 +201,6 @@ class Wanted:
 
 
 def generate(view: View, wanted: Wanted, *, as_json: bool) -> None:
-    """Prints both assignments; nothing is changed."""
     live = view.brokers()
     check_brokers(wanted.brokers, live)
     racks = {broker: live[broker].rack if wanted.is_rack_aware else None for broker in wanted.brokers}

@@ -19,7 +19,7 @@ from ..kafka.errors import Failed, dumped
 from ..kafka.values import Description, LogDir, Move
 from ..printing import clean, ids, is_quiet
 from .plan import Plan, document, replicas_of
-from .verify import COMPLETED, IN_PROGRESS, Asked, states
+from .verify import COMPLETED, IN_PROGRESS, Request, states
 
 if TYPE_CHECKING:
     from ..kafka.cluster import Cluster
@@ -104,17 +104,16 @@ class Copies:
         return {replica: self._rates.copy(replica, whole) for replica, whole in self._whole.items()}
 
 
-def show_progress(cluster: Cluster, asked: Asked) -> None:
-    """Prints the table; with --watch a bar first, and the table at the end. Raises Failed if the plan cannot end."""
-    if asked.watch:
-        _watch(cluster, asked.the_plan, as_json=asked.as_json)
+def show_progress(cluster: Cluster, request: Request) -> None:
+    if request.watch:
+        _watch(cluster, request.the_plan, as_json=request.as_json)
         return
-    found = Look(cluster, asked.the_plan).rows()
-    click.echo(dumped(_object(found)) if asked.as_json else table(found))
+    found = Look(cluster, request.the_plan).rows()
+    click.echo(dumped(_object(found)) if request.as_json else table(found))
 
 
 class Look:
-    """What brokers report now; each is asked once, and only if a replica on it is not in sync."""
+    """What brokers report now; each is request once, and only if a replica on it is not in sync."""
 
     def __init__(self, cluster: Cluster, plan: Plan) -> None:
         self._cluster, self._plan = cluster, plan
@@ -124,7 +123,6 @@ class Look:
         self._ends: dict[int, dict[TopicPartition, int]] = {}
 
     def rows(self) -> list[Row]:
-        """One for each replica that the plan asks for, in its order."""
         return [self._row(tp, broker) for tp, replicas in self._plan.targets.items() for broker in replicas]
 
     def _row(self, tp: TopicPartition, broker: int) -> Row:
@@ -218,10 +216,9 @@ def _row(tp: TopicPartition, broker: int, status: str, behind: int | None = None
     return Row(tp.topic, tp.partition, broker, status, behind)
 
 
-def list_moves(cluster: Cluster, asked: Asked) -> None:
-    """Prints the plan of all moves that run, sorted; one without partitions where none does."""
+def list_moves(cluster: Cluster, request: Request) -> None:
     moves = cluster.reassignments()
-    if not asked.as_text:
+    if not request.as_text:
         click.echo(dumped(document({tp: move.target for tp, move in moves.items()})))
     elif moves:
         lines = [_line(tp, move) for tp, move in moves.items()]

@@ -24,7 +24,6 @@ TAKEN_BACK: Final = "Throttles of reassignments are removed; those that operator
 
 
 def removes_by_itself(cluster: Cluster) -> bool:
-    """Whether the server takes throttles back when the last move ends."""
     return cluster.offers(RATES)
 
 
@@ -44,7 +43,6 @@ def throttle(cluster: Cluster, held: Lists, rate: int, *, stays: bool = False) -
 
 
 def throttle_dirs(cluster: Cluster, brokers: Iterable[int], rate: int) -> None:
-    """Moves between directories of these brokers copy at most `rate` bytes/s. Raises Failed."""
     _alter(cluster, brokers, Change(DIRS_RATE, Op.SET, str(rate)))
 
 
@@ -61,8 +59,8 @@ def _alter(cluster: Cluster, brokers: Iterable[int], change: Change) -> None:
     wanted = {Resource(ResourceType.BROKER, str(broker)): [change] for broker in sorted(set(brokers))}
     refused = cluster.alter_configs(wanted) if wanted else {}
     if refused:
-        said = "; ".join(f"{at.type.name.lower()} {at.name}: {error}" for at, error in sorted(refused.items()))
-        raise Failed(f"throttles were not changed: {said}")
+        problems = "; ".join(f"{at.type.name.lower()} {at.name}: {error}" for at, error in sorted(refused.items()))
+        raise Failed(f"throttles were not changed: {problems}")
 
 
 LEADER_RATE: Final = "leader.replication.throttled.rate"
@@ -91,7 +89,6 @@ def lists(
     targets: Mapping[TopicPartition, Iterable[int]],
     present: Mapping[TopicPartition, Iterable[int]],
 ) -> Lists:
-    """Of the moves that run and those that a plan adds or replaces, together."""
     moves = {tp: (frozenset(move.sources), frozenset(move.adding)) for tp, move in running.items()}
     for tp, target in targets.items():
         sources = frozenset(running[tp].sources if tp in running else present[tp])

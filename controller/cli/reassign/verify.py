@@ -30,7 +30,7 @@ OTHER: Final = "other replicas"
 
 
 @attrs.frozen
-class Asked:
+class Request:
     """`wanted` of --generate, `plan` of what takes a plan; rates in bytes/s."""
 
     wanted: Wanted | None = None
@@ -45,26 +45,24 @@ class Asked:
 
     @property
     def the_plan(self) -> Plan:
-        """Of an action that needs one."""
         assert self.plan is not None
         return self.plan
 
     @property
     def the_wanted(self) -> Wanted:
-        """Of --generate."""
         assert self.wanted is not None
         return self.wanted
 
 
-def verify(cluster: Cluster, asked: Asked) -> None:
+def verify(cluster: Cluster, request: Request) -> None:
     """Prints the state of the plan. Throttles are removed if nothing moves in the whole cluster, between brokers or
     directories."""
-    plan, as_json = asked.the_plan, asked.as_json
+    plan, as_json = request.the_plan, request.as_json
     running = cluster.reassignments()
     present = replicas_of(cluster.topics(plan.topics).values())
     found = states(plan, running.keys(), present)
     lines, dirs_move = dir_states(cluster, plan.dirs) if plan.dirs else ([], False)
-    clears = not running and not dirs_move and not asked.preserve_throttles
+    clears = not running and not dirs_move and not request.preserve_throttles
     if not as_json:
         click.echo(text(plan, found, present))
         click.echo("\n".join(lines))
@@ -118,7 +116,6 @@ def rollback_text(current: Mapping[TopicPartition, tuple[int, ...]]) -> str:
 def states(
     plan: Plan, running: Collection[TopicPartition], present: Mapping[TopicPartition, Sequence[int]]
 ) -> dict[TopicPartition, str]:
-    """Of each partition of the plan one of COMPLETED, IN_PROGRESS, OTHER."""
     return {
         tp: IN_PROGRESS if tp in running else COMPLETED if tuple(present.get(tp, ())) == target else OTHER
         for tp, target in plan.targets.items()
@@ -126,7 +123,6 @@ def states(
 
 
 def text(plan: Plan, found: Mapping[TopicPartition, str], present: Mapping[TopicPartition, Sequence[int]]) -> str:
-    """As Kafka's tool prints it."""
     lines = ["Status of partition reassignment:"]
     for tp, state in found.items():
         if state == COMPLETED:
@@ -144,7 +140,6 @@ def text(plan: Plan, found: Mapping[TopicPartition, str], present: Mapping[Topic
 def described(
     plan: Plan, found: Mapping[TopicPartition, str], present: Mapping[TopicPartition, Sequence[int]]
 ) -> list[dict[str, Any]]:
-    """The same, for machines. `replicas` is null where the partition is unknown."""
     return [
         {
             "topic": tp.topic,

@@ -1,18 +1,6 @@
 """`kedge serve`: a cluster in one process, for tests of clients and tools.
 
 Here are its options, what is printed at the start and at the end, and saving until a signal comes.
-
-options    addresses, racks and topics as texts, and all options as values
-sharing    several processes on one store; who may connect, and do what
-starting   a store without the cluster is refused; the journal; topics that are created at the start
-moving     the cluster goes to another store
-running    what runs: cluster, gateway, pages; and its end
-status     what the status page shows, as JSON
-moves      of it: running reassignments, with their rates
-loads      of it: brokers, topics, throttles
-words      events and counts in words for people
-page       the files of the status page
-pages      a small HTTP server on a thread
 """
 
 from __future__ import annotations
@@ -122,11 +110,11 @@ def serve(**given: Any) -> None:
     try:
         options = options_of(**given)
         with told_to_end() as ended, running.running(options) as found:
-            told = running.as_json(found)
+            shown = running.as_json(found)
             if given["as_json"]:
-                click.echo(json.dumps(told))
+                click.echo(json.dumps(shown))
             else:
-                _say(told, options.brokers, options.url, is_saved=found.save is not None)
+                _say(shown, options.brokers, options.url, is_saved=found.save is not None)
             if found.save is None:
                 _watch(ended, Contact(lambda: found.cluster.server.silence))
             else:

@@ -68,12 +68,12 @@ def loads(view: ClusterView, ours: Container[int], told: Reported) -> dict[str, 
         }
         for broker in sorted(down_first)
     ]
-    throttled = [(name, said) for name in view.topic_names() if (said := _set(view.topic_config(name), LISTS))]
+    throttled = [(name, lists) for name in view.topic_names() if (lists := _set(view.topic_config(name), LISTS))]
     return {
         "brokers": brokers,
         "brokers_count": len(broker_ids),
         "topics_shown": _topics(view, load.topics),
-        "throttled_topics": [{"topic": name, **said} for name, said in sorted(throttled)[:TOPICS_MAX]],
+        "throttled_topics": [{"topic": name, **lists} for name, lists in sorted(throttled)[:TOPICS_MAX]],
         "throttled_topics_count": len(throttled),
         "leaving_partitions": leaving,
         "under_replicated": sum(topic.under_replicated for topic in load.topics.values()),
@@ -82,7 +82,6 @@ def loads(view: ClusterView, ours: Container[int], told: Reported) -> dict[str, 
 
 
 def _counted(view: ClusterView) -> tuple[_Load, int]:
-    """The load, and how many partitions are read-only or offline (KIP-694)."""
     load, leaving = _Load(), 0
     for partition in view.partitions():
         topic = load.topics.get(partition.topic)

@@ -33,12 +33,10 @@ _Logs: TypeAlias = tuple[Mapping[int, LogEnd], LogEnd | None]
 
 
 def first(found: Iterable[_T], count: int) -> list[_T]:
-    """The first `count` of them."""
     return [one for one, _ in zip(found, range(count), strict=False)]
 
 
 def monotonic_ms() -> int:
-    """The clock of all readings."""
     return time.monotonic_ns() // 1_000_000
 
 

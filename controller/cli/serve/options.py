@@ -105,7 +105,6 @@ def as_place(option: str, text: str) -> Place:
 
 
 def as_tls(certificate: Path | None, key: Path | None, clients_ca: Path | None) -> Tls | None:
-    """None without a certificate."""
     if (certificate is None) != (key is None) or (clients_ca is not None and key is None):
         raise ValueError("--tls-certificate and --tls-key need each other, and --tls-clients-ca needs both")
     return None if certificate is None or key is None else (certificate, key, clients_ca)
@@ -122,7 +121,6 @@ def as_host(option: str, text: str) -> str:
 
 
 def as_network(option: str, text: str) -> None:
-    """Raises ValueError for what is no network."""
     try:
         ipaddress.ip_network(text)
     except ValueError:

@@ -18,7 +18,7 @@ from typing import Any, Final, Self, TypeAlias
 from urllib.parse import urlsplit
 
 from ..printing import one_line
-from .options import Place
+from .options import CannotServe, Place
 
 Page: TypeAlias = Callable[[], tuple[str, bytes]]
 """Returns content type and body. An exception is answered with 503 and one line."""
@@ -32,6 +32,15 @@ HEADERS: Final = {
     "connect-src 'self'; base-uri 'none'; form-action 'none'",
     "X-Content-Type-Options": "nosniff",
 }
+
+
+def metrics_page(sources: Callable[[], Iterable[Any]]) -> Page:
+    """The page of these metrics for Prometheus. CannotServe where the package for it is missing."""
+    try:
+        from ...metrics.prometheus import exposition  # noqa: PLC0415 - needed only with --metrics
+    except ImportError as error:
+        raise CannotServe(f"--metrics: {one_line(error)}") from error
+    return lambda: exposition(*sources())
 
 
 class Pages:
@@ -55,7 +64,6 @@ class Pages:
         self.place = Place(place.host, self._server.server_address[1])
 
     def close(self) -> None:
-        """Stop listening."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -91,7 +99,6 @@ class _Server(ThreadingHTTPServer):
         super().__init__((place.host, place.port), _Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve it in a thread."""
         if not (self._free.acquire(blocking=False) or (self._cut_off_one() and self._free.acquire(timeout=FREED_S))):
             self.shutdown_request(request)
             return
@@ -152,11 +159,9 @@ class _Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "kedge", ""
 
     def do_GET(self) -> None:
-        """The page of the path, or 404."""
         self._answer(with_body=True)
 
     def do_HEAD(self) -> None:
-        """As GET, without the body."""
         self._answer(with_body=False)
 
     def _answer(self, *, with_body: bool) -> None:

@@ -26,7 +26,7 @@ from ...wire.remote import RemoteHost, with_orders, with_remote_brokers
 from ..printing import one_line, without_place
 from . import sharing
 from .options import CannotServe, Listening, Options, Place
-from .pages import Page, Pages
+from .pages import Page, Pages, metrics_page
 from .starting import create, journals, require_there
 from .status import Recent, Status
 
@@ -52,7 +52,6 @@ class Running:
 
 @contextmanager
 def running(options: Options) -> Iterator[Running]:
-    """Runs until the block ends. CannotServe where it cannot start; then nothing is left running."""
     with ExitStack() as stack:
         yield _begin(options, stack)
 
@@ -101,14 +100,16 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     of_status = _status(options, status, stack)
     of_metrics = None
     if options.metrics is not None:
-        of_metrics = f"{_pages('--metrics', options.metrics, _metrics(cluster, gateway), options, stack)}metrics"
+        page = metrics_page(
+            lambda: [cluster.controller.metrics, gateway.metrics, *(meters.metrics for meters in cluster.meters())]
+        )
+        of_metrics = f"{at_place('--metrics', options.metrics, {'/metrics': page}, options, stack)}metrics"
     active_id = cluster.controller.active_id
     save = None if cluster.server.file is None else _saving(cluster.server)
     return Running(cluster, known_as, options.node_id, active_id, bootstrap, reached, of_status, of_metrics, save)
 
 
 def _cluster(options: Options, shown: str, peers: Peers | None, recent: Recent, stack: ExitStack) -> LiveCluster:
-    """It does not run yet."""
     remote = RemoteHost(tls=None if peers is None else peers.tls, peers=peers, networks=options.broker_networks)
     stack.callback(remote.close)
     stack.enter_context(tuned())
@@ -204,14 +205,15 @@ def _status(options: Options, status: Status, stack: ExitStack) -> str | None:
         return None
     pages = stack.enter_context(status).pages()
     try:
-        return _pages("--status", options.status, pages, options, stack)
+        return at_place("--status", options.status, pages, options, stack)
     except CannotServe:
         if not options.status_may_be_elsewhere:
             raise
-        return _pages("--status", Place(options.status.host, 0), pages, options, stack)
+        return at_place("--status", Place(options.status.host, 0), pages, options, stack)
 
 
-def _pages(option: str, place: Place, pages: Mapping[str, Page], options: Options, stack: ExitStack) -> str:
+def at_place(option: str, place: Place, pages: Mapping[str, Page], options: Listening, stack: ExitStack) -> str:
+    """The url of these pages, which are served until the stack ends. Raises CannotServe."""
     names = () if options.advertise is None else (options.advertise,)
     with listening(option, place):
         return f"http://{stack.enter_context(Pages(place, pages, names)).place}/"
@@ -223,24 +225,12 @@ def listening(option: str, place: Place) -> Iterator[None]:
         yield
     except OSError as error:
         has_words = error.errno is None or isinstance(error, socket.gaierror)
-        said = (error.strerror or one_line(error)) if has_words else os.strerror(error.errno or 0)  # asyncio's are long
-        raise CannotServe(f"{option} {place}: {said}") from error
-
-
-def _metrics(cluster: LiveCluster, gateway: Gateway) -> dict[str, Page]:
-    try:
-        from ...metrics.prometheus import exposition  # noqa: PLC0415 - needed only with metrics
-    except ImportError as error:
-        raise CannotServe(f"--metrics: {one_line(error)}") from error
-
-    def page() -> tuple[str, bytes]:
-        return exposition(cluster.controller.metrics, gateway.metrics, *(meters.metrics for meters in cluster.meters()))
-
-    return {"/metrics": page}
+        words = os.strerror(error.errno or 0)  # asyncio's own are long
+        reason = (error.strerror or one_line(error)) if has_words else words
+        raise CannotServe(f"{option} {place}: {reason}") from error
 
 
 def as_json(found: Running) -> dict[str, Any]:
-    """What a program needs to know of what runs."""
     return {
         "cluster_id": found.cluster_id,
         "controller": found.controller_id,

@@ -43,7 +43,6 @@ _SECRET_MIN: Final = 8
 
 
 def is_shared(options: Listening) -> bool:
-    """Whether other processes may use the store at the same time."""
     return options.url.partition(":")[0] != "memory"
 
 
@@ -71,7 +70,6 @@ def peers_of(options: Listening, shown: str, stack: ExitStack) -> Peers | None:
 
 
 def taken(options: Listening, error: AlreadyRunning) -> CannotServe:
-    """The error for a controller id that another process has."""
     return CannotServe(f"--node-id {options.node_id}: {one_line(error)}; give each process on the store another id")
 
 
@@ -88,12 +86,11 @@ def _secret(options: Listening) -> str | None:
 
 
 def _read(file: Path) -> str:
-    """The secret in a file."""
     try:
         secret = read_whole(file, secret=True).decode("utf-8-sig").strip()
     except (OSError, UnicodeError) as error:
-        said = error.strerror if isinstance(error, OSError) else "not text"
-        raise CannotServe(f"--peers-secret: {file}: {said}") from error
+        reason = error.strerror if isinstance(error, OSError) else "not text"
+        raise CannotServe(f"--peers-secret: {file}: {reason}") from error
     if len(secret) < _SECRET_MIN:
         raise CannotServe(f"--peers-secret: {file}: expected at least {_SECRET_MIN} characters, got {len(secret)}")
     return secret
@@ -126,7 +123,6 @@ def trusting_gateways(authorizer: Authorizer) -> Authorizer:
 
 
 def endpoints(options: Options, addresses: Mapping[int, Address]) -> dict[int, Endpoint]:
-    """What brokers register that they listen at."""
     protocol = "PLAINTEXT" if options.tls is None else "SSL"
     if options.users or is_shared(options):  # other controllers log in there
         protocol = f"SASL_{protocol}"
@@ -169,7 +165,6 @@ def _place(entry: Entry, broker_id: int) -> Address | None:
 
 
 def authorizer_of(options: Listening) -> Authorizer:
-    """What each client may do; without --acls everything."""
     if not options.acls:
         return allow_all
     try:

@@ -55,7 +55,6 @@ class Sinks:
 
 
 def journals(options: Options, shown: Sink) -> Callable[[int], Journal]:
-    """Makes the journal of a controller, by its id. Raises CannotServe where the folder cannot be used."""
     folder = options.journal
     if folder is None:
         return lambda _: Journal(shown)
@@ -75,7 +74,6 @@ _PAUSE_S: Final = 0.1
 
 
 def create(controller: Controller, elsewhere: Asking | None, topics: Mapping[str, NewTopic], timeout_s: float) -> None:
-    """Creates the topics that do not exist. CannotServe where one cannot be created."""
     until_s = time.monotonic() + timeout_s
     for name, topic in topics.items():
         while True:

@@ -63,7 +63,6 @@ class Recent:
             self._lines.extend(lines)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Newest first."""
         with self._lock:
             lines = list(self._lines)
         return [json.loads(line) for line in reversed(lines)]
@@ -91,10 +90,9 @@ class Status:
         self._reader = threading.Thread(target=self._keep_reading, name="kedge-rates", daemon=True)
 
     def pages(self) -> dict[str, Page]:
-        """By path: the files of the page, and the JSON that it asks for."""
         folder = files(__package__) / "page"
-        named = {path: partial(_file, (folder / name).read_bytes(), kind) for path, (name, kind) in _FILES.items()}
-        return {**named, "/status.json": self.page}
+        read = {path: (kind, (folder / name).read_bytes()) for path, (name, kind) in _FILES.items()}
+        return {**{path: partial(read.__getitem__, path) for path in read}, "/status.json": self.page}
 
     def __enter__(self) -> Self:
         self._reader.start()
@@ -118,7 +116,6 @@ class Status:
             pause_s = max(_READING_S, (time.monotonic() - begun_s) * _SHARE)
 
     def page(self) -> tuple[str, bytes]:
-        """Content type and body of the JSON."""
         with self._lock:
             now_s = time.monotonic()
             if now_s >= self._stale_at_s:
@@ -135,7 +132,7 @@ class Status:
             **self._about,
             "at_ms": time.time_ns() // 1_000_000,
             "controller": described.controller_id,
-            "findings": [f"{key}: {said}" for key, said in first(described.findings.items(), TOPICS_MAX)],
+            "findings": [f"{key}: {finding}" for key, finding in first(described.findings.items(), TOPICS_MAX)],
             "findings_count": len(described.findings),
             "requests": self._counts["requests"],
             "events": counted,
@@ -186,12 +183,7 @@ class Status:
         }
 
 
-def _file(body: bytes, kind: str) -> tuple[str, bytes]:
-    return kind, body
-
-
 def _own(cluster: LiveCluster) -> list[dict[str, Any]]:
-    """The brokers of this process, as they see themselves."""
     held = cluster.held_bytes()
     with cluster.lock:
         return [
@@ -210,14 +202,14 @@ def _own(cluster: LiveCluster) -> list[dict[str, Any]]:
 
 def _row(row: Mapping[str, Any]) -> dict[str, Any]:
     """What the page shows of a row. `words`: the event for people."""
-    shown = ("ts", "event", "topic", "partition", "replicas", "isr", "target", "leader", "broker", "cause")
-    said = {name: row[name] for name in shown if name in row}
-    said["words"] = event_in_words(row["event"])
+    names = ("ts", "event", "topic", "partition", "replicas", "isr", "target", "leader", "broker", "cause")
+    shown = {name: row[name] for name in names if name in row}
+    shown["words"] = event_in_words(row["event"])
     detail = row.get("detail", {})
     if "entity" in detail:
-        said["entity"] = detail["entity"]
-        said["changes"] = _changes(detail["was"], detail["configs"])
-    return said
+        shown["entity"] = detail["entity"]
+        shown["changes"] = _changes(detail["was"], detail["configs"])
+    return shown
 
 
 def _changes(was: Mapping[str, str], now: Mapping[str, str]) -> list[str]:

@@ -71,10 +71,8 @@ COUNTS: Final = {
 
 
 def event_in_words(event: str) -> str:
-    """The event for people; an unknown one is its own name."""
     return EVENTS.get(event, event)
 
 
 def count_in_words(kind: str) -> str:
-    """What the count counts, in the plural; an unknown one is its own name."""
     return COUNTS.get(kind, kind)

@@ -89,7 +89,6 @@ class _Questions:
         return [attrs.asdict(server) for server in found]
 
     def bulk_reads(self) -> bool | None:
-        """Whether they are there, and whether one works."""
         wanted = [LEADER_KEY, EPOCH_KEY, TOKEN_KEY, FORMAT_KEY]
         if self._ask("bulk read", lambda: self._store.get_columns(wanted, timeout_s=self._left_s)) is None:
             return None
@@ -131,7 +130,6 @@ class _Questions:
         return {"id": active, "epoch": epoch}
 
     def topics(self) -> int | None:
-        """How many topics have a key."""
         found = self._below(keys.TOPICS)
         return None if found is None else len(found)
 
@@ -193,35 +191,35 @@ def ping(url: str | None, *, by_option: str | None, write: bool, as_json: bool) 
     """
     url = one_store(url, by_option)
     with opened(url, read_only=url.startswith("memory:")) as store:
-        said = {"store": public_url(url), **ask(store, write=write, timeout_s=CHECK_S)}
+        answers = {"store": public_url(url), **ask(store, write=write, timeout_s=CHECK_S)}
     if as_json:
-        click.echo(compact(said))
+        click.echo(compact(answers))
     else:
-        print_pairs(_rows(said))
-    sys.exit(1 if said["problems"] else 0)
+        print_pairs(_rows(answers))
+    sys.exit(1 if answers["problems"] else 0)
 
 
-def _rows(said: dict[str, Any]) -> list[tuple[str, str]]:
-    limits, latency, controller = said["limits"], said["latency_ms"], said["controller"]
-    rows = [("store", f"{said['store']} ({said['name']})")]
-    rows += [("server", _server(server)) for server in said["servers"]]
+def _rows(answers: dict[str, Any]) -> list[tuple[str, str]]:
+    limits, latency, controller = answers["limits"], answers["latency_ms"], answers["controller"]
+    rows = [("store", f"{answers['store']} ({answers['name']})")]
+    rows += [("server", _server(server)) for server in answers["servers"]]
     rows += [
-        ("session", f"{said['session_timeout_s']:g} s granted, {limits['session_timeout_s_min']:g} s at least"),
+        ("session", f"{answers['session_timeout_s']:g} s granted, {limits['session_timeout_s_min']:g} s at least"),
         ("value", f"{limits['value_bytes_max']} bytes at most"),
         ("commit", f"{limits['commit_ops_max']} ops and {limits['commit_bytes_max']} bytes at most"),
         ("snapshot", "atomic" if limits["atomic_snapshot"] else "atomic only if nothing is written meanwhile"),
-        ("bulk reads", _known(said["bulk_reads"], "work", "do not work")),
+        ("bulk reads", _known(answers["bulk_reads"], "work", "do not work")),
     ]
     rows += [(name.replace("_", " "), _latency(found)) for name, found in latency.items() if found is not None]
     rows += [
         ("controller", "none" if controller["id"] is None else str(controller["id"])),
         ("epoch", "none" if controller["epoch"] is None else str(controller["epoch"])),
-        ("topics", _count(said["topics"])),
-        ("brokers", _count(said["brokers"])),
+        ("topics", _count(answers["topics"])),
+        ("brokers", _count(answers["brokers"])),
     ]
-    if said["empty"]:
+    if answers["empty"]:
         rows.append(("keys", "none: the store is new, or the chroot or prefix is wrong"))
-    return rows + [("problem", problem) for problem in said["problems"]]
+    return rows + [("problem", problem) for problem in answers["problems"]]
 
 
 def _server(server: dict[str, Any]) -> str:

@@ -14,9 +14,6 @@ from typing import Any, Final, cast
 
 import attrs
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from ....stores import StoreError, open_store, public_url
 from ....stores.base import InvalidKey
@@ -24,14 +21,13 @@ from ....stores.checks import below, check_prefix
 from ...check import SEVERITIES, Finding, Report, Severity, check_store
 from ...model.plural import counted
 from ..options import command, json_option, option
-from ..printing import clean, compact, fail, print_unfolded, shortened, without_place
+from ..printing import clean, compact, fail, print_pages, shortened, without_place
 from .opening import one_store, uncollected
 
 TIMEOUT_S: Final = 60.0  # of a read; there are two at most
-TABLE_ROWS: Final = 500  # the widths of a table are known only when all of its rows are
 CELL_CHARACTERS_MAX: Final = 200
 
-_HEADINGS: Final = ("severity", "kind", "key", "what", "expected", "got")
+_COLUMNS: Final = {"severity": None, "kind": None, "key": 0, "what": 0, "expected": 0, "got": 0}
 _STYLES: Final = {"error": "bold red", "warning": "yellow", "note": ""}
 
 
@@ -59,11 +55,9 @@ def audit(url: str | None, *, by_option: str | None, as_json: bool, severity: st
     report = attrs.evolve(report, findings=tuple(f for f in report.findings if _is_within(f.key, wanted)))
     shown = report.at_least(cast("Severity", severity))
     if as_json:
-        click.echo(compact(_object(_place(url), report, shown)))
+        click.echo(compact(_object(url, report, shown)))
     else:
-        console = Console()
-        for start in range(0, len(shown), TABLE_ROWS):
-            _print_table(console, shown[start : start + TABLE_ROWS])
+        print_pages(_COLUMNS, map(_row, shown))
         click.echo(_summary(report, len(shown)))
     sys.exit(1 if shown else 0)
 
@@ -89,25 +83,20 @@ def _read(url: str) -> Report:
         fail(f"{public_url(url).removesuffix(':')}: cannot be read: {without_place(error)}")
 
 
-def _place(url: str) -> str:
-    """The url as it may be shown: options of a server's url may hold a password."""
-    return url.partition("?")[0] if "://" in url else url
-
-
 def _object(url: str, report: Report, shown: Sequence[Finding]) -> dict[str, Any]:
-    said = Counter(finding.severity for finding in report.findings)
+    severities = Counter(finding.severity for finding in report.findings)
     return {
         "store": public_url(url),
         "consistent": report.consistent,
         "counts": attrs.asdict(report.counts),
-        "severities": {severity: said[severity] for severity in SEVERITIES},
+        "severities": {severity: severities[severity] for severity in SEVERITIES},
         "findings": [attrs.asdict(finding) for finding in shown],
     }
 
 
 def _summary(report: Report, shown: int) -> str:
-    said, counts = Counter(finding.severity for finding in report.findings), report.counts
-    found = ", ".join(counted(said[severity], severity) for severity in SEVERITIES)
+    severities, counts = Counter(finding.severity for finding in report.findings), report.counts
+    found = ", ".join(counted(severities[severity], severity) for severity in SEVERITIES)
     held = ", ".join(
         (
             counted(counts.topics, "topic"),
@@ -122,19 +111,6 @@ def _summary(report: Report, shown: int) -> str:
     return f"{held}: {found}{hidden}{moment}"
 
 
-def _print_table(console: Console, page: Sequence[Finding]) -> None:
-    """The findings of a page; columns that are empty in it are left out."""
-    rows = [
-        [shortened(clean(str(getattr(finding, name))), CELL_CHARACTERS_MAX) for name in _HEADINGS] for finding in page
-    ]
-    used = [i for i in range(len(_HEADINGS)) if any(row[i] for row in rows)]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for i in used:
-        table.add_column(_HEADINGS[i], overflow="fold", no_wrap=_HEADINGS[i] in {"severity", "kind"})
-    for finding, row in zip(page, rows, strict=True):
-        # Text, not str: brackets of lists would be read as rich's markup.
-        table.add_row(*(Text(row[i]) for i in used), style=_STYLES[finding.severity])
-    if console.is_terminal:
-        console.print(table)
-        return
-    print_unfolded(console, table)
+def _row(finding: Finding) -> tuple[list[str], str]:
+    cells = [shortened(str(getattr(finding, name)), CELL_CHARACTERS_MAX) for name in _COLUMNS]
+    return cells, _STYLES[finding.severity]

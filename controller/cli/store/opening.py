@@ -43,7 +43,6 @@ def opened(url: str, *, read_only: bool = True) -> Iterator[MetadataStore]:
 
 
 def dumped(url: str, store: MetadataStore) -> transfer.Dump:
-    """The whole tree of the store. Exits with 2 where it cannot be read."""
     try:
         return transfer.dump(store, timeout_s=READ_ALL_S)
     except StoreError as error:
@@ -73,7 +72,6 @@ _URL: Final = re.compile(r"memory:|[a-z]+://")
 
 
 def is_url(place: str) -> bool:
-    """Whether it names a store; else it names a file."""
     return _URL.match(place) is not None
 
 
@@ -103,7 +101,6 @@ def bar(title: str, *, shown: bool = True) -> Iterator[Told]:
 
 @contextmanager
 def titled_bar(title: str, *, shown: bool) -> Iterator[ToldTitle]:
-    """As `bar`, with a title that changes."""
     if not shown or is_quiet() or not sys.stderr.isatty():
         yield lambda title, done, total: None  # noqa: ARG005 - no bar is drawn
         return
@@ -134,7 +131,6 @@ def is_same_place(source: str, target: str) -> bool:
 
 
 def _place(url: str) -> tuple[str, frozenset[str], str]:
-    """Scheme, servers and path."""
     scheme, _, place = public_url(url).partition("://")
     hosts, _, path = place.partition("/")
     port = _PORTS.get(scheme, "")

@@ -19,7 +19,6 @@ _CONFIGS: Final = re.compile("/config/(topics|brokers|users|clients|ips)/.+")
 
 
 def public(values: Mapping[str, bytes]) -> tuple[dict[str, bytes], list[str]]:
-    """The values by key without what is secret, and the names of the sensitive configs that are missing."""
     found: dict[str, bytes] = {}
     hidden: list[str] = []
     for key, whole in values.items():
@@ -44,5 +43,5 @@ def _public(key: str, value: bytes) -> tuple[bytes | None, list[str]]:
     hidden = [name for name in configs if is_sensitive(kind[1], name)]
     if not hidden:
         return value, []
-    kept = {name: said for name, said in configs.items() if name not in hidden}
+    kept = {name: config for name, config in configs.items() if name not in hidden}
     return small.encode_config(configs_after(configs, kept)), [f"{key}: {name}" for name in hidden]

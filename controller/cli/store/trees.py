@@ -100,7 +100,6 @@ def _say_dumped(done: dict[str, Any], *, as_json: bool, to_stderr: bool) -> None
 
 
 def _some(names: list[str]) -> str:
-    """The first few of them."""
     more = len(names) - _NAMED_MAX
     return ", ".join(names[:_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
 

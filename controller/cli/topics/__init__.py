@@ -15,7 +15,7 @@ import click
 
 from ..kafka import Endpoint, action, connected, ending, endpoint_options
 from ..options import Whole, command, group, json_option, option, quiet_option
-from .changing import Asked, alter, create, delete, parse_assignment, pattern
+from .changing import Request, alter, create, delete, parse_assignment, pattern
 from .describing import describe, list_topics
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["topics"]
 
 
-ACTIONS: Final[Mapping[str, Callable[[Cluster, Asked], None]]] = {
+ACTIONS: Final[Mapping[str, Callable[[Cluster, Request], None]]] = {
     "create": create,
     "alter": alter,
     "delete": delete,
@@ -109,14 +109,13 @@ def topics(**given: Any) -> None:
     Exit code: 0 done; 1 not done, or not for all topics; 2 the options cannot be used.
     """
     chosen = _checked(given)
-    asked = _asked(given)
+    request = _request_of(given)
     config: Path | None = given["command_config"]
-    with ending(as_json=asked.as_json), connected(Endpoint(given["bootstrap_server"], config)) as cluster:
-        ACTIONS[chosen](cluster, asked)
+    with ending(as_json=request.as_json), connected(Endpoint(given["bootstrap_server"], config)) as cluster:
+        ACTIONS[chosen](cluster, request)
 
 
 def _checked(given: dict[str, Any]) -> str:
-    """The action. Raises UsageError where options do not fit, in Kafka's words."""
     actions = set(given["action"])
     if len(actions) != 1:
         raise click.UsageError(
@@ -155,15 +154,15 @@ def _check_needs(action: str, given: dict[str, Any]) -> None:
             raise click.UsageError(f"--topic: {given['topic']} is an invalid regular expression: {error}") from None
 
 
-def _asked(given: dict[str, Any]) -> Asked:
+def _request_of(given: dict[str, Any]) -> Request:
     try:
         assignment = None if given["replica_assignment"] is None else parse_assignment(given["replica_assignment"])
     except ValueError as error:
         raise click.UsageError(f"--replica-assignment: {error}") from None
     shows = next((_option(name) for name in _SHOWS if given[name]), None)
-    same = {field.name: given[field.name] for field in attrs.fields(Asked) if field.name in given}
+    same = {field.name: given[field.name] for field in attrs.fields(Request) if field.name in given}
     configs, delayed = _configs(given["config"]), given["delete_partitions_delay"]
-    return Asked(**same, assignment=assignment, configs=configs, delayed=delayed, shows=shows)
+    return Request(**same, assignment=assignment, configs=configs, delayed=delayed, shows=shows)
 
 
 def _configs(given: tuple[str, ...]) -> dict[str, str]:

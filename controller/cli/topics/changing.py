@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import secrets
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +17,7 @@ from ...model.plural import counted
 from ...model.values import TopicPartition
 from ...rules.placement import assign_replicas, continue_rotation
 from ..kafka.errors import Failed, Refused, dumped
+from ..kafka.options import repeated
 from ..kafka.values import DELETE_PARTITIONS, TopicState
 from ..printing import confirm, ids
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @attrs.frozen
-class Asked:
+class Request:
     """`topic`: a name to create, else a regular expression; None: all. `assignment`: replicas of each partition.
     `shows`: which partitions are described, see `describing`."""
 
@@ -46,18 +46,18 @@ class Asked:
     as_json: bool = False
 
 
-def chosen(cluster: Cluster, asked: Asked) -> dict[str, TopicState]:
+def chosen(cluster: Cluster, request: Request) -> dict[str, TopicState]:
     """Those that exist, by name. Raises Failed where none does, unless --if-exists."""
     found = {
         name: topic
         for name, topic in cluster.topics().items()
-        if _is_meant(topic, asked) and not (asked.exclude_internal and topic.is_internal)
+        if _is_meant(topic, request) and not (request.exclude_internal and topic.is_internal)
     }
-    if not found and not asked.if_exists:
-        if asked.topic_id is not None:
-            raise failure(f"TopicId '{asked.topic_id}' does not exist as expected")
-        if asked.topic is not None:
-            raise failure(f"Topic '{asked.topic}' does not exist as expected")
+    if not found and not request.if_exists:
+        if request.topic_id is not None:
+            raise failure(f"TopicId '{request.topic_id}' does not exist as expected")
+        if request.topic is not None:
+            raise failure(f"Topic '{request.topic}' does not exist as expected")
     return found
 
 
@@ -73,10 +73,10 @@ def pattern(given: str) -> re.Pattern[str]:
     return re.compile("|".join(re.escape(part) if is_topic(part) else part for part in parts))
 
 
-def _is_meant(topic: TopicState, asked: Asked) -> bool:
-    if asked.topic_id is not None:
-        return topic.topic_id == asked.topic_id
-    return asked.topic is None or pattern(asked.topic).fullmatch(topic.name) is not None
+def _is_meant(topic: TopicState, request: Request) -> bool:
+    if request.topic_id is not None:
+        return topic.topic_id == request.topic_id
+    return request.topic is None or pattern(request.topic).fullmatch(topic.name) is not None
 
 
 _PLACED_MAX: Final = 100_000  # servers take 10,000 of a request, and a topic's key holds some 17,000
@@ -90,8 +90,7 @@ def parse_assignment(text: str) -> list[list[int]]:
         replicas = numerals.ids(part, ":")
         if replicas is None:
             raise ValueError(f"{part!r:.80} is not a list of broker ids such as 1:2:3")
-        twice = sorted(broker for broker, count in Counter(replicas).items() if count > 1)
-        if twice:
+        if twice := repeated(sorted(replicas)):
             raise ValueError(f"Partition replica lists may not contain duplicate entries: {ids(twice)}")
         if found and len(replicas) != len(found[0]):
             raise ValueError(f"Partition {len(found)} has different replication factor: {replicas}")
@@ -135,42 +134,40 @@ _COLLIDE = (
 )
 
 
-def create(cluster: Cluster, asked: Asked) -> None:
-    """The topic exists. Raises Failed."""
-    assert asked.topic is not None
-    assignment, partitions, factor = asked.assignment, asked.partitions, asked.replication_factor
-    if assignment is None and asked.ignore_racks:
+def create(cluster: Cluster, request: Request) -> None:
+    assert request.topic is not None
+    assignment, partitions, factor = request.assignment, request.partitions, request.replication_factor
+    if assignment is None and request.ignore_racks:
         assert partitions is not None
         assert factor is not None
         assignment = without_racks(cluster, partitions, factor)
     elif assignment is None:
         check_racks(cluster)
-    if ("." in asked.topic or "_" in asked.topic) and not asked.as_json:
+    if ("." in request.topic or "_" in request.topic) and not request.as_json:
         click.echo(_COLLIDE)
     by_hand = None if assignment is None else dict(enumerate(assignment))
     is_new = True
     try:
         cluster.create_topic(
-            asked.topic, None if by_hand else partitions, None if by_hand else factor, by_hand, asked.configs
+            request.topic, None if by_hand else partitions, None if by_hand else factor, by_hand, request.configs
         )
     except Refused as error:
-        if error.code != _EXISTS or not asked.if_not_exists:
+        if error.code != _EXISTS or not request.if_not_exists:
             raise failure(error) from None
         is_new = False
-    if asked.as_json:
-        click.echo(dumped({"topic": asked.topic, "created": is_new}))
+    if request.as_json:
+        click.echo(dumped({"topic": request.topic, "created": is_new}))
     elif is_new:
-        confirm(f"Created topic {asked.topic}.")
+        confirm(f"Created topic {request.topic}.")
 
 
-def delete(cluster: Cluster, asked: Asked) -> None:
-    """The topics are being deleted. Raises Failed, also where some were refused."""
-    found = chosen(cluster, asked)
+def delete(cluster: Cluster, request: Request) -> None:
+    found = chosen(cluster, request)
     refused = cluster.delete_topics(found) if found else {}
     deleted = [name for name in found if name not in refused]
-    if deleted and not asked.as_json:
+    if deleted and not request.as_json:
         confirm(f"Deleted {'topic' if len(deleted) == 1 else 'topics'} {', '.join(deleted)}.")
-    if asked.as_json:
+    if request.as_json:
         answer = {
             "deleted": deleted,
             "refused": [{"topic": name, "code": e.code, "message": str(e)} for name, e in sorted(refused.items())],
@@ -179,7 +176,7 @@ def delete(cluster: Cluster, asked: Asked) -> None:
     if refused:
         raise failure(
             "; ".join(f"{name}: {error}" if len(found) > 1 else str(error) for name, error in sorted(refused.items())),
-            answered=asked.as_json,
+            answered=request.as_json,
         )
 
 
@@ -190,27 +187,27 @@ _KEYED: Final = (
 )
 
 
-def shrink(cluster: Cluster, topic: TopicState, count: int, asked: Asked) -> None:
+def shrink(cluster: Cluster, topic: TopicState, count: int, request: Request) -> None:
     """The partitions from id `count` on are read-only, or being deleted. Raises Failed."""
     tail = [p.index for p in topic.partitions if p.index >= count]
     changing = [p.index for p in topic.partitions if p.status]
     moving = cluster.reassignments(TopicPartition(topic.name, index) for index in tail)
-    if moving or (changing and (asked.delayed or changing[0] != count)):
+    if moving or (changing and (request.delayed or changing[0] != count)):
         what = "reassigned" if moving else "reduced"
         raise failure(f"topic {topic.name} is being {what} now; nothing was changed; try again when that has ended")
     click.echo(_KEYED, err=True)
-    if not asked.delayed and not asked.yes:
+    if not request.delayed and not request.yes:
         _confirm(topic.name, tail)
     try:
-        cluster.delete_partitions(topic.name, tail, immediate=not asked.delayed)
+        cluster.delete_partitions(topic.name, tail, immediate=not request.delayed)
     except Refused as error:
         if error.code == _SWITCHED_OFF:
             raise failure(f"the cluster does not allow partitions to be deleted: {error}") from None
         raise failure(error) from None
-    if not asked.as_json:
+    if not request.as_json:
         which = f"partition(s) {', '.join(map(str, tail))} of topic {topic.name}"
         confirm(
-            f"Read-only now, and deleted when the retention ends: {which}." if asked.delayed else f"Deleted {which}."
+            f"Read-only now, and deleted when the retention ends: {which}." if request.delayed else f"Deleted {which}."
         )
 
 
@@ -225,33 +222,39 @@ def _confirm(topic: str, tail: list[int]) -> None:
         raise failure("nothing was changed")
 
 
-def alter(cluster: Cluster, asked: Asked) -> None:
+def alter(cluster: Cluster, request: Request) -> None:
     """Each topic has so many partitions. Raises Failed at the first that cannot."""
-    found = chosen(cluster, asked)
-    count = len(asked.assignment) if asked.partitions is None and asked.assignment is not None else asked.partitions
+    found = chosen(cluster, request)
+    count = (
+        len(request.assignment) if request.partitions is None and request.assignment is not None else request.partitions
+    )
     assert count is not None
-    if asked.assignment is None and not asked.ignore_racks and any(count > len(t.partitions) for t in found.values()):
+    if (
+        request.assignment is None
+        and not request.ignore_racks
+        and any(count > len(t.partitions) for t in found.values())
+    ):
         check_racks(cluster)
     for topic in found.values():
         if count < len(topic.partitions) and cluster.offers(DELETE_PARTITIONS):
-            shrink(cluster, topic, count, asked)
+            shrink(cluster, topic, count, request)
             continue
         try:
-            cluster.create_partitions(topic.name, count, _new(cluster, topic, count, asked))
+            cluster.create_partitions(topic.name, count, _new(cluster, topic, count, request))
         except Refused as error:
             raise failure(error) from None
-    if asked.as_json:
+    if request.as_json:
         click.echo(dumped({"topics": sorted(found), "partitions": count}))
 
 
-def _new(cluster: Cluster, topic: TopicState, count: int, asked: Asked) -> Sequence[Sequence[int]] | None:
+def _new(cluster: Cluster, topic: TopicState, count: int, request: Request) -> Sequence[Sequence[int]] | None:
     """Replicas of those that are added; None: the server says."""
     there = len(topic.partitions)
     if count <= there:
         return None
-    if asked.assignment is not None:
-        return asked.assignment[there:count]
-    if not asked.ignore_racks:
+    if request.assignment is not None:
+        return request.assignment[there:count]
+    if not request.ignore_racks:
         return None
     first = topic.partitions[0].replicas
     return without_racks(cluster, count - there, len(first), first=there, beside=first[0])

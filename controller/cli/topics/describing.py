@@ -17,7 +17,7 @@ from ...model.values import TopicPartition
 from ..kafka.errors import Refused, dumped
 from ..kafka.values import Move, PartitionState, Resource, ResourceType, Setting, Source, TopicState
 from ..printing import ids
-from .changing import Asked, chosen, failure
+from .changing import Request, chosen, failure
 
 if TYPE_CHECKING:
     from ..kafka.cluster import Cluster
@@ -51,43 +51,41 @@ SHOWS: Final[Mapping[str, Callable[[Row, Collection[int]], bool]]] = {
 OVERRIDES: Final = "topics-with-overrides"
 
 
-def list_topics(cluster: Cluster, asked: Asked) -> None:
-    """Prints their names, sorted."""
-    names = list(chosen(cluster, attrs.evolve(asked, if_exists=True)))
-    if asked.as_json:
+def list_topics(cluster: Cluster, request: Request) -> None:
+    names = list(chosen(cluster, attrs.evolve(request, if_exists=True)))
+    if request.as_json:
         click.echo(dumped({"topics": names}))
     elif names:
         click.echo("\n".join(names))
 
 
-def describe(cluster: Cluster, asked: Asked) -> None:
-    """Prints them. Raises Failed."""
-    found = cluster.with_eligible(chosen(cluster, asked))
+def describe(cluster: Cluster, request: Request) -> None:
+    found = cluster.with_eligible(chosen(cluster, request))
     settings = _settings(cluster, found)
     rows = list(_rows(cluster, found, settings))
-    wanted = SHOWS.get(asked.shows or "")
+    wanted = SHOWS.get(request.shows or "")
     if wanted is not None:
         live = cluster.brokers()
         rows = [row for row in rows if wanted(row, live)]
-    if asked.shows == OVERRIDES:
+    if request.shows == OVERRIDES:
         rows = [row for row in rows if _overridden(settings[row.topic.name])]
-    if asked.as_json:
+    if request.as_json:
         click.echo(dumped({"topics": _objects(rows, settings)}))
         return
     for row in rows:
         if wanted is None and row.state.index == row.topic.partitions[0].index:
             click.echo(_header(row, settings[row.topic.name]))
-        if asked.shows != OVERRIDES:
+        if request.shows != OVERRIDES:
             click.echo(_line(row))
 
 
 def _settings(cluster: Cluster, topics: Collection[str]) -> dict[str, dict[str, Setting]]:
     resources = [Resource(ResourceType.TOPIC, name) for name in topics]
     found = {}
-    for resource, said in (cluster.describe_configs(resources) if resources else {}).items():
-        if isinstance(said, Refused):
-            raise failure(said)
-        found[resource.name] = said
+    for resource, answer in (cluster.describe_configs(resources) if resources else {}).items():
+        if isinstance(answer, Refused):
+            raise failure(answer)
+        found[resource.name] = answer
     return found
 
 
@@ -102,8 +100,8 @@ def _rows(
         except Refused as error:
             click.echo(f"Couldn't query reassignments through the AdminClient API: {error}", err=True)
     for topic in topics.values():
-        told = settings[topic.name].get(_MIN_ISR)
-        least = None if told is None or told.value is None else numerals.whole(told.value.strip())
+        setting = settings[topic.name].get(_MIN_ISR)
+        least = None if setting is None or setting.value is None else numerals.whole(setting.value.strip())
         yield from (Row(topic, p, moves.get(TopicPartition(topic.name, p.index)), least or 1) for p in topic.partitions)
 
 
@@ -142,7 +140,6 @@ def _line(row: Row) -> str:
 
 
 def _objects(rows: Collection[Row], settings: Mapping[str, Mapping[str, Setting]]) -> list[dict[str, Any]]:
-    """The same, for machines: topics, each with those of its partitions that are shown."""
     found: dict[str, dict[str, Any]] = {}
     for row in rows:
         topic = found.setdefault(

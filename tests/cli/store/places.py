@@ -42,7 +42,6 @@ on_servers = pytest.mark.parametrize("make", _real)
 
 
 def run(*arguments: str, given: bytes | None = None) -> Result:
-    """`kedge store` with these arguments."""
     return CliRunner().invoke(kedge, ["store", *arguments], input=given)
 
 
@@ -65,5 +64,4 @@ def _opened(url: str) -> MetadataStore:
 
 
 def is_one_line(result: Result, code: int) -> bool:
-    """An error as it should be: its exit code, one line on stderr, nothing on stdout."""
     return (result.exit_code, result.stdout, len(result.stderr.splitlines())) == (code, "", 1)

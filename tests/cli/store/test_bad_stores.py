@@ -3,13 +3,13 @@ writes nothing."""
 
 from __future__ import annotations
 
+import http.server
 import json
 import socket
-import struct
 import threading
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,19 +17,17 @@ from click.testing import CliRunner, Result
 
 from kedge.controller.cli.root import kedge
 from kedge.stores import ABSENT, MetadataStore, Put, open_store
+from servers import free_port
 from servers.etcd import LocalEtcd
-from tests.cli.store.impostors import nobody, silent, web
 from tests.cli.store.places import content, is_one_line, run, zookeeper_url
 from tests.conformance.zookeeper import server as zookeeper
-from tests.kit.waiting import until
 from tests.stores.etcd.served import server as etcd
+from tests.wire.certificates import Authority
 
 CONNECT_S = 1.0
 PATIENT_S = 8.0  # where an answer is wanted: a busy machine takes a second to hash a password, or for a handshake
 IN_TIME_S = 12.0  # the connect timeout, a second to let go of the connection, and a machine that is busy
 SECRET = "only-for-me"  # noqa: S105 - of servers of these tests
-
-Impostor = Callable[[], AbstractContextManager[int]]
 
 
 @pytest.fixture
@@ -58,24 +56,73 @@ def all_one_line(results: list[Result]) -> bool:
     return all(is_one_line(result, 2) for result in results)
 
 
+@contextmanager
+def nobody() -> Iterator[str]:
+    yield f"127.0.0.1:{free_port()}"
+
+
+@contextmanager
+def silent() -> Iterator[str]:
+    """It accepts, by the backlog of the system, and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+class _Web(http.server.ThreadingHTTPServer):
+    def handle_error(self, *_: object) -> None:
+        """A client may hang up long after its test, while the output of another one is captured."""
+
+
+class _Quiet(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Nothing on stderr."""
+
+
+@contextmanager
+def web() -> Iterator[str]:
+    server = _Web(("127.0.0.1", 0), _Quiet)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+IMPOSTORS = {"silent": silent, "web": web, "nobody": nobody}
+ADDRESSES: Mapping[str, Callable[[], str]] = {
+    "zookeeper": lambda: zookeeper().address,
+    "etcd": lambda: etcd().address,
+}
+
+
 @pytest.mark.full
-@pytest.mark.parametrize("scheme", ["zookeeper", "etcd"])
-@pytest.mark.parametrize("impostor", [silent, web, nobody])
+@pytest.mark.server
+@pytest.mark.parametrize("scheme", ADDRESSES)
+@pytest.mark.parametrize("impostor", [*IMPOSTORS, "other", "no tls"])
 def test_a_server_that_is_no_store_is_one_line(
-    commands: Callable[[str], list[Result]], scheme: str, impostor: Impostor
+    commands: Callable[[str], list[Result]], tmp_path: Path, scheme: str, impostor: str
 ) -> None:
-    """One that says nothing, one that speaks HTTP, none at all."""
-    with impostor() as port:
-        results = commands(f"{scheme}://127.0.0.1:{port}/x?connect_timeout={CONNECT_S}")
+    """`other`: a server of the other kind. `no tls`: one of this kind, that is called by TLS."""
+    options = f"connect_timeout={CONNECT_S}"
+    with ExitStack() as stack:
+        if impostor == "no tls":
+            place, options = ADDRESSES[scheme](), f"{options}&tls_ca={Authority(tmp_path).file}"
+        elif impostor == "other":
+            place = next(address() for name, address in ADDRESSES.items() if name != scheme)
+        else:
+            place = stack.enter_context(IMPOSTORS[impostor]())
+        results = commands(f"{scheme}://{place}/x?{options}")
     assert all_one_line(results), [result.output for result in results]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["zookeeper", "etcd"])
 def test_the_url_stands_once_and_the_cause_is_said(scheme: str) -> None:
-    """Stores name themselves in what they raise, with ports that a url may leave out."""
-    with nobody() as port:
-        url = f"{scheme}://127.0.0.1:{port}/x"
+    with nobody() as place:
+        url = f"{scheme}://{place}/x"
         for arguments in (("store", "ping"), ("store", "audit")):
             said = CliRunner().invoke(kedge, [*arguments, f"{url}?connect_timeout=0.3"]).stderr
             assert said.count("://") == 1, said
@@ -85,38 +132,19 @@ def test_the_url_stands_once_and_the_cause_is_said(scheme: str) -> None:
 
 @pytest.mark.full
 @pytest.mark.server
-def test_etcd_is_no_zookeeper_and_zookeeper_no_etcd(commands: Callable[[str], list[Result]]) -> None:
-    """The url of the one with the scheme of the other."""
-    for url in (f"zookeeper://{etcd().address}/x", f"etcd://{zookeeper().address}/x"):
-        results = commands(f"{url}?connect_timeout={CONNECT_S}")
-        assert all_one_line(results), [result.output for result in results]
-    assert content(f"zookeeper://{zookeeper().address}/x-nobody-wrote") == {}
-
-
-@pytest.mark.full
-@pytest.mark.server
-def test_tls_to_a_server_without_it_is_one_line(
-    commands: Callable[[str], list[Result]], certificate: tuple[Path, Path]
-) -> None:
-    authority = certificate[0]
-    for url in (f"zookeeper://{zookeeper().address}/x", f"etcd://{etcd().address}/x"):
-        results = commands(f"{url}?connect_timeout={CONNECT_S}&tls_ca={authority}")
-        assert all_one_line(results), [result.output for result in results]
-
-
-@pytest.mark.full
-@pytest.mark.server
 def test_no_tls_or_another_authority_to_a_server_with_it_is_one_line(
-    commands: Callable[[str], list[Result]], certificate: tuple[Path, Path], other_authority: Path
+    commands: Callable[[str], list[Result]], tmp_path: Path
 ) -> None:
-    """And with the right one, check says the version."""
-    files = [f"--cert-file={certificate[0]}", f"--key-file={certificate[1]}"]
+    """With the right authority, ping prints the version."""
+    authority = Authority(tmp_path)
+    ours = authority.sign("server")
+    files = [f"--cert-file={ours.certificate}", f"--key-file={ours.key}"]
     with LocalEtcd(durable=False, tls=True, flags=files) as server:
         url = f"etcd://{server.address}/x?connect_timeout="
-        for options in ("", f"&tls_ca={other_authority}"):
+        for options in ("", f"&tls_ca={Authority(tmp_path, 'other').file}"):
             results = commands(f"{url}{CONNECT_S}{options}")
             assert all_one_line(results), [result.output for result in results]
-        said = json.loads(run("ping", f"{url}{PATIENT_S}&tls_ca={certificate[0]}", "--json").stdout)
+        said = json.loads(run("ping", f"{url}{PATIENT_S}&tls_ca={authority.file}", "--json").stdout)
     assert said["servers"][0]["version"] == server.version
 
 
@@ -125,15 +153,14 @@ def test_no_tls_or_another_authority_to_a_server_with_it_is_one_line(
 def test_options_that_cannot_be_used_are_one_line(
     commands: Callable[[str], list[Result]], scheme: str, option: str
 ) -> None:
-    with nobody() as port:
-        results = commands(f"{scheme}://127.0.0.1:{port}/x?connect_timeout={CONNECT_S}&{option}")
+    with nobody() as place:
+        results = commands(f"{scheme}://{place}/x?connect_timeout={CONNECT_S}&{option}")
     assert all_one_line(results), [result.output for result in results]
 
 
 @pytest.mark.slow
 @pytest.mark.server
 def test_a_wrong_password_is_one_line_without_it(commands: Callable[[str], list[Result]]) -> None:
-    """Etcd refuses it when the store is opened."""
     with LocalEtcd(durable=False) as server:
         secured(server)
         results = commands(f"{server.url('/x', user='root', password='wrong-' + SECRET, connect_timeout=PATIENT_S)}")
@@ -146,7 +173,6 @@ def test_a_wrong_password_is_one_line_without_it(commands: Callable[[str], list[
 
 
 def secured(server: LocalEtcd) -> None:
-    """With one user, who may do everything."""
     server.ask("auth/user/add", {"name": "root", "password": SECRET})
     server.ask("auth/role/add", {"name": "root"})
     server.ask("auth/user/grant", {"user": "root", "role": "root"})
@@ -193,24 +219,8 @@ def test_keys_that_others_may_not_read_are_refused(guarded: str, tmp_path: Path,
 @pytest.mark.slow
 @pytest.mark.server
 def test_no_command_prints_a_password(guarded: str, tmp_path: Path) -> None:
-    """Not in what goes well either."""
     url, file = f"{guarded}&auth=digest:me:{SECRET}", tmp_path / "dump.json"
     results = [run("ping", url), run("ping", url, "--json"), run("dump", url, str(file)), run("load", str(file), url)]
     assert [result.exit_code for result in results] == [0, 0, 0, 2]
     assert not any(SECRET in result.output for result in results)
     assert SECRET not in file.read_text()
-
-
-def test_who_hangs_up_on_an_impostor_later_leaves_no_word_of_it(capsys: pytest.CaptureFixture[str]) -> None:
-    """Stores keep connections until they are collected, in the middle of another test."""
-    before = set(threading.enumerate())
-    with web() as port:
-        client = socket.create_connection(("127.0.0.1", port))
-        client.sendall(b"GET / HTTP/1.1\r\n")
-        until(lambda: len(set(threading.enumerate()) - before) == 2)  # that of the server, and that of this client
-    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # as one that is killed
-    client.close()
-    for handler in set(threading.enumerate()) - before:
-        handler.join(PATIENT_S)
-        assert not handler.is_alive()
-    assert capsys.readouterr().err == ""

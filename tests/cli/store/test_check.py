@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -22,7 +20,6 @@ from tests.cli.store.places import (
     content,
     everywhere,
     filled,
-    is_one_line,
     memory_url,
     on_servers,
     run,
@@ -41,7 +38,6 @@ def registration(broker_id: int) -> bytes:
 
 @everywhere
 def test_a_store_that_is_fine_is_exit_code_0(make: Make, tmp_path: Path) -> None:
-    """With its limits, times and counts; nothing is written."""
     url = filled(make(tmp_path), LED | TOPICS)
     done = run("ping", url)
     assert (done.exit_code, done.stderr) == (0, "")
@@ -49,15 +45,6 @@ def test_a_store_that_is_fine_is_exit_code_0(make: Make, tmp_path: Path) -> None
     assert {"store", "session", "value", "commit", "snapshot", "read"} <= set(lines)
     assert (lines["controller"], lines["epoch"], lines["topics"], lines["brokers"]) == ("none", "7", "2", "0")
     assert content(url) == LED | TOPICS
-
-
-def test_the_store_may_be_named_as_elsewhere(tmp_path: Path) -> None:
-    """By --store, instead of the argument; one of them is needed."""
-    url = filled(memory_url(tmp_path), LED | TOPICS)
-    assert json.loads(run("ping", "--store", url, "--json").stdout)["topics"] == 2
-    for arguments in ((), (url, "--store", url)):
-        done = run("ping", *arguments)
-        assert is_one_line(done, 2), done.output
 
 
 @on_servers
@@ -78,7 +65,6 @@ def lead(store: MetadataStore) -> None:
 
 @on_servers
 def test_the_version_of_each_server_is_said(make: Make, tmp_path: Path) -> None:
-    """And that bulk reads work, and what was granted."""
     said = json.loads(run("ping", filled(make(tmp_path), LED), "--json").stdout)
     (server,) = said["servers"]
     assert server["version"].count(".") == 2
@@ -133,7 +119,6 @@ def test_a_scratch_key_that_is_there_is_left_alone(make: Make, tmp_path: Path) -
 def test_a_key_of_the_controller_that_cannot_be_read_is_exit_code_1(
     make: Make, tmp_path: Path, key: str, value: bytes, problem: str
 ) -> None:
-    """Each such key is a line; all else is said all the same."""
     done = run("ping", filled(make(tmp_path), {key: value}))
     assert done.exit_code == 1
     assert f"\nproblem     {problem}" in done.stdout
@@ -165,7 +150,6 @@ def test_nodes_that_hold_no_key_are_no_keys(tmp_path: Path) -> None:
 
 
 def test_a_cluster_that_was_moved_away_is_said_to_be_elsewhere(tmp_path: Path) -> None:
-    """`kedge store audit` warns of it, too."""
     marker = migration.Marker("a1", "etcd://h:1/p", is_moved=True)
     url = filled(memory_url(tmp_path), LED | {"/kedge/migration": migration.encode_marker(marker)})
     done = run("ping", url)
@@ -176,17 +160,9 @@ def test_a_cluster_that_was_moved_away_is_said_to_be_elsewhere(tmp_path: Path) -
     assert (checked.exit_code, "store-move" in checked.stdout) == (1, True)
 
 
-@pytest.mark.parametrize("url", ["", "zoo:keeper", "memory:", "memory:missing.json", "zookeeper://h:0", "etcd://h?x=1"])
-def test_a_url_that_cannot_be_used_is_exit_code_2(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert is_one_line(run("ping", url), 2)
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.server
 @pytest.mark.slow
 def test_a_server_without_multi_read_is_exit_code_1(tmp_path: Path) -> None:
-    """It can be used, slowly."""
     proxy = FrameProxy(zookeeper().port, lambda opcode: UNIMPLEMENTED if opcode == MULTI_READ else None)
     with closing(proxy):
         done = run("ping", filled(f"zookeeper://{proxy.address}/{tmp_path.name}-old", LED))
@@ -196,27 +172,7 @@ def test_a_server_without_multi_read_is_exit_code_1(tmp_path: Path) -> None:
 
 @on_servers
 def test_a_host_of_the_url_that_does_not_answer_is_exit_code_1(make: Make, tmp_path: Path) -> None:
-    """The others serve; the operator hears of it."""
     scheme, _, rest = filled(make(tmp_path), LED).partition("://")
     done = run("ping", f"{scheme}://127.0.0.1:1,{rest}")
     assert done.exit_code == 1
     assert "problem     127.0.0.1:1: does not answer" in done.stdout
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("scheme,package", [("zookeeper", "kazoo"), ("etcd", "grpc")])
-def test_a_missing_extra_is_exit_code_2_and_one_line_that_names_it(scheme: str, package: str) -> None:
-    """`--help` needs none."""
-    hide = (
-        "import importlib.util as u, sys; real = u.find_spec; "
-        f"u.find_spec = lambda name, *p: None if name == {package!r} else real(name, *p); "
-        f"sys.modules[{package!r}] = None; "
-    )
-    program = f"{hide}import kedge.controller.cli; kedge.controller.cli.main()"
-    url = f"{scheme}://127.0.0.1:1"
-    command = [sys.executable, "-W", "error", "-c", program, "store", "ping", url]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1), done.stderr
-    assert f"pip install 'kedge[{scheme}]'" in done.stderr
-    helped = subprocess.run([sys.executable, "-c", program, "store", "--help"], capture_output=True, check=False)
-    assert (helped.returncode, b"ping" in helped.stdout) == (0, True)

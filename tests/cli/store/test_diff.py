@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
-from tests.cli.store.places import Make, everywhere, filled, is_one_line, memory_url, run
+from tests.cli.store.places import Make, everywhere, filled, memory_url, run
 
 MINE = {"/a": b"1", "/b": b"\xff", "/c/d": b""}
 
 
 @everywhere
 def test_equal_trees_are_alike_though_their_files_differ(make: Make, tmp_path: Path) -> None:
-    """A store, its dump, and a store that was loaded from that; versions differ and do not count."""
     url, file, other = filled(make(tmp_path), MINE), str(tmp_path / "dump.json"), make(tmp_path)
     assert run("dump", url, file).exit_code == 0
     assert run("load", file, other).exit_code == 0
@@ -24,7 +21,6 @@ def test_equal_trees_are_alike_though_their_files_differ(make: Make, tmp_path: P
 
 
 def test_each_key_that_differs_is_a_line_and_exit_code_1(tmp_path: Path) -> None:
-    """Gone, new, another value; sorted by key. Nothing is written."""
     one = filled(memory_url(tmp_path), MINE)
     other = filled(memory_url(tmp_path), {"/a": b"2", "/b": b"\xff", "/c/e": b""})
     before = {file: file.read_bytes() for file in tmp_path.iterdir()}
@@ -36,18 +32,6 @@ def test_each_key_that_differs_is_a_line_and_exit_code_1(tmp_path: Path) -> None
 
 
 def test_a_recorded_tree_of_a_zookeeper_is_compared_by_its_keys(tmp_path: Path) -> None:
-    """Without the node that is only the parent of another."""
     file = tmp_path / "tree.json"
     file.write_text('{"/c": {"version": 0}, "/c/a": {"value": "1", "version": 7}}')
     assert run("diff", str(file), filled(memory_url(tmp_path), {"/c/a": b"1"})).exit_code == 0
-
-
-@pytest.mark.parametrize("place", ["missing.json", "memory:missing.json", "zoo://keeper", "torn.json"])
-def test_what_cannot_be_read_is_one_line_and_exit_code_2(
-    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "torn.json").write_text("{")
-    url = filled(memory_url(tmp_path), MINE)
-    assert is_one_line(run("diff", place, url), 2)
-    assert is_one_line(run("diff", url, place), 2)

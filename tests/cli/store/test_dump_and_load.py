@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from kedge.controller.rig import Rig
 from kedge.controller.wire.cluster_id import gateways_secret
 from kedge.stores import ABSENT, PRESENT, MemoryServer, MemoryStore, Put, open_store
 from tests.cli.store.places import (
@@ -30,7 +29,6 @@ from tests.kit.data import DATA
 
 @everywhere
 def test_a_tree_that_is_dumped_and_loaded_is_the_same(make: Make, tmp_path: Path) -> None:
-    """But for versions; the dump of what was loaded holds the same keys and values."""
     first, second, file = filled(make(tmp_path)), make(tmp_path), tmp_path / "dump.json"
     done = run("dump", first, str(file))
     assert (done.exit_code, done.stderr) == (0, "")
@@ -78,22 +76,6 @@ def test_the_recorded_trees_of_kafka_are_loaded(make: Make, tmp_path: Path, tree
     assert said["format"] == "recorded tree"
 
 
-@pytest.mark.slow
-@everywhere
-def test_a_topic_that_kafka_was_deleting_is_gone_in_the_end(make: Make, tmp_path: Path) -> None:
-    """The key of its deletion holds no data, in the recorded tree and in ZooKeeper."""
-    tree, url, dumped = tmp_path / "tree.json", make(tmp_path), tmp_path / "dump.json"
-    recorded = json.loads((DATA / "kafka_3_9_tree_moving.json").read_text())
-    tree.write_text(json.dumps(recorded | {"/admin/delete_topics/clicks": {"version": 0}}))
-    assert run("load", str(tree), url).exit_code == 0
-    assert run("dump", url, str(dumped)).exit_code == 0
-    rig = Rig(brokers={1: "a", 2: "b", 3: "c"}, tree=MemoryServer.load(dumped))
-    rig.wait.until_converged()
-    assert "orders" in rig.committed.topics
-    assert not [key for key in rig.server.table.rows if "clicks" in key]
-    rig.check_end()
-
-
 @on_servers
 def test_ephemeral_keys_are_left_out_of_a_dump_and_counted(make: Make, tmp_path: Path) -> None:
     url, file = filled(make(tmp_path)), tmp_path / "dump.json"
@@ -121,7 +103,6 @@ def test_the_secret_of_gateways_stays_in_its_store(make: Make, tmp_path: Path) -
 
 @everywhere
 def test_stdin_and_stdout_are_files_too(make: Make, tmp_path: Path) -> None:
-    """The dump alone is on stdout, the words about it on stderr."""
     dumped = run("dump", filled(make(tmp_path)), "-")
     second = make(tmp_path)
     assert dumped.stderr.endswith("written to stdout, an atomic snapshot\n")
@@ -131,7 +112,6 @@ def test_stdin_and_stdout_are_files_too(make: Make, tmp_path: Path) -> None:
 
 @everywhere
 def test_a_store_that_is_not_empty_is_refused_untouched(make: Make, tmp_path: Path) -> None:
-    """Also where all keys are others."""
     url, file = filled(make(tmp_path), {"/mine": b"1"}), tmp_path / "dump.json"
     run("dump", filled(memory_url(tmp_path)), str(file))
     refused = run("load", str(file), url)
@@ -142,7 +122,6 @@ def test_a_store_that_is_not_empty_is_refused_untouched(make: Make, tmp_path: Pa
 
 @everywhere
 def test_resume_goes_on_where_a_load_broke_off(make: Make, tmp_path: Path) -> None:
-    """What stands there already is counted; a second time nothing is left to do."""
     url, file = filled(make(tmp_path), {"/bytes": VALUES["/bytes"]}), tmp_path / "dump.json"
     run("dump", filled(memory_url(tmp_path)), str(file))
     assert "3 keys put" in run("load", str(file), url, "--resume").stdout
@@ -153,7 +132,6 @@ def test_resume_goes_on_where_a_load_broke_off(make: Make, tmp_path: Path) -> No
 @everywhere
 @pytest.mark.parametrize("standing", [{"/bytes": b"other"}, {"/elsewhere": b"1"}], ids=["another value", "another key"])
 def test_resume_overwrites_nothing(make: Make, tmp_path: Path, standing: dict[str, bytes]) -> None:
-    """What stands there and is not in the file, or not so, is refused."""
     url, file = filled(make(tmp_path), standing), tmp_path / "dump.json"
     run("dump", filled(memory_url(tmp_path)), str(file))
     refused = run("load", str(file), url, "--resume")
@@ -182,7 +160,6 @@ def test_resume_overwrites_nothing(make: Make, tmp_path: Path, standing: dict[st
 def test_a_broken_or_foreign_file_is_refused_before_anything_is_written(
     make: Make, tmp_path: Path, data: bytes, problem: str
 ) -> None:
-    """Exit code 2 and one line that names the file; the store is as it was, also where there was none."""
     url, file = make(tmp_path), tmp_path / "bad.json"
     file.write_bytes(data)
     refused = run("load", str(file), url)
@@ -210,7 +187,6 @@ def test_a_changed_dump_is_refused(make: Make, tmp_path: Path) -> None:
 
 @everywhere
 def test_a_value_that_does_not_fit_is_refused_before_anything_is_written(make: Make, tmp_path: Path) -> None:
-    """Its key is named; the keys before it are not written either."""
     url, file = make(tmp_path), tmp_path / "big.json"
     tree = {"/a": {"value": "small", "version": 0}, "/big": {"value": "x" * 1_000_001, "version": 0}}
     file.write_text(json.dumps(tree))
@@ -222,7 +198,6 @@ def test_a_value_that_does_not_fit_is_refused_before_anything_is_written(make: M
 
 @pytest.mark.parametrize("values", [{}, {"/a": b"1"}], ids=["empty", "one"])
 def test_a_memory_file_is_not_written_by_a_refused_load(tmp_path: Path, values: dict[str, bytes]) -> None:
-    """Not its bytes, not its time."""
     path = tmp_path / "store.json"
     server = MemoryServer()
     MemoryStore(server).commit([Put(k, v, ABSENT) for k, v in values.items()] or [], timeout_s=1)
@@ -235,24 +210,7 @@ def test_a_memory_file_is_not_written_by_a_refused_load(tmp_path: Path, values: 
     assert (path.read_bytes(), path.stat().st_mtime_ns) == before
 
 
-def test_a_memory_store_without_a_file_is_no_place_to_load_into(tmp_path: Path) -> None:
-    assert is_one_line(run("load", str(tmp_path / "any.json"), "memory:"), 2)
-
-
-def test_files_that_cannot_be_read_or_written_are_one_line(tmp_path: Path) -> None:
-    url = filled(memory_url(tmp_path))
-    for arguments in (
-        ("dump", url, str(tmp_path / "no" / "folder.json")),
-        ("dump", url, str(tmp_path)),
-        ("dump", "memory:missing.json", "-"),
-        ("load", str(tmp_path / "missing.json"), url),
-        ("load", str(tmp_path), url),
-    ):
-        assert is_one_line(run(*arguments), 2), arguments
-
-
 def test_an_old_file_is_replaced_by_a_dump_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
-    """A store that cannot be read leaves it as it was."""
     file = tmp_path / "dump.json"
     file.write_text("old")
     assert is_one_line(run("dump", "memory:missing.json", str(file)), 2)

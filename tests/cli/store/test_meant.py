@@ -71,7 +71,6 @@ class Place:
 
     @property
     def bare(self) -> str:
-        """HOST:PORT/CHROOT."""
         return f"{urlsplit(self.url).netloc}{urlsplit(self.url).path}"
 
 
@@ -81,6 +80,7 @@ HIGH = "holds no cluster, but other keys, such as /hbase"
 UNKNOWN = "the partition does not exist"
 ELSEWHERE = "controller 41 leads there, which is one of `kedge serve`"
 IN_USE = "not empty"
+REASSIGN = ("kafka", "reassign-partitions", "--reassignment-json-file")
 COMMANDS: Mapping[str, tuple[Callable[[Place], Sequence[object]], Mapping[str, str]]] = {
     "controller": (
         lambda at: ("kafka-controller", "--store", at.url),
@@ -125,27 +125,11 @@ COMMANDS: Mapping[str, tuple[Callable[[Place], Sequence[object]], Mapping[str, s
         {"above": IN_USE, "kafkas": IN_USE, "kedges": IN_USE},
     ),
     "reassign --execute": (
-        lambda at: (
-            "kafka",
-            "reassign-partitions",
-            "--zookeeper",
-            at.bare,
-            "--execute",
-            "--reassignment-json-file",
-            at.plan,
-        ),
+        lambda at: (*REASSIGN, at.plan, "--zookeeper", at.bare, "--execute"),
         {"absent": NONE, "above": NONE},
     ),
     "reassign --verify": (
-        lambda at: (
-            "kafka",
-            "reassign-partitions",
-            "--zookeeper",
-            at.bare,
-            "--verify",
-            "--reassignment-json-file",
-            at.plan,
-        ),
+        lambda at: (*REASSIGN, at.plan, "--zookeeper", at.bare, "--verify"),
         {"absent": NONE, "above": NONE},
     ),
 }
@@ -154,7 +138,6 @@ COMMANDS: Mapping[str, tuple[Callable[[Place], Sequence[object]], Mapping[str, s
 
 @pytest.fixture
 def place(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
-    """The tree that the test names; a session holds its ephemeral keys."""
     plan = tmp_path / "plan.json"
     plan.write_text('{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1]}]}')
     file = Path(memory_url(tmp_path).removeprefix("memory:"))
@@ -230,7 +213,6 @@ def server() -> MemoryServer:
 
 
 def holding(server: MemoryServer, *puts: Put) -> MetadataStore:
-    """A client; another one holds these keys."""
     MemoryStore(server).commit(puts, timeout_s=CALL_S)
     return MemoryStore(server)
 
