@@ -9,10 +9,8 @@ from kedge import (
     HostResponse,
     LeaderAndIsrRequest,
     LogReport,
-    NotController,
     ReplicaLogDirInfo,
     ReplicaNotAvailable,
-    RequestTimedOut,
     StorageError,
     TopicPartition,
     TopicPartitionReplica,
@@ -88,17 +86,6 @@ def test_a_replica_whose_disk_failed_is_a_storage_error() -> None:
     cluster.host.answer = failed
     cluster.done(cluster.move([4, 5, 6]))  # so that broker 3 is asked again
     assert list(map(type, described(cluster, on(3)))) == [StorageError]
-
-
-def test_a_stand_by_describes_no_log() -> None:
-    """41 for each replica; 7 where the loop did not look in time."""
-    cluster = cluster_of_three()
-    late = cluster.controller.admin.describe_replica_log_dirs([on(1)], timeout_s=0.05)[on(1)]
-    cluster.clock.advance(51)
-    assert isinstance(cluster.error(late), RequestTimedOut)
-    cluster.controller.close()
-    results = cluster.controller.admin.describe_replica_log_dirs([on(1), on(2)])
-    assert [type(future.exception(0)) for future in results.values()] == [NotController] * 2
 
 
 @pytest.mark.parametrize("wrong", ["t", None, 5, [TopicPartition("t", 0)], [("t", 0, 1)]])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
 from typing import Any
 
 import pytest
@@ -11,7 +11,6 @@ import pytest
 from kedge import (
     AlterReassignmentsOptions,
     BrokerRegistration,
-    Controller,
     Hooks,
     HostResponse,
     LogReport,
@@ -23,8 +22,7 @@ from kedge import (
 from kedge.controller.model.errors import ErrorCode
 from kedge.controller.runtime.journal import Journal, MemorySink
 from kedge.controller.runtime.replies import WouldDeadlock
-from kedge.stores import MemoryStore
-from tests.runtime.world import Brokers, Cluster, cluster_of_three
+from tests.runtime.world import Cluster, cluster_of_three
 
 T0 = TopicPartition("t", 0)
 
@@ -117,41 +115,6 @@ def test_all_is_done_when_all_are_with_every_value_or_the_first_error() -> None:
     assert isinstance(cluster.error(whole), CancelledError)
 
 
-@pytest.mark.checklist(90, 91)
-def test_a_principal_needs_what_kafka_asks_for() -> None:
-    """ALTER, DESCRIBE, CREATE or DELETE on CLUSTER; 31 otherwise, and nothing happens; the host itself may do all."""
-    asked: list[tuple[str, str, str]] = []
-
-    def allow(principal: str, operation: str, resource: str) -> bool:
-        asked.append((principal, operation, resource))
-        return principal == "root"
-
-    cluster = cluster_of_three(hooks=Hooks(authorizer=allow))
-    before = cluster.keys()
-    nobody = cluster.controller.admin_for("nobody")
-    refused: list[Future[Any]] = [
-        nobody.alter_partition_reassignments({T0: [4, 5, 6]})[T0],
-        nobody.rollback_partition_reassignments([T0])[T0],
-        nobody.cancel_partition_reassignments(),
-        nobody.list_partition_reassignments(),
-        nobody.create_topics({"x": NewTopic(1, 1)})["x"],
-        nobody.delete_topics(["t"])["t"],
-        nobody.forget_broker(9),
-    ]
-    assert [getattr(f.exception(0), "code", None) for f in refused] == [31] * 7
-    cluster.run()
-    assert cluster.keys() == before
-    assert {(op, what) for _, op, what in asked} == {
-        ("ALTER", "CLUSTER"),
-        ("DESCRIBE", "CLUSTER"),
-        ("CREATE", "CLUSTER"),
-        ("DELETE", "CLUSTER"),
-    }
-    root = cluster.controller.admin_for("root")
-    assert cluster.done(root.alter_partition_reassignments({T0: [4, 5, 6]})[T0])
-    assert cluster.done(cluster.controller.admin.list_partition_reassignments())
-
-
 def test_a_policy_says_no_with_its_message() -> None:
     """44; a cancel does not call the policy."""
     cluster = cluster_of_three(
@@ -233,21 +196,6 @@ def test_error_of_a_query_is_raised_to_its_caller() -> None:
     cluster = cluster_of_three()
     assert isinstance(cluster.error(cluster.controller.query(lambda view: view.controller_id // 0)), ZeroDivisionError)
     assert cluster.done(cluster.controller.query(lambda view: view.controller_id)) == 1
-
-
-@pytest.mark.parametrize(
-    "node_id, host, error",
-    [
-        (-1, Brokers(), ValueError),
-        ("1", Brokers(), ValueError),
-        (True, Brokers(), ValueError),
-        (1, object(), TypeError),
-    ],
-)
-def test_a_controller_is_made_of_the_right_things(node_id: Any, host: Any, error: type) -> None:
-    """Or not at all."""
-    with pytest.raises(error):
-        Controller(MemoryStore(), node_id, host)
 
 
 def test_polling_caller_learns_that_waiting_would_never_end() -> None:

@@ -133,17 +133,6 @@ def test_it_runs_inside_a_block_and_is_closed_at_its_end_whatever_happens() -> N
         controller.running().__enter__()
 
 
-def test_a_stand_by_says_who_leads(started: Started) -> None:
-    """With threads of its own as with `poll_once`."""
-    first = started.with_topic()
-    second = started.controller(2)
-    until(lambda: second.active_id == 1, "the first is known")
-    error = second.admin.create_topics({"u": NewTopic(1, 1)}).all().exception(WAIT_S)
-    assert isinstance(error, NotController)
-    assert error.active_id == 1
-    assert first.is_active
-
-
 def test_callbacks_run_on_a_thread_per_broker_outside_the_loop(started: Started) -> None:
     """One at a time each."""
     seen: dict[int, set[str]] = {}

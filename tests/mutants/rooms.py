@@ -35,7 +35,7 @@ ROOMS: Final[Mapping[str, Room]] = {
             "tests/stores/test_recipes.py",
             "tests/stores/test_recipes_in_sync.py",
             "tests/stores/test_token.py",
-            "tests/runtime/test_committer.py",
+            "tests/runtime/test_outcomes.py",
             "tests/runtime/test_beside_kafka.py",
             "tests/runtime/test_broker_ids.py",
             "tests/runtime/test_election_keys.py",
@@ -46,10 +46,8 @@ ROOMS: Final[Mapping[str, Room]] = {
         ("controller/runtime/committer.py",),
         (
             "tests/runtime/test_batches.py",
-            "tests/runtime/test_committer.py",
-            "tests/runtime/test_committer_errors.py",
-            "tests/runtime/test_commits_after_a_conflict.py",
             "tests/runtime/test_conflicts.py",
+            "tests/runtime/test_outcomes.py",
         ),
     ),
     "groups": Room(

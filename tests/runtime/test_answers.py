@@ -116,19 +116,6 @@ def test_a_disk_that_is_gone_makes_the_replica_offline_until_the_broker_says_oth
     assert cluster.host.to(2, UpdateMetadataRequest)[-1].partitions[0].offline_replicas == ()
 
 
-def test_broker_that_registers_again_has_its_disks_back() -> None:
-    """What its former registration reported is void."""
-    cluster = cluster_of_three()
-    gone = HostResponse(errors={T0: ErrorCode.KAFKA_STORAGE_ERROR})
-    cluster.host.answer = lambda r: gone if r.broker_id == 1 and isinstance(r, LeaderAndIsrRequest) else HostResponse()
-    cluster.done(cluster.move([3, 2, 1]))
-    cluster.host.answer = lambda _: HostResponse()
-    cluster.leave(1)
-    cluster.join(1)
-    assert cluster.host.to(2, UpdateMetadataRequest)[-1].live_brokers[0].broker_id == 1
-    assert isinstance(cluster.done(cluster.isr([3, 2, 1])).partition_epoch, int)
-
-
 def test_a_deletion_that_is_refused_stays_open_backs_off_and_holds_up_nothing_else() -> None:
     """56 for a StopReplica: the intent is sent again, and the news of a new leader does not wait for it."""
     cluster = cluster_of_three()

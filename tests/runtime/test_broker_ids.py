@@ -10,7 +10,6 @@ import pytest
 from kedge import BrokerRegistration, Controller, Settings
 from kedge.controller.codec import keys
 from kedge.controller.model.values import NEW_BROKER_ID
-from kedge.controller.runtime.registrar import Registrar
 from kedge.stores import MemoryStore
 from kedge.stores.base import ABSENT, Corrupt, Put, Unavailable
 from kedge.stores.faults import FailBefore, FaultStore, LoseReply, Rule
@@ -84,11 +83,9 @@ def test_no_number_is_left_above_the_largest() -> None:
     store.commit([Put(SEQUENCE, b"2147483647", ABSENT)], timeout_s=1)
     with pytest.raises(Corrupt, match="no number is left"):
         next_number(store, SEQUENCE, 1)
-    store.commit([Put("/near", b"2147482700", ABSENT)], timeout_s=1)
-    near = Registrar(store, HandClock(), 5, 1.0, reserved_id_max=2**31 - 2)
     store.commit([Put(SEQUENCE, b"5", store.get(SEQUENCE, timeout_s=1).version)], timeout_s=1)  # type: ignore[union-attr]
     with pytest.raises(Corrupt, match="no broker id is left"):
-        near.generate_id()
+        controller(server, settings=Settings(reserved_broker_max_id=2**31 - 2)).generate_broker_id()
 
 
 def test_id_that_is_or_was_in_use_is_passed_over(server: MemoryServer) -> None:
@@ -127,13 +124,13 @@ def test_a_lost_reply_costs_a_number_and_gives_none_twice() -> None:
 
 def test_a_store_that_cannot_be_reached_gives_no_id_and_registers_nothing() -> None:
     """The error is the store's."""
-    server = MemoryServer()
-    store = FaultStore(MemoryStore(server), [Rule(FailBefore(), "commit")], sleep=lambda _: None)
-    own = Registrar(store, HandClock(), 5, 1.0)
+    cluster = Cluster()
+    cluster.store.play([Rule(FailBefore(), "commit")])
+    sessions = len(cluster.server.sessions)
     with pytest.raises(Unavailable):
-        own.register(NEW)
-    assert own.epochs == {}
-    assert len(server.sessions) == 1
+        cluster.controller.register_broker(NEW)
+    assert cluster.controller.broker_epochs == {}
+    assert len(cluster.server.sessions) == sessions
 
 
 def test_a_broker_with_a_generated_id_keeps_it_over_a_lost_session() -> None:

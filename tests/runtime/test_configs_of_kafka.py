@@ -69,14 +69,6 @@ def test_white_space_around_a_value_is_not_stored(name: str, value: str) -> None
     assert cluster.done(admin.describe_new_topics({"next": {name: value}}))["next"][name].value == value.strip()
 
 
-@pytest.mark.parametrize("value", ["36 00000", "\u00a03600000", "3600000\u2003", " ", "\u0661"])
-def test_other_blanks_are_no_part_of_a_number(value: str) -> None:
-    cluster = cluster_of_three()
-    error = cluster.error(alter(cluster, TOPIC, change("retention.ms", value)))
-    assert code(error) == ErrorCode.INVALID_CONFIG
-    assert cluster.get(KEY)["config"] == {}
-
-
 def test_a_value_that_another_program_wrote_is_changed_only_with_a_new_one() -> None:
     """An alteration that sends all values back, as Kafka's tool of 3.9 does, writes nothing."""
     cluster = cluster_of_three()

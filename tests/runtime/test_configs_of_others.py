@@ -10,13 +10,9 @@ from kedge import ConfigResource, OpType
 from kedge.controller.codec import keys
 from kedge.controller.codec.notifications import CHANGES_MAX
 from kedge.controller.keys.changes import PILE_MAX, PILED_AFTER_MS, PURGE_AFTER_MS
-from kedge.controller.model.events import BrokerConfigRead, ConfigKeyRead
-from kedge.controller.model.records import KeyAt
-from kedge.controller.runtime.jobs import Job
 from kedge.stores.faults import DeliverLater, DropEvent, FailBefore, LoseReply, LoseRequest, Rule
 from tests.runtime.configured import BROKER, BROKER_KEY, KEY, RATE, TOPIC, alter, change, changes, described
-from tests.runtime.test_notices import Told, told
-from tests.runtime.world import Cluster, cluster_of_three
+from tests.runtime.world import cluster_of_three
 
 
 @pytest.mark.parametrize("resource, key, name", [(TOPIC, KEY, "retention.ms"), (BROKER, BROKER_KEY, RATE)])
@@ -91,50 +87,12 @@ def test_a_commit_of_settings_whose_outcome_is_unknown_is_made_once(fault: Any) 
 def test_settings_written_before_a_lost_reply_was_resolved_are_taken_in() -> None:
     """They came after ours, and hold."""
     cluster = cluster_of_three()
-
-    def meddle(key: str) -> None:
-        cluster.put(key, {"version": 1, "config": {"retention.ms": "9"}})
-
-    right = cluster.controller._loop.term.reconcile.kinds.ground.current  # type: ignore[union-attr]  # noqa: SLF001
-
-    def read_after(paths: Any) -> Any:
-        meddle(KEY)
-        return right(paths)
-
-    cluster.controller._loop.term.reconcile.kinds.ground.current = read_after  # type: ignore[union-attr,method-assign]  # noqa: SLF001
     cluster.store.play([Rule(LoseReply(), "commit", nth=1), Rule(DropEvent(), "event")])
-    cluster.done(alter(cluster, TOPIC, change("retention.ms", "5")))
+    altered = alter(cluster, TOPIC, change("retention.ms", "5"))
+    cluster.controller.poll_once()  # sent, and the answer lost
+    cluster.put(KEY, {"version": 1, "config": {"retention.ms": "9"}})
+    cluster.done(altered)
     assert described(cluster)["retention.ms"].value == "9"
-
-
-@pytest.mark.parametrize(
-    "resource, entity, name", [(TOPIC, ("topics", "t"), "retention.ms"), (BROKER, ("brokers", "1"), RATE)]
-)
-def test_reading_that_waits_while_our_commit_writes_the_key_is_no_news(
-    resource: ConfigResource, entity: tuple[str, str], name: str
-) -> None:
-    """The host never hears the value of before."""
-    cluster = Cluster(start=False)
-    cluster.host = Told()
-    cluster.another(1, cluster.store)
-    cluster.join(1, 2)
-    cluster.create("t", (1, 2))
-    cluster.done(alter(cluster, resource, change(name, "5")))
-    told(cluster)
-    cluster.store.play([Rule(FailBefore(), "commit")])
-    altered = alter(cluster, resource, change(name, "6"))
-    cluster.run()
-    term = cluster.controller._loop.term  # noqa: SLF001 - a batch that is full leaves a reading there
-    assert term is not None
-    kind = {"topics": ConfigKeyRead, "brokers": BrokerConfigRead}[entity[0]]
-    path = keys.config(*entity)
-    at = KeyAt(path, term.state.versions.of(path))
-    term.work.read([Job(kind(cluster.clock.now_ms(), entity[1], {name: "5"}, at))])
-    cluster.store.play([])
-    cluster.wait(200)
-    assert altered.exception(0) is None
-    assert told(cluster) == [(*entity, {name: "6"})]
-    assert described(cluster, resource)[name].value == "6"
 
 
 def test_the_next_controller_goes_on_with_the_numbers() -> None:

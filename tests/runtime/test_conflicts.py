@@ -8,12 +8,20 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import attrs
 import pytest
 
-from kedge import AlterReassignmentsOptions, HostResponse, NewPartitions, NewTopic, Settings, TopicPartition
+from kedge import (
+    AlterConfigOp,
+    AlterReassignmentsOptions,
+    ConfigResource,
+    ConfigResourceType,
+    HostResponse,
+    NewPartitions,
+    NewTopic,
+    Settings,
+    TopicPartition,
+)
 from kedge.controller.model.errors import NotController, RequestTimedOut, TopicAlreadyExists
-from kedge.controller.model.events import KeyRead
 from kedge.controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
 from kedge.stores import MemoryStore
 from kedge.stores.base import Commit, Op, Put
@@ -87,23 +95,6 @@ def test_batch_in_conflict_is_decided_again_as_a_whole() -> None:
     assert first == second >= {STATE, "/brokers/topics/u/partitions/0/state"}
 
 
-def test_a_deleted_state_key_is_written_again() -> None:
-    """Its generation restarts with the key."""
-    cluster = cluster_of_three()
-    cluster.delete(STATE)
-    cluster.done(cluster.move([4, 5, 6]))
-    assert cluster.state()["targetReplicas"] == [4, 5, 6]
-    assert cluster.done(cluster.isr([1, 2, 3, 4])).partition_epoch == 1
-
-
-def test_a_state_key_that_became_unreadable_is_written_over() -> None:
-    """What we know of the partition is the truth; the finding goes to the journal."""
-    cluster = cluster_of_three()
-    cluster.put(STATE, b"{broken")
-    cluster.done(cluster.move([4, 5, 6]))
-    assert cluster.state()["targetReplicas"] == [4, 5, 6]
-
-
 @pytest.mark.parametrize("by_hand", [b"{broken", None])
 def test_the_leader_hears_of_the_partition_epoch_of_a_key_that_was_written_again(by_hand: bytes | None) -> None:
     """Else no leader may change the isr until another change of the partition. What a leader says of it is where
@@ -152,14 +143,6 @@ def test_a_foreign_topic_key_met_in_a_commit_is_adopted_and_the_request_decided_
     partitions = cluster.get(TOPIC)["partitions"]
     assert partitions["1"] == [6, 5, 4]
     assert len(partitions) == 3
-
-
-def test_a_deleted_topic_key_is_written_again() -> None:
-    """Deleting a topic goes through its admin key."""
-    cluster = cluster_of_three()
-    cluster.delete(TOPIC)
-    cluster.run()
-    assert cluster.get(TOPIC)["partitions"] == {"0": [1, 2, 3]}
 
 
 def test_topic_that_another_client_created_first_is_found_and_the_request_refused() -> None:
@@ -332,6 +315,30 @@ def test_a_death_is_not_over_while_a_partition_of_it_waits_for_its_key() -> None
     assert cluster.get("/kedge/brokers/1") == {"broker_epoch": cluster.epoch(1)}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("conflicts", [0, 5])
+def test_birth_waits_for_every_part_of_the_death(conflicts: int) -> None:
+    """In many small commits, and where another client writes the keys of some parts."""
+    cluster = Cluster(options={"commit_bytes_max": 6_000})
+    cluster.join(1, 2, 3)
+    names = [f"t{number}" for number in range(8)]
+    for name in names:
+        cluster.create(name, *[(1, 2, 3)] * 10)
+    cluster.leave(3, run=False)
+    cluster.join(3, run=False)
+    for passes in range(500):
+        if passes < conflicts:
+            key = f"/brokers/topics/t{passes}/partitions/3/state"
+            cluster.put(key, cluster.get(key))
+        cluster.controller.poll_once()
+        if cluster.get("/kedge/brokers/3") == {"broker_epoch": cluster.epoch(3)}:
+            break
+        cluster.clock.advance(10)
+    states = [cluster.state(name, number) for name in names for number in range(10)]
+    assert {tuple(state["isr"]) for state in states} == {(1, 2)}
+    assert cluster.store.errors["Conflict"] >= bool(conflicts)
+
+
 def test_what_was_read_before_a_conflict_does_not_come_back_after_it() -> None:
     """Two foreign writes of a topic key, one hinted, the other met by the commit: the older reading is dropped."""
     cluster, store = meddled(TOPIC, 1)
@@ -348,14 +355,21 @@ def test_what_was_read_before_a_conflict_does_not_come_back_after_it() -> None:
     assert store.commits == writes
 
 
-def test_what_was_read_is_decided_before_our_own_next_commit_makes_it_old() -> None:
+@pytest.mark.parametrize("key", [TOPIC, "/config/topics/t"])
+def test_what_was_read_is_decided_before_our_own_next_commit_makes_it_old(key: str) -> None:
     """Requests for the same key wait behind the reading; so there is no conflict at all."""
     cluster = cluster_of_three(settings=Settings(commit_decisions_max=1))
-    cluster.put(TOPIC, {**cluster.get(TOPIC), "theirs": 1})
-    futures = [cluster.controller.admin.create_partitions({"t": NewPartitions(n)})["t"] for n in (2, 3, 4)]
-    for future in futures:
-        cluster.done(future)
-    assert cluster.get(TOPIC)["theirs"] == 1
+    cluster.put(key, {**cluster.get(key), "theirs": 1})
+    admin, topic = cluster.controller.admin, ConfigResource(ConfigResourceType.TOPIC, "t")
+    for number in (2, 3, 4):
+        if key == TOPIC:
+            admin.create_partitions({"t": NewPartitions(number)})
+        else:
+            admin.incremental_alter_configs({topic: [AlterConfigOp("retention.ms", str(number))]})
+    cluster.run()
+    assert cluster.get(key)["theirs"] == 1
+    assert len(cluster.get(TOPIC)["partitions"]) == (4 if key == TOPIC else 1)
+    assert cluster.get("/config/topics/t")["config"] == ({} if key == TOPIC else {"retention.ms": "4"})
     assert not cluster.store.errors
 
 
@@ -370,14 +384,3 @@ def test_the_journal_and_the_state_agree_after_a_delete_of_all_intents_keys() ->
     cluster.host.answer = lambda _: _fine()
     cluster.wait(20_000, 500)
     assert cluster.keys("/admin/replica_deletions") == {}
-
-
-@pytest.mark.parametrize("kind", KeyRead.__subclasses__())
-def test_of_every_event_that_tells_what_a_key_holds_it_is_known_which_key(kind: type[Any]) -> None:
-    """Else what was read before that key was written again would be decided after it."""
-    cluster = cluster_of_three()
-    term = cluster.controller._loop.term  # noqa: SLF001
-    assert term is not None
-    said: dict[str, Any] = {"topic": "t", "partition": 0, "name": "1"}
-    event = kind(**{field.name: said.get(field.name) for field in attrs.fields(kind)})
-    assert term.reconcile.kinds.told(event) is not None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from kedge.controller.codec import keys
-from kedge.controller.keys.findings import Findings
 from tests.runtime.world import Cluster, cluster_of_three
 
 
@@ -109,14 +108,3 @@ def test_notifications_that_cannot_be_read_are_findings_until_they_are_gone_in_a
     cluster.delete(key)
     cluster.run()
     assert cluster.findings() == {}
-
-
-def test_the_table_replaces_all_that_stands_directly_below_a_key() -> None:
-    """What stands deeper, or elsewhere, stays."""
-    table = Findings()
-    for key in ("/a/1", "/a/2", "/a/2/b", "/b/1"):
-        table.bad(key, "bad")
-    table.below("/a", {"/a/2": "worse", "/a/3": "bad"})
-    assert table.as_dict() == {"/a/2": "worse", "/a/3": "bad", "/a/2/b": "bad", "/b/1": "bad"}
-    table.written(["/a/3", "/nowhere"])
-    assert table.under(("/a/",)) == ["/a/2", "/a/2/b"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from kedge.controller.codec import keys
-from kedge.controller.runtime.deposed import Deposed
-from kedge.controller.runtime.permitted import WRITE_AGAIN_MS, PermittedStore
 from kedge.stores.recipes import EPOCH_KEY
 from tests.runtime.guarded import Guarded, GuardedCluster
 from tests.runtime.world import actives
@@ -32,9 +30,10 @@ HINTED = [key for key in VALUES if key not in {keys.RATES_REMOVAL, keys.replica_
 
 
 def begun() -> GuardedCluster:
-    """t-0 on 1 and 2."""
+    """t-0 on 1 and 2, among other topics."""
     cluster = GuardedCluster(1, 2)
-    cluster.create("t", (1, 2))
+    for name in "stu":
+        cluster.create(name, (1, 2))
     return cluster
 
 
@@ -120,17 +119,6 @@ def test_who_leads_and_may_not_read_a_topic_or_state_any_more_leaves_it_to_anoth
     assert actives(cluster) == [2]
 
 
-def test_the_key_that_makes_a_bulk_read_fail_is_found() -> None:
-    """The store need not name it."""
-    names = [f"k{number}" for number in range(100)]
-    guarded = Guarded(None, keys.topic("k41"))
-    store = PermittedStore(guarded)
-    for read in (store.get_many, store.get_columns):
-        with pytest.raises(Deposed, match=f"read {keys.topic('k41')}$"):
-            read(list(map(keys.topic, names)), timeout_s=1)
-    assert guarded.reads < 20
-
-
 # --- writes
 
 
@@ -158,7 +146,7 @@ def test_a_refused_write_is_tried_again_after_a_while() -> None:
     cluster.guarded.unwritable.add(STATE)
     cluster.leave(1)
     before = epoch(cluster)
-    cluster.wait(WRITE_AGAIN_MS - 500, 100)
+    cluster.wait(4_500, 100)
     assert (actives(cluster), epoch(cluster)) == ([], before)
     assert STATE in cluster.findings()["election"]
     cluster.guarded.unwritable.clear()

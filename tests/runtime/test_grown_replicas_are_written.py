@@ -56,25 +56,6 @@ def test_targets_that_join_one_after_another_do_not_put_off_the_write() -> None:
     assert after.generation == generation.generation + 1
 
 
-def test_the_next_growth_is_written_within_a_second_of_its_own() -> None:
-    cluster = moving()
-    for isr in ((1, 2, 3, 4), (1, 2, 3, 4, 5)):
-        grow(cluster, *isr)
-        cluster.wait(1000)
-        assert listed(cluster) == list(isr)
-
-
-def test_a_controller_that_sleeps_until_something_is_due_wakes_for_the_write() -> None:
-    """One with threads of its own does nothing in between."""
-    cluster = moving()
-    grow(cluster, 1, 2, 3, 4)
-    term = cluster.controller._loop.term  # noqa: SLF001 - how long it would sleep is not public
-    assert term is not None
-    due_ms = term.next_due_ms()
-    assert due_ms is not None
-    assert due_ms <= cluster.clock.elapsed_ms + 1000
-
-
 def test_the_interval_is_a_setting() -> None:
     cluster = moving(settings=Settings(topic_rewrite_interval_ms=200))
     grow(cluster, 1, 2, 3, 4)

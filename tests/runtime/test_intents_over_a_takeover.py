@@ -105,22 +105,6 @@ def test_of_two_intents_in_a_key_that_of_a_target_is_not_sent_after_a_takeover()
     assert cluster.partition("u", 0).replicas == (1, 2, 3)
 
 
-def test_where_the_target_goes_again_after_the_takeover_its_newer_intent_alone_counts() -> None:
-    """The older one in the key that is left does not stand for it, nor does the key outlive them."""
-    cluster = two_in_one_key()
-    cluster.done(cluster.move([1, 2, 3], "u", 0))
-    cluster.succeed()
-    cluster.done(cluster.move(None, "u", 0))
-    epoch = cluster.partition("u", 0).leader_epoch
-    cluster.host.told.clear()
-    cluster.host.answer = lambda _: HostResponse()
-    cluster.wait(30_000, 500)
-    told = cluster.host.to(3, StopReplicaRequest)
-    assert [p.leader_epoch for request in told for p in request.partitions if p.partition == 0] == [epoch]
-    assert intents(cluster, 3) == {}
-    assert cluster.controller.describe().replicas_to_delete == 0
-
-
 def test_of_two_intents_for_one_replica_a_takeover_goes_on_with_the_newer_one() -> None:
     """The one of the later leader epoch, in whichever key it is: a broker refuses an order that is older than its
     replica. Both keys go."""

@@ -123,27 +123,11 @@ def moved_on(key: str, *, leave: int) -> Cluster:
     return cluster
 
 
-@pytest.mark.parametrize("key", ["/brokers/topics/t", "/brokers/topics/t/partitions/0/state"])
-def test_a_leader_that_died_while_its_partition_could_not_be_read_is_replaced(key: str) -> None:
-    """Nothing else would ever elect another one."""
-    cluster = moved_on(key, leave=1)
-    assert (cluster.state()["leader"], cluster.state()["isr"], cluster.findings()) == (2, [2, 3], {})
-
-
-@pytest.mark.parametrize("key", ["/brokers/topics/t", "/brokers/topics/t/partitions/0/state"])
-def test_a_follower_that_died_while_its_partition_could_not_be_read_leaves_the_isr(key: str) -> None:
-    """Its leader could never acknowledge anything."""
-    cluster = moved_on(key, leave=2)
-    assert (cluster.state()["leader"], cluster.state()["isr"]) == (1, [1, 3])
-
-
-def test_a_topic_that_others_write_with_a_leader_that_is_not_live_gets_another_one() -> None:
-    """And loses followers that are not."""
-    cluster = cluster_of_three()
-    for partition, (leader, isr) in enumerate([(9, [9, 1, 2]), (1, [1, 9]), (9, [9])]):
-        value = {"version": 1, "leader": leader, "leader_epoch": 3, "controller_epoch": 1, "isr": isr}
-        cluster.put(f"/brokers/topics/x/partitions/{partition}/state", value)
-    cluster.put("/brokers/topics/x", {"version": 1, "partitions": {"0": [9, 1, 2], "1": [1, 9], "2": [9, 1]}})
-    cluster.run()
-    found = [(cluster.state("x", p)["leader"], cluster.state("x", p)["isr"]) for p in range(3)]
-    assert found == [(1, [1, 2]), (1, [1]), (-1, [9])]
+@pytest.mark.parametrize("dead, state", [(1, (2, [2, 3])), (2, (1, [1, 3]))], ids=["leader", "follower"])
+@pytest.mark.parametrize("key", [TOPIC, STATE])
+def test_a_death_while_a_partition_could_not_be_read_is_made_up_for(
+    key: str, dead: int, state: tuple[int, list[int]]
+) -> None:
+    """Nothing else would elect a leader, or let the leader acknowledge anything."""
+    cluster = moved_on(key, leave=dead)
+    assert (cluster.state()["leader"], cluster.state()["isr"], cluster.findings()) == (*state, {})

@@ -8,10 +8,10 @@ from typing import Any
 import attrs
 import pytest
 
-from kedge import LogReport
-from kedge.controller.runtime.log_reports import REPORTS_MAX, LogReports
-from tests.runtime.world import cluster_of_three
+from kedge import HostResponse, LogReport, TopicPartition
+from tests.runtime.world import Cluster, cluster_of_three, failing
 
+T0 = TopicPartition("t", 0)
 GOOD = LogReport("t", 0, 1, 0, 0, 10, 8, 100)
 NUMBERS = ("partition", "broker_id", "leader_epoch", "start_offset", "end_offset", "high_watermark", "size_bytes")
 
@@ -51,59 +51,42 @@ def test_only_the_size_may_be_unknown() -> None:
             attrs.evolve(GOOD, **unknown)
 
 
-def test_more_replicas_than_the_maximum_are_passed_over() -> None:
-    """Those that are known are still kept up to date, and one that is forgotten makes room."""
-    progress = LogReports(2)
-    progress.report(LogReport("no-such-topic", partition, 1, 0, 0, 0, 0) for partition in range(5))
-    assert len(progress) == 2
-    progress.report([LogReport("no-such-topic", 1, 1, 0, 0, 7, 7)])
-    assert progress.of("no-such-topic", 1, 1) == LogReport("no-such-topic", 1, 1, 0, 0, 7, 7)
-    progress.report([GOOD])
-    assert progress.of("t", 0, 1) is None
-    progress.forget([("no-such-topic", 0, 1)])
-    progress.report([GOOD])
-    assert progress.of("t", 0, 1) is GOOD
-    assert len(progress) == 2
-    assert REPORTS_MAX >= 1_000_000
-
-
 def test_reports_with_a_wrong_one_among_them_change_nothing() -> None:
     """All of a call, or none."""
-    progress = LogReports()
+    controller = Cluster().controller
     with pytest.raises(TypeError):
-        progress.report([GOOD, None])  # type: ignore[list-item]
-    assert len(progress) == 0
+        controller.report_log([GOOD, None])  # type: ignore[list-item]
+    assert controller.reported_log(T0, 1) is None
 
 
 def test_reports_may_come_from_a_generator_that_reports_itself() -> None:
     """The callers' code does not run under the lock."""
-    progress = LogReports()
+    controller = Cluster().controller
 
     def reports() -> Iterator[LogReport]:
-        progress.report([GOOD])
+        controller.report_log(GOOD)
         yield attrs.evolve(GOOD, partition=1)
 
-    progress.report(reports())
-    assert len(progress) == 2
+    controller.report_log(reports())
+    assert controller.reported_log(T0, 1) == GOOD
+    assert controller.reported_log(TopicPartition("t", 1), 1) is not None
 
 
 def test_a_replica_whose_deletion_was_acknowledged_is_forgotten() -> None:
     """Not before, and no other."""
     cluster = cluster_of_three()
-    progress = cluster.controller._services.log_reports  # noqa: SLF001 - nothing public shows a single report
+
+    def reported() -> list[bool]:
+        return [cluster.controller.reported_log(T0, broker) is not None for broker in (1, 2, 3)]
+
     cluster.controller.report_log(attrs.evolve(GOOD, broker_id=broker) for broker in (1, 2, 3))
-    refuse = RuntimeError("not yet")
-
-    def answer(_: Any) -> Any:
-        raise refuse
-
-    accept, cluster.host.answer = cluster.host.answer, answer
+    cluster.host.answer = failing(3)
     cluster.done(cluster.move([1, 2]))
-    assert progress.of("t", 0, 3) is not None
-    cluster.host.answer = accept
+    assert reported() == [True, True, True]
+    cluster.host.answer = lambda _: HostResponse()
     cluster.wait(1000)
     assert cluster.controller.describe().replicas_to_delete == 0
-    assert [progress.of("t", 0, broker) is not None for broker in (1, 2, 3)] == [True, True, False]
+    assert reported() == [True, True, False]
 
 
 def test_the_largest_sizes_end_no_term() -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from kedge import Controller, HostNotices
 from kedge.controller.quota import ReplicationQuotas
-from kedge.controller.runtime.notices import Notices
 from kedge.stores import MemoryStore
 from kedge.stores.memory import MemoryServer
 from tests.runtime.world import Brokers, Cluster
@@ -197,17 +196,6 @@ def test_a_notice_may_call_the_controller() -> None:
     assert host.future.result(0) == {"retention.ms": "5"}
 
 
-def test_methods_are_looked_up_once() -> None:
-    """What is put in their place later is not called."""
-    host = Told()
-    cluster = cluster_with(host)
-    told(cluster)
-    host.config_changed = None  # type: ignore[assignment,method-assign]
-    cluster.put(CONFIG, {"version": 1, "config": {"retention.ms": "5"}})
-    cluster.run()
-    assert told(cluster) == [("topics", "t", {"retention.ms": "5"})]
-
-
 class Untyped(Brokers):
     """Takes a notice without inheriting from HostNotices."""
 
@@ -224,29 +212,6 @@ def test_a_host_that_inherits_from_nothing_gets_the_notices_that_it_has_methods_
     host = Untyped()
     cluster_with(host)
     assert host.heard == [(1, 1)]
-
-
-def test_the_defaults_of_notices_are_not_called() -> None:
-    """A host that inherits and overrides nothing costs no call, so a stand-by reads no epoch for it."""
-
-    class Silent(Brokers, HostNotices):
-        pass
-
-    sent: list[int] = []
-
-    class Counted:
-        def submit(self, broker: int, call: Callable[[], None]) -> None:  # noqa: ARG002
-            sent.append(broker)
-
-        def close(self, timeout_s: float) -> None:
-            pass
-
-    notices = Notices(Silent(), Counted())
-    notices.config_changed("topics", "t", {})
-    notices.controller_changed(1, 1)
-    notices.partition_purged("t", 0)
-    notices.send()
-    assert (sent, notices.wants_controller) == ([], False)
 
 
 async def _coroutine(*_: object) -> None:

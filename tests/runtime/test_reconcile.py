@@ -55,17 +55,6 @@ def test_other_endpoints_of_a_live_broker_are_sent_without_an_election() -> None
     assert not any(isinstance(r, LeaderAndIsrRequest) for r in cluster.host.told)
 
 
-def test_a_registration_that_becomes_unreadable_is_a_finding_and_its_broker_is_gone() -> None:
-    """What cannot be read cannot be sent to a broker."""
-    cluster = cluster_of_three()
-    cluster.put("/brokers/ids/9", b"{")
-    cluster.run()
-    assert set(cluster.findings()) == {"/brokers/ids/9"}
-    cluster.delete("/brokers/ids/9")
-    cluster.run()
-    assert cluster.findings() == {}
-
-
 def test_topic_that_another_client_creates_is_taken_over_whole() -> None:
     """With its config, its state keys, and a topic id if it has none."""
     cluster = cluster_of_three()
@@ -161,18 +150,3 @@ def test_kafkas_moves_of_a_topic_without_an_id_are_in_the_store_at_every_moment(
             assert moves is not (str(p) in adding)
     assert cluster.get("/brokers/topics/k")["adding_replicas"] == {}
     assert cluster.get("/brokers/topics/k")["topic_id"]
-
-
-def test_what_a_commit_gave_cause_to_look_at_is_due_at_once() -> None:
-    """A controller with threads of its own would sleep on it for up to a second."""
-    cluster = cluster_of_three()
-    term = cluster.controller._loop.term  # noqa: SLF001
-    assert term is not None
-    assert (term.next_due_ms() or 0) > cluster.clock.elapsed_ms
-    cluster.leave(1, run=False)
-    for _ in range(50):
-        cluster.controller.poll_once()
-        if term.reconcile.registrations.is_due:
-            break
-    assert term.reconcile.registrations.is_due
-    assert term.next_due_ms() == cluster.clock.elapsed_ms

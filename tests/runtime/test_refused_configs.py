@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, ErrorCode, Hooks, NewTopic, OpType
+from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, ErrorCode, Hooks, OpType
 from kedge.controller.codec import keys
 from kedge.controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
 from tests.runtime.configured import ALL, BROKER, BROKER_KEY, KEY, LIST, RATE, TOPIC, alter, change, code, described
@@ -40,41 +40,6 @@ def test_lists_of_throttled_replicas_are_pairs_or_a_star(value: str) -> None:
     assert (LIST in cluster.get(KEY)["config"]) is is_taken
 
 
-@pytest.mark.slow
-def test_settings_above_the_size_of_a_key_are_refused() -> None:
-    """INVALID_CONFIG, also of a topic that is created; nothing is written."""
-    cluster = cluster_of_three()
-    before = cluster.keys()
-    many = ",".join(f"{n}:1" for n in range(140_000))
-    assert code(cluster.error(alter(cluster, TOPIC, change(LIST, many)))) == ErrorCode.INVALID_CONFIG
-    new = NewTopic(1, 1, configs={LIST: many})
-    created = cluster.controller.admin.create_topics({"big": new})["big"]
-    assert code(cluster.error(created)) == ErrorCode.INVALID_CONFIG
-    assert cluster.keys() == before
-
-
-def test_a_principal_needs_alter_configs_and_describe_configs_on_the_cluster() -> None:
-    """31 otherwise, and nothing happens."""
-    asked = set()
-
-    def allow(principal: str, operation: str, resource: str) -> bool:
-        asked.add((operation, resource))
-        return principal == "root"
-
-    cluster = cluster_of_three(hooks=Hooks(authorizer=allow))
-    before = cluster.keys()
-    nobody = cluster.controller.admin_for("nobody")
-    refused: list[Any] = [
-        nobody.describe_configs([TOPIC])[TOPIC],
-        nobody.alter_configs({TOPIC: {"retention.ms": "5"}})[TOPIC],
-        nobody.incremental_alter_configs({TOPIC: [change("retention.ms", "5")]})[TOPIC],
-    ]
-    assert [code(cluster.error(future)) for future in refused] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED] * 3
-    assert asked == {("DESCRIBE_CONFIGS", "CLUSTER"), ("ALTER_CONFIGS", "CLUSTER")}
-    assert cluster.keys() == before
-    cluster.done(cluster.controller.admin_for("root").alter_configs({TOPIC: {"retention.ms": "5"}}).all())
-
-
 def test_a_policy_is_asked_for_what_is_wanted_and_says_no_with_its_message() -> None:
     """44; deleted settings come as None."""
     asked: list[tuple[str, dict[str, str | None]]] = []
@@ -88,21 +53,6 @@ def test_a_policy_is_asked_for_what_is_wanted_and_says_no_with_its_message() -> 
     assert (code(error), str(error)) == (ErrorCode.POLICY_VIOLATION, "too short")
     cluster.done(cluster.controller.admin.alter_configs({TOPIC: {"retention.ms": "2"}}).all())
     assert asked == [("t", {"retention.ms": "1", "flush.ms": None}), ("t", {"retention.ms": "2"})]
-
-
-def test_a_stand_by_says_who_is_active_and_a_late_request_is_timed_out() -> None:
-    """41 and 7."""
-    cluster = cluster_of_three()
-    stand_by = cluster.another(2)
-    cluster.run()
-    cluster.controller = stand_by
-    assert code(cluster.error(alter(cluster, TOPIC, change("retention.ms", "5")))) == ErrorCode.NOT_CONTROLLER
-    cluster.controller = cluster.controllers[0]
-    late = alter(cluster, TOPIC, change("retention.ms", "5"), timeout_s=0.5)
-    asked = cluster.controller.admin.describe_configs([TOPIC], timeout_s=0.5)[TOPIC]
-    cluster.clock.advance(501)
-    assert [code(cluster.error(one)) for one in (late, asked)] == [ErrorCode.REQUEST_TIMED_OUT] * 2
-    assert cluster.get(KEY)["config"] == {}
 
 
 @pytest.mark.parametrize("name", ["x", "-1", "01", "2147483648", "1 ", "\u0661", "1" * 5000])

@@ -140,19 +140,6 @@ def test_a_follower_that_dies_before_its_leader_is_born_again_leaves_the_isr() -
     assert cluster.state("a")["leader"] in (1, 3)
 
 
-def test_a_live_broker_in_sync_leads_before_those_that_bounced() -> None:
-    """Those that bounced leave the isr, as with any death."""
-    cluster = Cluster()
-    cluster.join(*BROKERS)
-    cluster.create("a", (1, 2, 3))
-    cluster.controllers.pop().close()
-    cluster.leave(1, 2)
-    cluster.join(1, 2)
-    cluster.another(2)
-    cluster.run()
-    assert (cluster.state("a")["leader"], cluster.state("a")["isr"]) == (3, [3])
-
-
 @pytest.mark.slow
 def test_a_broker_that_goes_while_its_bounce_is_worked_off_dies_again() -> None:
     """Whenever it goes: no lost broker leads in the end."""

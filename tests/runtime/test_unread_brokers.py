@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from kedge import InvalidRequest
 from kedge.controller.codec import broker as broker_codec
 from kedge.controller.codec import keys
 from kedge.controller.model.values import BrokerRegistration
@@ -53,31 +52,6 @@ def test_a_live_broker_whose_registration_becomes_unreadable_stays_live() -> Non
     assert stands(cluster) == (3, [3, 1])
 
 
-def test_a_broker_that_cannot_be_called_is_not_elected_and_stays_in_the_isr() -> None:
-    """When its leader dies, and when another follower does."""
-    cluster = GuardedCluster(1, 2, 3)
-    cluster.create("t", (1, 3, 2), (2, 3, 1))
-    broken(cluster, KEY)
-    cluster.succeed()
-    cluster.leave(1)
-    assert stands(cluster) == (2, [3, 2])
-    assert (cluster.state("t", 1)["leader"], cluster.state("t", 1)["isr"]) == (2, [2, 3])
-
-
-def test_only_isr_members_are_elected_while_such_a_broker_is_in_the_isr() -> None:
-    """Though unclean election is allowed: it has all records, and is there."""
-    cluster = GuardedCluster(1, 2, 3)
-    cluster.create("t", (1, 3, 2), **UNCLEAN)
-    cluster.done(cluster.isr((1, 3)))
-    broken(cluster, KEY)
-    cluster.succeed()
-    cluster.leave(1)
-    assert stands(cluster) == (-1, [1, 3])
-    cluster.rewrite(KEY, broker_codec.encode(BrokerRegistration(3), 5, 1))
-    cluster.wait(6_000, 500)
-    assert stands(cluster) == (3, [3])
-
-
 def test_its_death_is_worked_off_once_its_name_is_gone() -> None:
     """Absence can be read."""
     cluster = taken_over()
@@ -107,31 +81,3 @@ def test_a_broken_registration_under_another_epoch_is_a_death() -> None:
     assert stands(cluster) == (1, [1, 2])
     assert cluster.controller.describe().live_brokers == (1, 2)
     assert "its broker is not dead" in cluster.findings()[KEY]
-
-
-def test_a_broker_that_is_registered_unreadably_is_not_forgotten() -> None:
-    """It is there."""
-    cluster = GuardedCluster(1, 2, 3)
-    broken(cluster, KEY)
-    cluster.succeed()
-    assert isinstance(cluster.error(cluster.controller.admin.forget_broker(3)), InvalidRequest)
-
-
-def test_who_shuts_down_leaves_such_a_broker_in_the_isr() -> None:
-    """And its lead goes to one that can be called."""
-    cluster = GuardedCluster(1, 2, 3)
-    cluster.create("t", (1, 3, 2))
-    broken(cluster, KEY)
-    cluster.succeed()
-    cluster.done(cluster.controller.controlled_shutdown(1, cluster.epoch(1)))
-    assert stands(cluster) == (2, [3, 2])
-
-
-def test_a_look_after_a_conflict_keeps_what_is_wrong_with_registrations() -> None:
-    """It reads all registrations, as the look at a hint does, and says the same of them."""
-    cluster = GuardedCluster(1, 2)
-    cluster.join_broken(7, run=False)
-    term = cluster.controller._loop.term  # noqa: SLF001 - before any hint of it is taken in
-    assert term is not None
-    term.reconcile.registrations.reread([7], 0)
-    assert keys.broker(7) in term.reconcile.findings.as_dict()

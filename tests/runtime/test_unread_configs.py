@@ -3,6 +3,8 @@ all brokers" of `docs/unreadable-keys.md`)."""
 
 from __future__ import annotations
 
+import pytest
+
 from kedge import Settings
 from kedge.controller.codec import keys
 from tests.runtime.guarded import GuardedCluster, broken
@@ -34,61 +36,32 @@ def last_one_dies(cluster: GuardedCluster) -> tuple[int, list[int]]:
     return cluster.state()["leader"], cluster.state()["isr"]
 
 
-def test_settings_that_a_takeover_cannot_read_allow_no_unclean_election() -> None:
-    """The defaults of all brokers allow it, the topic did not: what it says cannot be known."""
-    cluster = begun("true", "false")
-    broken(cluster, CONFIG)
-    cluster.succeed()
-    assert last_one_dies(cluster) == (-1, [1])
-    assert "unclean election" in cluster.findings()[CONFIG]
-
-
-def test_settings_that_become_unreadable_allow_no_unclean_election() -> None:
-    """Also where they allowed it when they were last read."""
-    cluster = begun(None, "true")
-    broken(cluster, CONFIG)
+@pytest.mark.parametrize("is_taken_over", [True, False], ids=["at takeover", "meanwhile"])
+@pytest.mark.parametrize(
+    "key, defaults, own, settings",
+    [
+        (CONFIG, "true", "false", None),
+        (CONFIG, None, "true", None),
+        (keys.BROKER_DEFAULTS, "false", None, Settings(unclean_leader_election_enable=True)),
+        (keys.BROKER_DEFAULTS, "true", None, None),
+    ],
+    ids=["own, forbidden", "own, allowed", "defaults, forbidden", "defaults, allowed"],
+)
+def test_configs_that_cannot_be_read_allow_no_unclean_election(
+    key: str, defaults: str | None, own: str | None, settings: Settings | None, is_taken_over: bool
+) -> None:
+    """Whatever was known of them, and whatever else allows it; once they can be read again, they are in force."""
+    cluster = begun(defaults, own, settings)
+    broken(cluster, key)
+    if is_taken_over:
+        cluster.succeed()
+        assert "unclean election" in cluster.findings()[key]
     cluster.run()
     assert last_one_dies(cluster) == (-1, [1])
-
-
-def test_settings_that_can_be_read_again_are_in_force() -> None:
-    """Who waited for a leader gets one as they allow."""
-    cluster = begun("false", "true")
-    broken(cluster, CONFIG)
-    cluster.succeed()
-    assert last_one_dies(cluster) == (-1, [1])
-    cluster.rewrite(CONFIG, said("true"))
+    cluster.rewrite(key, said("true"))
     cluster.wait(6_000, 500)
     assert (cluster.state()["leader"], cluster.state()["isr"]) == (2, [2])
     assert cluster.findings() == {}
-
-
-def test_defaults_that_a_takeover_cannot_read_allow_no_unclean_election() -> None:
-    """Though the controller's own setting allows it: the defaults may say otherwise."""
-    cluster = begun("false", None, Settings(unclean_leader_election_enable=True))
-    broken(cluster, keys.BROKER_DEFAULTS)
-    cluster.succeed()
-    assert last_one_dies(cluster) == (-1, [1])
-    assert "unclean election" in cluster.findings()[keys.BROKER_DEFAULTS]
-
-
-def test_defaults_that_become_unreadable_allow_no_unclean_election() -> None:
-    """Though they did when they were last read."""
-    cluster = begun("true", None)
-    broken(cluster, keys.BROKER_DEFAULTS)
-    cluster.run()
-    assert last_one_dies(cluster) == (-1, [1])
-
-
-def test_defaults_that_can_be_read_again_are_in_force() -> None:
-    """Who waited for a leader gets one as they allow."""
-    cluster = begun("true", None)
-    broken(cluster, keys.BROKER_DEFAULTS)
-    cluster.succeed()
-    assert last_one_dies(cluster) == (-1, [1])
-    cluster.rewrite(keys.BROKER_DEFAULTS, said("true"))
-    cluster.wait(6_000, 500)
-    assert (cluster.state()["leader"], cluster.state()["isr"]) == (2, [2])
 
 
 def test_a_topic_that_allows_it_itself_needs_no_defaults() -> None:

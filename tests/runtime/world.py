@@ -137,14 +137,14 @@ class Cluster:
 
     # --- brokers
 
-    def join(self, *broker_ids: int, **said: Any) -> None:
+    def join(self, *broker_ids: int, run: bool = True, **said: Any) -> None:
         """Brokers register themselves, each in a session of its own."""
         for broker_id in broker_ids:
             self.sessions[broker_id] = MemoryStore(self.server)
             registration = BrokerRegistration(broker_id, **{"rack": "abc"[broker_id % 3], **said})
             value = broker_codec.encode(registration, 5, self.clock.now_ms())
             self.sessions[broker_id].commit([Put(keys.broker(broker_id), value, ABSENT, ephemeral=True)], timeout_s=1)
-        if self.controllers:
+        if run and self.controllers:
             self.run()
 
     def leave(self, *broker_ids: int, run: bool = True) -> None:
