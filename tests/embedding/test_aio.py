@@ -7,7 +7,7 @@ import inspect
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, closing
 from typing import Any, TypeVar
 
@@ -32,10 +32,9 @@ from kedge.controller.admin import Admin
 from kedge.controller.aio import AsyncAdmin, AsyncController, HostOnLoop
 from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from kedge.controller.runtime.replies import WouldDeadlock
-from kedge.stores.base import Commit, Op
+from tests.embedding.gate import WAIT_S, Gate
 
 T = TypeVar("T")
-WAIT_S = 10.0
 T0 = TopicPartition("t", 0)
 _PAUSE = threading.Event()
 
@@ -51,26 +50,6 @@ async def until(true: Callable[[], object], what: str) -> None:
     while not true():
         assert time.monotonic() < deadline_s, f"never: {what}"
         await asyncio.to_thread(_PAUSE.wait, 0.002)
-
-
-class Gate(MemoryStore):
-    """A store whose commits can be held up, in every session."""
-
-    def __init__(self, server: MemoryServer, of: Gate | None = None) -> None:
-        super().__init__(server)
-        self.open: threading.Event = of.open if of else threading.Event()
-        self.inside: threading.Event = of.inside if of else threading.Event()
-        if of is None:
-            self.open.set()
-
-    def another_session(self) -> Gate:
-        return Gate(self.server, self)
-
-    def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
-        if not self.open.is_set():
-            self.inside.set()
-            self.open.wait(WAIT_S)
-        return super().commit(ops, timeout_s=timeout_s)
 
 
 @attrs.define(eq=False)

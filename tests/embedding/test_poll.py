@@ -13,14 +13,12 @@ from kedge import (
     BrokerRegistration,
     Hooks,
     HostResponse,
-    LogReport,
     NewTopic,
     NotController,
     TopicPartition,
     WrongMode,
 )
 from kedge.controller.model.errors import ErrorCode
-from kedge.controller.runtime.journal import Journal, MemorySink
 from kedge.controller.runtime.replies import WouldDeadlock
 from tests.runtime.world import Cluster, cluster_of_three
 
@@ -145,32 +143,6 @@ def test_a_request_that_was_not_committed_in_time_is_answered_with_7() -> None:
     assert AlterReassignmentsOptions().timeout_s == 60
 
 
-def test_a_move_with_a_deadline_cancels_itself() -> None:
-    """Also under the next controller; a move without one goes on."""
-    cluster = cluster_of_three()
-    options = AlterReassignmentsOptions(move_timeout_s=10.0)
-    cluster.done(cluster.controller.admin.alter_partition_reassignments({T0: [4, 5, 6]}, options)[T0])
-    cluster.controllers.pop().close()
-    cluster.another(2)
-    cluster.wait(9_900, 300)
-    assert cluster.partition().move is not None
-    cluster.wait(200)
-    assert cluster.partition().move is None
-
-
-def test_the_same_seed_gives_the_same_tree_and_the_same_journal() -> None:
-    """To the byte."""
-    runs = []
-    for _ in range(2):
-        sink = MemorySink()
-        cluster = cluster_of_three(journal=Journal(sink))
-        cluster.controller.admin.create_topics({"x": NewTopic(8, 3)})
-        cluster.run()
-        cluster.done(cluster.move([4, 5, 6]))
-        runs.append((cluster.keys(), list(sink.lines)))
-    assert runs[0] == runs[1]
-
-
 def test_a_controller_can_be_used_in_a_with_statement() -> None:
     """It is closed at the end."""
     cluster = Cluster(start=False)
@@ -178,17 +150,6 @@ def test_a_controller_can_be_used_in_a_with_statement() -> None:
         controller.poll_once()
         assert controller.is_active
     assert isinstance(controller.query(lambda view: view).exception(0), NotController)
-
-
-def test_reports_of_logs_are_kept_in_memory_only() -> None:
-    """One or many; nothing is written for them."""
-    cluster = cluster_of_three()
-    before = cluster.keys()
-    report = LogReport("t", 0, 1, 0, 0, 10, 8, 100)
-    cluster.controller.report_log(report)
-    cluster.controller.report_log([report, report])
-    cluster.run()
-    assert cluster.keys() == before
 
 
 def test_error_of_a_query_is_raised_to_its_caller() -> None:

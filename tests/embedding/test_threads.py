@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
@@ -27,12 +26,11 @@ from kedge.controller.model.host import LeaderAndIsrRequest
 from kedge.controller.model.view import ClusterView
 from kedge.controller.runtime.replies import WouldDeadlock
 from kedge.stores import MemoryStore
-from kedge.stores.base import Commit, Op
 from kedge.stores.memory import MemoryServer
+from tests.embedding.gate import WAIT_S, Gate
 from tests.kit.waiting import until
 from tests.runtime.world import Brokers
 
-WAIT_S = 10.0
 T0 = TopicPartition("t", 0)
 
 
@@ -48,22 +46,6 @@ def kedge_threads(before: Sequence[threading.Thread]) -> list[str]:
 def _has_state(view: ClusterView) -> bool:
     partition = view.partition("t", 0)
     return partition is not None and partition.has_state
-
-
-class Gate(MemoryStore):
-    """A store whose commits can be held up, as by a server that does not answer."""
-
-    def __init__(self, server: MemoryServer) -> None:
-        super().__init__(server)
-        self.open = threading.Event()
-        self.open.set()
-        self.inside = threading.Event()
-
-    def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
-        if not self.open.is_set():
-            self.inside.set()
-            self.open.wait(WAIT_S)
-        return super().commit(ops, timeout_s=timeout_s)
 
 
 class Started:
@@ -189,23 +171,6 @@ def test_raising_host_is_tried_again_and_affects_no_other(started: Started) -> N
     until(lambda: "callbacks of broker 3" in controller.describe().findings, "reported")
     failing.clear()
     until(lambda: not controller.describe().findings, "tried again")
-
-
-def test_futures_can_be_awaited(started: Started) -> None:
-    """asyncio.wrap_future; the result and the error."""
-    controller = started.with_topic()
-
-    async def ask() -> tuple[Any, BaseException]:
-        good = controller.admin.alter_partition_reassignments({T0: [3, 4]}).all()
-        answer = await asyncio.wait_for(asyncio.wrap_future(good), WAIT_S)
-        bad = controller.admin.alter_partition_reassignments({T0: [99]})[T0]
-        (error,) = await asyncio.gather(asyncio.wrap_future(bad), return_exceptions=True)
-        assert isinstance(error, BaseException)
-        return answer[T0].target_replicas, error
-
-    answer, error = asyncio.run(ask())
-    assert answer == (3, 4)
-    assert getattr(error, "code", None) == 39
 
 
 def test_waiting_in_a_done_callback_on_the_loop_is_an_error(started: Started) -> None:

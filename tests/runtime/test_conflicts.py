@@ -118,19 +118,6 @@ def test_the_leader_hears_of_the_partition_epoch_of_a_key_that_was_written_again
     assert cluster.host.to(6, UpdateMetadataRequest)[-1].partitions[0].partition_epoch == known
 
 
-def test_replicas_changed_by_another_client_in_a_topic_key_are_overwritten() -> None:
-    """New partitions and unknown fields of the same write are kept."""
-    cluster = cluster_of_three()
-    key = cluster.get(TOPIC)
-    key["partitions"] = {"0": [4, 5, 6], "1": [2, 3]}
-    key["theirs"] = 7
-    cluster.put(TOPIC, key)
-    cluster.run()
-    assert cluster.get(TOPIC)["partitions"] == {"0": [1, 2, 3], "1": [2, 3]}
-    assert cluster.get(TOPIC)["theirs"] == 7
-    assert cluster.state("t", 1)["leader"] == 2
-
-
 def test_a_foreign_topic_key_met_in_a_commit_is_adopted_and_the_request_decided_on_top() -> None:
     """No hint came before the commit: the conflict itself makes us look."""
     cluster = cluster_of_three()

@@ -33,24 +33,6 @@ def test_topic_keys_of_every_version_are_read_and_get_an_id(value: dict[str, Any
     assert works(cluster, "t")
 
 
-def test_a_move_of_kafkas_own_becomes_ours_and_goes_on() -> None:
-    """adding_replicas and removing_replicas: T = replicas minus removing, R = the rest and what is in sync."""
-    key = {
-        "version": 2,
-        "partitions": {"0": [4, 3, 1, 2]},
-        "adding_replicas": {"0": [4, 3]},
-        "removing_replicas": {"0": [1]},
-    }
-    cluster = planted({TOPIC: key, STATE: state(1, [1, 2, 3])}, 1, 2, 3, 4)
-    partition = cluster.partition()
-    assert partition.move is not None
-    assert (partition.replicas, partition.move.target, partition.move.origin) == ((1, 2, 3), (4, 3, 2), (1, 2))
-    assert cluster.get(TOPIC)["adding_replicas"] == {}
-    assert cluster.state()["targetReplicas"] == [4, 3, 2]
-    cluster.done(cluster.isr([1, 2, 3, 4]))
-    assert cluster.get(TOPIC)["partitions"] == {"0": [4, 3, 2]}
-
-
 @pytest.mark.checklist(112, 113)
 def test_no_crash_while_kafkas_moves_are_taken_over_loses_one() -> None:
     """Each goes from the topic's key with the commit that takes it over, however small the commits are."""
@@ -107,32 +89,6 @@ def test_move_is_taken_up_with_its_state_and_all_brokers_hear_of_it() -> None:
     assert cluster.host.to(1, StopReplicaRequest)[0].partitions[0].partition == 0
 
 
-@pytest.mark.checklist(114)
-def test_r_equal_to_t_with_t_still_set_is_finished() -> None:
-    """The seed's order of writes leaves this behind after a crash; the old replicas are in the origin."""
-    memory = {"origin": [1, 2], "started_ms": 5}
-    key = {"version": 1, "partitions": {"0": [3, 2]}}
-    cluster = planted({TOPIC: key, STATE: state(2, [1, 2, 3], targetReplicas=[3, 2], reassignment=memory)})
-    assert "targetReplicas" not in cluster.state()
-    assert cluster.state()["isr"] == [2, 3]
-    assert cluster.host.to(1, StopReplicaRequest)
-
-
-def test_a_topic_without_state_keys_is_finished() -> None:
-    """First live replica of R leads, I = the live ones, epoch 0; none alive: no state key yet."""
-    cluster = planted({TOPIC: {"version": 1, "partitions": {"0": [9, 2, 1], "1": [8, 9]}}})
-    assert (cluster.state()["leader"], cluster.state()["isr"], cluster.state()["leader_epoch"]) == (2, [2, 1], 0)
-    assert cluster.get(f"{TOPIC}/partitions/1/state") is None
-    cluster.join(8)
-    assert cluster.state("t", 1)["leader"] == 8
-
-
-def test_members_of_the_isr_outside_r_join_r() -> None:
-    """Another program left them there."""
-    cluster = planted({TOPIC: {"version": 1, "partitions": {"0": [1, 2]}}, STATE: state(1, [1, 2, 3])})
-    assert cluster.get(TOPIC)["partitions"] == {"0": [1, 2, 3]}
-
-
 def test_brokers_that_died_unseen_are_dead_and_those_that_bounced_died_first() -> None:
     """The last admitted epoch stands in /kedge/brokers; one that cannot be read counts as another one."""
     for admitted in (b'{"broker_epoch":77}', b"{broken"):
@@ -142,24 +98,6 @@ def test_brokers_that_died_unseen_are_dead_and_those_that_bounced_died_first() -
         assert cluster.state()["leader"] == 2
         assert cluster.controller.describe().live_brokers == (1, 2, 3)
         assert cluster.get("/kedge/brokers/1") == {"broker_epoch": cluster.epoch(1)}
-
-
-def test_intents_of_a_former_term_are_sent_again_and_void_ones_dropped() -> None:
-    """Void: its broker is a member of the partition again."""
-    cluster = Cluster()
-    cluster.join(1, 2, 3)
-    cluster.create("t", (1, 2))
-    topic_id = cluster.get(TOPIC)["topic_id"]
-    cluster.controllers.pop().close()
-    one = {"topic": "t", "topic_id": topic_id, "partition": 0, "leader_epoch": 0}
-    cluster.put("/admin/replica_deletions/3/900", {"version": 1, "replicas": [one]})
-    cluster.put("/admin/replica_deletions/1/901", {"version": 1, "replicas": [one]})
-    cluster.host.told.clear()
-    cluster.another(2)
-    cluster.run()
-    assert len(cluster.host.to(3, StopReplicaRequest)) == 1
-    assert cluster.host.to(1, StopReplicaRequest) == []
-    assert cluster.keys("/admin/replica_deletions") == {}
 
 
 @pytest.mark.parametrize("name", ["kafka_3_9_tree_idle.json", "kafka_3_9_tree_moving.json"])
