@@ -107,8 +107,6 @@ async def meet(event: asyncio.Event) -> None:
 
 
 def test_answers_are_awaited_all_at_once_or_each_by_itself() -> None:
-    """A value, or the error of the sync API raised."""
-
     async def ask() -> None:
         async with cluster() as (controller, _):
             admin = controller.admin
@@ -141,7 +139,6 @@ def _answers_later(method: object) -> bool:
 
 @pytest.mark.parametrize("sync,awaited", [(Admin, AsyncAdmin), (Controller, AsyncController)])
 def test_every_method_that_gives_a_future_can_be_awaited(sync: type[Any], awaited: type[Any]) -> None:
-    """Under its own name, with its own arguments."""
     names = [name for name, method in inspect.getmembers(sync, inspect.isfunction) if name[0] != "_"]
     later = [name for name in names if _answers_later(getattr(sync, name))]
     assert later
@@ -198,8 +195,6 @@ def test_a_coroutine_that_raises_is_not_delivered_and_called_again() -> None:
 
 
 def test_notices_may_be_coroutines_or_functions() -> None:
-    """Those that a host has, and no others."""
-
     class Noticing(Brokers):
         def __init__(self) -> None:
             super().__init__()
@@ -317,7 +312,6 @@ def test_a_callback_that_its_loop_leaves_unfinished_ends() -> None:
 
 
 def test_polling_on_the_loop_that_the_callbacks_need_is_refused() -> None:
-    """It would wait for itself."""
     refused = []
 
     async def ask() -> None:

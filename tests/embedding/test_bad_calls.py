@@ -161,7 +161,6 @@ def test_a_call_with_broken_input_gives_a_documented_error_and_writes_nothing(
 
 
 def test_after_all_that_the_controller_works(cluster: Cluster) -> None:
-    """There and back."""
     assert cluster.done(cluster.move([4, 5, 6])).target_replicas == (4, 5, 6)
     assert cluster.done(cluster.move(None)).target_replicas is None
 
@@ -169,7 +168,6 @@ def test_after_all_that_the_controller_works(cluster: Cluster) -> None:
 @pytest.mark.checklist(88)
 @pytest.mark.parametrize("wrong", [None, 5, "t", [("t", 0)], [None]])
 def test_a_listing_needs_a_set_or_all(wrong: Any) -> None:
-    """None is no set."""
     cluster = cluster_of_three()
     for arguments in ({"partitions": wrong}, {"topics": wrong}):
         with pytest.raises(TypeError):

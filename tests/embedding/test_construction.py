@@ -73,7 +73,6 @@ def test_some_numbers_of_the_settings_end_below(name: str, largest: int) -> None
 @pytest.mark.parametrize("name", FLAGS)
 @pytest.mark.parametrize("value", [0, 1, None, "true"])
 def test_a_setting_that_is_a_flag_is_a_bool(name: str, value: Any) -> None:
-    """A 1 is no True."""
     with pytest.raises(TypeError, match=name):
         Settings(**{name: value})
     for flag in (True, False):
@@ -128,7 +127,6 @@ def test_a_journal_says_at_once_what_is_no_sink(sink: Any) -> None:
 
 @pytest.mark.parametrize("ask", [None, 5, "view"])
 def test_a_query_asks_by_calling(ask: Any) -> None:
-    """What cannot be called is refused in the caller."""
     with pytest.raises(TypeError, match="ask"):
         cluster_of_three().controller.query(ask)
 
@@ -147,13 +145,11 @@ def test_a_query_asks_by_calling(ask: Any) -> None:
     ],
 )
 def test_the_timeout_of_a_query_is_checked(timeout_s: Any, error: type) -> None:
-    """As that of every call."""
     with pytest.raises(error, match="timeout_s"):
         cluster_of_three().controller.query(lambda view: view.controller_id, timeout_s=timeout_s)
 
 
 def test_every_name_that_is_offered_is_there() -> None:
-    """And no other."""
     assert {"Controller", "MemoryStore", "TopicPartition", "open_store"} <= set(kedge.__all__)
     assert [name for name in kedge.__all__ if not hasattr(kedge, name)] == []
     assert {*kedge.__all__, "__version__"} <= set(dir(kedge))
@@ -163,6 +159,5 @@ def test_every_name_that_is_offered_is_there() -> None:
 
 
 def test_every_error_that_a_caller_can_get_is_offered() -> None:
-    """Those of the model, and those of the runtime."""
     known = {name for name, it in vars(errors).items() if isinstance(it, type) and issubclass(it, ControllerError)}
     assert known | {"Overloaded", "WouldDeadlock", "WrongMode"} <= set(kedge.__all__)

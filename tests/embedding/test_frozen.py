@@ -98,7 +98,6 @@ def test_walk_finds_the_known_modules() -> None:
 
 @pytest.mark.parametrize("kind", VALUES, ids=named)
 def test_no_field_can_be_written_to(kind: type[Any]) -> None:
-    """Nor deleted, nor one added."""
     value: Any = object.__new__(kind)
     for name in (*VALUES[kind], "more"):
         with pytest.raises(AttributeError):

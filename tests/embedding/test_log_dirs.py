@@ -50,7 +50,6 @@ def test_size_and_lag_are_those_that_were_reported() -> None:
 
 
 def test_without_a_report_of_the_leader_the_lag_is_behind_the_replicas_own_high_watermark() -> None:
-    """As the gateway answers DescribeLogDirs."""
     cluster = cluster_of_three()
     cluster.controller.report_log(LogReport("t", 0, 2, 0, 0, 60, 75))
     assert described(cluster, on(2)) == [ReplicaLogDirInfo(None, 15)]
@@ -73,7 +72,6 @@ def test_what_was_not_reported_and_what_is_no_replica_are_errors_by_class() -> N
 
 
 def test_a_replica_whose_disk_failed_is_a_storage_error() -> None:
-    """What was reported before is of no use any more."""
     cluster = cluster_of_three()
     tp = TopicPartition("t", 0)
     cluster.controller.report_log(LogReport("t", 0, 3, 0, 0, 1, 1, 1))

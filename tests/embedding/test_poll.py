@@ -68,7 +68,6 @@ def test_a_callback_that_waits_for_a_future_gets_an_error() -> None:
 
 
 def test_a_callback_may_not_poll_and_may_close() -> None:
-    """poll_once is not reentrant; close ends the pass."""
     cluster = cluster_of_three()
 
     def answer(_: Any) -> HostResponse:
@@ -86,7 +85,6 @@ def test_a_callback_may_not_poll_and_may_close() -> None:
 
 
 def test_poll_once_waits_where_there_is_nothing_to_do_and_is_woken_by_a_request() -> None:
-    """From another thread."""
     cluster = cluster_of_three()
     timer = threading.Timer(0.01, lambda: cluster.move([4, 5, 6]))
     timer.start()
@@ -114,7 +112,6 @@ def test_all_is_done_when_all_are_with_every_value_or_the_first_error() -> None:
 
 
 def test_a_policy_says_no_with_its_message() -> None:
-    """44; a cancel does not call the policy."""
     cluster = cluster_of_three(
         hooks=Hooks(
             alter_policy=lambda _, target: "not there" if 6 in target else None,
@@ -144,7 +141,6 @@ def test_a_request_that_was_not_committed_in_time_is_answered_with_7() -> None:
 
 
 def test_a_controller_can_be_used_in_a_with_statement() -> None:
-    """It is closed at the end."""
     cluster = Cluster(start=False)
     with cluster.another(1) as controller:
         controller.poll_once()
@@ -153,7 +149,6 @@ def test_a_controller_can_be_used_in_a_with_statement() -> None:
 
 
 def test_error_of_a_query_is_raised_to_its_caller() -> None:
-    """The controller goes on."""
     cluster = cluster_of_three()
     assert isinstance(cluster.error(cluster.controller.query(lambda view: view.controller_id // 0)), ZeroDivisionError)
     assert cluster.done(cluster.controller.query(lambda view: view.controller_id)) == 1

@@ -98,7 +98,6 @@ def test_it_runs_by_itself_and_leaves_no_thread_behind(started: Started) -> None
 
 
 def test_it_runs_inside_a_block_and_is_closed_at_its_end_whatever_happens() -> None:
-    """Started once, and not again."""
     before = set(threading.enumerate())
     controller = Controller(MemoryStore(), 1, Brokers())
 
@@ -116,7 +115,6 @@ def test_it_runs_inside_a_block_and_is_closed_at_its_end_whatever_happens() -> N
 
 
 def test_callbacks_run_on_a_thread_per_broker_outside_the_loop(started: Started) -> None:
-    """One at a time each."""
     seen: dict[int, set[str]] = {}
 
     def answer(request: Any) -> HostResponse:
@@ -155,7 +153,6 @@ def _told(host: Brokers, broker: int) -> tuple[int, ...] | None:
 
 @pytest.mark.slow
 def test_raising_host_is_tried_again_and_affects_no_other(started: Started) -> None:
-    """Also one that says exit()."""
     failing = threading.Event()
 
     def answer(request: Any) -> HostResponse:
@@ -291,7 +288,6 @@ def test_close_hands_over_and_fails_what_waits(started: Started) -> None:
 
 
 def test_a_controller_is_driven_in_one_way_only(started: Started) -> None:
-    """By its threads or by poll_once."""
     controller = started.controller()
     with pytest.raises(WrongMode):
         controller.poll_once()
@@ -305,7 +301,6 @@ def test_a_controller_is_driven_in_one_way_only(started: Started) -> None:
 
 
 def test_a_callback_may_close_its_controller(started: Started) -> None:
-    """It does not wait for itself."""
     closed = threading.Event()
     controller = started.with_topic()
 

@@ -51,7 +51,6 @@ def test_a_move_is_no_under_replication_alarm() -> None:
 
 
 def test_a_replica_that_falls_out_of_a_move_is_an_alarm_of_its_leader() -> None:
-    """It is one of those that the partition had."""
     rig = orders(copy_rate_bytes_s=100_000)
     rig.reassign({ORDERS: AFTER})
     rig.mishaps.kill_broker(2)

@@ -36,7 +36,6 @@ def waited(snapshot: Snapshot, kind: str) -> HistogramValue:
 
 
 def test_an_event_waits_from_the_call_until_it_is_decided() -> None:
-    """Also while the loop does not run."""
     cluster = cluster_of_three()
     future = cluster.move([4, 5, 6])
     cluster.clock.advance(30)
@@ -61,7 +60,6 @@ def test_every_event_that_was_decided_is_counted_under_its_kind() -> None:
 
 
 def test_event_decided_again_after_a_conflict_counts_again_and_the_conflict_too() -> None:
-    """It took that time."""
     cluster, _ = meddled(STATE, 1)
     cluster.done(cluster.move([4, 5, 6]))
     now = cluster.controller.metrics()
@@ -173,7 +171,6 @@ def test_stand_by_and_one_without_a_loop_are_not_active() -> None:
 
 
 def test_switched_off_it_tells_only_what_costs_nothing() -> None:
-    """No row is counted and no time is taken."""
     cluster = cluster_of_three(metrics=False)
     cluster.done(cluster.move([4, 5, 6]))
     now = cluster.controller.metrics()

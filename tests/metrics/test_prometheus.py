@@ -69,7 +69,6 @@ def test_buckets_are_cumulative_and_end_with_all() -> None:
 
 
 def test_one_collector_tells_of_several_controllers_and_brokers() -> None:
-    """Each by its label."""
     cluster = busy()
     first, second = cluster.controller, cluster.another(2)
     cluster.run()

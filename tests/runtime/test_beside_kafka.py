@@ -332,7 +332,6 @@ def test_a_reduction_is_refused_with_what_to_do(leading: Controller) -> None:
 
 
 def test_rates_of_reassignments_are_refused_with_what_to_do(leading: Controller) -> None:
-    """KIP-542 has them, Kafka's brokers do not."""
     refused = leading.admin.alter_interbroker_throttled_rates({1: ThrottledRate(5000, 5000)}, family="reassignment")
     poll(leading)
     with pytest.raises(InvalidRequest, match="replication"):

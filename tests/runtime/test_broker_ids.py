@@ -97,7 +97,6 @@ def test_concurrent_callers_get_distinct_ids(server: MemoryServer) -> None:
 
 
 def test_a_store_that_cannot_be_reached_gives_no_id_and_registers_nothing() -> None:
-    """The error is the store's."""
     cluster = Cluster()
     cluster.store.play([Rule(FailBefore(), "commit")])
     sessions = len(cluster.server.sessions)

@@ -8,7 +8,7 @@ import pytest
 
 from kedge import Settings
 from kedge.controller.codec import keys
-from kedge.stores.faults import DropEvent, FailBefore, Rule
+from kedge.stores.faults import DropEvent, Rule
 from tests.runtime.world import Cluster, cluster_of_three
 
 CONFIG = "/config/topics/t"
@@ -43,7 +43,6 @@ def leaderless(**more: Any) -> Cluster:
 
 
 def test_unclean_election_that_is_switched_on_elects_at_once() -> None:
-    """The key alone is enough."""
     cluster = leaderless()
     cluster.put(CONFIG, unclean())
     cluster.run()
@@ -95,7 +94,6 @@ def test_what_we_wrote_ourselves_is_no_news() -> None:
 
 @pytest.mark.parametrize("value", [b"", b"{", [], {"config": {"a": 1}}, {"config": []}])
 def test_a_broken_key_is_a_finding_and_what_was_known_stays(value: Any) -> None:
-    """Until it can be read again."""
     cluster = cluster_of_three()
     cluster.put(CONFIG, config(**{"retention.ms": "5"}))
     cluster.run()
@@ -112,7 +110,6 @@ def test_a_broken_key_is_a_finding_and_what_was_known_stays(value: Any) -> None:
     "value", [b"", b"{", [], {"version": 2}, {"entity_path": "topics"}, {"entity_path": 5}, {"entity_path": "/t"}]
 )
 def test_a_broken_notification_is_a_finding_and_stops_nothing(value: Any) -> None:
-    """The next one is heard."""
     cluster = leaderless()
     cluster.put(CHANGE, value)
     cluster.run()
@@ -128,25 +125,10 @@ def test_a_broken_notification_is_a_finding_and_stops_nothing(value: Any) -> Non
 
 @pytest.mark.parametrize("path", ["brokers/1", "users/me", "topics/nowhere", "topics/a/b", "clients/<default>"])
 def test_what_is_not_about_a_topic_of_ours_is_passed_over(path: str) -> None:
-    """Others read it."""
     cluster = cluster_of_three()
     cluster.put(CHANGE, {"version": 2, "entity_path": path})
     cluster.run()
     assert cluster.findings() == {}
-
-
-def test_a_read_that_fails_forgets_nothing() -> None:
-    """It is made again."""
-    for name in ("get_many", "get_columns", "children"):
-        cluster = leaderless()
-        cluster.store.play([Rule(FailBefore(), name)])
-        cluster.put(CONFIG, unclean())
-        cluster.put(CHANGE, {"version": 2, "entity_path": "topics/t"})
-        cluster.store.force_resync()
-        cluster.run()
-        cluster.store.play([])
-        cluster.wait(500)
-        assert cluster.state()["leader"] == 2, name
 
 
 # --- defaults of all brokers

@@ -76,7 +76,6 @@ def test_key_that_another_client_removes_first_is_no_obstacle(key: str) -> None:
 
 
 def test_unreported_settings_are_deleted_with_the_topic() -> None:
-    """The next topic of the name begins with its own."""
     cluster = cluster_of_three()
     cluster.delete(CONFIG)
     cluster.wait(100)

@@ -135,7 +135,6 @@ def test_unseen_request_is_no_request_for_the_topic_made_since() -> None:
 
 
 def test_a_deletion_of_which_the_topic_key_alone_is_left_is_finished() -> None:
-    """The state keys went, so the logs did before."""
     cluster = refusing(3)
     delete(cluster)
     cluster.controllers.pop().close()
@@ -178,7 +177,6 @@ def test_takeover_sends_to_holders_that_heard_nothing(seen: int) -> None:
 
 
 def test_slow_broker_gets_only_what_is_deleted() -> None:
-    """No list of all partitions, however late it is."""
     cluster, executor = with_hand()
     cluster.create("u", (1, 2))  # the call to 6 does not return
     while executor.calls and any(broker != 6 for broker, _ in executor.calls):

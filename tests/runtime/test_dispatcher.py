@@ -53,7 +53,6 @@ def with_hand() -> tuple[Cluster, HandExecutor]:
 
 
 def test_one_round_is_leader_and_isr_then_metadata_then_stop_replica() -> None:
-    """For one broker, of the same state."""
     cluster = cluster_of_three()
     cluster.done(cluster.move([1, 2, 4]))
     cluster.host.told.clear()
@@ -131,7 +130,6 @@ def test_stuck_broker_holds_up_no_other_and_is_reported() -> None:
 
 
 def test_a_stuck_call_of_a_broker_that_left_is_forgotten_when_it_returns() -> None:
-    """The finding goes with it."""
     cluster, executor = with_hand()
     cluster.done(cluster.move([4, 5, 6]))
     cluster.leave(1)

@@ -94,7 +94,6 @@ def test_who_leads_and_may_not_read_a_key_any_more_leaves_it_to_another(key: str
 
 
 def test_a_key_that_goes_lets_the_controller_lead_again() -> None:
-    """Nothing is left that it may not read."""
     cluster = begun()
     forbidden(cluster, keys.PREFERRED_ELECTION)
     cluster.run()
@@ -124,7 +123,6 @@ def test_who_leads_and_may_not_read_a_topic_or_state_any_more_leaves_it_to_anoth
 
 @pytest.mark.parametrize("names_keys", [True, False])
 def test_who_may_not_write_a_key_leaves_the_cluster_to_another(names_keys: bool) -> None:
-    """The finding names the key, or those of the commit."""
     cluster = begun()
     first, cluster.guarded.names_keys = cluster.controller, names_keys
     cluster.another(2, Guarded(cluster.server))

@@ -42,7 +42,6 @@ def test_threads_that_wait_get_the_answer() -> None:
 
 
 def test_callback_is_called_once_added_before_or_after() -> None:
-    """In the order in which they were added."""
     cluster, heard = cluster_of_three(), list[str]()
     future = cluster.move([4, 5, 6])
     with pytest.raises(FutureTimeoutError):
@@ -97,7 +96,6 @@ def test_result_that_a_caller_sets_affects_no_other() -> None:
 
 
 def test_controller_with_a_full_inbox_says_so() -> None:
-    """Nothing of the call is taken in."""
     cluster = cluster_of_three(settings=Settings(inbox_max=1))
     first = cluster.move([4, 5, 6])
     assert isinstance(cluster.move([5, 6, 4]).exception(0), Overloaded)
@@ -117,7 +115,6 @@ def test_request_that_a_demotion_failed_is_not_decided_later() -> None:
 
 @pytest.mark.slow
 def test_small_request_is_answered_while_a_large_one_runs() -> None:
-    """Batches take from both."""
     cluster = Cluster(settings=Settings(commit_decisions_max=10))
     cluster.join(1, 2, 3, 4, 5, 6)
     cluster.create("m", *[(1, 2, 3)] * 500)

@@ -65,7 +65,6 @@ def test_a_controller_that_closes_hands_over_at_once() -> None:
 
 
 def test_after_an_expired_session_another_one_leads_and_the_zombie_is_demoted() -> None:
-    """It stands by again under its new session."""
     cluster = three()
     future = cluster.move([4, 5, 6])
     store_of(cluster.controllers[0]).expire()
@@ -154,7 +153,6 @@ def test_a_zombie_that_comes_back_after_its_successor_committed_commits_nothing(
 
 
 def test_a_commit_that_arrives_after_the_end_of_its_term_changes_nothing() -> None:
-    """Delivered late, behind the claim of the successor."""
     cluster = three()
     store = store_of(cluster.controllers[0])
     store.play([Rule(DeliverLater(), key="*/state", nth=1), Rule(CutOff(), "another_session")])
@@ -171,7 +169,6 @@ def test_a_commit_that_arrives_after_the_end_of_its_term_changes_nothing() -> No
 
 
 def test_a_controller_that_is_cut_off_while_it_stands_by_rests_until_it_is_back() -> None:
-    """It does not ask again and again."""
     cluster = Cluster()
     cluster.store.disconnect()
     cluster.run()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kedge import Settings, TopicPartition
-from kedge.stores.faults import DropEvent, FailBefore, LoseReply, Rule
+from kedge.stores.faults import DropEvent, LoseReply, Rule
 from tests.runtime.plans import KEY, Told, plan
 
 
@@ -27,7 +27,6 @@ def test_a_plan_is_obeyed_its_entries_vanish_as_they_end_and_the_key_goes_with_t
 
 
 def test_entries_that_end_within_a_second_go_in_one_rewrite() -> None:
-    """A plan of many is not rewritten for each of them."""
     told = Told(partitions=5)
     told.submit({("t", p): [1, 2, 4] for p in range(5)})
     for p in range(4):
@@ -206,7 +205,6 @@ def test_a_key_that_is_no_plan_is_reported_and_removed(value: Any) -> None:
 
 
 def test_unknown_fields_survive_a_rewrite() -> None:
-    """Of the plan and of its entries."""
     told = Told()
     value = plan({("t", 0): [4], ("t", 1): [4]}, theirs={"a": [1]}, version=2)
     value["partitions"][1]["log_dirs"] = ["any"]
@@ -220,7 +218,6 @@ def test_unknown_fields_survive_a_rewrite() -> None:
 @pytest.mark.checklist(120)
 @pytest.mark.parametrize("request_", ["other", "cancel", "roll back", "the same"])
 def test_a_request_that_comes_later_takes_its_partition_out_of_the_key_in_its_own_commit(request_: str) -> None:
-    """And no takeover obeys the entry again."""
     told = Told()
     told.submit({("t", 0): [4, 5, 6], ("t", 1): [4, 5, 6]})
     tp, admin = TopicPartition("t", 0), told.cluster.controller.admin
@@ -248,19 +245,7 @@ def test_a_request_is_later_than_an_entry_whose_turn_has_not_come() -> None:
     assert set(told.named() or ()) == {("t", p) for p in range(18)}
 
 
-def test_a_read_that_fails_is_made_again() -> None:
-    """The hint is not forgotten."""
-    told = Told()
-    told.cluster.store.play([Rule(FailBefore(), "get", key=KEY)])
-    told.submit({("t", 0): [4]})
-    assert told.target(0) is None
-    told.cluster.store.play([])
-    told.cluster.wait(200)
-    assert told.target(0) == [4]
-
-
 def test_the_log_says_what_was_dropped_overwritten_or_not_read(caplog: pytest.LogCaptureFixture) -> None:
-    """Also where no journal is kept."""
     told = Told()
     told.submit({("t", 0): [4], ("t", 9): [1]})
     told.submit({("t", 1): [5]})

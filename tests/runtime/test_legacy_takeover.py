@@ -16,7 +16,6 @@ def _no_leader_left(told: Told) -> None:
 
 @pytest.mark.checklist(119, 120)
 def test_key_written_without_a_leader_wins_over_t_and_the_rest_continues() -> None:
-    """The seed's edge case."""
     told = Told()
     told.cluster.done(told.cluster.move([4, 5], "t", 0))
     told.cluster.done(told.cluster.move([4, 5], "t", 1))
@@ -32,7 +31,6 @@ def test_key_written_without_a_leader_wins_over_t_and_the_rest_continues() -> No
 
 
 def test_the_journal_says_with_how_many_entries_a_term_begins() -> None:
-    """Beside the moves that run."""
     told = Told()
     told.submit({("t", 0): [4, 5], ("t", 1): [4, 5]})
     told.fail_over()

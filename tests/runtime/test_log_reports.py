@@ -22,14 +22,12 @@ NUMBERS = ("partition", "broker_id", "leader_epoch", "start_offset", "end_offset
     [(-1, ValueError), (2**63, ValueError), (True, TypeError), (1.0, TypeError), ("1", TypeError), (b"", TypeError)],
 )
 def test_a_number_of_a_report_is_an_int_that_eight_bytes_hold(field: str, value: Any, error: type) -> None:
-    """The error names the field."""
     with pytest.raises(error, match=field):
         attrs.evolve(GOOD, **{field: value})
 
 
 @pytest.mark.parametrize("field", NUMBERS)
 def test_the_ends_of_the_range_are_in_it(field: str) -> None:
-    """From 0 to 2^63-1."""
     for value in (0, 2**63 - 1):
         said: dict[str, Any] = {field: value}
         assert getattr(attrs.evolve(GOOD, **said), field) == value
@@ -37,13 +35,11 @@ def test_the_ends_of_the_range_are_in_it(field: str) -> None:
 
 @pytest.mark.parametrize("topic, error", [("", ValueError), (None, TypeError), (b"t", TypeError), (5, TypeError)])
 def test_a_report_names_its_topic(topic: Any, error: type) -> None:
-    """A str, and not an empty one."""
     with pytest.raises(error, match="topic"):
         attrs.evolve(GOOD, topic=topic)
 
 
 def test_only_the_size_may_be_unknown() -> None:
-    """None is no offset."""
     assert attrs.evolve(GOOD, size_bytes=None).size_bytes is None
     for field in NUMBERS[:-1]:
         unknown: dict[str, Any] = {field: None}
@@ -52,7 +48,6 @@ def test_only_the_size_may_be_unknown() -> None:
 
 
 def test_reports_with_a_wrong_one_among_them_change_nothing() -> None:
-    """All of a call, or none."""
     controller = Cluster().controller
     with pytest.raises(TypeError):
         controller.report_log([GOOD, None])  # type: ignore[list-item]
@@ -73,7 +68,6 @@ def test_reports_may_come_from_a_generator_that_reports_itself() -> None:
 
 
 def test_a_replica_whose_deletion_was_acknowledged_is_forgotten() -> None:
-    """Not before, and no other."""
     cluster = cluster_of_three()
 
     def reported() -> list[bool]:
@@ -90,7 +84,6 @@ def test_a_replica_whose_deletion_was_acknowledged_is_forgotten() -> None:
 
 
 def test_the_largest_sizes_end_no_term() -> None:
-    """What a move copied is their sum, however large."""
     cluster = cluster_of_three()
     cluster.controller.report_log(LogReport("t", 0, b, *[2**63 - 1] * 5) for b in range(1, 7))
     cluster.done(cluster.move([4, 5, 6]))

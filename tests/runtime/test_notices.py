@@ -81,7 +81,6 @@ def test_first_settings_of_a_topic_are_published_and_their_end_with_it() -> None
 
 
 def test_active_controller_is_known_to_itself_and_to_stand_bys() -> None:
-    """With the epoch, once per change."""
     cluster = cluster_with(Told())
     assert leaders(told(cluster)) == [(1, 1)]
     second = Told()
@@ -169,7 +168,6 @@ class Untyped(Brokers):
 
 
 def test_a_host_that_inherits_from_nothing_gets_the_notices_that_it_has_methods_for() -> None:
-    """Hosts that were written before HostNotices."""
     host = Untyped()
     cluster_with(host)
     assert host.heard == [(1, 1)]

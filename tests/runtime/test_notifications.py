@@ -12,7 +12,6 @@ from kedge import Settings
 from kedge.controller.codec import keys
 from kedge.controller.runtime.journal import Journal, MemorySink
 from kedge.stores.base import ABSENT, Put
-from kedge.stores.faults import FailBefore, ForceResync, Rule
 from tests.runtime.world import Cluster, cluster_of_three
 
 PREFERRED = keys.PREFERRED_ELECTION
@@ -39,7 +38,6 @@ def led_by_another(**more: Any) -> Cluster:
 
 
 def test_the_preferred_key_elects_and_goes() -> None:
-    """Each partition that it names, in commits of ours."""
     cluster = led_by_another()
     cluster.put(PREFERRED, named(("t", 0)))
     cluster.run()
@@ -48,7 +46,6 @@ def test_the_preferred_key_elects_and_goes() -> None:
 
 
 def test_the_preferred_key_is_read_at_takeover() -> None:
-    """It may have been put without a leader."""
     cluster = led_by_another()
     cluster.controllers.pop().close()
     cluster.put(PREFERRED, named(("t", 0)))
@@ -76,7 +73,6 @@ def test_unknown_partitions_are_passed_over_with_a_logged_reason(caplog: pytest.
 
 
 def test_of_very_many_unknown_partitions_a_few_are_named(caplog: pytest.LogCaptureFixture) -> None:
-    """Of thousands with endless names."""
     cluster = led_by_another()
     with caplog.at_level(logging.WARNING):
         cluster.put(PREFERRED, named(("t", 0), *(("x" * 200, number) for number in range(3_000))))
@@ -125,7 +121,6 @@ def test_key_that_is_put_again_meanwhile_is_processed_with_its_new_value() -> No
 
 
 def test_key_that_another_client_removed_meanwhile_is_done() -> None:
-    """An old controller deletes it itself."""
     cluster = led_by_another(settings=ONE_BY_ONE)
     cluster.put(PREFERRED, named(("t", 0)))
     while cluster.state()["leader"] == 2:
@@ -178,7 +173,6 @@ def test_an_isr_that_an_old_leader_wrote_itself_is_taken_over() -> None:
 
 
 def test_notifications_put_without_a_leader_are_read_at_takeover() -> None:
-    """They stand there until they are deleted."""
     cluster = cluster_of_three()
     cluster.controllers.pop().close()
     cluster.put(STATE, {**cluster.state(), "isr": [1, 3]})
@@ -189,21 +183,6 @@ def test_notifications_put_without_a_leader_are_read_at_takeover() -> None:
     assert cluster.partition().isr == (1, 3)
     assert not cluster.has(ISR)
     assert not cluster.has(LOG_DIR)
-
-
-def test_a_read_that_fails_forgets_nothing() -> None:
-    """It is made again, also after a Resync."""
-    cluster = led_by_another()
-    for name, key in (("get_many", PREFERRED), ("children", ISR), ("get_many", LOG_DIR)):
-        cluster.store.play([Rule(FailBefore(), name), Rule(ForceResync(), "commit")])
-        cluster.put(key, named(("t", 0)) if key != LOG_DIR else {"broker": 1, "event": 1})
-        cluster.store.force_resync()
-        cluster.run()
-        assert cluster.has(key)
-        cluster.store.play([])
-        cluster.wait(500)
-        assert not cluster.has(key)
-    assert cluster.state()["leader"] == 1
 
 
 def test_what_is_worked_off_is_not_read_twice_for_a_second_hint() -> None:
@@ -220,7 +199,6 @@ def test_what_is_worked_off_is_not_read_twice_for_a_second_hint() -> None:
 
 
 def test_a_key_below_a_notification_is_left_alone() -> None:
-    """It is no notification, and has no number."""
     cluster = cluster_of_three()
     cluster.other.commit([Put(f"{keys.ISR_CHANGES}/x/y", b"{", ABSENT)], timeout_s=1)
     cluster.store.force_resync()

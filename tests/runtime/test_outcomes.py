@@ -190,7 +190,6 @@ GONE = [SessionExpired("it ended"), Closed("closed")]
     ],
 )
 def test_error_that_no_repetition_mends_ends_the_term_at_once(commits: Any, reads: Any, calls: list[str]) -> None:
-    """The error is in the finding."""
     cluster, store = answering(commits, reads)
     moved = cluster.move([4, 5, 6])
     while not moved.done():
@@ -227,7 +226,6 @@ def test_each_call_has_what_is_left_of_half_a_session() -> None:
 
 @pytest.mark.parametrize("error", [NOT_SENT, LOST])
 def test_commit_without_an_outcome_for_half_a_session_ends_the_term(error: StoreError) -> None:
-    """With what it waited for."""
     cluster, _ = answering([error] * 9, [NOT_SENT] * 9)
     moved = cluster.move([4, 5, 6])
     for passed_ms in (0, 4_999):

@@ -69,7 +69,6 @@ def test_many_keys_are_read_and_worked_off_together(kind: str) -> None:
 
 
 def test_foreign_topic_of_many_partitions_is_read_at_once() -> None:
-    """One read for all its states."""
     cluster = Cluster()
     cluster.join(1, 2)
     cluster.store.forget_calls()

@@ -48,7 +48,6 @@ FIVE = TopicPartition("t", 5)
 
 @pytest.mark.checklist(1, 2, 6)
 def test_a_move_is_accepted_at_once_and_ends_with_the_target_in_its_order() -> None:
-    """Without options as with the default ones."""
     cluster = cluster_with()
     results = cluster.controller.admin.reassign_partitions({T: [5, 4, 6]})
     assert cluster.done(results.all()) == {T: None}
@@ -60,7 +59,6 @@ def test_a_move_is_accepted_at_once_and_ends_with_the_target_in_its_order() -> N
 @pytest.mark.checklist(11)
 @pytest.mark.parametrize("throttle", [None, UNLIMITED])
 def test_without_a_throttle_nothing_is_set_and_nothing_marked(throttle: int | None) -> None:
-    """2^63-1 is no throttle either."""
     cluster = cluster_with()
     assert reassign(cluster, {T: [4, 5, 6]}, throttle) == {T: None}
     assert marked(cluster) == (None, None)
@@ -319,18 +317,3 @@ def test_marks_and_settings_are_written_before_what_moves() -> None:
     owners = {keys.topic_config("t"): keys.REPLICAS_REMOVAL, keys.broker_config("6"): keys.RATES_REMOVAL}
     assert all(owners[key] in commit for commit in commits for key in owners if key in commit)
     ended(cluster)
-
-
-@pytest.mark.checklist(7)
-def test_ended_wait_does_not_stop_what_was_started() -> None:
-    """The request is answered with 7 and its move started all the same, throttle and all."""
-    cluster = cluster_with({"t": [[1, 2, 3]]}, options={"commit_ops_max": 6})
-    options = ReassignPartitionsOptions(throttle=RATE, timeout_s=0.5)
-    results = cluster.controller.admin.reassign_partitions({T: [4, 5, 6]}, options)
-    for _ in range(3):
-        cluster.controller.poll_once()
-    cluster.clock.advance(1_000)
-    cluster.run()
-    assert isinstance(cluster.error(results[T]), RequestTimedOut)
-    assert cluster.state()["targetReplicas"] == [4, 5, 6]
-    assert broker_config(cluster, 6) == both(RATE)

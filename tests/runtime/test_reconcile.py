@@ -7,28 +7,12 @@ import pytest
 from kedge import Settings
 from kedge.controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
 from kedge.stores.base import Put
-from kedge.stores.faults import DoubleEvent, DropEvent, FailBefore, Rule
+from kedge.stores.faults import DoubleEvent, DropEvent, Rule
 from tests.runtime.world import Cluster, cluster_of_three
-
-
-def test_a_broker_that_bounced_died_first_and_came_then() -> None:
-    """The registration changed between two looks: its death is decided everywhere before it is live again."""
-    cluster = cluster_of_three()
-    before = cluster.state()["leader_epoch"]
-    cluster.leave(1, run=False)
-    cluster.join(1)
-    assert cluster.state()["leader"] == 2
-    assert cluster.state()["isr"] == [2, 3]
-    assert cluster.state()["leader_epoch"] == before + 1
-    assert cluster.controller.describe().live_brokers == (1, 2, 3, 4, 5, 6)
-    last = cluster.host.to(1, LeaderAndIsrRequest)[-1]
-    assert last.full
-    assert last.broker_epoch == cluster.epoch(1)
 
 
 @pytest.mark.slow
 def test_the_death_of_many_partitions_is_worked_off_before_the_birth() -> None:
-    """Over several batches."""
     cluster = cluster_of_three()
     cluster.create("m", *[(1, 2, 3)] * 2500)
     cluster.leave(1, run=False)
@@ -70,7 +54,6 @@ def test_topic_that_another_client_creates_is_taken_over_whole() -> None:
 
 
 def test_a_topic_key_that_is_broken_while_we_run_is_written_over() -> None:
-    """We know better."""
     cluster = cluster_of_three()
     cluster.put("/brokers/topics/t", b"{")
     cluster.run()
@@ -78,7 +61,6 @@ def test_a_topic_key_that_is_broken_while_we_run_is_written_over() -> None:
 
 
 def test_a_new_topic_that_is_broken_is_a_finding_until_it_is_mended_or_gone() -> None:
-    """Its name stays taken as long as the key is there."""
     cluster = cluster_of_three()
     for name, after in (("n", {"version": 1, "partitions": {"0": [1]}}), ("o", None)):
         cluster.put(f"/brokers/topics/{name}", b"{")
@@ -90,23 +72,6 @@ def test_a_new_topic_that_is_broken_is_a_finding_until_it_is_mended_or_gone() ->
             cluster.put(f"/brokers/topics/{name}", after)
         cluster.run()
         assert cluster.findings() == {}
-
-
-def test_reads_that_fail_are_made_again_and_nothing_is_forgotten() -> None:
-    """A broker left and a topic came while the store could not be read."""
-    cluster = cluster_of_three()
-    for name in ("get_columns", "get_many", "children", "get"):
-        cluster.store.play([Rule(FailBefore(), name)])
-        cluster.leave(2)
-        cluster.put(f"/brokers/topics/n-{name}", {"version": 1, "partitions": {"0": [1]}})
-        cluster.run()
-        assert "store" in cluster.findings()
-        cluster.store.play([])
-        cluster.wait(200)
-        assert "store" not in cluster.findings()
-        assert cluster.controller.describe().live_brokers == (1, 3, 4, 5, 6)
-        assert cluster.state(f"n-{name}")["leader"] == 1
-        cluster.join(2)
 
 
 def test_doubled_hints_change_nothing_and_a_lost_one_is_made_good_by_the_next_resync() -> None:
@@ -125,7 +90,6 @@ def test_doubled_hints_change_nothing_and_a_lost_one_is_made_good_by_the_next_re
 
 
 def test_own_writes_are_hinted_too_and_found_to_be_no_news() -> None:
-    """Nothing is committed for them."""
     cluster = cluster_of_three()
     commits = cluster.store.commits
     cluster.store.force_resync()

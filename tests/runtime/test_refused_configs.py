@@ -1,4 +1,4 @@
-"""Settings that are refused: for what they are, for who asks, for when; nothing is written then."""
+"""Configs that are refused, for what they are, for who asks, for when; nothing is written then."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, ErrorCode, Hooks, OpType
+from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, ConfigSource, ErrorCode, Hooks, NewTopic, OpType
 from kedge.controller.codec import keys
 from kedge.controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
+from kedge.controller.model.refused_configs import refusal
+from tests.model.kafka_configs import KAFKA_CONFIGS, KafkaConfig
 from tests.runtime.configured import ALL, BROKER, BROKER_KEY, KEY, LIST, RATE, TOPIC, alter, change, code, described
 from tests.runtime.world import cluster_of_three
 
@@ -32,7 +34,6 @@ def test_a_rate_that_is_none_is_refused_and_the_previous_one_stays(value: str) -
 @pytest.mark.checklist(174)
 @pytest.mark.parametrize("value", ["*", "", "0:1", "0:1, 1:2", "0", "a:1", "0:1;1:2", "*,0:1", "0:1,", "-1:1", "0:1:2"])
 def test_lists_of_throttled_replicas_are_pairs_or_a_star(value: str) -> None:
-    """Anything else is INVALID_CONFIG."""
     cluster = cluster_of_three()
     is_taken = value in {"*", "", "0:1", "0:1, 1:2"}
     error = cluster.error(alter(cluster, TOPIC, change(LIST, value)))
@@ -41,7 +42,6 @@ def test_lists_of_throttled_replicas_are_pairs_or_a_star(value: str) -> None:
 
 
 def test_a_policy_is_asked_for_what_is_wanted_and_says_no_with_its_message() -> None:
-    """44; deleted settings come as None."""
     asked: list[tuple[str, dict[str, str | None]]] = []
 
     def policy(resource: ConfigResource, configs: Mapping[str, str | None]) -> str | None:
@@ -103,7 +103,6 @@ def test_settings_that_cannot_be_read_are_neither_described_nor_altered() -> Non
     ],
 )
 def test_arguments_of_a_wrong_kind_are_refused_in_the_caller(wrong: Any) -> None:
-    """TypeError, and nothing is asked."""
     cluster = cluster_of_three()
     with pytest.raises(TypeError):
         wrong(cluster.controller.admin)
@@ -132,3 +131,71 @@ def test_whatever_is_asked_the_controller_lives_and_keys_hold_what_it_says(asked
         held = (cluster.get(key) or {"config": {}})["config"]
         shown = {name: one.synonyms[0].value for name, one in described(cluster, resource).items() if name in held}
         assert shown == held
+
+
+OWN = {
+    TOPIC: ConfigSource.DYNAMIC_TOPIC_CONFIG,
+    BROKER: ConfigSource.DYNAMIC_BROKER_CONFIG,
+    ALL: ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG,
+}
+
+
+def resources(one: KafkaConfig) -> tuple[ConfigResource, ...]:
+    return (TOPIC,) if one.of == "topic" else (BROKER, ALL)
+
+
+@pytest.mark.slow
+def test_each_config_of_kafka_is_stored_or_refused_with_its_reason() -> None:
+    cluster = cluster_of_three()
+    stored = {TOPIC: set[str](), BROKER: set[str](), ALL: set[str]()}
+    for one in KAFKA_CONFIGS:
+        definition = (TOPIC_CONFIGS if one.of == "topic" else BROKER_CONFIGS).get(one.name)
+        for resource in resources(one):
+            value = "1" if definition is None else definition.default
+            error = cluster.error(alter(cluster, resource, change(one.name, value)))
+            if definition is not None:
+                assert error is None, one.name
+                stored[resource].add(one.name)
+            else:
+                assert code(error) == ErrorCode.INVALID_CONFIG
+                assert str(error).endswith(f"{one.name} {refusal(one.name)}")
+    for resource, names in stored.items():
+        found = described(cluster, resource).values()
+        assert {entry.name for entry in found if entry.source is OWN[resource]} == names
+
+
+BLANKS = [
+    ("retention.ms", " 3600000\t"),
+    ("min.cleanable.dirty.ratio", "\n0.25 "),
+    ("preallocate", " TRUE "),
+    ("message.timestamp.type", "LogAppendTime\r\n"),
+    ("cleanup.policy", " compact,\tdelete"),
+    ("compression.gzip.level", " +4"),
+    ("leader.replication.throttled.replicas", " 0:1 "),
+]
+
+
+@pytest.mark.parametrize("name, value", BLANKS)
+def test_white_space_around_a_value_is_not_stored(name: str, value: str) -> None:
+    cluster = cluster_of_three()
+    cluster.done(alter(cluster, TOPIC, change(name, value)))
+    assert cluster.get(KEY)["config"] == {name: value.strip()}
+    assert described(cluster)[name].value == value.strip()
+    cluster.done(cluster.controller.admin.alter_configs({TOPIC: {}}).all())
+    cluster.done(cluster.controller.admin.alter_configs({TOPIC: {name: value}}).all())
+    assert cluster.get(KEY)["config"] == {name: value.strip()}
+    admin = cluster.controller.admin
+    cluster.done(admin.create_topics({"new": NewTopic(1, 1, configs={name: value})}).all())
+    assert cluster.get("/config/topics/new")["config"] == {name: value.strip()}
+    assert cluster.done(admin.describe_new_topics({"next": {name: value}}))["next"][name].value == value.strip()
+
+
+def test_a_value_that_another_program_wrote_is_changed_only_with_a_new_one() -> None:
+    """An alteration that sends all values back, as Kafka's tool of 3.9 does, writes nothing."""
+    cluster = cluster_of_three()
+    theirs = {"retention.ms": " 5 ", "segment.ms": " 6"}
+    cluster.put(KEY, {"version": 1, "config": theirs})
+    cluster.run()
+    before = cluster.keys()
+    cluster.done(cluster.controller.admin.alter_configs({TOPIC: theirs}).all())
+    assert cluster.keys() == before

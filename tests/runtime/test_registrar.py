@@ -69,7 +69,6 @@ def test_a_broker_that_something_else_registered_at_the_same_address_is_refused(
 
 
 def test_a_key_that_holds_nonsense_is_nobodys_leftover() -> None:
-    """It is refused, not overwritten."""
     cluster = Cluster()
     cluster.put("/brokers/ids/9", b"{")
     with pytest.raises(DuplicateBrokerRegistration):
@@ -77,7 +76,6 @@ def test_a_key_that_holds_nonsense_is_nobodys_leftover() -> None:
 
 
 def test_a_broker_whose_session_was_lost_is_registered_again_under_a_new_epoch() -> None:
-    """By itself; a death lies between."""
     cluster = Cluster()
     cluster.join(1, 2)
     epoch = cluster.controller.register_broker(NINE)
@@ -93,7 +91,6 @@ def test_a_broker_whose_session_was_lost_is_registered_again_under_a_new_epoch()
 
 
 def test_what_cannot_be_registered_again_is_a_finding_and_tried_on() -> None:
-    """Another client took the id meanwhile."""
     cluster = Cluster()
     cluster.controller.register_broker(NINE)
     owner = cluster.other.get("/brokers/ids/9", timeout_s=1).owner  # type: ignore[union-attr]
@@ -142,7 +139,6 @@ def test_a_store_that_cannot_be_reached_registers_nothing() -> None:
     ],
 )
 def test_unreadable_registration_is_refused_at_once(said: dict[str, object], error: type) -> None:
-    """It would be a broker that never comes."""
     cluster = Cluster()
     before = cluster.keys()
     with pytest.raises(error):

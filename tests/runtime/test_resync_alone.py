@@ -9,7 +9,7 @@ import pytest
 
 from kedge.controller.codec import keys
 from kedge.controller.model.host import LeaderAndIsrRequest
-from kedge.stores.faults import DropEvent, FaultStore, Rule
+from kedge.stores.faults import DropEvent, FailBefore, FaultStore, Rule
 from kedge.stores.recipes import LEADER_KEY
 from tests.runtime.world import Cluster, actives, cluster_of_three
 
@@ -161,6 +161,19 @@ def test_resync_finds_what_no_hint_reported(name: str) -> None:
     cluster.run()
     assert is_noticed(cluster)
     assert actives(cluster) == [1]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_could_not_be_read_is_read_again(name: str) -> None:
+    make, change, is_noticed = CASES[name]
+    cluster = make()
+    cluster.store.play([Rule(FailBefore(), read) for read in ("get", "get_many", "get_columns", "children")])
+    change(cluster)
+    cluster.run()
+    cluster.store.play([])
+    cluster.wait(500)
+    assert is_noticed(cluster)
+    assert "store" not in cluster.findings()
 
 
 def test_stand_by_learns_from_a_resync_that_the_leader_went() -> None:

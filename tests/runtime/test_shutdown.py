@@ -57,7 +57,6 @@ def test_a_partition_that_waits_for_its_key_is_waited_for() -> None:
 
 
 def test_a_deadline_ends_the_wait_and_not_the_shutdown() -> None:
-    """The leaders are given away all the same."""
     cluster = cluster_of_three()
     future = cluster.controller.controlled_shutdown(1, cluster.epoch(1), timeout_s=0.0)
     assert isinstance(cluster.error(future), RequestTimedOut)
@@ -69,7 +68,6 @@ def test_a_deadline_ends_the_wait_and_not_the_shutdown() -> None:
 
 
 def test_a_broker_that_goes_meanwhile_is_answered_77() -> None:
-    """Its death is worked off as any other."""
     cluster = Cluster(settings=Settings(commit_decisions_max=1))
     cluster.join(1, 2, 3)
     cluster.create("m", *[(1, 2, 3)] * 5)
@@ -105,7 +103,6 @@ def test_a_broker_that_shuts_down_is_no_offline_replica() -> None:
 
 
 def test_broker_described_again_under_its_epoch_still_shuts_down() -> None:
-    """Only a new epoch takes the call back."""
     cluster = Cluster()
     for broker_id in (1, 2, 3):
         cluster.controller.register_broker(BrokerRegistration(broker_id))

@@ -92,7 +92,6 @@ def test_the_first_mark_of_ours_takes_in_what_the_other_name_says() -> None:
 
 @pytest.mark.parametrize("key", [keys.REPLICAS_REMOVAL, keys.RATES_REMOVAL, keys.OLD_RATES_REMOVAL])
 def test_a_mark_that_cannot_be_read_is_reported_takes_nothing_back_and_goes_when_nothing_moves(key: str) -> None:
-    """The other one is obeyed."""
     cluster = cluster_with()
     assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
     cluster.put(key, b'{"brokers":')

@@ -162,7 +162,6 @@ def test_what_an_operator_had_set_is_given_back_and_what_is_not_listed_is_not_to
 
 
 def test_what_an_operator_sets_after_it_was_marked_and_before_it_is_set_comes_back() -> None:
-    """The mark says so in the commit that sets over it."""
     cluster = small()
     set_by_hand(cluster, keys.broker_config("6"), leader_replication_throttled_rate="666")
     asked = cluster.controller.admin.reassign_partitions({T: [4, 5, 6]}, ReassignPartitionsOptions(throttle=RATE))
