@@ -12,16 +12,22 @@ from hypothesis import strategies as st
 
 from kedge import (
     ALL,
+    AlterConfigOp,
     AlterReassignmentsOptions,
     ApiError,
     BrokerRegistration,
+    ConfigResource,
+    ConfigResourceType,
     DeletePartitions,
     ElectionType,
     LogReport,
     NewPartitionReassignment,
     NewPartitions,
     NewTopic,
+    ReassignPartitionsOptions,
     Results,
+    ThrottledRate,
+    ThrottledReplicas,
     TopicPartition,
 )
 from kedge.stores.recipes import TOKEN_KEY
@@ -174,3 +180,48 @@ def test_a_listing_needs_a_set_or_all(wrong: Any) -> None:
             cluster.controller.admin.list_partition_reassignments(**arguments)
     with pytest.raises(ValueError, match="not both"):
         cluster.controller.admin.list_partition_reassignments([], topics=[])
+
+
+T0, TOPIC = TopicPartition("t", 0), ConfigResource(ConfigResourceType.TOPIC, "t")
+WRONG: list[Callable[[Any], object]] = [
+    lambda admin: admin.reassign_partitions(None),
+    lambda admin: admin.reassign_partitions({"t": [1]}),
+    lambda admin: admin.reassign_partitions({T0: "12"}),
+    lambda admin: admin.reassign_partitions({T0: None}),
+    lambda admin: admin.reassign_partitions([T0]),
+    lambda admin: admin.reassign_partitions({T0: [1]}, {"throttle": 1}),
+    lambda _: ReassignPartitionsOptions(throttle=True),
+    lambda _: ReassignPartitionsOptions(throttle=1.5),  # type: ignore[arg-type]
+    lambda _: ReassignPartitionsOptions(validate_only=1),  # type: ignore[arg-type]
+    lambda _: ReassignPartitionsOptions(timeout_s=None),  # type: ignore[arg-type]
+    lambda admin: admin.alter_interbroker_throttled_rates(None),
+    lambda admin: admin.alter_interbroker_throttled_rates({"1": ThrottledRate(1, 1)}),
+    lambda admin: admin.alter_interbroker_throttled_rates({1: 5}),
+    lambda admin: admin.alter_interbroker_throttled_rates({}, validate_only=1),
+    lambda admin: admin.alter_interbroker_throttled_rates({}, family="both"),
+    lambda admin: admin.alter_interbroker_throttled_replicas({T0: [1]}),
+    lambda admin: admin.alter_interbroker_throttled_replicas([T0]),
+    lambda _: ThrottledRate(1.5, 1),
+    lambda _: ThrottledReplicas("12"),
+    lambda _: ThrottledReplicas([True]),
+    lambda admin: admin.describe_configs("t"),
+    lambda admin: admin.describe_configs(["t"]),
+    lambda admin: admin.alter_configs([TOPIC]),
+    lambda admin: admin.alter_configs({TOPIC: "x"}),
+    lambda admin: admin.alter_configs({TOPIC: {"retention.ms": 5}}),
+    lambda admin: admin.alter_configs({"t": {}}),
+    lambda admin: admin.incremental_alter_configs({TOPIC: "x"}),
+    lambda admin: admin.incremental_alter_configs({TOPIC: ["x"]}),
+    lambda _: ConfigResource("topic", "t"),  # type: ignore[arg-type]
+    lambda _: ConfigResource(ConfigResourceType.TOPIC, 5),  # type: ignore[arg-type]
+    lambda _: AlterConfigOp("retention.ms", 5),  # type: ignore[arg-type]
+    lambda _: AlterConfigOp("retention.ms", "5", "set"),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_argument_of_a_wrong_kind_raises_in_the_caller(wrong: Callable[[Any], object], cluster: Cluster) -> None:
+    before = cluster.keys()
+    with pytest.raises((TypeError, ValueError)):
+        wrong(cluster.controller.admin)
+    assert cluster.keys() == before

@@ -42,30 +42,24 @@ def leaderless(**more: Any) -> Cluster:
     return cluster
 
 
-def test_unclean_election_that_is_switched_on_elects_at_once() -> None:
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("key, entity", [(CONFIG, ("topics", "t")), (DEFAULTS, ("brokers", "<default>"))])
+def test_unclean_election_that_is_switched_on_elects_at_once(key: str, entity: tuple[str, str], version: int) -> None:
+    """By the key, or by the notification of Kafka's tools where the hint of the key was lost; that one stays."""
     cluster = leaderless()
-    cluster.put(CONFIG, unclean())
+    cluster.put(key, unclean())
     cluster.run()
     assert (cluster.state()["leader"], cluster.state()["isr"]) == (2, [2])
     assert cluster.state()["leader_recovery_state"] == 1
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"version": 2, "entity_path": "topics/t"},
-        {"version": 1, "entity_type": "topics", "entity_name": "t"},
-    ],
-)
-def test_the_notification_of_kafkas_tools_is_heard(change: dict[str, Any]) -> None:
-    """The hint of the key itself was lost; the notification stays where it is."""
     cluster = leaderless()
     cluster.store.play([Rule(DropEvent(), "event")])
-    cluster.put(CONFIG, unclean())
+    cluster.put(key, unclean())
     cluster.run()
     cluster.store.play([])
     assert cluster.state()["leader"] == -1
-    cluster.put(CHANGE, change)
+    kind, name = entity
+    named = {1: {"entity_type": kind, "entity_name": name}, 2: {"entity_path": f"{kind}/{name}"}}[version]
+    cluster.put(CHANGE, {"version": version, **named})
     cluster.run()
     assert cluster.state()["leader"] == 2
     assert cluster.has(CHANGE)
@@ -129,33 +123,6 @@ def test_what_is_not_about_a_topic_of_ours_is_passed_over(path: str) -> None:
     cluster.put(CHANGE, {"version": 2, "entity_path": path})
     cluster.run()
     assert cluster.findings() == {}
-
-
-# --- defaults of all brokers
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"version": 2, "entity_path": "brokers/<default>"},
-        {"version": 1, "entity_type": "brokers", "entity_name": "<default>"},
-    ],
-)
-def test_unclean_election_that_is_switched_on_as_default_elects_at_once(change: dict[str, Any]) -> None:
-    """By the key, or by the notification where the hint of the key was lost."""
-    cluster = leaderless()
-    cluster.put(DEFAULTS, unclean())
-    cluster.run()
-    assert (cluster.state()["leader"], cluster.state()["leader_recovery_state"]) == (2, 1)
-    cluster = leaderless()
-    cluster.store.play([Rule(DropEvent(), "event")])
-    cluster.put(DEFAULTS, unclean())
-    cluster.run()
-    cluster.store.play([])
-    assert cluster.state()["leader"] == -1
-    cluster.put(CHANGE, change)
-    cluster.run()
-    assert cluster.state()["leader"] == 2
 
 
 def test_the_default_of_the_key_wins_over_the_setting_and_a_topic_over_the_key() -> None:

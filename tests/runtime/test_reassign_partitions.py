@@ -40,7 +40,6 @@ from tests.runtime.throttled import (
     reassign,
     topic_config,
 )
-from tests.runtime.world import cluster_of_three
 
 NOWHERE = TopicPartition("nowhere", 0)
 FIVE = TopicPartition("t", 5)
@@ -268,26 +267,6 @@ def test_who_may_not_and_what_the_policy_has_something_against_is_refused() -> N
     assert isinstance(error, PolicyViolation)
     assert "not on Fridays" in error.message
     assert cluster.keys("/") == before
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        lambda a: a.reassign_partitions(None),
-        lambda a: a.reassign_partitions({"t": [1]}),
-        lambda a: a.reassign_partitions({T: "12"}),
-        lambda a: a.reassign_partitions({T: None}),
-        lambda a: a.reassign_partitions([T]),
-        lambda a: a.reassign_partitions({T: [1]}, {"throttle": 1}),
-        lambda _: ReassignPartitionsOptions(throttle=True),
-        lambda _: ReassignPartitionsOptions(throttle=1.5),  # type: ignore[arg-type]
-        lambda _: ReassignPartitionsOptions(validate_only=1),  # type: ignore[arg-type]
-        lambda _: ReassignPartitionsOptions(timeout_s=None),  # type: ignore[arg-type]
-    ],
-)
-def test_arguments_of_another_kind_raise_at_once(asked: Any) -> None:
-    with pytest.raises(TypeError):
-        asked(cluster_of_three().controller.admin)
 
 
 def test_the_private_number_is_none_of_kafkas() -> None:

@@ -85,29 +85,6 @@ def test_settings_that_cannot_be_read_are_neither_described_nor_altered() -> Non
     assert code(cluster.error(gone)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda admin: admin.describe_configs("t"),
-        lambda admin: admin.describe_configs(["t"]),
-        lambda admin: admin.alter_configs([TOPIC]),
-        lambda admin: admin.alter_configs({TOPIC: "x"}),
-        lambda admin: admin.alter_configs({TOPIC: {"retention.ms": 5}}),
-        lambda admin: admin.alter_configs({"t": {}}),
-        lambda admin: admin.incremental_alter_configs({TOPIC: "x"}),
-        lambda admin: admin.incremental_alter_configs({TOPIC: ["x"]}),
-        lambda _: ConfigResource("topic", "t"),  # type: ignore[arg-type]
-        lambda _: ConfigResource(ConfigResourceType.TOPIC, 5),  # type: ignore[arg-type]
-        lambda _: AlterConfigOp("retention.ms", 5),  # type: ignore[arg-type]
-        lambda _: AlterConfigOp("retention.ms", "5", "set"),  # type: ignore[arg-type]
-    ],
-)
-def test_arguments_of_a_wrong_kind_are_refused_in_the_caller(wrong: Any) -> None:
-    cluster = cluster_of_three()
-    with pytest.raises(TypeError):
-        wrong(cluster.controller.admin)
-
-
 NAMES = st.one_of(st.sampled_from([*TOPIC_CONFIGS, *BROKER_CONFIGS]), st.text(max_size=4))
 VALUES = st.one_of(st.none(), st.text(max_size=6), st.sampled_from(["1", "true", "0:1", "delete", "5" * 18, "\ud800"]))
 OPS = st.lists(st.builds(AlterConfigOp, NAMES, VALUES, st.sampled_from(OpType)), max_size=3)

@@ -12,7 +12,6 @@ from kedge import (
     ConfigResourceType,
     ReassignPartitionsOptions,
     Settings,
-    ThrottledRate,
     ThrottledReplicas,
     TopicPartition,
 )
@@ -173,29 +172,6 @@ def test_what_an_operator_sets_after_it_was_marked_and_before_it_is_set_comes_ba
     complete(cluster)
     cluster.wait(2_000)
     assert broker_config(cluster, 6) == {LEADER_RATE: "777"}
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        lambda a: a.alter_interbroker_throttled_rates(None),
-        lambda a: a.alter_interbroker_throttled_rates({"1": ThrottledRate(1, 1)}),
-        lambda a: a.alter_interbroker_throttled_rates({1: 5}),
-        lambda a: a.alter_interbroker_throttled_rates({}, validate_only=1),
-        lambda a: a.alter_interbroker_throttled_rates({}, family="both"),
-        lambda a: a.alter_interbroker_throttled_replicas({T: [1]}),
-        lambda a: a.alter_interbroker_throttled_replicas([T]),
-        lambda _: ThrottledRate(1.5, 1),
-        lambda _: ThrottledReplicas("12"),
-        lambda _: ThrottledReplicas([True]),
-    ],
-)
-def test_arguments_of_another_kind_raise_at_once(asked: Any) -> None:
-    with pytest.raises((TypeError, ValueError)):
-        asked(small().controller.admin)
-
-
-# --- what was to go, and is to stay
 
 
 # --- topics that go
