@@ -15,23 +15,25 @@ import attrs
 import pytest
 
 from kedge import (
+    Admin,
     BrokerRegistration,
     ConfigResource,
     ConfigResourceType,
     Controller,
     HostResponse,
     InvalidReplicaAssignment,
+    LeaderAndIsrRequest,
     MemoryServer,
     MemoryStore,
     NewTopic,
     NotController,
+    StopReplicaRequest,
     TopicAlreadyExists,
     TopicPartition,
+    UpdateMetadataRequest,
+    WouldDeadlock,
 )
-from kedge.controller.admin import Admin
 from kedge.controller.aio import AsyncAdmin, AsyncController, HostOnLoop
-from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
-from kedge.controller.runtime.replies import WouldDeadlock
 from tests.embedding.gate import WAIT_S, Gate
 
 T = TypeVar("T")

@@ -11,6 +11,7 @@ import pytest
 from kedge import (
     Admin,
     AlterConfigOp,
+    ApiError,
     ConfigResource,
     ConfigResourceType,
     DeletePartitions,
@@ -23,7 +24,6 @@ from kedge import (
     TopicPartition,
     TopicPartitionReplica,
 )
-from kedge.controller.model.errors import ApiError
 from tests.runtime.world import cluster_of_three
 
 T0: Final = TopicPartition("t", 0)

@@ -12,12 +12,13 @@ from kedge import (
     CallableSink,
     Controller,
     ControllerError,
+    HostResponse,
     Journal,
+    LeaderAndIsrRequest,
     MemorySink,
     Settings,
 )
 from kedge.controller.model import errors
-from kedge.controller.model.host import HostResponse, LeaderAndIsrRequest
 from kedge.stores import MemoryServer, MemoryStore
 from tests.runtime.world import Brokers, cluster_of_three
 

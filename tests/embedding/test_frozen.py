@@ -21,6 +21,7 @@ from kedge import (
     BrokerRegistration,
     Controller,
     ErrorCode,
+    Host,
     HostResponse,
     Journal,
     NewTopic,
@@ -28,7 +29,6 @@ from kedge import (
     TopicPartition,
 )
 from kedge.controller.admin import AlterConfigPolicy, AlterPolicy, CreatePolicy
-from kedge.controller.model.host import Host
 from kedge.stores.base import MetadataStore
 
 # Not values: what does something; nor is a protocol.

@@ -11,15 +11,15 @@ import pytest
 from kedge import (
     AlterReassignmentsOptions,
     BrokerRegistration,
+    ErrorCode,
     Hooks,
     HostResponse,
     NewTopic,
     NotController,
     TopicPartition,
+    WouldDeadlock,
     WrongMode,
 )
-from kedge.controller.model.errors import ErrorCode
-from kedge.controller.runtime.replies import WouldDeadlock
 from tests.runtime.world import Cluster, cluster_of_three
 
 T0 = TopicPartition("t", 0)

@@ -16,15 +16,15 @@ from kedge import (
     ElectionType,
     ErrorCode,
     HostResponse,
+    LeaderAndIsrRequest,
     NewTopic,
     NotController,
     RequestTimedOut,
     TopicPartition,
+    WouldDeadlock,
     WrongMode,
 )
-from kedge.controller.model.host import LeaderAndIsrRequest
 from kedge.controller.model.view import ClusterView
-from kedge.controller.runtime.replies import WouldDeadlock
 from kedge.stores import MemoryStore
 from kedge.stores.memory import MemoryServer
 from tests.embedding.gate import WAIT_S, Gate

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kedge import CallableSink, Journal
 from kedge.controller.metrics import HistogramValue, Snapshot, Value
-from kedge.controller.runtime.journal import CallableSink, Journal
 from kedge.controller.runtime.measures import MS, Histogram
 from kedge.stores.base import Put
 from kedge.stores.faults import FailBefore, Rule

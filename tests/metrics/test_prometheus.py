@@ -9,8 +9,8 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from kedge.controller.metrics import ALL, BrokerMeters, HistogramValue, MeterValue, Sample, Snapshot
-from kedge.controller.metrics.prometheus import ControllerCollector
+from kedge import BrokerMeters, ControllerCollector
+from kedge.controller.metrics import ALL, HistogramValue, MeterValue, Sample, Snapshot
 from tests.runtime.world import Cluster, cluster_of_three
 
 Exposed = dict[tuple[str, frozenset[tuple[str, str]]], float]

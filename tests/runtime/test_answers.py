@@ -6,8 +6,14 @@ from typing import Any
 
 import pytest
 
-from kedge import ErrorCode, HostResponse, TopicPartition
-from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kedge import (
+    ErrorCode,
+    HostResponse,
+    LeaderAndIsrRequest,
+    StopReplicaRequest,
+    TopicPartition,
+    UpdateMetadataRequest,
+)
 from tests.runtime.world import cluster_of_three
 
 T0 = TopicPartition("t", 0)

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kedge import NewPartitions, NewTopic, Settings, TopicPartition
-from kedge.controller.model.errors import InvalidRequest
-from kedge.controller.runtime.journal import Journal, MemorySink
+from kedge import InvalidRequest, Journal, MemorySink, NewPartitions, NewTopic, Settings, TopicPartition
 from kedge.stores.checks import op_bytes
 from kedge.stores.recipes import TOKEN_KEY
 from tests.runtime.world import Cluster, cluster_of_three

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from kedge import BrokerRegistration, Controller, Settings
+from kedge import NEW_BROKER_ID, BrokerRegistration, Controller, Settings
 from kedge.controller.codec import keys
-from kedge.controller.model.values import NEW_BROKER_ID
 from kedge.stores import MemoryStore
 from kedge.stores.base import ABSENT, Corrupt, Put, Unavailable
 from kedge.stores.faults import FailBefore, Rule

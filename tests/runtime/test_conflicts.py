@@ -15,13 +15,17 @@ from kedge import (
     ConfigResource,
     ConfigResourceType,
     HostResponse,
+    LeaderAndIsrRequest,
     NewPartitions,
     NewTopic,
+    NotController,
+    RequestTimedOut,
     Settings,
+    StopReplicaRequest,
+    TopicAlreadyExists,
     TopicPartition,
+    UpdateMetadataRequest,
 )
-from kedge.controller.model.errors import NotController, RequestTimedOut, TopicAlreadyExists
-from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from kedge.stores import MemoryStore
 from kedge.stores.base import Commit, Op, Put
 from kedge.stores.faults import Call, DropEvent, FailBefore, Fault, LoseReply, Rule
@@ -285,28 +289,17 @@ def test_a_request_that_waits_for_a_key_is_answered_at_its_deadline() -> None:
     assert isinstance(future.exception(0), RequestTimedOut)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("conflicts", [0, 5])
-def test_birth_waits_for_every_part_of_the_death(conflicts: int) -> None:
-    """In many small commits, and where another client writes the keys of some parts."""
-    cluster = Cluster(options={"commit_bytes_max": 6_000})
-    cluster.join(1, 2, 3)
-    names = [f"t{number}" for number in range(8)]
-    for name in names:
-        cluster.create(name, *[(1, 2, 3)] * 10)
-    cluster.leave(3, run=False)
-    cluster.join(3, run=False)
-    for passes in range(500):
-        if passes < conflicts:
-            key = f"/brokers/topics/t{passes}/partitions/3/state"
-            cluster.put(key, cluster.get(key))
-        cluster.controller.poll_once()
-        if cluster.get("/kedge/brokers/3") == {"broker_epoch": cluster.epoch(3)}:
-            break
-        cluster.clock.advance(10)
-    states = [cluster.state(name, number) for name in names for number in range(10)]
-    assert {tuple(state["isr"]) for state in states} == {(1, 2)}
-    assert cluster.store.errors["Conflict"] >= bool(conflicts)
+def test_a_death_is_not_over_while_a_partition_of_it_waits_for_its_key() -> None:
+    """So the broker that is back already does not count as live before its absence is decided everywhere."""
+    cluster, store = meddled(STATE, 4)
+    cluster.leave(1, run=False)
+    cluster.join(1)
+    assert cluster.get("/kedge/brokers/1") != {"broker_epoch": cluster.epoch(1)}
+    assert cluster.state("u")["isr"] == [2, 3]
+    cluster.wait(2000)
+    assert store.times == 0
+    assert cluster.state("t")["leader"] == 2
+    assert cluster.get("/kedge/brokers/1") == {"broker_epoch": cluster.epoch(1)}
 
 
 def test_what_was_read_before_a_conflict_does_not_come_back_after_it() -> None:

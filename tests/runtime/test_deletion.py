@@ -7,10 +7,8 @@ from collections.abc import Sequence
 import attrs
 import pytest
 
-from kedge import HostResponse, TopicPartition
+from kedge import ErrorCode, HostResponse, StopReplicaRequest, TopicPartition
 from kedge.controller.codec import keys
-from kedge.controller.model.errors import ErrorCode
-from kedge.controller.model.host import StopReplicaRequest
 from kedge.controller.model.values import LEADER_DURING_DELETE
 from kedge.stores import Capabilities, MemoryStore
 from kedge.stores.base import PRESENT, Commit, Delete, MetadataStore, Op

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from kedge import HostResponse, NewTopic, Settings
+from kedge import HostResponse, NewTopic, Settings, StopReplicaRequest, UpdateMetadataRequest
 from kedge.controller.check import inspect
 from kedge.controller.codec import keys
-from kedge.controller.model.host import StopReplicaRequest, UpdateMetadataRequest
 from kedge.controller.model.values import HOLDERS_LEFT, LEADER_DURING_DELETE
 from kedge.stores.base import Put
 from kedge.stores.faults import DropEvent, Rule
@@ -62,24 +61,6 @@ def test_who_comes_back_while_the_topic_is_mended_deletes_its_log() -> None:
     mend_and_join(cluster, TOPIC, topic, 1)
     cluster.wait(2000)
     assert cluster.host.to(1, StopReplicaRequest)
-    assert left(cluster) == []
-
-
-def test_absent_broker_may_hold_what_an_unreadable_key_named_as_a_target() -> None:
-    """Its deletion waits for that broker, until it is there, or forgotten."""
-    cluster = cluster_of_three()
-    cluster.done(cluster.move([1, 2, 6]))
-    cluster.leave(6)
-    cluster.controllers.pop().close()
-    cluster.put(STATE, b"{broken")
-    cluster.another(2)
-    cluster.run()
-    delete(cluster)
-    cluster.wait(1000)
-    assert [key.split("/")[-2] for key in cluster.keys(keys.REPLICA_DELETIONS) if key.count("/") > 3] == ["6"]
-    cluster.join(6)
-    cluster.wait(2000)
-    assert cluster.host.to(6, StopReplicaRequest)
     assert left(cluster) == []
 
 

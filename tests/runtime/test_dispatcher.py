@@ -7,8 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from kedge import HostResponse, NewTopic, TopicPartition
-from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kedge import HostResponse, LeaderAndIsrRequest, NewTopic, StopReplicaRequest, TopicPartition, UpdateMetadataRequest
 from tests.runtime.world import Cluster, cluster_of_three, failing
 
 

@@ -8,13 +8,18 @@ from typing import Any
 import attrs
 import pytest
 
-from kedge import HostResponse, LogReport, TopicPartition
+from kedge import (
+    BrokerRegistration,
+    HostResponse,
+    InvalidRequest,
+    Journal,
+    LogReport,
+    MemorySink,
+    StopReplicaRequest,
+    TopicPartition,
+)
 from kedge.controller.codec import broker as broker_codec
 from kedge.controller.codec import keys
-from kedge.controller.model.errors import InvalidRequest
-from kedge.controller.model.host import StopReplicaRequest
-from kedge.controller.model.values import BrokerRegistration
-from kedge.controller.runtime.journal import Journal, MemorySink
 from kedge.stores import MemoryStore
 from kedge.stores.base import ABSENT, Put
 from kedge.stores.faults import DropEvent, Rule

@@ -13,11 +13,11 @@ from kedge import (
     NewTopic,
     NoReassignmentInProgress,
     NotController,
+    Overloaded,
     Settings,
     TopicPartition,
     UnknownTopicOrPartition,
 )
-from kedge.controller.runtime.submit import Overloaded
 from tests.runtime.world import Cluster, cluster_of_three
 
 T0 = TopicPartition("t", 0)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from kedge import HostResponse, TopicPartition
+from kedge import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, TopicPartition
 from kedge.controller.codec import keys
-from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest
 from kedge.stores.recipes import TOKEN_KEY
 from tests.runtime.test_dispatcher import HandExecutor, settle, with_hand
 from tests.runtime.world import Cluster, cluster_of_three, failing
@@ -33,29 +32,6 @@ def without_token(cluster: Cluster) -> None:
     while cluster.controllers:
         cluster.controllers.pop().close()
     cluster.delete(TOKEN_KEY)
-
-
-def test_keys_of_intents_do_not_collide_after_the_token_was_removed() -> None:
-    """Broker 3 is down and has to delete a replica. With the token the count of commits went; a new intent gets a key
-    of its own, above those that are there, however low the numbers of the commits are."""
-    cluster = cluster_of_three()
-    cluster.create("u", (1, 2, 3))
-    cluster.create("v", (1, 2, 3))
-    cluster.host.answer = failing(3, StopReplicaRequest)
-    cluster.done(cluster.move([1, 2], "t"))
-    (older,) = intents(cluster, 3)
-    without_token(cluster)
-    cluster.another(2)
-    cluster.run()
-    numbers = [older]
-    for name in ("u", "v"):
-        cluster.done(cluster.move([1, 2], name))
-        numbers.append(max(intents(cluster, 3)))
-    assert intents(cluster, 3) == dict(zip(numbers, ([("t", 0)], [("u", 0)], [("v", 0)]), strict=True))
-    assert numbers == sorted(set(numbers))
-    cluster.host.answer = lambda _: HostResponse()
-    cluster.wait(30_000, 500)
-    assert intents(cluster, 3) == {}
 
 
 def test_no_new_key_of_intents_meets_any_of_the_older_ones() -> None:

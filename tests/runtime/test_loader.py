@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from kedge import Settings
-from kedge.controller.model.errors import ApiError, ErrorCode
-from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest
+from kedge import ApiError, ErrorCode, LeaderAndIsrRequest, Settings, StopReplicaRequest
 from kedge.stores.tree import read_tree
 from tests.kit.data import DATA
 from tests.runtime.world import Cluster, cluster_of_three

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from kedge import Settings
+from kedge import Journal, MemorySink, Settings
 from kedge.controller.codec import keys
-from kedge.controller.runtime.journal import Journal, MemorySink
 from kedge.stores.base import ABSENT, Put
 from tests.runtime.world import Cluster, cluster_of_three
 

@@ -9,11 +9,15 @@ import pytest
 
 from kedge import (
     AlterReassignmentsOptions,
+    ApiError,
+    ClusterAuthorizationFailed,
+    ErrorCode,
     Hooks,
     InvalidRequest,
     InvalidThrottle,
     InvalidTopic,
     NotController,
+    PolicyViolation,
     ReassignmentInProgress,
     ReassignPartitionsOptions,
     RequestTimedOut,
@@ -22,7 +26,6 @@ from kedge import (
     TopicPartition,
 )
 from kedge.controller.codec import keys
-from kedge.controller.model.errors import ApiError, ClusterAuthorizationFailed, ErrorCode, PolicyViolation
 from kedge.controller.model.throttle_configs import UNLIMITED
 from kedge.stores.base import Put
 from tests.runtime.throttled import (

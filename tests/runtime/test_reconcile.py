@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kedge import Settings
-from kedge.controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
+from kedge import LeaderAndIsrRequest, Settings, UpdateMetadataRequest
 from kedge.stores.base import Put
 from kedge.stores.faults import DoubleEvent, DropEvent, Rule
 from tests.runtime.world import Cluster, cluster_of_three

@@ -13,17 +13,16 @@ from hypothesis import strategies as st
 from kedge import (
     DeletePartitions,
     HostResponse,
+    InvalidPartitions,
+    Journal,
     LogReport,
+    MemorySink,
     NewTopic,
     Settings,
-)
-from kedge.controller.codec import keys
-from kedge.controller.model.errors import (
-    InvalidPartitions,
+    StopReplicaRequest,
     TopicDeletionDisabled,
 )
-from kedge.controller.model.host import StopReplicaRequest
-from kedge.controller.runtime.journal import Journal, MemorySink
+from kedge.controller.codec import keys
 from tests.runtime.world import Brokers, Cluster, cluster_of_three, failing
 
 KEY = "/admin/delete_topic_partitions/t"

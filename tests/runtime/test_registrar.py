@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kedge import BrokerRegistration, Endpoint, NewTopic, Settings
-from kedge.controller.model.errors import DuplicateBrokerRegistration, StaleBrokerEpoch
+from kedge import BrokerRegistration, DuplicateBrokerRegistration, Endpoint, NewTopic, Settings, StaleBrokerEpoch
 from kedge.controller.model.values import Replicas
 from kedge.stores import MemoryStore
 from kedge.stores.base import ABSENT, Put, Unavailable

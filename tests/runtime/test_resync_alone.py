@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kedge import LeaderAndIsrRequest
 from kedge.controller.codec import keys
-from kedge.controller.model.host import LeaderAndIsrRequest
 from kedge.stores.faults import DropEvent, FailBefore, FaultStore, Rule
 from kedge.stores.recipes import LEADER_KEY
 from tests.runtime.world import Cluster, actives, cluster_of_three

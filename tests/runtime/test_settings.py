@@ -6,10 +6,9 @@ import json
 
 import pytest
 
-from kedge import ConfigResource, ConfigResourceType, ConfigSource, ErrorCode, OpType, Settings
+from kedge import ConfigResource, ConfigResourceType, ConfigSource, ErrorCode, Journal, MemorySink, OpType, Settings
 from kedge.controller.codec import keys
 from kedge.controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKind
-from kedge.controller.runtime.journal import Journal, MemorySink
 from kedge.stores import MemoryStore
 from tests.runtime.configured import (
     ALL,

@@ -7,14 +7,15 @@ from itertools import pairwise
 
 from kedge import (
     BrokerRegistration,
+    IneligibleReplica,
+    LeaderAndIsrRequest,
     NotController,
     RequestTimedOut,
     Settings,
     StaleBrokerEpoch,
     TopicPartition,
+    UpdateMetadataRequest,
 )
-from kedge.controller.model.errors import IneligibleReplica
-from kedge.controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
 from tests.runtime.world import Cluster, cluster_of_three
 
 

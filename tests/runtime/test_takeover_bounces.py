@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from kedge import Settings
+from kedge import LeaderAndIsrRequest, Settings
 from kedge.controller.codec import keys
-from kedge.controller.model.host import LeaderAndIsrRequest
 from kedge.stores import Commit, MemoryStore, Op
 from tests.runtime.world import Cluster, Counting
 

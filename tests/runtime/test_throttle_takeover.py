@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kedge import Journal, MemorySink
 from kedge.controller.codec import keys
-from kedge.controller.runtime.journal import Journal, MemorySink
 from tests.runtime.throttled import (
     LEADER_LIST,
     LEADER_RATE,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kedge import Settings
+from kedge import BrokerRegistration, Settings
 from kedge.controller.codec import broker as broker_codec
 from kedge.controller.codec import keys
-from kedge.controller.model.values import BrokerRegistration
 from tests.runtime.guarded import GuardedCluster, broken
 
 KEY = keys.broker(3)

@@ -9,12 +9,20 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from kedge import Controller, HostResponse, NewTopic, TopicPartition
+from kedge import (
+    BrokerRegistration,
+    Controller,
+    HostResponse,
+    Journal,
+    LeaderAndIsrRequest,
+    NewTopic,
+    StopReplicaRequest,
+    TopicPartition,
+    UpdateMetadataRequest,
+)
 from kedge.controller.codec import broker as broker_codec
 from kedge.controller.codec import keys
-from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
-from kedge.controller.model.values import BrokerRegistration, Partition
-from kedge.controller.runtime.journal import Journal
+from kedge.controller.model.values import Partition
 from kedge.stores import MemoryStore
 from kedge.stores.base import ABSENT, Commit, Delete, MetadataStore, Op, Put, StoreError
 from kedge.stores.faults import FaultStore
@@ -137,14 +145,14 @@ class Cluster:
 
     # --- brokers
 
-    def join(self, *broker_ids: int, run: bool = True, **said: Any) -> None:
+    def join(self, *broker_ids: int, **said: Any) -> None:
         """Brokers register themselves, each in a session of its own."""
         for broker_id in broker_ids:
             self.sessions[broker_id] = MemoryStore(self.server)
             registration = BrokerRegistration(broker_id, **{"rack": "abc"[broker_id % 3], **said})
             value = broker_codec.encode(registration, 5, self.clock.now_ms())
             self.sessions[broker_id].commit([Put(keys.broker(broker_id), value, ABSENT, ephemeral=True)], timeout_s=1)
-        if run and self.controllers:
+        if self.controllers:
             self.run()
 
     def leave(self, *broker_ids: int, run: bool = True) -> None:
