@@ -19,6 +19,7 @@ from typing import Any, Final, Self, TypeVar
 
 from ..stores.base import MetadataStore
 from .admin import Admin, Hooks, as_timeout
+from .admin.checks import as_partition, require
 from .codec.keys import USERS
 from .codec.producer_ids import ProducerIdBlock
 from .metrics.collecting import collect
@@ -98,14 +99,14 @@ class Controller:
         if type(node_id) is not int or not 0 <= node_id < 2**31:
             raise ValueError(f"node_id must be an int within 0..2^31-1, not {node_id!r:.80}")
         _require_host(host)
-        if not isinstance(store, MetadataStore):
-            raise TypeError(f"store must be a MetadataStore, not {store!r:.200}")
-        if settings is not None and not isinstance(settings, Settings):
-            raise TypeError(f"settings must be Settings, not {settings!r:.200}")
-        if journal is not None and not isinstance(journal, Journal):
-            raise TypeError(f"journal must be a Journal (over a sink), not {journal!r:.200}")
-        if hooks is not None and not isinstance(hooks, Hooks):
-            raise TypeError(f"hooks must be Hooks, not {hooks!r:.200}")
+        require(store, MetadataStore, "store")
+        for value, kind, name in (
+            (settings, Settings, "settings"),
+            (journal, Journal, "journal"),
+            (hooks, Hooks, "hooks"),
+        ):
+            if value is not None:
+                require(value, kind, name)
         clock = clock or SystemClock()
         _take(store)
         self._store = store
@@ -190,6 +191,11 @@ class Controller:
     def _may_run(self) -> None:
         if self._closed:
             raise WrongMode("the controller was closed")
+
+    def _may_lead(self) -> None:
+        self._may_run()
+        if not self.is_active:
+            raise self._loop.not_controller()
 
     def close(self, timeout_s: float = 10.0) -> None:
         """Resign and stop. Afterwards the controller commits nothing, its brokers are unregistered, and pending futures
@@ -288,8 +294,7 @@ class Controller:
         Raises DuplicateBrokerRegistration if another process has registered the id (also with the same host and port),
         StoreError if the store cannot be reached.
         """
-        if not isinstance(registration, BrokerRegistration):
-            raise TypeError(f"registration must be a BrokerRegistration, not {registration!r:.200}")
+        require(registration, BrokerRegistration, "registration")
         self._may_run()
         return self._registrar.register(registration)
 
@@ -352,8 +357,7 @@ class Controller:
         Errors: NotController, StaleBrokerEpoch, UnknownTopicOrPartition, FencedLeaderEpoch, InvalidUpdateVersion,
         IneligibleReplica, InvalidRequest, RequestTimedOut. TypeError if an argument has the wrong type.
         """
-        if not isinstance(tp, TopicPartition):
-            raise TypeError(f"tp must be a TopicPartition, not {tp!r:.80}")
+        as_partition(tp)
         numbers = (leader, leader_epoch, partition_epoch, broker_epoch, leader_recovery_state)
         if set(map(type, numbers)) != {int}:
             raise TypeError(f"leader, epochs and recovery state must be ints, not {numbers!r:.200}")
@@ -376,9 +380,7 @@ class Controller:
 
         Raises NotController, and StoreError where the store cannot be reached or no ids are left.
         """
-        self._may_run()
-        if not self.is_active:
-            raise self._loop.not_controller()
+        self._may_lead()
         return producer_ids.allocate(self._store, broker_id, self._services.read_timeout_s)
 
     def change_user_configs(self, name: str, to: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
@@ -389,9 +391,7 @@ class Controller:
         Raises NotController, what `to` raises, Corrupt where the key holds something else, and StoreError where the
         store cannot be reached.
         """
-        self._may_run()
-        if not self.is_active:
-            raise self._loop.not_controller()
+        self._may_lead()
         config_keys.change(self._store, USERS, name, to, self._services.read_timeout_s)
 
     def report_log(self, reports: LogReport | Iterable[LogReport]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar, cast
 
 from ..model.durations import milliseconds
@@ -17,6 +17,14 @@ Target = NewPartitionReassignment | Sequence[int] | None
 def require(value: object, kind: type, what: str) -> None:
     if not isinstance(value, kind):
         raise TypeError(f"{what} must be a {kind.__name__}, not {value!r:.200}")
+
+
+def require_topics(topics: object, kind: type) -> None:
+    """TypeError unless `topics` maps names to instances of `kind`."""
+    require(topics, Mapping, "topics")
+    for name, value in cast(Mapping[object, object], topics).items():
+        require(name, str, "a topic's name")
+        require(value, kind, f"topics[{name!r:.80}]")
 
 
 def as_broker(value: object) -> int:
@@ -58,11 +66,12 @@ def as_target(value: object) -> Replicas:
     return as_replicas(value, "target_replicas")
 
 
-def as_options(value: object) -> AlterReassignmentsOptions:
+def as_options(value: T | None, kind: type[T]) -> T:
+    """`value`, or the default options. TypeError."""
     if value is None:
-        return AlterReassignmentsOptions()
-    require(value, AlterReassignmentsOptions, "options")
-    return cast(AlterReassignmentsOptions, value)
+        return kind()
+    require(value, kind, "options")
+    return value
 
 
 def as_timeout(timeout_s: float) -> int:

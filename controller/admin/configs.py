@@ -3,38 +3,26 @@ resource."""
 
 from __future__ import annotations
 
-import abc
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from typing import Final
 
 from ..model.config_requests import AlterConfigOp, ConfigEntry, ConfigResource
 from ..model.errors import ApiError
-from ..model.events import AlterConfigs
+from ..model.events import AlterConfigs, Event
 from ..model.values import TOPICS, ConfigEntity
 from ..model.view import ClusterView
 from ..rules.config_changes import check_entity
 from ..rules.configs import describe, describe_with, topic_configs_as_stored
-from ..runtime.clock import Chance
-from ..runtime.submit import Submitter
 from .checks import as_all, as_timeout, require
-from .hooks import Hooks
+from .requests import TIMEOUT_S, Requests
 from .results import Results
 
-TIMEOUT_S: Final = 60.0
 _CHANGES: Final = "a list of AlterConfigOp"
 
 
-class ConfigRequests(abc.ABC):
+class ConfigRequests(Requests):
     """The requests about configs, part of `Admin`."""
-
-    _submitter: Submitter
-    _chance: Chance
-    _hooks: Hooks
-
-    @abc.abstractmethod
-    def _refusal(self, operation: str) -> Callable[[], ApiError] | None:
-        """What makes the error for a principal that may not do `operation` on the cluster; None if it may."""
 
     def describe_configs(
         self, resources: Iterable[ConfigResource], *, timeout_s: float = TIMEOUT_S
@@ -44,15 +32,11 @@ class ConfigRequests(abc.ABC):
 
         Errors per resource: UnknownTopicOrPartition, InvalidRequest for an invalid broker id, StorageError if its key
         cannot be read."""
-        wanted = _resources(resources)
-        if error := self._refusal("DESCRIBE_CONFIGS"):
-            return Results(self._submitter.failed_each(wanted, error))
-        timeout_ms = as_timeout(timeout_s)
 
-        def ask(resource: ConfigResource) -> Callable[[ClusterView], Mapping[str, ConfigEntry] | ApiError]:
-            return lambda view: check_entity(view, resource.entity) or describe(view, resource.entity)
+        def find(view: ClusterView, resource: ConfigResource) -> Mapping[str, ConfigEntry] | ApiError:
+            return check_entity(view, resource.entity) or describe(view, resource.entity)
 
-        return Results({one: self._submitter.query(ask(one), timeout_ms) for one in wanted})
+        return self._look_up_each("DESCRIBE_CONFIGS", _resources(resources), find, timeout_s)
 
     def describe_new_topics(
         self, topics: Mapping[str, Mapping[str, str]], *, timeout_s: float = TIMEOUT_S
@@ -60,14 +44,12 @@ class ConfigRequests(abc.ABC):
         """What `describe_configs` would return for topics created with these configs. One future for all of them; the
         topics need not exist. TypeError if `topics` is not a mapping."""
         require(topics, Mapping, "topics")
-        if error := self._refusal("DESCRIBE_CONFIGS"):
-            return self._submitter.failed(error()).future()
 
         def ask(view: ClusterView) -> dict[str, dict[str, ConfigEntry]]:
             stored = {name: topic_configs_as_stored(own) for name, own in topics.items()}
             return {name: describe_with(view, ConfigEntity(TOPICS, name), own) for name, own in stored.items()}
 
-        return self._submitter.query(ask, as_timeout(timeout_s)).future()
+        return self._whole("DESCRIBE_CONFIGS", lambda: self._submitter.query(ask, as_timeout(timeout_s)))
 
     def alter_configs(
         self,
@@ -116,28 +98,20 @@ class ConfigRequests(abc.ABC):
         validate_only: bool,
         timeout_s: float,
     ) -> Results[ConfigResource, None]:
-        if error := self._refusal("ALTER_CONFIGS"):
-            return Results(self._submitter.failed_each(ops, error))
-        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
-        jobs = {}
-        for one, said in ops.items():
-            event = AlterConfigs(
+        policy = self._hooks.alter_config_policy
+
+        def alter(now_ms: int, resource: ConfigResource, changes: tuple[AlterConfigOp, ...]) -> Event:
+            return AlterConfigs(
                 now_ms,
-                one.entity,
-                said,
+                resource.entity,
+                changes,
                 replaces=replaces,
                 validate_only=validate_only,
-                policy_message=self._objection(one, said),
+                policy_message=None if policy is None else policy(resource, {op.name: op.value for op in changes}),
             )
-            jobs[one] = self._submitter.job(event, timeout_ms, cause, request)
-        return Results(self._submitter.submit(jobs))
 
-    def _objection(self, resource: ConfigResource, ops: tuple[AlterConfigOp, ...]) -> str | None:
-        policy = self._hooks.alter_config_policy
-        if policy is None:
-            return None
-        return policy(resource, {op.name: op.value for op in ops})
+        return self._change_each("ALTER_CONFIGS", cause, ops, alter, timeout_s)
 
 
 def _resources(resources: object) -> list[ConfigResource]:
-    return list(dict.fromkeys(as_all(resources, ConfigResource, "a set of ConfigResource")))
+    return as_all(resources, ConfigResource, "a set of ConfigResource")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar
 
 from ..model.errors import ApiError
 from ..model.events import (
@@ -19,11 +19,9 @@ from ..model.requests import NewPartitionReassignment
 from ..model.throttle_configs import FAMILIES, Family
 from ..model.throttles import ADVISED_MIN, ReassignPartitionsOptions, ThrottledRate, ThrottledReplicas
 from ..model.values import TopicPartition
-from ..runtime.clock import Chance
 from ..runtime.replies import Reply
-from ..runtime.submit import Submitter
-from .checks import as_broker, as_partition, as_target, as_timeout, require
-from .hooks import Hooks
+from .checks import as_broker, as_options, as_partition, as_target, as_timeout, require
+from .requests import TIMEOUT_S, Requests
 from .results import Results
 
 K = TypeVar("K")
@@ -34,18 +32,10 @@ Assignments: TypeAlias = (
 )
 
 _log = logging.getLogger(__name__)
-_TIMEOUT_S: Final = 60.0
 
 
-class ThrottlingAdmin:
+class ThrottlingAdmin(Requests):
     """The requests about throttles, part of `Admin`."""
-
-    _submitter: Submitter
-    _chance: Chance
-    _hooks: Hooks
-
-    def _refusal(self, operation: str) -> Callable[[], ApiError] | None:
-        raise NotImplementedError
 
     def reassign_partitions(
         self, assignments: Assignments, options: ReassignPartitionsOptions | None = None
@@ -63,7 +53,7 @@ class ThrottlingAdmin:
         (a duplicate, or too large for a key), InvalidTopic, InvalidReplicaAssignment, UnknownMemberId, PolicyViolation,
         StorageError. TypeError or ValueError for arguments of the wrong type or range.
         """
-        options = _as_options(options)
+        options = as_options(options, ReassignPartitionsOptions)
         pairs = [(as_partition(tp), as_target(t)) for tp, t in _items(assignments)]
         targets = dict(pairs)
         counts = Counter(tp for tp, _ in pairs) if len(pairs) > len(targets) else {}
@@ -93,7 +83,7 @@ class ThrottlingAdmin:
         auto_remove_throttle: bool = True,
         validate_only: bool = False,
         family: Family = "replication",
-        timeout_s: float = _TIMEOUT_S,
+        timeout_s: float = TIMEOUT_S,
     ) -> Results[int, None]:
         """Set the throttled rates of these brokers and no others: a broker that has rates from an earlier request and
         is not named gets its former values back (KIP-179). `family`: KIP-73's `replication` rates, or KIP-542's
@@ -130,7 +120,7 @@ class ThrottlingAdmin:
         *,
         auto_remove_throttle: bool = True,
         validate_only: bool = False,
-        timeout_s: float = _TIMEOUT_S,
+        timeout_s: float = TIMEOUT_S,
     ) -> Results[TopicPartition, None]:
         """Add these replicas to their topics' lists of throttled replicas, beside those that an operator listed. A
         topic from an earlier request that is not named loses what that request added (KIP-179). For
@@ -185,13 +175,6 @@ def _items(assignments: object) -> Iterable[tuple[object, object]]:
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise TypeError(f"assignments must be pairs of TopicPartition and broker ids, not {pair!r:.200}")
     return pairs
-
-
-def _as_options(options: object) -> ReassignPartitionsOptions:
-    if options is None:
-        return ReassignPartitionsOptions()
-    require(options, ReassignPartitionsOptions, "options")
-    return cast(ReassignPartitionsOptions, options)
 
 
 def _require_flags(**flags: object) -> None:

@@ -7,7 +7,7 @@ import inspect
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, closing
 from typing import Any, TypeVar
 
@@ -15,27 +15,28 @@ import attrs
 import pytest
 
 from kedge import (
+    Admin,
     BrokerRegistration,
     ConfigResource,
     ConfigResourceType,
     Controller,
     HostResponse,
     InvalidReplicaAssignment,
+    LeaderAndIsrRequest,
     MemoryServer,
     MemoryStore,
     NewTopic,
     NotController,
+    StopReplicaRequest,
     TopicAlreadyExists,
     TopicPartition,
+    UpdateMetadataRequest,
+    WouldDeadlock,
 )
-from kedge.controller.admin import Admin
 from kedge.controller.aio import AsyncAdmin, AsyncController, HostOnLoop
-from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
-from kedge.controller.runtime.replies import WouldDeadlock
-from kedge.stores.base import Commit, Op
+from tests.embedding.gate import WAIT_S, Gate
 
 T = TypeVar("T")
-WAIT_S = 10.0
 T0 = TopicPartition("t", 0)
 _PAUSE = threading.Event()
 
@@ -51,26 +52,6 @@ async def until(true: Callable[[], object], what: str) -> None:
     while not true():
         assert time.monotonic() < deadline_s, f"never: {what}"
         await asyncio.to_thread(_PAUSE.wait, 0.002)
-
-
-class Gate(MemoryStore):
-    """A store whose commits can be held up, in every session."""
-
-    def __init__(self, server: MemoryServer, of: Gate | None = None) -> None:
-        super().__init__(server)
-        self.open: threading.Event = of.open if of else threading.Event()
-        self.inside: threading.Event = of.inside if of else threading.Event()
-        if of is None:
-            self.open.set()
-
-    def another_session(self) -> Gate:
-        return Gate(self.server, self)
-
-    def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
-        if not self.open.is_set():
-            self.inside.set()
-            self.open.wait(WAIT_S)
-        return super().commit(ops, timeout_s=timeout_s)
 
 
 @attrs.define(eq=False)
@@ -128,8 +109,6 @@ async def meet(event: asyncio.Event) -> None:
 
 
 def test_answers_are_awaited_all_at_once_or_each_by_itself() -> None:
-    """A value, or the error of the sync API raised."""
-
     async def ask() -> None:
         async with cluster() as (controller, _):
             admin = controller.admin
@@ -162,7 +141,6 @@ def _answers_later(method: object) -> bool:
 
 @pytest.mark.parametrize("sync,awaited", [(Admin, AsyncAdmin), (Controller, AsyncController)])
 def test_every_method_that_gives_a_future_can_be_awaited(sync: type[Any], awaited: type[Any]) -> None:
-    """Under its own name, with its own arguments."""
     names = [name for name, method in inspect.getmembers(sync, inspect.isfunction) if name[0] != "_"]
     later = [name for name in names if _answers_later(getattr(sync, name))]
     assert later
@@ -219,8 +197,6 @@ def test_a_coroutine_that_raises_is_not_delivered_and_called_again() -> None:
 
 
 def test_notices_may_be_coroutines_or_functions() -> None:
-    """Those that a host has, and no others."""
-
     class Noticing(Brokers):
         def __init__(self) -> None:
             super().__init__()
@@ -338,7 +314,6 @@ def test_a_callback_that_its_loop_leaves_unfinished_ends() -> None:
 
 
 def test_polling_on_the_loop_that_the_callbacks_need_is_refused() -> None:
-    """It would wait for itself."""
     refused = []
 
     async def ask() -> None:

@@ -11,6 +11,7 @@ import pytest
 from kedge import (
     Admin,
     AlterConfigOp,
+    ApiError,
     ConfigResource,
     ConfigResourceType,
     DeletePartitions,
@@ -23,7 +24,6 @@ from kedge import (
     TopicPartition,
     TopicPartitionReplica,
 )
-from kedge.controller.model.errors import ApiError
 from tests.runtime.world import cluster_of_three
 
 T0: Final = TopicPartition("t", 0)
@@ -73,7 +73,7 @@ def test_every_request_of_the_api_is_in_the_table() -> None:
     assert public == {*ASKED, "authorize"}  # which asks for nothing itself
 
 
-@pytest.mark.checklist(233)
+@pytest.mark.checklist(90, 91, 233)
 @pytest.mark.parametrize("name", ASKED)
 def test_a_request_needs_its_operation_and_no_other(name: str) -> None:
     """31, and nothing is written, for a principal with every operation but this one; none with this one alone."""

@@ -138,7 +138,6 @@ def before() -> Cluster:
 @settings(max_examples=60)
 @given(writes())
 def test_broken_keys_that_a_takeover_finds_stop_nothing_else(found: list[tuple[str, bytes]]) -> None:
-    """The rest is loaded and works."""
     cluster = before()
     for key, value in found:
         if cluster.other.get(key, timeout_s=1) is None:

@@ -21,6 +21,7 @@ from kedge import (
     BrokerRegistration,
     Controller,
     ErrorCode,
+    Host,
     HostResponse,
     Journal,
     NewTopic,
@@ -28,7 +29,6 @@ from kedge import (
     TopicPartition,
 )
 from kedge.controller.admin import AlterConfigPolicy, AlterPolicy, CreatePolicy
-from kedge.controller.model.host import Host
 from kedge.stores.base import MetadataStore
 
 # Not values: what does something; nor is a protocol.
@@ -98,7 +98,6 @@ def test_walk_finds_the_known_modules() -> None:
 
 @pytest.mark.parametrize("kind", VALUES, ids=named)
 def test_no_field_can_be_written_to(kind: type[Any]) -> None:
-    """Nor deleted, nor one added."""
     value: Any = object.__new__(kind)
     for name in (*VALUES[kind], "more"):
         with pytest.raises(AttributeError):

@@ -24,6 +24,5 @@ def test_a_hook_is_a_plain_function(name: str, wrong: object) -> None:
 
 
 def test_a_controller_takes_hooks_as_one_value() -> None:
-    """A function in its place is refused."""
-    with pytest.raises(TypeError, match="hooks must be Hooks"):
+    with pytest.raises(TypeError, match="hooks must be a Hooks"):
         Controller(MemoryStore(), 1, Brokers(), hooks=lambda *_: True)  # type: ignore[arg-type]

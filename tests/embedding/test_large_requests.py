@@ -13,15 +13,15 @@ from kedge import (
     Admin,
     AlterConfigOp,
     ConfigResource,
+    ConfigResourceType,
     ElectionType,
+    InvalidReplicaAssignment,
     InvalidRequest,
     NewTopic,
     ThrottledReplicas,
     TopicPartition,
     UnknownTopicOrPartition,
 )
-from kedge.controller.model.config_requests import ConfigResourceType
-from kedge.controller.model.errors import InvalidReplicaAssignment
 from kedge.stores.reading import TwiceError, parse_json
 from tests.runtime.world import cluster_of_three
 

@@ -9,10 +9,8 @@ from kedge import (
     HostResponse,
     LeaderAndIsrRequest,
     LogReport,
-    NotController,
     ReplicaLogDirInfo,
     ReplicaNotAvailable,
-    RequestTimedOut,
     StorageError,
     TopicPartition,
     TopicPartitionReplica,
@@ -52,7 +50,6 @@ def test_size_and_lag_are_those_that_were_reported() -> None:
 
 
 def test_without_a_report_of_the_leader_the_lag_is_behind_the_replicas_own_high_watermark() -> None:
-    """As the gateway answers DescribeLogDirs."""
     cluster = cluster_of_three()
     cluster.controller.report_log(LogReport("t", 0, 2, 0, 0, 60, 75))
     assert described(cluster, on(2)) == [ReplicaLogDirInfo(None, 15)]
@@ -75,7 +72,6 @@ def test_what_was_not_reported_and_what_is_no_replica_are_errors_by_class() -> N
 
 
 def test_a_replica_whose_disk_failed_is_a_storage_error() -> None:
-    """What was reported before is of no use any more."""
     cluster = cluster_of_three()
     tp = TopicPartition("t", 0)
     cluster.controller.report_log(LogReport("t", 0, 3, 0, 0, 1, 1, 1))
@@ -88,17 +84,6 @@ def test_a_replica_whose_disk_failed_is_a_storage_error() -> None:
     cluster.host.answer = failed
     cluster.done(cluster.move([4, 5, 6]))  # so that broker 3 is asked again
     assert list(map(type, described(cluster, on(3)))) == [StorageError]
-
-
-def test_a_stand_by_describes_no_log() -> None:
-    """41 for each replica; 7 where the loop did not look in time."""
-    cluster = cluster_of_three()
-    late = cluster.controller.admin.describe_replica_log_dirs([on(1)], timeout_s=0.05)[on(1)]
-    cluster.clock.advance(51)
-    assert isinstance(cluster.error(late), RequestTimedOut)
-    cluster.controller.close()
-    results = cluster.controller.admin.describe_replica_log_dirs([on(1), on(2)])
-    assert [type(future.exception(0)) for future in results.values()] == [NotController] * 2
 
 
 @pytest.mark.parametrize("wrong", ["t", None, 5, [TopicPartition("t", 0)], [("t", 0, 1)]])

@@ -23,7 +23,6 @@ SEEDS, ACTIONS = 10, 300
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_example_passes_the_suite_for_hosts(case: Case) -> None:
-    """All cases; the host declares every ability."""
     host = DiskBrokers()
     assert not case.lacks(host)
     case.run(host)
@@ -31,7 +30,6 @@ def test_example_passes_the_suite_for_hosts(case: Case) -> None:
 
 @pytest.mark.slow
 def test_script_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
-    """As a user starts it."""
     printed = run_example("log_on_disk", tmp_path, seconds_max=SECONDS_MAX)
     held = "holds ['one', 'two', 'three', 'four', 'five', 'six']"
     assert printed.splitlines()[-3:] == [f"broker-{broker} {held}" for broker in (2, 3, 4)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
 from typing import Any
 
 import pytest
@@ -11,20 +11,16 @@ import pytest
 from kedge import (
     AlterReassignmentsOptions,
     BrokerRegistration,
-    Controller,
+    ErrorCode,
     Hooks,
     HostResponse,
-    LogReport,
     NewTopic,
     NotController,
     TopicPartition,
+    WouldDeadlock,
     WrongMode,
 )
-from kedge.controller.model.errors import ErrorCode
-from kedge.controller.runtime.journal import Journal, MemorySink
-from kedge.controller.runtime.replies import WouldDeadlock
-from kedge.stores import MemoryStore
-from tests.runtime.world import Brokers, Cluster, cluster_of_three
+from tests.runtime.world import Cluster, cluster_of_three
 
 T0 = TopicPartition("t", 0)
 
@@ -72,7 +68,6 @@ def test_a_callback_that_waits_for_a_future_gets_an_error() -> None:
 
 
 def test_a_callback_may_not_poll_and_may_close() -> None:
-    """poll_once is not reentrant; close ends the pass."""
     cluster = cluster_of_three()
 
     def answer(_: Any) -> HostResponse:
@@ -90,7 +85,6 @@ def test_a_callback_may_not_poll_and_may_close() -> None:
 
 
 def test_poll_once_waits_where_there_is_nothing_to_do_and_is_woken_by_a_request() -> None:
-    """From another thread."""
     cluster = cluster_of_three()
     timer = threading.Timer(0.01, lambda: cluster.move([4, 5, 6]))
     timer.start()
@@ -117,43 +111,7 @@ def test_all_is_done_when_all_are_with_every_value_or_the_first_error() -> None:
     assert isinstance(cluster.error(whole), CancelledError)
 
 
-@pytest.mark.checklist(90, 91)
-def test_a_principal_needs_what_kafka_asks_for() -> None:
-    """ALTER, DESCRIBE, CREATE or DELETE on CLUSTER; 31 otherwise, and nothing happens; the host itself may do all."""
-    asked: list[tuple[str, str, str]] = []
-
-    def allow(principal: str, operation: str, resource: str) -> bool:
-        asked.append((principal, operation, resource))
-        return principal == "root"
-
-    cluster = cluster_of_three(hooks=Hooks(authorizer=allow))
-    before = cluster.keys()
-    nobody = cluster.controller.admin_for("nobody")
-    refused: list[Future[Any]] = [
-        nobody.alter_partition_reassignments({T0: [4, 5, 6]})[T0],
-        nobody.rollback_partition_reassignments([T0])[T0],
-        nobody.cancel_partition_reassignments(),
-        nobody.list_partition_reassignments(),
-        nobody.create_topics({"x": NewTopic(1, 1)})["x"],
-        nobody.delete_topics(["t"])["t"],
-        nobody.forget_broker(9),
-    ]
-    assert [getattr(f.exception(0), "code", None) for f in refused] == [31] * 7
-    cluster.run()
-    assert cluster.keys() == before
-    assert {(op, what) for _, op, what in asked} == {
-        ("ALTER", "CLUSTER"),
-        ("DESCRIBE", "CLUSTER"),
-        ("CREATE", "CLUSTER"),
-        ("DELETE", "CLUSTER"),
-    }
-    root = cluster.controller.admin_for("root")
-    assert cluster.done(root.alter_partition_reassignments({T0: [4, 5, 6]})[T0])
-    assert cluster.done(cluster.controller.admin.list_partition_reassignments())
-
-
 def test_a_policy_says_no_with_its_message() -> None:
-    """44; a cancel does not call the policy."""
     cluster = cluster_of_three(
         hooks=Hooks(
             alter_policy=lambda _, target: "not there" if 6 in target else None,
@@ -182,34 +140,7 @@ def test_a_request_that_was_not_committed_in_time_is_answered_with_7() -> None:
     assert AlterReassignmentsOptions().timeout_s == 60
 
 
-def test_a_move_with_a_deadline_cancels_itself() -> None:
-    """Also under the next controller; a move without one goes on."""
-    cluster = cluster_of_three()
-    options = AlterReassignmentsOptions(move_timeout_s=10.0)
-    cluster.done(cluster.controller.admin.alter_partition_reassignments({T0: [4, 5, 6]}, options)[T0])
-    cluster.controllers.pop().close()
-    cluster.another(2)
-    cluster.wait(9_900, 300)
-    assert cluster.partition().move is not None
-    cluster.wait(200)
-    assert cluster.partition().move is None
-
-
-def test_the_same_seed_gives_the_same_tree_and_the_same_journal() -> None:
-    """To the byte."""
-    runs = []
-    for _ in range(2):
-        sink = MemorySink()
-        cluster = cluster_of_three(journal=Journal(sink))
-        cluster.controller.admin.create_topics({"x": NewTopic(8, 3)})
-        cluster.run()
-        cluster.done(cluster.move([4, 5, 6]))
-        runs.append((cluster.keys(), list(sink.lines)))
-    assert runs[0] == runs[1]
-
-
 def test_a_controller_can_be_used_in_a_with_statement() -> None:
-    """It is closed at the end."""
     cluster = Cluster(start=False)
     with cluster.another(1) as controller:
         controller.poll_once()
@@ -217,37 +148,10 @@ def test_a_controller_can_be_used_in_a_with_statement() -> None:
     assert isinstance(controller.query(lambda view: view).exception(0), NotController)
 
 
-def test_reports_of_logs_are_kept_in_memory_only() -> None:
-    """One or many; nothing is written for them."""
-    cluster = cluster_of_three()
-    before = cluster.keys()
-    report = LogReport("t", 0, 1, 0, 0, 10, 8, 100)
-    cluster.controller.report_log(report)
-    cluster.controller.report_log([report, report])
-    cluster.run()
-    assert cluster.keys() == before
-
-
 def test_error_of_a_query_is_raised_to_its_caller() -> None:
-    """The controller goes on."""
     cluster = cluster_of_three()
     assert isinstance(cluster.error(cluster.controller.query(lambda view: view.controller_id // 0)), ZeroDivisionError)
     assert cluster.done(cluster.controller.query(lambda view: view.controller_id)) == 1
-
-
-@pytest.mark.parametrize(
-    "node_id, host, error",
-    [
-        (-1, Brokers(), ValueError),
-        ("1", Brokers(), ValueError),
-        (True, Brokers(), ValueError),
-        (1, object(), TypeError),
-    ],
-)
-def test_a_controller_is_made_of_the_right_things(node_id: Any, host: Any, error: type) -> None:
-    """Or not at all."""
-    with pytest.raises(error):
-        Controller(MemoryStore(), node_id, host)
 
 
 def test_polling_caller_learns_that_waiting_would_never_end() -> None:

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from examples.processes.broker import NO_LEADER, OFFLINE, Broker
-from kedge import TopicPartition
-from kedge.controller.model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kedge import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, TopicPartition, UpdateMetadataRequest
 from kedge.controller.rig.host_suite import CASES, Ability, Case, Held, HostUnderTest, Role
 from tests.kit.commands import CHECKOUT, run_example
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
@@ -17,22 +16,21 @@ from kedge import (
     ElectionType,
     ErrorCode,
     HostResponse,
+    LeaderAndIsrRequest,
     NewTopic,
     NotController,
     RequestTimedOut,
     TopicPartition,
+    WouldDeadlock,
     WrongMode,
 )
-from kedge.controller.model.host import LeaderAndIsrRequest
 from kedge.controller.model.view import ClusterView
-from kedge.controller.runtime.replies import WouldDeadlock
 from kedge.stores import MemoryStore
-from kedge.stores.base import Commit, Op
 from kedge.stores.memory import MemoryServer
+from tests.embedding.gate import WAIT_S, Gate
 from tests.kit.waiting import until
 from tests.runtime.world import Brokers
 
-WAIT_S = 10.0
 T0 = TopicPartition("t", 0)
 
 
@@ -48,22 +46,6 @@ def kedge_threads(before: Sequence[threading.Thread]) -> list[str]:
 def _has_state(view: ClusterView) -> bool:
     partition = view.partition("t", 0)
     return partition is not None and partition.has_state
-
-
-class Gate(MemoryStore):
-    """A store whose commits can be held up, as by a server that does not answer."""
-
-    def __init__(self, server: MemoryServer) -> None:
-        super().__init__(server)
-        self.open = threading.Event()
-        self.open.set()
-        self.inside = threading.Event()
-
-    def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
-        if not self.open.is_set():
-            self.inside.set()
-            self.open.wait(WAIT_S)
-        return super().commit(ops, timeout_s=timeout_s)
 
 
 class Started:
@@ -116,7 +98,6 @@ def test_it_runs_by_itself_and_leaves_no_thread_behind(started: Started) -> None
 
 
 def test_it_runs_inside_a_block_and_is_closed_at_its_end_whatever_happens() -> None:
-    """Started once, and not again."""
     before = set(threading.enumerate())
     controller = Controller(MemoryStore(), 1, Brokers())
 
@@ -133,19 +114,7 @@ def test_it_runs_inside_a_block_and_is_closed_at_its_end_whatever_happens() -> N
         controller.running().__enter__()
 
 
-def test_a_stand_by_says_who_leads(started: Started) -> None:
-    """With threads of its own as with `poll_once`."""
-    first = started.with_topic()
-    second = started.controller(2)
-    until(lambda: second.active_id == 1, "the first is known")
-    error = second.admin.create_topics({"u": NewTopic(1, 1)}).all().exception(WAIT_S)
-    assert isinstance(error, NotController)
-    assert error.active_id == 1
-    assert first.is_active
-
-
 def test_callbacks_run_on_a_thread_per_broker_outside_the_loop(started: Started) -> None:
-    """One at a time each."""
     seen: dict[int, set[str]] = {}
 
     def answer(request: Any) -> HostResponse:
@@ -184,7 +153,6 @@ def _told(host: Brokers, broker: int) -> tuple[int, ...] | None:
 
 @pytest.mark.slow
 def test_raising_host_is_tried_again_and_affects_no_other(started: Started) -> None:
-    """Also one that says exit()."""
     failing = threading.Event()
 
     def answer(request: Any) -> HostResponse:
@@ -200,23 +168,6 @@ def test_raising_host_is_tried_again_and_affects_no_other(started: Started) -> N
     until(lambda: "callbacks of broker 3" in controller.describe().findings, "reported")
     failing.clear()
     until(lambda: not controller.describe().findings, "tried again")
-
-
-def test_futures_can_be_awaited(started: Started) -> None:
-    """asyncio.wrap_future; the result and the error."""
-    controller = started.with_topic()
-
-    async def ask() -> tuple[Any, BaseException]:
-        good = controller.admin.alter_partition_reassignments({T0: [3, 4]}).all()
-        answer = await asyncio.wait_for(asyncio.wrap_future(good), WAIT_S)
-        bad = controller.admin.alter_partition_reassignments({T0: [99]})[T0]
-        (error,) = await asyncio.gather(asyncio.wrap_future(bad), return_exceptions=True)
-        assert isinstance(error, BaseException)
-        return answer[T0].target_replicas, error
-
-    answer, error = asyncio.run(ask())
-    assert answer == (3, 4)
-    assert getattr(error, "code", None) == 39
 
 
 def test_waiting_in_a_done_callback_on_the_loop_is_an_error(started: Started) -> None:
@@ -337,7 +288,6 @@ def test_close_hands_over_and_fails_what_waits(started: Started) -> None:
 
 
 def test_a_controller_is_driven_in_one_way_only(started: Started) -> None:
-    """By its threads or by poll_once."""
     controller = started.controller()
     with pytest.raises(WrongMode):
         controller.poll_once()
@@ -351,7 +301,6 @@ def test_a_controller_is_driven_in_one_way_only(started: Started) -> None:
 
 
 def test_a_callback_may_close_its_controller(started: Started) -> None:
-    """It does not wait for itself."""
     closed = threading.Event()
     controller = started.with_topic()
 

@@ -56,16 +56,6 @@ def test_seconds_become_whole_milliseconds(seconds: float, expected: int) -> Non
     assert milliseconds(seconds, "timeout_s") == expected
 
 
-def test_a_fraction_of_a_second_is_waited_for() -> None:
-    """And no longer: it is not rounded to seconds."""
-    cluster = cluster_of_three()
-    late = cluster.controller.admin.list_topics(timeout_s=0.25)
-    in_time = cluster.controller.admin.list_topics(timeout_s=1)
-    cluster.clock.advance(251)
-    assert isinstance(cluster.error(late), RequestTimedOut)
-    assert list(cluster.done(in_time)) == ["t"]
-
-
 def test_a_request_that_expands_has_one_deadline_from_the_call_on() -> None:
     """Not from the moment at which the controller finds what it is about; the store does not answer all the while."""
     cluster = cluster_of_three()

@@ -6,16 +6,11 @@ import pytest
 
 from kedge import (
     DeletePartitions,
-    NotController,
     PartitionDescription,
-    RequestTimedOut,
     StopReplicaRequest,
-    TopicPartition,
     UnknownTopicOrPartition,
 )
 from tests.runtime.world import cluster_of_three, failing
-
-T0 = TopicPartition("t", 0)
 
 
 def test_topics_are_listed_with_their_ids() -> None:
@@ -58,18 +53,6 @@ def test_a_partition_without_leader_and_one_that_is_read_only_say_so() -> None:
     cluster.leave(4)
     partitions = cluster.done(admin.describe_topics(["u"])["u"]).partitions
     assert [(p.leader, p.status_code) for p in partitions] == [(None, 0), (5, -1)]
-
-
-def test_a_stand_by_describes_nothing_and_names_nothing() -> None:
-    """41 for each topic; 7 where no controller looked in time."""
-    cluster = cluster_of_three()
-    late = cluster.controller.admin.describe_topics(["t"], timeout_s=0.05)["t"]
-    cluster.clock.advance(51)
-    assert isinstance(cluster.error(late), RequestTimedOut)
-    cluster.controller.close()
-    admin = cluster.controller.admin
-    assert isinstance(admin.list_topics().exception(0), NotController)
-    assert [type(future.exception(0)) for future in admin.describe_topics(["t", "u"]).values()] == [NotController] * 2
 
 
 @pytest.mark.parametrize("wrong", ["t", None, 5, ["t", 5]])

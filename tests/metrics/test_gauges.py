@@ -51,7 +51,6 @@ def test_a_move_is_no_under_replication_alarm() -> None:
 
 
 def test_a_replica_that_falls_out_of_a_move_is_an_alarm_of_its_leader() -> None:
-    """It is one of those that the partition had."""
     rig = orders(copy_rate_bytes_s=100_000)
     rig.reassign({ORDERS: AFTER})
     rig.mishaps.kill_broker(2)
@@ -136,15 +135,3 @@ def test_next_controller_publishes_what_the_former_one_did() -> None:
     assert [key for key in stand_by if key.startswith((KAFKA, REPLICAS))] == [ACTIVE]
     former_events = [key for key in stand_by if "EventQueueTimeMs,event=AlterReassignment" in key]
     assert len(former_events) == 1  # what it did while it led
-
-
-def test_the_same_seed_measures_the_same() -> None:
-    """Time comes from the clock of the simulation, so metrics are a part of what can be repeated."""
-
-    def run() -> dict[str, object]:
-        rig = orders()
-        rig.reassign({ORDERS: AFTER})
-        settle(rig)
-        return dict(metrics(rig))
-
-    assert run() == run()

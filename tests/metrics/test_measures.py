@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kedge import CallableSink, Journal
 from kedge.controller.metrics import HistogramValue, Snapshot, Value
-from kedge.controller.runtime.journal import CallableSink, Journal
 from kedge.controller.runtime.measures import MS, Histogram
-from kedge.stores import MemoryStore
-from kedge.stores.base import Commit, Op, Put
-from kedge.stores.faults import FailBefore, FaultStore, Rule
+from kedge.stores.base import Put
+from kedge.stores.faults import FailBefore, Rule
 from tests.metrics.test_gauges import ACTIVE, REASSIGNING
 from tests.runtime.test_conflicts import STATE, meddled
-from tests.runtime.world import Cluster, cluster_of_three, failing
+from tests.runtime.world import cluster_of_three, failing
 
 EVENTS = "kafka.controller:type=ControllerEventManager,name="
 COMMITS = "kedge.controller:type=Commits,name="
@@ -34,33 +32,10 @@ def waited(snapshot: Snapshot, kind: str) -> HistogramValue:
     return histogram(snapshot[f"{EVENTS}EventQueueTimeMs,event={kind}"])
 
 
-class Witness(FaultStore):
-    """A store that remembers the ops of each commit that was made, without those of the fence."""
-
-    def __init__(self, *arguments: Any, **more: Any) -> None:
-        super().__init__(*arguments, **more)
-        self.made: list[Sequence[Op]] = []
-
-    def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
-        done = super().commit(ops, timeout_s=timeout_s)
-        self.made.append(ops[2:])
-        return done
-
-
-def witnessed() -> tuple[Cluster, Witness]:
-    cluster = Cluster(start=False)
-    store = Witness(MemoryStore(cluster.server), sleep=lambda _: None)
-    cluster.another(1, store)
-    cluster.join(1, 2, 3, 4, 5, 6)
-    cluster.create()
-    return cluster, store
-
-
 # --- events
 
 
 def test_an_event_waits_from_the_call_until_it_is_decided() -> None:
-    """Also while the loop does not run."""
     cluster = cluster_of_three()
     future = cluster.move([4, 5, 6])
     cluster.clock.advance(30)
@@ -85,7 +60,6 @@ def test_every_event_that_was_decided_is_counted_under_its_kind() -> None:
 
 
 def test_event_decided_again_after_a_conflict_counts_again_and_the_conflict_too() -> None:
-    """It took that time."""
     cluster, _ = meddled(STATE, 1)
     cluster.done(cluster.move([4, 5, 6]))
     now = cluster.controller.metrics()
@@ -108,18 +82,19 @@ def test_what_waits_is_the_size_of_the_queue() -> None:
 
 
 def test_each_commit_counts_with_its_keys_and_bytes() -> None:
-    """As the store saw them."""
-    cluster, store = witnessed()
+    """As the store saw them, without the two ops of the fence."""
+    cluster = cluster_of_three()
 
     def of_commits() -> list[tuple[int, float]]:
         now = cluster.controller.metrics()
         values = [histogram(now[COMMITS + name]) for name in ("Ops", "Bytes", "TimeMs")]
         return [(value.count, value.total) for value in values]
 
-    before, done = of_commits(), len(store.made)
+    before = of_commits()
+    cluster.store.forget_calls()
     cluster.done(cluster.move([4, 5, 6]))
     cluster.done(cluster.isr([1, 2, 3, 4, 5, 6]))
-    made = store.made[done:]
+    made = [call.ops[2:] for call in cluster.store.calls if call.name == "commit"]
     n_bytes = sum(len(op.value) for ops in made for op in ops if isinstance(op, Put))
     counted = [(n - n_before, total - was) for (n, total), (n_before, was) in zip(of_commits(), before, strict=True)]
     assert len(made) >= 2
@@ -128,9 +103,9 @@ def test_each_commit_counts_with_its_keys_and_bytes() -> None:
 
 def test_what_is_not_committed_yet_is_not_seen_and_the_time_of_the_commit_is() -> None:
     """While the store answers nothing, no broker hears of a move; then it took as long as that."""
-    cluster, store = witnessed()
+    cluster = cluster_of_three()
     before = histogram(cluster.controller.metrics()[f"{COMMITS}TimeMs"]).total
-    store.play([Rule(FailBefore(), nth=1)])
+    cluster.store.play([Rule(FailBefore(), nth=1)])
     cluster.move([4, 5, 6])
     cluster.controller.poll_once()
     assert cluster.controller.metrics()[REASSIGNING] == 0
@@ -195,17 +170,7 @@ def test_stand_by_and_one_without_a_loop_are_not_active() -> None:
     assert [c.metrics()[ACTIVE] for c in (first, second)] == [0, 1]
 
 
-def test_a_lost_session_ends_it_before_the_loop_knows() -> None:
-    """Then there is no gauge of a cluster that another may lead."""
-    cluster = cluster_of_three()
-    cluster.controller._loop.lose("the session was lost")  # noqa: SLF001 - as the thread that watches sessions does
-    now = cluster.controller.metrics()
-    assert now[ACTIVE] == 0
-    assert REASSIGNING not in now
-
-
 def test_switched_off_it_tells_only_what_costs_nothing() -> None:
-    """No row is counted and no time is taken."""
     cluster = cluster_of_three(metrics=False)
     cluster.done(cluster.move([4, 5, 6]))
     now = cluster.controller.metrics()
@@ -237,24 +202,17 @@ def test_a_snapshot_stays_as_it_was() -> None:
 @given(st.lists(st.floats(0, 100_000)))
 def test_a_histogram_counts_each_value_up_to_its_bound(values: list[float]) -> None:
     """A bound belongs to its bucket, as in Prometheus; memory does not grow with what is observed."""
-    kept = Histogram(MS)
+    kept, together = Histogram(MS), Histogram(MS)
     for value in values:
         kept.observe(value)
+    together.observe_all(values)
     seen = kept.value()
+    assert together.value().counts == seen.counts
+    assert together.value().total == pytest.approx(seen.total)
     assert (seen.count, len(seen.counts)) == (len(values), len(MS) + 1)
     assert seen.total == pytest.approx(sum(values))
     assert all(n == sum(value <= bound for value in values) for bound, n in seen.cumulative())
     assert seen.mean == (pytest.approx(sum(values) / len(values)) if values else None)
-
-
-@given(st.lists(st.floats(0, 100_000)))
-def test_values_that_are_counted_together_count_as_one_by_one(values: list[float]) -> None:
-    together, alone = Histogram(MS), Histogram(MS)
-    together.observe_all(values)
-    for value in values:
-        alone.observe(value)
-    assert together.value().counts == alone.value().counts
-    assert together.value().total == pytest.approx(alone.value().total)
 
 
 def test_a_quantile_is_a_bound_that_so_many_do_not_exceed() -> None:

@@ -6,7 +6,8 @@ import threading
 
 import pytest
 
-from kedge.controller.metrics import BrokerMeters, Meter, MeterValue, Value
+from kedge import BrokerMeters, Meter
+from kedge.controller.metrics import MeterValue, Value
 
 IN = "kafka.server:type=BrokerTopicMetrics,name=ReassignmentBytesInPerSec,broker-id=3"
 OUT = "kafka.server:type=BrokerTopicMetrics,name=ReassignmentBytesOutPerSec,broker-id=3"

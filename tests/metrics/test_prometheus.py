@@ -9,8 +9,8 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from kedge.controller.metrics import ALL, BrokerMeters, HistogramValue, MeterValue, Sample, Snapshot
-from kedge.controller.metrics.prometheus import ControllerCollector
+from kedge import BrokerMeters, ControllerCollector
+from kedge.controller.metrics import ALL, HistogramValue, MeterValue, Sample, Snapshot
 from tests.runtime.world import Cluster, cluster_of_three
 
 Exposed = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -69,7 +69,6 @@ def test_buckets_are_cumulative_and_end_with_all() -> None:
 
 
 def test_one_collector_tells_of_several_controllers_and_brokers() -> None:
-    """Each by its label."""
     cluster = busy()
     first, second = cluster.controller, cluster.another(2)
     cluster.run()

@@ -9,9 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kedge import BrokerRegistration, Controller, HostResponse, NewTopic, TopicPartition
+from kedge import BrokerRegistration, Controller, HostResponse, LeaderAndIsrRequest, NewTopic, TopicPartition
 from kedge.controller.metrics import HistogramValue, Snapshot, Value
-from kedge.controller.model.host import LeaderAndIsrRequest
 from kedge.stores import MemoryServer, MemoryStore
 from tests.metrics.test_gauges import OFFLINE, REASSIGNING, UNDER_REPLICATED
 from tests.runtime.world import Brokers, cluster_of_three

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kedge.controller.runtime.journal import Journal, MemorySink
+from kedge import Journal, MemorySink
 from tests.runtime.world import Cluster
 
 KEY: Final = "/admin/reassign_partitions"

@@ -6,9 +6,15 @@ from typing import Any
 
 import pytest
 
-from kedge import ErrorCode, HostResponse, TopicPartition
-from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
-from tests.runtime.world import cluster_of_three, failing
+from kedge import (
+    ErrorCode,
+    HostResponse,
+    LeaderAndIsrRequest,
+    StopReplicaRequest,
+    TopicPartition,
+    UpdateMetadataRequest,
+)
+from tests.runtime.world import cluster_of_three
 
 T0 = TopicPartition("t", 0)
 
@@ -28,50 +34,27 @@ T0 = TopicPartition("t", 0)
         HostResponse(errors={T0: "56"}),  # type: ignore[dict-item]
         HostResponse(errors={T0: None}),  # type: ignore[dict-item]
         HostResponse(errors={T0: False}),  # type: ignore[dict-item]
+        HostResponse(errors={T0: 0.0}),  # type: ignore[dict-item]
+        HostResponse(errors={TopicPartition("T", 0): ErrorCode.KAFKA_STORAGE_ERROR}),
     ],
 )
 def test_garbage_and_errors_as_an_answer_count_as_not_delivered(answer: Any) -> None:
-    """It is reported, and sent again."""
+    """The request is reported and sent again; no deletion counts as acknowledged."""
     cluster = cluster_of_three()
-    cluster.host.answer = lambda request: answer if request.broker_id == 4 else HostResponse()
+    cluster.host.answer = lambda request: answer if request.broker_id in {3, 4} else HostResponse()
     cluster.done(cluster.move([4, 5, 6]))
     assert "callbacks of broker 4" in cluster.findings()
-    cluster.host.answer = lambda _: HostResponse()
-    cluster.wait(200)
-    assert cluster.findings() == {}
-
-
-@pytest.mark.parametrize(
-    "errors",
-    [
-        {("t", 0): ErrorCode.KAFKA_STORAGE_ERROR},
-        {"t-0": ErrorCode.KAFKA_STORAGE_ERROR},
-        {TopicPartition("T", 0): ErrorCode.KAFKA_STORAGE_ERROR},
-        {TopicPartition("t", 1): ErrorCode.KAFKA_STORAGE_ERROR},
-        {T0: "56"},
-        {T0: None},
-        {T0: 0.0},
-    ],
-)
-def test_a_refused_deletion_that_is_spelled_wrongly_is_no_acknowledgement(errors: Any) -> None:
-    """The intent stays until the broker says clearly that the replica is gone."""
-    cluster = cluster_of_three()
-    wrong = HostResponse(errors=errors)
-    cluster.host.answer = lambda request: wrong if isinstance(request, StopReplicaRequest) else HostResponse()
     cluster.done(cluster.move([1, 2]))
-    cluster.run()
-    assert cluster.controller.describe().replicas_to_delete == 1
+    assert cluster.controller.describe().replicas_to_delete > 0
     assert "not delivered" in cluster.findings()["callbacks of broker 3"]
     assert cluster.controller.is_active
     cluster.host.answer = lambda _: HostResponse()
-    cluster.wait(1000)
-    assert cluster.controller.describe().replicas_to_delete == 0
+    cluster.wait(1_000)
     assert cluster.findings() == {}
+    assert cluster.controller.describe().replicas_to_delete == 0
 
 
 def test_an_exception_that_cannot_say_what_it_is_acknowledges_nothing() -> None:
-    """Whatever a host raises, its round did not arrive."""
-
     class DumbError(Exception):
         def __str__(self) -> str:
             raise RuntimeError("no words")
@@ -90,7 +73,6 @@ def test_an_exception_that_cannot_say_what_it_is_acknowledges_nothing() -> None:
 
 
 def test_numbers_that_came_over_a_wire_are_as_good_as_the_codes() -> None:
-    """A plain 0 is NONE."""
     cluster = cluster_of_three()
     tp = TopicPartition("t", 0)
     cluster.host.answer = lambda _: HostResponse(error=0, errors={tp: 0})  # type: ignore[arg-type,dict-item]
@@ -116,19 +98,6 @@ def test_a_disk_that_is_gone_makes_the_replica_offline_until_the_broker_says_oth
     assert cluster.host.to(2, UpdateMetadataRequest)[-1].partitions[0].offline_replicas == ()
 
 
-def test_broker_that_registers_again_has_its_disks_back() -> None:
-    """What its former registration reported is void."""
-    cluster = cluster_of_three()
-    gone = HostResponse(errors={T0: ErrorCode.KAFKA_STORAGE_ERROR})
-    cluster.host.answer = lambda r: gone if r.broker_id == 1 and isinstance(r, LeaderAndIsrRequest) else HostResponse()
-    cluster.done(cluster.move([3, 2, 1]))
-    cluster.host.answer = lambda _: HostResponse()
-    cluster.leave(1)
-    cluster.join(1)
-    assert cluster.host.to(2, UpdateMetadataRequest)[-1].live_brokers[0].broker_id == 1
-    assert isinstance(cluster.done(cluster.isr([3, 2, 1])).partition_epoch, int)
-
-
 def test_a_deletion_that_is_refused_stays_open_backs_off_and_holds_up_nothing_else() -> None:
     """56 for a StopReplica: the intent is sent again, and the news of a new leader does not wait for it."""
     cluster = cluster_of_three()
@@ -144,18 +113,3 @@ def test_a_deletion_that_is_refused_stays_open_backs_off_and_holds_up_nothing_el
     cluster.host.answer = lambda _: HostResponse()
     cluster.wait(10_000, 500)
     assert cluster.controller.describe().replicas_to_delete == 0
-
-
-def test_returning_broker_gets_its_open_intent_again() -> None:
-    """The intent is durable until it is acknowledged."""
-    cluster = cluster_of_three()
-    cluster.host.answer = failing(3, StopReplicaRequest)
-    cluster.done(cluster.move([1, 2]))
-    cluster.leave(3)
-    assert cluster.controller.describe().replicas_to_delete == 1
-    cluster.host.answer = lambda _: HostResponse()
-    cluster.host.told.clear()
-    cluster.join(3)
-    (stop,) = cluster.host.to(3, StopReplicaRequest)
-    assert [(p.topic, p.partition, p.delete) for p in stop.partitions] == [("t", 0, True)]
-    assert cluster.keys("/admin/replica_deletions") == {}

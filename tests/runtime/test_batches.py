@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kedge import NewPartitions, NewTopic, Settings, TopicPartition
-from kedge.controller.model.errors import InvalidRequest
-from kedge.controller.runtime.journal import Journal, MemorySink
+from kedge import InvalidRequest, Journal, MemorySink, NewPartitions, NewTopic, Settings, TopicPartition
 from kedge.stores.checks import op_bytes
 from kedge.stores.recipes import TOKEN_KEY
 from tests.runtime.world import Cluster, cluster_of_three
@@ -39,34 +37,6 @@ def test_all_that_waits_goes_out_in_one_commit() -> None:
     before = len(sizes(cluster))
     move_all(cluster, 30, [4, 5, 6])
     assert [ops for ops, _ in sizes(cluster)[before:]] == [2 + 30]
-
-
-@pytest.mark.parametrize("ops_max", [8, 9, 17])
-def test_a_batch_is_closed_before_it_has_more_ops_than_the_store_takes(ops_max: int) -> None:
-    """The two of the fence count."""
-    cluster = Cluster(options={"commit_ops_max": ops_max})
-    cluster.join(1, 2, 3, 4, 5, 6)
-    create_many(cluster, 40)
-    move_all(cluster, 40, [3, 2, 1])  # completes at once
-    move_all(cluster, 40, [4, 5, 6])
-    cluster.leave(3)
-    assert max(ops for ops, _ in sizes(cluster)) <= ops_max
-    assert cluster.partition("m", 39).target_replicas == (4, 5, 6)
-    assert 3 not in cluster.partition("m", 39).isr
-    assert not cluster.store.errors
-
-
-@pytest.mark.parametrize("bytes_max", [4_000, 5_001, 20_000])
-def test_a_batch_is_closed_before_it_has_more_bytes_than_the_store_takes(bytes_max: int) -> None:
-    """By an upper bound per key, so that no commit is ever refused for its size."""
-    cluster = Cluster(options={"commit_bytes_max": bytes_max})
-    cluster.join(1, 2, 3, 4, 5, 6)
-    create_many(cluster, 40)
-    move_all(cluster, 40, [4, 5, 6])
-    move_all(cluster, 40, [6, 5, 4])
-    assert max(size for _, size in sizes(cluster)) <= bytes_max
-    assert cluster.partition("m", 39).target_replicas == (6, 5, 4)
-    assert not cluster.store.errors
 
 
 @pytest.mark.slow
@@ -197,12 +167,3 @@ def test_a_decision_without_keys_commits_the_token_alone() -> None:
     cluster.leave(6)
     assert [ops for ops, _ in sizes(cluster)[before:]] == [2, 2]
     assert cluster.controller.describe().live_brokers == (1, 2, 3, 4, 5)
-
-
-def test_a_request_that_changes_nothing_commits_nothing() -> None:
-    """The same target, the present replicas."""
-    cluster = cluster_of_three()
-    cluster.done(cluster.move([4, 5, 6]))
-    before = len(sizes(cluster))
-    cluster.done(cluster.move([4, 5, 6]))
-    assert len(sizes(cluster)) == before

@@ -217,49 +217,42 @@ def kafkas_tree(server: MemoryServer) -> MemoryStore:
     return broker
 
 
-def test_what_kafka_leads_is_not_handed_back(server: MemoryServer) -> None:
-    """A raised epoch would leave Kafka's controller in office, unable to commit."""
+def kedge_stands_by(server: MemoryServer) -> None:
     kafkas_tree(server)
-    before = dict(server.table.rows)
-    with pytest.raises(Invalid, match=r"controller 3 leads: it holds /controller by its session.*nothing was written"):
-        hand_back(MemoryStore(server), CALL_S)
-    assert server.table.rows == before
+    poll(Controller(MemoryStore(server), 101, Brokers(), settings=WITHOUT))
 
 
-def test_what_kedge_only_stood_by_for_is_not_handed_back(server: MemoryServer, make: Make) -> None:
-    kafkas_tree(server)
-    controller = make()
-    poll(controller)
-    before = dict(server.table.rows)
-    with pytest.raises(Invalid, match="controller 3 leads"):
-        hand_back(MemoryStore(server), CALL_S)
-    assert server.table.rows == before
-
-
-def test_what_kafka_took_from_kedge_is_not_handed_back(server: MemoryServer, make: Make) -> None:
+def kafka_took_over(server: MemoryServer) -> None:
     """An operator deleted `/controller`, and the controller of Kedge does not know it yet: it holds its key."""
-    poll(make())
+    poll(Controller(MemoryStore(server), 101, Brokers(), settings=WITHOUT))
     MemoryStore(server).commit([Delete(LEADER_KEY, PRESENT)], timeout_s=CALL_S)
     kafka_leads(server)
+
+
+@pytest.mark.parametrize(
+    "begin, why",
+    [
+        (kafkas_tree, r"controller 3 leads: it holds /controller by its session.*nothing was written"),
+        (kedge_stands_by, "controller 3 leads"),
+        (kafka_took_over, "controller 1 leads"),
+        (
+            lambda server: kafkas_tree(server).close(),
+            "no controller leads, and the first broker that starts takes /controller",
+        ),
+        (lambda _: None, r"no cluster is here, .*: check the chroot"),
+    ],
+    ids=["Kafka leads", "Kedge stands by", "Kafka took over", "nobody leads", "empty"],
+)
+def test_what_kafka_leads_is_not_handed_back(
+    server: MemoryServer, begin: Callable[[MemoryServer], object], why: str
+) -> None:
+    """A raised epoch would leave Kafka's controller in office, unable to commit."""
+    session = begin(server)
     before = dict(server.table.rows)
-    with pytest.raises(Invalid, match="controller 1 leads"):
+    with pytest.raises(Invalid, match=why):
         hand_back(MemoryStore(server), CALL_S)
     assert server.table.rows == before
-
-
-def test_a_tree_without_a_leader_is_not_handed_back(server: MemoryServer) -> None:
-    """All of Kafka's brokers are down: the first that starts is elected anyway."""
-    kafkas_tree(server).close()
-    before = dict(server.table.rows)
-    with pytest.raises(Invalid, match="no controller leads, and the first broker that starts takes /controller"):
-        hand_back(MemoryStore(server), CALL_S)
-    assert server.table.rows == before
-
-
-def test_an_empty_tree_is_not_handed_back(server: MemoryServer) -> None:
-    with pytest.raises(Invalid, match=r"no cluster is here, .*: check the chroot"):
-        hand_back(MemoryStore(server), CALL_S)
-    assert server.table.rows == {}
+    del session
 
 
 def test_what_a_dead_controller_of_kedge_left_is_handed_back(server: MemoryServer, make: Make) -> None:
@@ -339,7 +332,6 @@ def test_a_reduction_is_refused_with_what_to_do(leading: Controller) -> None:
 
 
 def test_rates_of_reassignments_are_refused_with_what_to_do(leading: Controller) -> None:
-    """KIP-542 has them, Kafka's brokers do not."""
     refused = leading.admin.alter_interbroker_throttled_rates({1: ThrottledRate(5000, 5000)}, family="reassignment")
     poll(leading)
     with pytest.raises(InvalidRequest, match="replication"):

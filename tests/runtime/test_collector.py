@@ -13,7 +13,6 @@ from kedge.controller.runtime.collector import YOUNG, collector_off, many_stay, 
 
 
 def test_it_rests_until_the_last_is_through() -> None:
-    """The first to end leaves it off for the others."""
     assert gc.isenabled()
     first, second = ExitStack(), ExitStack()
     with tuned():
@@ -26,7 +25,6 @@ def test_it_rests_until_the_last_is_through() -> None:
 
 
 def test_nothing_is_done_to_it_without_a_request() -> None:
-    """It is the host's."""
     before = gc.get_freeze_count(), gc.get_threshold()
     with collector_off():
         assert gc.isenabled()
@@ -35,7 +33,6 @@ def test_nothing_is_done_to_it_without_a_request() -> None:
 
 
 def test_who_has_switched_it_off_keeps_it_off() -> None:
-    """It is as it was before."""
     gc.disable()
     try:
         with tuned(), collector_off():

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from kedge import Settings
 from kedge.controller.codec import keys
-from kedge.controller.runtime.journal import Journal, MemorySink
-from kedge.stores.faults import DropEvent, FailBefore, Rule
-from tests.runtime.world import Brokers, Cluster, cluster_of_three
+from kedge.stores.faults import DropEvent, Rule
+from tests.runtime.world import Cluster, cluster_of_three
 
 CONFIG = "/config/topics/t"
 DEFAULTS = "/config/brokers/<default>"
@@ -44,31 +42,24 @@ def leaderless(**more: Any) -> Cluster:
     return cluster
 
 
-def test_unclean_election_that_is_switched_on_elects_at_once() -> None:
-    """The key alone is enough."""
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("key, entity", [(CONFIG, ("topics", "t")), (DEFAULTS, ("brokers", "<default>"))])
+def test_unclean_election_that_is_switched_on_elects_at_once(key: str, entity: tuple[str, str], version: int) -> None:
+    """By the key, or by the notification of Kafka's tools where the hint of the key was lost; that one stays."""
     cluster = leaderless()
-    cluster.put(CONFIG, unclean())
+    cluster.put(key, unclean())
     cluster.run()
     assert (cluster.state()["leader"], cluster.state()["isr"]) == (2, [2])
     assert cluster.state()["leader_recovery_state"] == 1
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"version": 2, "entity_path": "topics/t"},
-        {"version": 1, "entity_type": "topics", "entity_name": "t"},
-    ],
-)
-def test_the_notification_of_kafkas_tools_is_heard(change: dict[str, Any]) -> None:
-    """The hint of the key itself was lost; the notification stays where it is."""
     cluster = leaderless()
     cluster.store.play([Rule(DropEvent(), "event")])
-    cluster.put(CONFIG, unclean())
+    cluster.put(key, unclean())
     cluster.run()
     cluster.store.play([])
     assert cluster.state()["leader"] == -1
-    cluster.put(CHANGE, change)
+    kind, name = entity
+    named = {1: {"entity_type": kind, "entity_name": name}, 2: {"entity_path": f"{kind}/{name}"}}[version]
+    cluster.put(CHANGE, {"version": version, **named})
     cluster.run()
     assert cluster.state()["leader"] == 2
     assert cluster.has(CHANGE)
@@ -85,21 +76,6 @@ def test_settings_changed_without_a_leader_are_those_of_the_takeover(key: str) -
     assert cluster.state()["leader"] == 2
 
 
-def test_a_topic_that_forbade_unclean_election_is_led_when_it_says_nothing_any_more() -> None:
-    """The default holds again."""
-    cluster = Cluster(settings=Settings(unclean_leader_election_enable=True))
-    cluster.join(1, 2, 3)
-    cluster.create("t", (1, 2), **{"unclean.leader.election.enable": "false"})
-    cluster.leave(2)
-    cluster.join(2)
-    cluster.leave(1)
-    assert cluster.state()["leader"] == -1
-    cluster.delete(CONFIG)
-    cluster.run()
-    assert known(cluster) == {}
-    assert cluster.state()["leader"] == 2
-
-
 def test_what_we_wrote_ourselves_is_no_news() -> None:
     """A topic that is created with settings is not read again."""
     cluster = cluster_of_three()
@@ -112,7 +88,6 @@ def test_what_we_wrote_ourselves_is_no_news() -> None:
 
 @pytest.mark.parametrize("value", [b"", b"{", [], {"config": {"a": 1}}, {"config": []}])
 def test_a_broken_key_is_a_finding_and_what_was_known_stays(value: Any) -> None:
-    """Until it can be read again."""
     cluster = cluster_of_three()
     cluster.put(CONFIG, config(**{"retention.ms": "5"}))
     cluster.run()
@@ -125,24 +100,10 @@ def test_a_broken_key_is_a_finding_and_what_was_known_stays(value: Any) -> None:
     assert (cluster.findings(), known(cluster)) == ({}, {"retention.ms": "6"})
 
 
-def test_a_key_that_was_broken_at_takeover_is_no_finding_once_it_is_mended() -> None:
-    """The finding of the load goes."""
-    cluster = cluster_of_three()
-    cluster.controllers.pop().close()
-    cluster.put(CONFIG, b"{")
-    cluster.another(2)
-    cluster.run()
-    assert set(cluster.findings()) == {CONFIG}
-    cluster.put(CONFIG, config())
-    cluster.run()
-    assert cluster.findings() == {}
-
-
 @pytest.mark.parametrize(
     "value", [b"", b"{", [], {"version": 2}, {"entity_path": "topics"}, {"entity_path": 5}, {"entity_path": "/t"}]
 )
 def test_a_broken_notification_is_a_finding_and_stops_nothing(value: Any) -> None:
-    """The next one is heard."""
     cluster = leaderless()
     cluster.put(CHANGE, value)
     cluster.run()
@@ -158,70 +119,10 @@ def test_a_broken_notification_is_a_finding_and_stops_nothing(value: Any) -> Non
 
 @pytest.mark.parametrize("path", ["brokers/1", "users/me", "topics/nowhere", "topics/a/b", "clients/<default>"])
 def test_what_is_not_about_a_topic_of_ours_is_passed_over(path: str) -> None:
-    """Others read it."""
     cluster = cluster_of_three()
     cluster.put(CHANGE, {"version": 2, "entity_path": path})
     cluster.run()
     assert cluster.findings() == {}
-
-
-def test_a_read_that_fails_forgets_nothing() -> None:
-    """It is made again."""
-    for name in ("get_many", "get_columns", "children"):
-        cluster = leaderless()
-        cluster.store.play([Rule(FailBefore(), name)])
-        cluster.put(CONFIG, unclean())
-        cluster.put(CHANGE, {"version": 2, "entity_path": "topics/t"})
-        cluster.store.force_resync()
-        cluster.run()
-        cluster.store.play([])
-        cluster.wait(500)
-        assert cluster.state()["leader"] == 2, name
-
-
-def test_settings_of_a_topic_that_is_found_meanwhile_are_not_missed() -> None:
-    """Changed after the topic's key was read and before it was known: looked at again."""
-    cluster = cluster_of_three()
-    cluster.put("/brokers/topics/n", {"version": 1, "partitions": {"0": [1]}})
-    right = cluster.controller._loop.term.reconcile.kinds.by_word["topic"].reread  # type: ignore[union-attr]  # noqa: SLF001
-
-    def read_and_change(names: Any, now_ms: int) -> Any:
-        found = right(names, now_ms)
-        if not cluster.has("/config/topics/n"):
-            cluster.put("/config/topics/n", config(**{"retention.ms": "7"}))
-            cluster.store.play([Rule(DropEvent(), "event")])
-        return found
-
-    cluster.controller._loop.term.reconcile.kinds.by_word["topic"].reread = read_and_change  # type: ignore[union-attr,method-assign]  # noqa: SLF001
-    cluster.run()
-    assert known(cluster, "n") == {"retention.ms": "7"}
-
-
-# --- defaults of all brokers
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"version": 2, "entity_path": "brokers/<default>"},
-        {"version": 1, "entity_type": "brokers", "entity_name": "<default>"},
-    ],
-)
-def test_unclean_election_that_is_switched_on_as_default_elects_at_once(change: dict[str, Any]) -> None:
-    """By the key, or by the notification where the hint of the key was lost."""
-    cluster = leaderless()
-    cluster.put(DEFAULTS, unclean())
-    cluster.run()
-    assert (cluster.state()["leader"], cluster.state()["leader_recovery_state"]) == (2, 1)
-    cluster = leaderless()
-    cluster.store.play([Rule(DropEvent(), "event")])
-    cluster.put(DEFAULTS, unclean())
-    cluster.run()
-    cluster.store.play([])
-    assert cluster.state()["leader"] == -1
-    cluster.put(CHANGE, change)
-    cluster.run()
-    assert cluster.state()["leader"] == 2
 
 
 def test_the_default_of_the_key_wins_over_the_setting_and_a_topic_over_the_key() -> None:
@@ -254,23 +155,3 @@ def test_a_broken_default_is_a_finding_until_it_is_mended(taken_over: bool) -> N
     cluster.put(DEFAULTS, unclean())
     cluster.run()
     assert (cluster.findings(), cluster.state()["leader"]) == ({}, 2)
-
-
-def test_default_is_journalled_and_given_to_a_host_that_asks() -> None:
-    """Once per change."""
-    told: list[tuple[str, str, dict[str, str]]] = []
-
-    class Asking(Brokers):
-        def config_changed(self, entity_type: str, name: str, configs: dict[str, str]) -> None:
-            told.append((entity_type, name, configs))
-
-    sink = MemorySink()
-    cluster = Cluster(host=Asking(), journal=Journal(sink))
-    cluster.run()
-    told.clear()  # what a term begins with
-    cluster.put(DEFAULTS, unclean())
-    cluster.run()
-    assert told == [("brokers", "<default>", UNCLEAN)]
-    (row,) = [row for row in map(json.loads, sink.lines) if row["event"] == "ConfigChanged"]
-    assert row["detail"] == {"entity": "brokers/<default>", "configs": UNCLEAN, "was": {}}
-    assert "topic" not in row

@@ -8,15 +8,10 @@ import pytest
 
 from kedge import ConfigResource, OpType
 from kedge.controller.codec import keys
-from kedge.controller.codec.notifications import CHANGES_MAX
 from kedge.controller.keys.changes import PILE_MAX, PILED_AFTER_MS, PURGE_AFTER_MS
-from kedge.controller.model.events import BrokerConfigRead, ConfigKeyRead
-from kedge.controller.model.records import KeyAt
-from kedge.controller.runtime.jobs import Job
 from kedge.stores.faults import DeliverLater, DropEvent, FailBefore, LoseReply, LoseRequest, Rule
-from tests.runtime.configured import BROKER, BROKER_KEY, KEY, RATE, TOPIC, alter, change, changes, described
-from tests.runtime.test_notices import Told, told
-from tests.runtime.world import Cluster, cluster_of_three
+from tests.runtime.configured import BROKER, BROKER_KEY, KEY, RATE, TOPIC, alter, change, changes
+from tests.runtime.world import cluster_of_three
 
 
 @pytest.mark.parametrize("resource, key, name", [(TOPIC, KEY, "retention.ms"), (BROKER, BROKER_KEY, RATE)])
@@ -64,7 +59,6 @@ def test_a_change_to_what_is_known_waits_for_a_store_that_does_not_answer() -> N
 
 
 def test_number_that_is_taken_is_passed_over() -> None:
-    """The change is published under the next one."""
     cluster = cluster_of_three()
     cluster.store.play([Rule(DropEvent(), "event")])
     cluster.put(f"{keys.CONFIG_CHANGES}/config_change_0000000000", {"version": 2, "entity_path": "users/me"})
@@ -88,57 +82,7 @@ def test_a_commit_of_settings_whose_outcome_is_unknown_is_made_once(fault: Any) 
     assert changes(cluster) == {0: "topics/t", 1: "brokers/1", 2: "topics/t"}
 
 
-def test_settings_written_before_a_lost_reply_was_resolved_are_taken_in() -> None:
-    """They came after ours, and hold."""
-    cluster = cluster_of_three()
-
-    def meddle(key: str) -> None:
-        cluster.put(key, {"version": 1, "config": {"retention.ms": "9"}})
-
-    right = cluster.controller._loop.term.reconcile.kinds.ground.current  # type: ignore[union-attr]  # noqa: SLF001
-
-    def read_after(paths: Any) -> Any:
-        meddle(KEY)
-        return right(paths)
-
-    cluster.controller._loop.term.reconcile.kinds.ground.current = read_after  # type: ignore[union-attr,method-assign]  # noqa: SLF001
-    cluster.store.play([Rule(LoseReply(), "commit", nth=1), Rule(DropEvent(), "event")])
-    cluster.done(alter(cluster, TOPIC, change("retention.ms", "5")))
-    assert described(cluster)["retention.ms"].value == "9"
-
-
-@pytest.mark.parametrize(
-    "resource, entity, name", [(TOPIC, ("topics", "t"), "retention.ms"), (BROKER, ("brokers", "1"), RATE)]
-)
-def test_reading_that_waits_while_our_commit_writes_the_key_is_no_news(
-    resource: ConfigResource, entity: tuple[str, str], name: str
-) -> None:
-    """The host never hears the value of before."""
-    cluster = Cluster(start=False)
-    cluster.host = Told()
-    cluster.another(1, cluster.store)
-    cluster.join(1, 2)
-    cluster.create("t", (1, 2))
-    cluster.done(alter(cluster, resource, change(name, "5")))
-    told(cluster)
-    cluster.store.play([Rule(FailBefore(), "commit")])
-    altered = alter(cluster, resource, change(name, "6"))
-    cluster.run()
-    term = cluster.controller._loop.term  # noqa: SLF001 - a batch that is full leaves a reading there
-    assert term is not None
-    kind = {"topics": ConfigKeyRead, "brokers": BrokerConfigRead}[entity[0]]
-    path = keys.config(*entity)
-    at = KeyAt(path, term.state.versions.of(path))
-    term.work.read([Job(kind(cluster.clock.now_ms(), entity[1], {name: "5"}, at))])
-    cluster.store.play([])
-    cluster.wait(200)
-    assert altered.exception(0) is None
-    assert told(cluster) == [(*entity, {name: "6"})]
-    assert described(cluster, resource)[name].value == "6"
-
-
 def test_the_next_controller_goes_on_with_the_numbers() -> None:
-    """Above every one that stands there."""
     cluster = cluster_of_three()
     cluster.done(alter(cluster, TOPIC, change("retention.ms", "5")))
     cluster.controllers.pop().close()
@@ -205,7 +149,6 @@ def test_notifications_of_a_former_controller_go_in_their_time() -> None:
 
 
 def test_notifications_that_pile_up_go_after_a_minute_though_no_controller_leads_for_long() -> None:
-    """The newest 500 stay until their time is over."""
     cluster = cluster_of_three()
     for number in range(PILE_MAX + 150):
         cluster.put(f"{keys.CONFIG_CHANGES}/config_change_{number:010}", {"version": 2, "entity_path": "topics/t"})
@@ -219,17 +162,3 @@ def test_notifications_that_pile_up_go_after_a_minute_though_no_controller_leads
         cluster.run()
     assert sorted(changes(cluster)) == list(range(153, PILE_MAX + 153))
     assert cluster.findings() == {}
-
-
-def test_notifications_that_come_upon_a_pile_stay_below_what_the_check_allows() -> None:
-    """As after hours of failovers: the next controller does not know how old they are, and adds its own."""
-    cluster = cluster_of_three()
-    for number in range(CHANGES_MAX):
-        cluster.put(f"{keys.CONFIG_CHANGES}/config_change_{number:010}", {"version": 2, "entity_path": "topics/t"})
-    for first in (0, 100):
-        cluster.succeed()
-        for value in range(first, first + 30):
-            cluster.wait(PILED_AFTER_MS // 20 if first == 0 else 0, 1_000)
-            cluster.done(alter(cluster, TOPIC, change("retention.ms", str(value + 1))))
-            cluster.run()
-    assert len(changes(cluster)) <= CHANGES_MAX

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import attrs
 import pytest
 
-from kedge import AlterReassignmentsOptions, HostResponse, NewPartitions, NewTopic, Settings, TopicPartition
-from kedge.controller.model.errors import NotController, RequestTimedOut, TopicAlreadyExists
-from kedge.controller.model.events import KeyRead
-from kedge.controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
+from kedge import (
+    AlterConfigOp,
+    AlterReassignmentsOptions,
+    ConfigResource,
+    ConfigResourceType,
+    HostResponse,
+    LeaderAndIsrRequest,
+    NewPartitions,
+    NewTopic,
+    NotController,
+    RequestTimedOut,
+    Settings,
+    StopReplicaRequest,
+    TopicAlreadyExists,
+    TopicPartition,
+    UpdateMetadataRequest,
+)
 from kedge.stores import MemoryStore
 from kedge.stores.base import Commit, Op, Put
 from kedge.stores.faults import Call, DropEvent, FailBefore, Fault, LoseReply, Rule
-from tests.runtime.world import Cluster, Counting, cluster_of_three
+from tests.runtime.world import Cluster, Counting, cluster_of_three, failing
 
 STATE = "/brokers/topics/t/partitions/0/state"
 TOPIC = "/brokers/topics/t"
@@ -87,23 +98,6 @@ def test_batch_in_conflict_is_decided_again_as_a_whole() -> None:
     assert first == second >= {STATE, "/brokers/topics/u/partitions/0/state"}
 
 
-def test_a_deleted_state_key_is_written_again() -> None:
-    """Its generation restarts with the key."""
-    cluster = cluster_of_three()
-    cluster.delete(STATE)
-    cluster.done(cluster.move([4, 5, 6]))
-    assert cluster.state()["targetReplicas"] == [4, 5, 6]
-    assert cluster.done(cluster.isr([1, 2, 3, 4])).partition_epoch == 1
-
-
-def test_a_state_key_that_became_unreadable_is_written_over() -> None:
-    """What we know of the partition is the truth; the finding goes to the journal."""
-    cluster = cluster_of_three()
-    cluster.put(STATE, b"{broken")
-    cluster.done(cluster.move([4, 5, 6]))
-    assert cluster.state()["targetReplicas"] == [4, 5, 6]
-
-
 @pytest.mark.parametrize("by_hand", [b"{broken", None])
 def test_the_leader_hears_of_the_partition_epoch_of_a_key_that_was_written_again(by_hand: bytes | None) -> None:
     """Else no leader may change the isr until another change of the partition. What a leader says of it is where
@@ -127,19 +121,6 @@ def test_the_leader_hears_of_the_partition_epoch_of_a_key_that_was_written_again
     assert cluster.host.to(6, UpdateMetadataRequest)[-1].partitions[0].partition_epoch == known
 
 
-def test_replicas_changed_by_another_client_in_a_topic_key_are_overwritten() -> None:
-    """New partitions and unknown fields of the same write are kept."""
-    cluster = cluster_of_three()
-    key = cluster.get(TOPIC)
-    key["partitions"] = {"0": [4, 5, 6], "1": [2, 3]}
-    key["theirs"] = 7
-    cluster.put(TOPIC, key)
-    cluster.run()
-    assert cluster.get(TOPIC)["partitions"] == {"0": [1, 2, 3], "1": [2, 3]}
-    assert cluster.get(TOPIC)["theirs"] == 7
-    assert cluster.state("t", 1)["leader"] == 2
-
-
 def test_a_foreign_topic_key_met_in_a_commit_is_adopted_and_the_request_decided_on_top() -> None:
     """No hint came before the commit: the conflict itself makes us look."""
     cluster = cluster_of_three()
@@ -152,14 +133,6 @@ def test_a_foreign_topic_key_met_in_a_commit_is_adopted_and_the_request_decided_
     partitions = cluster.get(TOPIC)["partitions"]
     assert partitions["1"] == [6, 5, 4]
     assert len(partitions) == 3
-
-
-def test_a_deleted_topic_key_is_written_again() -> None:
-    """Deleting a topic goes through its admin key."""
-    cluster = cluster_of_three()
-    cluster.delete(TOPIC)
-    cluster.run()
-    assert cluster.get(TOPIC)["partitions"] == {"0": [1, 2, 3]}
 
 
 def test_topic_that_another_client_created_first_is_found_and_the_request_refused() -> None:
@@ -186,23 +159,21 @@ def test_small_keys_are_written_over_at_the_version_that_they_have() -> None:
     assert cluster.get("/kedge/brokers/5") == {"broker_epoch": cluster.epoch(5)}
 
 
-def test_removed_key_of_intents_is_no_obstacle() -> None:
-    """The acknowledgement finds it gone; the next commit goes through."""
+@pytest.mark.parametrize("is_removed", [True, False])
+def test_key_of_intents_that_another_client_wrote_is_no_obstacle(is_removed: bool) -> None:
+    """Removed by the acknowledgement at the version that it has then, or gone already."""
     cluster = cluster_of_three()
-    cluster.host.answer = lambda request: 1 / 0 if type(request).__name__ == "StopReplicaRequest" else _fine()
-    cluster.done(cluster.move([4, 5, 6]))
-    cluster.done(cluster.isr([1, 2, 3, 4, 5, 6]))
-    keys = [key for key in cluster.keys("/admin/replica_deletions") if key]
-    assert len(keys) == 3
-    cluster.delete(keys[0])
-    cluster.host.answer = lambda _: _fine()
+    cluster.host.answer = failing(3, StopReplicaRequest)
+    cluster.done(cluster.move([1, 2]))
+    (key,) = cluster.keys("/admin/replica_deletions")
+    if is_removed:
+        cluster.delete(key)
+    else:
+        cluster.put(key, cluster.get(key))
+    cluster.host.answer = lambda _: HostResponse()
     cluster.wait(20_000, 500)
     assert cluster.keys("/admin/replica_deletions") == {}
     assert cluster.controller.describe().replicas_to_delete == 0
-
-
-def _fine() -> HostResponse:
-    return HostResponse()
 
 
 def test_a_reply_lost_with_a_foreign_write_behind_it_is_applied_and_the_write_adopted() -> None:
@@ -292,7 +263,6 @@ def test_a_foreign_write_behind_a_lost_reply_that_cannot_be_read_ends_the_term_a
 
 @pytest.mark.parametrize("key", [STATE, TOPIC])
 def test_after_three_conflicts_on_a_key_the_rest_goes_on_and_its_events_wait_and_are_done_in_the_end(key: str) -> None:
-    """100 ms, doubling."""
     cluster, store = meddled(key, 5)
     wanted = [cluster.controller.admin.create_partitions({"t": NewPartitions(2)})["t"]]
     if key == STATE:
@@ -348,36 +318,19 @@ def test_what_was_read_before_a_conflict_does_not_come_back_after_it() -> None:
     assert store.commits == writes
 
 
-def test_what_was_read_is_decided_before_our_own_next_commit_makes_it_old() -> None:
+@pytest.mark.parametrize("key", [TOPIC, "/config/topics/t"])
+def test_what_was_read_is_decided_before_our_own_next_commit_makes_it_old(key: str) -> None:
     """Requests for the same key wait behind the reading; so there is no conflict at all."""
     cluster = cluster_of_three(settings=Settings(commit_decisions_max=1))
-    cluster.put(TOPIC, {**cluster.get(TOPIC), "theirs": 1})
-    futures = [cluster.controller.admin.create_partitions({"t": NewPartitions(n)})["t"] for n in (2, 3, 4)]
-    for future in futures:
-        cluster.done(future)
-    assert cluster.get(TOPIC)["theirs"] == 1
+    cluster.put(key, {**cluster.get(key), "theirs": 1})
+    admin, topic = cluster.controller.admin, ConfigResource(ConfigResourceType.TOPIC, "t")
+    for number in (2, 3, 4):
+        if key == TOPIC:
+            admin.create_partitions({"t": NewPartitions(number)})
+        else:
+            admin.incremental_alter_configs({topic: [AlterConfigOp("retention.ms", str(number))]})
+    cluster.run()
+    assert cluster.get(key)["theirs"] == 1
+    assert len(cluster.get(TOPIC)["partitions"]) == (4 if key == TOPIC else 1)
+    assert cluster.get("/config/topics/t")["config"] == ({} if key == TOPIC else {"retention.ms": "4"})
     assert not cluster.store.errors
-
-
-def test_the_journal_and_the_state_agree_after_a_delete_of_all_intents_keys() -> None:
-    """A key that we want to delete and that stands at another version is deleted all the same."""
-    cluster = cluster_of_three()
-    cluster.host.answer = lambda request: 1 / 0 if type(request).__name__ == "StopReplicaRequest" else _fine()
-    cluster.done(cluster.move([1, 2]))
-    (key,) = cluster.keys("/admin/replica_deletions")
-    value = json.loads(cluster.keys()[key])
-    cluster.put(key, value)
-    cluster.host.answer = lambda _: _fine()
-    cluster.wait(20_000, 500)
-    assert cluster.keys("/admin/replica_deletions") == {}
-
-
-@pytest.mark.parametrize("kind", KeyRead.__subclasses__())
-def test_of_every_event_that_tells_what_a_key_holds_it_is_known_which_key(kind: type[Any]) -> None:
-    """Else what was read before that key was written again would be decided after it."""
-    cluster = cluster_of_three()
-    term = cluster.controller._loop.term  # noqa: SLF001
-    assert term is not None
-    said: dict[str, Any] = {"topic": "t", "partition": 0, "name": "1"}
-    event = kind(**{field.name: said.get(field.name) for field in attrs.fields(kind)})
-    assert term.reconcile.kinds.told(event) is not None

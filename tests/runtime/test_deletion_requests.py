@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from kedge import HostResponse, NewTopic, Settings
+from kedge import HostResponse, NewTopic, Settings, StopReplicaRequest, UpdateMetadataRequest
 from kedge.controller.check import inspect
 from kedge.controller.codec import keys
-from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from kedge.controller.model.values import HOLDERS_LEFT, LEADER_DURING_DELETE
 from kedge.stores.base import Put
 from kedge.stores.faults import DropEvent, Rule
@@ -65,24 +64,6 @@ def test_who_comes_back_while_the_topic_is_mended_deletes_its_log() -> None:
     assert left(cluster) == []
 
 
-def test_absent_broker_may_hold_what_an_unreadable_key_named_as_a_target() -> None:
-    """Its deletion waits for that broker, until it is there, or forgotten."""
-    cluster = cluster_of_three()
-    cluster.done(cluster.move([1, 2, 6]))
-    cluster.leave(6)
-    cluster.controllers.pop().close()
-    cluster.put(STATE, b"{broken")
-    cluster.another(2)
-    cluster.run()
-    delete(cluster)
-    cluster.wait(1000)
-    assert [key.split("/")[-2] for key in cluster.keys(keys.REPLICA_DELETIONS) if key.count("/") > 3] == ["6"]
-    cluster.join(6)
-    cluster.wait(2000)
-    assert cluster.host.to(6, StopReplicaRequest)
-    assert left(cluster) == []
-
-
 # --- requests that wait
 
 
@@ -134,58 +115,13 @@ def test_unseen_request_is_no_request_for_the_topic_made_since() -> None:
 # --- deletion is switched off
 
 
-def forbidden(cluster: Cluster) -> None:
-    successor(cluster, settings=Settings(delete_topic_enable=False))
-
-
-def test_what_was_begun_is_finished_also_where_topics_may_not_be_deleted_any_more() -> None:
-    """Logs are gone already: what is left of them has no leader."""
-    cluster = refusing(3)
-    delete(cluster)
-    cluster.host.told.clear()
-    forbidden(cluster)
-    assert cluster.state()["leader"] == LEADER_DURING_DELETE
-    assert not any(r.partitions for b in (1, 2, 3) for r in cluster.host.to(b, LeaderAndIsrRequest))
-    cluster.host.answer = lambda _: HostResponse()
-    cluster.wait(20_000)
-    assert left(cluster) == []
-
-
 def test_a_deletion_of_which_the_topic_key_alone_is_left_is_finished() -> None:
-    """The state keys went, so the logs did before."""
     cluster = refusing(3)
     delete(cluster)
     cluster.controllers.pop().close()
     cluster.delete(STATE)
     cluster.host.answer = lambda _: HostResponse()
     cluster.another(3, settings=Settings(delete_topic_enable=False))
-    cluster.wait(20_000)
-    assert left(cluster) == []
-
-
-def test_what_was_only_asked_for_is_refused_where_topics_may_not_be_deleted() -> None:
-    """No partition was stopped."""
-    cluster = cluster_of_three()
-    cluster.controllers.pop().close()
-    cluster.put(ASKED, b"")
-    cluster.another(2, settings=Settings(delete_topic_enable=False))
-    cluster.wait(1000)
-    assert not cluster.has(ASKED)
-    assert cluster.partition().leader == 1
-
-
-def test_a_half_deleted_topic_that_cannot_be_read_waits_for_its_key_also_where_deletion_is_off() -> None:
-    """Only then one sees that it was begun."""
-    cluster = refusing(3)
-    delete(cluster)
-    good = cluster.keys()[TOPIC]
-    cluster.controllers.pop().close()
-    cluster.put(TOPIC, b"{broken")
-    cluster.host.answer = lambda _: HostResponse()
-    cluster.another(2, settings=Settings(delete_topic_enable=False))
-    cluster.wait(6000)
-    assert cluster.has(ASKED)
-    cluster.put(TOPIC, good)
     cluster.wait(20_000)
     assert left(cluster) == []
 
@@ -199,15 +135,6 @@ def wide() -> Cluster:
     cluster.join(*range(1, 13))
     cluster.create("t", tuple(range(1, 13)))
     return cluster
-
-
-def test_a_partition_of_more_replicas_than_a_commit_takes_keys_is_deleted() -> None:
-    cluster = wide()
-    delete(cluster)
-    cluster.wait(1000)
-    assert left(cluster) == []
-    assert cluster.findings() == {}
-    assert {r.broker_id for r in cluster.host.told if isinstance(r, StopReplicaRequest)} == set(range(1, 13))
 
 
 @pytest.mark.parametrize("seen", [8, 4])
@@ -231,7 +158,6 @@ def test_takeover_sends_to_holders_that_heard_nothing(seen: int) -> None:
 
 
 def test_slow_broker_gets_only_what_is_deleted() -> None:
-    """No list of all partitions, however late it is."""
     cluster, executor = with_hand()
     cluster.create("u", (1, 2))  # the call to 6 does not return
     while executor.calls and any(broker != 6 for broker, _ in executor.calls):

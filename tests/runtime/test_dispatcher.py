@@ -7,11 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from kedge import HostResponse, NewTopic, TopicPartition
-from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
-from tests.runtime.world import Brokers, Cluster, cluster_of_three, failing
-
-T0 = TopicPartition("t", 0)
+from kedge import HostResponse, LeaderAndIsrRequest, NewTopic, StopReplicaRequest, TopicPartition, UpdateMetadataRequest
+from tests.runtime.world import Cluster, cluster_of_three, failing
 
 
 class HandExecutor:
@@ -55,7 +52,6 @@ def with_hand() -> tuple[Cluster, HandExecutor]:
 
 
 def test_one_round_is_leader_and_isr_then_metadata_then_stop_replica() -> None:
-    """For one broker, of the same state."""
     cluster = cluster_of_three()
     cluster.done(cluster.move([1, 2, 4]))
     cluster.host.told.clear()
@@ -80,32 +76,6 @@ def test_registering_broker_gets_everything_it_holds() -> None:
     assert [(p.topic, p.partition, p.leader, p.is_new) for p in told[0].partitions] == [("t", 0, 1, True)]
     assert [peer.broker_id for peer in told[0].live_leaders] == [1, 2, 3, 4, 5, 6]
     assert cluster.host.to(2, UpdateMetadataRequest)[0].full
-
-
-@pytest.mark.checklist(98)
-def test_targets_are_sent_to_brokers_that_know_them_and_new_replicas_are_new() -> None:
-    """LeaderAndIsr v3 carries target_replicas; a peer of v2 gets none."""
-    cluster = Cluster()
-    cluster.join(1, 2, 3, 4)
-    cluster.join(5, leader_and_isr_version=2)
-    cluster.create()
-    (idle,) = cluster.host.to(1, LeaderAndIsrRequest)[-1].partitions
-    assert idle.target_replicas is None
-    cluster.done(cluster.move([3, 4, 5]))
-    said = {b: cluster.host.to(b, LeaderAndIsrRequest)[-1].partitions[0] for b in (1, 2, 3, 4, 5)}
-    assert {b: p.target_replicas for b, p in said.items()} == {b: (3, 4, 5) if b != 5 else None for b in said}
-    assert [b for b, p in said.items() if p.is_new] == [4, 5]
-    assert {p.leader_epoch for p in said.values()} == {1}
-
-
-def test_growth_is_metadata_only() -> None:
-    """No broker has to hear of it: the leader requested it itself."""
-    cluster = cluster_of_three()
-    cluster.done(cluster.move([4, 5, 6]))
-    cluster.host.told.clear()
-    cluster.done(cluster.isr([1, 2, 3, 4]))
-    assert {type(r) for r in cluster.host.told} == {UpdateMetadataRequest}
-    assert cluster.host.to(6, UpdateMetadataRequest)[-1].partitions[0].replicas == (1, 2, 3, 4)
 
 
 def test_what_changes_while_a_call_is_under_way_goes_out_once_in_its_latest_state() -> None:
@@ -159,7 +129,6 @@ def test_stuck_broker_holds_up_no_other_and_is_reported() -> None:
 
 
 def test_a_stuck_call_of_a_broker_that_left_is_forgotten_when_it_returns() -> None:
-    """The finding goes with it."""
     cluster, executor = with_hand()
     cluster.done(cluster.move([4, 5, 6]))
     cluster.leave(1)
@@ -238,18 +207,6 @@ def test_interrupt_in_a_callback_reaches_the_caller_and_the_request_is_repeated(
     cluster.host.answer = lambda _: HostResponse()
     cluster.wait(1000)
     assert cluster.host.to(4, LeaderAndIsrRequest)[-1].partitions[0].target_replicas == (4, 5, 6)
-
-
-def test_a_host_of_its_own_for_each_controller() -> None:
-    """A term sends to the host of its controller only."""
-    cluster = cluster_of_three()
-    mine = Brokers()
-    cluster.another(2, host=mine)
-    cluster.run()
-    assert mine.told == []
-    cluster.controllers.pop(0).close()
-    cluster.run()
-    assert {r.controller_id for r in mine.told} == {2}
 
 
 def test_who_has_not_heard_of_a_new_partition_may_make_its_log_under_a_later_leader_epoch_too() -> None:

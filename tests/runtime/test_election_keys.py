@@ -16,7 +16,6 @@ from tests.runtime.world import Cluster, actives, cluster_of_three
 @pytest.mark.parametrize("fault", [LoseReply(), LoseRequest(), DeliverLater(before_commit=1)])
 @pytest.mark.parametrize("key", [LEADER_KEY, TOKEN_KEY])
 def test_an_election_or_a_claim_whose_reply_is_lost_ends_with_one_leader(fault: LoseReply, key: str) -> None:
-    """Whichever of the two commits of a takeover is hit."""
     cluster = Cluster()
     cluster.store.play([Rule(fault, key=key, nth=1)])
     cluster.wait(1000)
@@ -45,7 +44,6 @@ def test_lost_claim_is_no_crash() -> None:
 
 @pytest.mark.parametrize("key", [LEADER_KEY, EPOCH_KEY, TOKEN_KEY])
 def test_broken_keys_of_the_election_are_reported_and_prevent_a_leader(key: str) -> None:
-    """A human has to look; the epoch never goes back."""
     cluster = Cluster()
     cluster.join(1)
     cluster.create("t", (1,))
@@ -69,7 +67,6 @@ def test_broken_keys_of_the_election_are_reported_and_prevent_a_leader(key: str)
 
 @pytest.mark.parametrize("key", [LEADER_KEY, EPOCH_KEY, TOKEN_KEY])
 def test_a_leader_whose_keys_are_removed_or_rewritten_stands_again(key: str) -> None:
-    """Never two at once, never the same epoch twice."""
     cluster = cluster_of_three()
     epoch = cluster.controller.controller_epoch or 0
     cluster.delete(key)
@@ -86,7 +83,6 @@ def test_a_leader_whose_keys_are_removed_or_rewritten_stands_again(key: str) -> 
 
 @pytest.mark.parametrize("value", [{"version": 2, "min_controller": 3}, b"{", {"min_controller": "x"}])
 def test_a_tree_of_a_later_version_is_not_led(value: object) -> None:
-    """It only stands by, and says why in describe()."""
     cluster = Cluster()
     cluster.put(FORMAT_KEY, value)
     cluster.wait(1000)

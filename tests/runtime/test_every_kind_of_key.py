@@ -101,20 +101,6 @@ def test_every_call_has_a_time_limit_every_op_a_bound_and_nothing_conflicts(boun
     assert store.errors == {}
 
 
-def test_a_topic_that_another_program_made_is_taken_with_its_states() -> None:
-    """Its id is written at once, and no key is taken for absent."""
-    cluster = Cluster()
-    cluster.join(1, 2, 3)
-    states = [{"controller_epoch": 1, "leader": 3, "version": 1, "leader_epoch": n, "isr": [3]} for n in (5, 7)]
-    for number, state in enumerate(states):
-        cluster.put(keys.state("n", number), state)
-    cluster.put(keys.topic("n"), {"version": 1, "partitions": {"0": [3, 1], "1": [2, 3]}})
-    cluster.wait(500)
-    assert [cluster.state("n", number) for number in (0, 1)] == states
-    assert cluster.get(keys.topic("n"))["topic_id"]
-    assert cluster.store.errors == {}
-
-
 def test_request_to_delete_partitions_that_another_program_wrote_meanwhile_is_read_at_once() -> None:
     """After one conflict. Both requests hold: fewer partitions stay of the two."""
     cluster = Cluster(settings=Settings(delete_topic_partition_enable=True))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from kedge.controller.codec import keys
-from kedge.controller.keys.findings import Findings
 from tests.runtime.world import Cluster, cluster_of_three
 
 
@@ -23,7 +22,6 @@ def taken_over(key: str, *, leave: int | None = None) -> Cluster:
 
 
 def test_a_broken_config_goes_with_its_topic() -> None:
-    """The controller itself deletes the key."""
     cluster = cluster_of_three()
     cluster.put("/config/topics/t", b"{")
     cluster.run()
@@ -52,7 +50,6 @@ def test_a_broken_config_of_a_topic_that_others_wrote_is_mended_or_removed(after
 @pytest.mark.parametrize("resync", [False, True])
 @pytest.mark.parametrize("found", ["by a takeover", "while it runs"])
 def test_a_key_whose_name_is_no_topics_is_a_finding_as_long_as_it_is_there(found: str, resync: bool) -> None:
-    """Also where its removal is seen by a resync only."""
     key = keys.topic("no<topic")
     if found == "by a takeover":
         cluster = taken_over(key)
@@ -69,7 +66,6 @@ def test_a_key_whose_name_is_no_topics_is_a_finding_as_long_as_it_is_there(found
 
 
 def test_an_admission_that_could_not_be_read_goes_with_the_birth_that_writes_it() -> None:
-    """The controller itself puts the key."""
     cluster = taken_over("/kedge/brokers/6", leave=6)
     cluster.join(6)
     assert cluster.get("/kedge/brokers/6") == {"broker_epoch": cluster.epoch(6)}
@@ -88,7 +84,6 @@ def test_unwatched_key_is_no_finding_once_it_was_removed(key: str) -> None:
 
 
 def test_a_legacy_key_that_others_remove_is_no_finding() -> None:
-    """Before the controller removed it."""
     cluster = cluster_of_three()
     cluster.put(keys.REASSIGN_PARTITIONS, b"{")
     cluster.run()
@@ -109,14 +104,3 @@ def test_notifications_that_cannot_be_read_are_findings_until_they_are_gone_in_a
     cluster.delete(key)
     cluster.run()
     assert cluster.findings() == {}
-
-
-def test_the_table_replaces_all_that_stands_directly_below_a_key() -> None:
-    """What stands deeper, or elsewhere, stays."""
-    table = Findings()
-    for key in ("/a/1", "/a/2", "/a/2/b", "/b/1"):
-        table.bad(key, "bad")
-    table.below("/a", {"/a/2": "worse", "/a/3": "bad"})
-    assert table.as_dict() == {"/a/2": "worse", "/a/3": "bad", "/a/2/b": "bad", "/b/1": "bad"}
-    table.written(["/a/3", "/nowhere"])
-    assert table.under(("/a/",)) == ["/a/2", "/a/2/b"]

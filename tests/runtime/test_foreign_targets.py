@@ -48,7 +48,6 @@ def test_a_move_from_before_a_foreign_controller_is_dropped_and_reported() -> No
 
 
 def test_epochs_without_records_drop_nothing() -> None:
-    """Elections that came to nothing."""
     cluster = left_alone(wrote=None)
     cluster.another(2)
     cluster.run()
@@ -56,17 +55,11 @@ def test_epochs_without_records_drop_nothing() -> None:
     assert cluster.findings() == {}
 
 
-def test_a_setting_resumes_it() -> None:
+def test_setting_resumes_moves_for_good() -> None:
     cluster = left_alone()
     cluster.another(2, settings=Settings(resume_foreign_targets=True))
     cluster.run()
     assert cluster.state()["targetReplicas"] == [3, 4]
-
-
-def test_what_was_resumed_is_not_dropped_by_the_next_controller() -> None:
-    cluster = left_alone()
-    cluster.another(2, settings=Settings(resume_foreign_targets=True))
-    cluster.run()
     cluster.succeed()
     assert cluster.state()["targetReplicas"] == [3, 4]
     assert cluster.findings() == {}

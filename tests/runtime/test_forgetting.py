@@ -8,18 +8,23 @@ from typing import Any
 import attrs
 import pytest
 
-from kedge import HostResponse, LogReport, Settings
+from kedge import (
+    BrokerRegistration,
+    HostResponse,
+    InvalidRequest,
+    Journal,
+    LogReport,
+    MemorySink,
+    StopReplicaRequest,
+    TopicPartition,
+)
 from kedge.controller.codec import broker as broker_codec
 from kedge.controller.codec import keys
-from kedge.controller.model.errors import InvalidRequest
-from kedge.controller.model.host import StopReplicaRequest
-from kedge.controller.model.values import BrokerRegistration
-from kedge.controller.runtime.journal import Journal, MemorySink
 from kedge.stores import MemoryStore
 from kedge.stores.base import ABSENT, Put
 from kedge.stores.faults import DropEvent, Rule
 from tests.runtime.test_conflicts import meddled
-from tests.runtime.test_deletion import ASKED, TOPIC, delete, left
+from tests.runtime.test_deletion import TOPIC, delete, left
 from tests.runtime.world import Cluster, cluster_of_three, failing
 
 ADMITTED = keys.admitted(3)
@@ -38,33 +43,6 @@ def owing(**more: Any) -> Cluster:
     cluster.host.answer = lambda _: HostResponse()
     assert intents_of(cluster, 3)
     return cluster
-
-
-def test_a_broker_forgotten_while_a_topic_is_just_being_deleted_is_not_waited_for() -> None:
-    """Both are asked for at once: its partitions are stopped first, then what they would ask of it is dropped."""
-    cluster = cluster_of_three()
-    cluster.leave(3)
-    deleted = cluster.controller.admin.delete_topics(["t"])["t"]
-    forgotten = cluster.controller.admin.forget_broker(3)
-    cluster.run()
-    assert (deleted.result(0), forgotten.result(0)) == (None, None)
-    cluster.wait(1000)
-    assert left(cluster) == []
-    assert cluster.controller.describe().replicas_to_delete == 0
-
-
-def test_a_broker_forgotten_right_after_a_takeover_is_not_waited_for() -> None:
-    """The key that asks for the deletion was put without a leader, and no partition was stopped yet."""
-    cluster = cluster_of_three()
-    cluster.leave(3)
-    cluster.controllers.pop().close()
-    cluster.put(ASKED, b"")
-    controller = cluster.another(2, settings=Settings(commit_decisions_max=1))
-    while not controller.is_active:
-        controller.poll_once()
-    cluster.done(controller.admin.forget_broker(3))
-    cluster.wait(1000)
-    assert left(cluster) == []
 
 
 def test_that_a_broker_was_forgotten_outlives_the_controller() -> None:
@@ -136,7 +114,6 @@ def test_all_that_is_dropped_is_in_the_journal_under_the_request() -> None:
 def test_reports_of_logs_that_are_not_needed_any_more_are_forgotten(is_forgotten: bool) -> None:
     """Of a broker that is forgotten, and of a topic that is deleted, also where they came after its log was gone."""
     cluster = owing()
-    progress = cluster.controller._services.log_reports  # noqa: SLF001 - nothing public shows a single report
     report = LogReport("t", 0, 3, 0, 0, 10, 8, 100)
     if is_forgotten:
         cluster.controller.report_log(report)
@@ -149,4 +126,4 @@ def test_reports_of_logs_that_are_not_needed_any_more_are_forgotten(is_forgotten
         cluster.done(cluster.controller.admin.forget_broker(3))
         cluster.wait(20_000)
         assert not cluster.has(TOPIC)
-    assert len(progress) == 0
+    assert [cluster.controller.reported_log(TopicPartition("t", 0), broker) for broker in (1, 3)] == [None, None]

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from kedge import Settings, TopicPartition
-from kedge.controller.admin import ALL
-from kedge.stores.faults import DropEvent, FailBefore, LoseReply, Rule
+from kedge.stores.faults import DropEvent, LoseReply, Rule
 from tests.runtime.plans import KEY, Told, plan
 
 
@@ -28,7 +27,6 @@ def test_a_plan_is_obeyed_its_entries_vanish_as_they_end_and_the_key_goes_with_t
 
 
 def test_entries_that_end_within_a_second_go_in_one_rewrite() -> None:
-    """A plan of many is not rewritten for each of them."""
     told = Told(partitions=5)
     told.submit({("t", p): [1, 2, 4] for p in range(5)})
     for p in range(4):
@@ -175,25 +173,6 @@ def test_a_dropped_entry_is_not_obeyed_later() -> None:
     assert told.cluster.partition("later", 0).move is None
 
 
-def test_a_plan_of_nothing_good_goes_at_once() -> None:
-    """No caller has to wait for it."""
-    told = Told()
-    told.submit({("t", 9): [1], ("t", 0): []})
-    assert told.named() is None
-    told.submit({})
-    assert told.named() is None
-
-
-def test_an_entry_that_is_fulfilled_ends_at_once_and_another_order_is_a_move() -> None:
-    """R as it is: nothing is written to the partition. The same set in another order: completes without copying."""
-    told = Told()
-    before = told.cluster.state("t", 0)
-    told.submit({("t", 0): [1, 2, 3], ("t", 1): [3, 1, 2]})
-    assert told.named() is None
-    assert told.cluster.state("t", 0) == before
-    assert told.cluster.partition("t", 1).replicas == (3, 1, 2)
-
-
 BROKEN: list[Any] = [
     b"",
     b"{oops",
@@ -225,24 +204,7 @@ def test_a_key_that_is_no_plan_is_reported_and_removed(value: Any) -> None:
     assert told.cluster.findings() == {}
 
 
-def test_a_key_that_is_no_plan_stays_while_something_moves_and_may_be_mended() -> None:
-    """Removed only once nothing else runs."""
-    told = Told()
-    told.cluster.done(told.cluster.move([4, 5]))
-    told.cluster.put(KEY, b"{oops")
-    told.cluster.wait(3_000)
-    assert told.cluster.has(KEY)
-    told.submit({("t", 1): [4]})
-    assert told.target(1) == [4]
-    told.finish(1, 1, 2, 3, 4)
-    told.cluster.put(KEY, b"{oops")
-    told.finish(0, 1, 2, 3, 4, 5)
-    told.cluster.wait(1_100)
-    assert not told.cluster.has(KEY)
-
-
 def test_unknown_fields_survive_a_rewrite() -> None:
-    """Of the plan and of its entries."""
     told = Told()
     value = plan({("t", 0): [4], ("t", 1): [4]}, theirs={"a": [1]}, version=2)
     value["partitions"][1]["log_dirs"] = ["any"]
@@ -256,7 +218,6 @@ def test_unknown_fields_survive_a_rewrite() -> None:
 @pytest.mark.checklist(120)
 @pytest.mark.parametrize("request_", ["other", "cancel", "roll back", "the same"])
 def test_a_request_that_comes_later_takes_its_partition_out_of_the_key_in_its_own_commit(request_: str) -> None:
-    """And no takeover obeys the entry again."""
     told = Told()
     told.submit({("t", 0): [4, 5, 6], ("t", 1): [4, 5, 6]})
     tp, admin = TopicPartition("t", 0), told.cluster.controller.admin
@@ -268,16 +229,6 @@ def test_a_request_that_comes_later_takes_its_partition_out_of_the_key_in_its_ow
     assert told.named() == {("t", 1): [4, 5, 6]}
     told.fail_over()
     assert told.target(0) == (None if answer.target_replicas is None else list(answer.target_replicas))
-
-
-@pytest.mark.checklist(120)
-def test_a_key_that_comes_later_overrides_the_move_of_a_request() -> None:
-    """Origin is kept, as with any override."""
-    told = Told()
-    told.cluster.done(told.cluster.move([4, 5]))
-    told.submit({("t", 0): [5, 6]})
-    assert told.target(0) == [5, 6]
-    assert told.cluster.state("t", 0)["reassignment"]["origin"] == [1, 2, 3]
 
 
 def test_a_request_is_later_than_an_entry_whose_turn_has_not_come() -> None:
@@ -294,62 +245,7 @@ def test_a_request_is_later_than_an_entry_whose_turn_has_not_come() -> None:
     assert set(told.named() or ()) == {("t", p) for p in range(18)}
 
 
-def test_cancelling_everything_also_cancels_what_has_not_begun() -> None:
-    """Nothing of a plan begins after its moves were cancelled."""
-    told = Told(partitions=20, settings=Settings(commit_decisions_max=1))
-    told.submit({("t", p): [4, 5] for p in range(20)}, run=False)
-    while told.target(0) is None:
-        told.cluster.controller.poll_once()
-    cancelled = told.cluster.done(told.cluster.controller.admin.cancel_partition_reassignments(ALL))
-    assert len(cancelled) == 20
-    assert [told.target(p) for p in range(20)] == [None] * 20
-    assert told.named() is None
-
-
-def test_an_entry_whose_broker_dies_before_its_turn_is_dropped_then() -> None:
-    """What was good when the plan was read may not be any more."""
-    told = Told()
-    told.cluster.leave(6, run=False)
-    told.submit({("t", 0): [4, 6], ("t", 1): [4, 5]})
-    assert (told.target(0), told.target(1)) == (None, [4, 5])
-    assert told.named() == {("t", 1): [4, 5]}
-    assert "broker 6, but no such broker is registered" in told.rows("LegacyEntryRemoved")[0]["detail"]["reason"]
-
-
-def test_something_is_being_reassigned_as_long_as_the_key_is_there_or_something_moves() -> None:
-    """What throttles and exclusive requests ask the view."""
-    told = Told()
-
-    def asked() -> bool:
-        answer: bool = told.cluster.done(told.cluster.controller.query(lambda view: view.is_reassigning))
-        return answer
-
-    assert not asked()
-    told.cluster.put(KEY, b"{")
-    told.cluster.run()
-    assert asked()
-    told.submit({("t", 0): [4]})
-    assert asked()
-    told.cluster.done(told.cluster.move([5]))
-    assert told.named() is None
-    assert asked()
-    told.finish(0, 1, 2, 3, 5)
-    assert not asked()
-
-
-def test_a_read_that_fails_is_made_again() -> None:
-    """The hint is not forgotten."""
-    told = Told()
-    told.cluster.store.play([Rule(FailBefore(), "get", key=KEY)])
-    told.submit({("t", 0): [4]})
-    assert told.target(0) is None
-    told.cluster.store.play([])
-    told.cluster.wait(200)
-    assert told.target(0) == [4]
-
-
 def test_the_log_says_what_was_dropped_overwritten_or_not_read(caplog: pytest.LogCaptureFixture) -> None:
-    """Also where no journal is kept."""
     told = Told()
     told.submit({("t", 0): [4], ("t", 9): [1]})
     told.submit({("t", 1): [5]})

@@ -16,7 +16,6 @@ def _no_leader_left(told: Told) -> None:
 
 @pytest.mark.checklist(119, 120)
 def test_key_written_without_a_leader_wins_over_t_and_the_rest_continues() -> None:
-    """The seed's edge case."""
     told = Told()
     told.cluster.done(told.cluster.move([4, 5], "t", 0))
     told.cluster.done(told.cluster.move([4, 5], "t", 1))
@@ -31,74 +30,7 @@ def test_key_written_without_a_leader_wins_over_t_and_the_rest_continues() -> No
     assert told.cluster.controller.describe().reassigning_partitions == 0
 
 
-def test_a_takeover_restarts_nothing_that_runs_and_moves_nothing_that_is_done() -> None:
-    """T is committed and the entry still there; the entry ended and the key was not written again."""
-    told = Told()
-    told.submit({("t", 0): [4, 5, 6], ("t", 1): [1, 2, 4]})
-    told.finish(1, 1, 2, 3, 4)
-    assert len(told.named() or ()) == 2
-    before = [told.cluster.state("t", p) for p in (0, 1)]
-    told.fail_over()
-    assert [told.cluster.state("t", p) for p in (0, 1)] == before
-    told.cluster.wait(1_100)
-    assert told.named() == {("t", 0): [4, 5, 6]}
-
-
-def test_a_cluster_that_starts_as_a_whole_finds_none_of_its_brokers_dead() -> None:
-    """Every broker registered without a leader: the entries wait until all of them are live."""
-    told = Told()
-    _no_leader_left(told)
-    told.cluster.leave(1, 2, 3, 4, 5, 6, run=False)
-    told.submit({("t", 0): [4, 5, 6]}, run=False)
-    told.cluster.join(1, 2, 3, 4, 5, 6)
-    told.cluster.another(2)
-    told.cluster.run()
-    assert told.target(0) == [4, 5, 6]
-    assert told.named() == {("t", 0): [4, 5, 6]}
-
-
-def test_target_that_died_without_a_leader_is_dropped_or_waited_for() -> None:
-    """To be added by an entry that had not begun: dropped. In the T that runs: the move waits for it."""
-    told = Told()
-    told.submit({("t", 0): [4, 6]})
-    _no_leader_left(told)
-    told.cluster.leave(6, run=False)
-    told.cluster.put(KEY, plan({("t", 0): [4, 6], ("t", 1): [5, 6]}))
-    told.cluster.another(2)
-    told.cluster.run()
-    assert told.named() == {("t", 0): [4, 6]}
-    assert (told.target(0), told.target(1)) == ([4, 6], None)
-
-
-def test_a_request_that_is_decided_before_the_entries_that_a_takeover_found_is_later() -> None:
-    """The key was there before it."""
-    told = Told(partitions=10, settings=Settings(commit_decisions_max=1))
-    _no_leader_left(told)
-    told.submit({("t", p): [4, 5] for p in range(10)}, run=False)
-    controller = told.cluster.another(2)
-    while not controller.is_active:
-        controller.poll_once()
-    future = told.cluster.move([6], "t", 9)
-    assert told.cluster.done(future).target_replicas == (6,)
-    assert (told.target(8), told.target(9)) == ([4, 5], [6])
-    assert ("t", 9) not in (told.named() or {})
-
-
-@pytest.mark.parametrize("value", [b"{oops", plan({}), plan({("t", 9): [1]})])
-def test_a_key_that_a_takeover_finds_and_that_asks_for_nothing_is_removed(value: object) -> None:
-    """Broken, empty, or wrong as a whole."""
-    told = Told()
-    _no_leader_left(told)
-    told.cluster.put(KEY, value)
-    told.cluster.another(2)
-    told.cluster.run()
-    assert (KEY in told.cluster.findings()) == (value == b"{oops")
-    told.cluster.wait(1_100)
-    assert told.named() is None
-
-
 def test_the_journal_says_with_how_many_entries_a_term_begins() -> None:
-    """Beside the moves that run."""
     told = Told()
     told.submit({("t", 0): [4, 5], ("t", 1): [4, 5]})
     told.fail_over()

@@ -1,17 +1,46 @@
-"""Takeover loads the whole tree; what cannot be read is a finding of that key and harms nothing else."""
+"""A takeover loads the whole tree; what cannot be read is a finding of that key and harms nothing else."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from kedge import Settings
-from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest
+from kedge import ApiError, ErrorCode, LeaderAndIsrRequest, Settings, StopReplicaRequest
 from kedge.stores.tree import read_tree
 from tests.kit.data import DATA
-from tests.runtime.trees import STATE, TOPIC, planted, state, works
-from tests.runtime.world import Cluster
+from tests.runtime.world import Cluster, cluster_of_three
+
+TOPIC = "/brokers/topics/t"
+STATE = f"{TOPIC}/partitions/0/state"
+
+
+def planted(keys: dict[str, object], *brokers: int) -> Cluster:
+    """A controller that takes over a tree that others wrote."""
+    cluster = Cluster(start=False)
+    cluster.join(*brokers or (1, 2, 3))
+    tree: dict[str, object] = {
+        "/brokers/topics/good": {"version": 1, "partitions": {"0": [1, 2]}},
+        "/brokers/topics/good/partitions/0/state": state(1, [1, 2]),
+    }
+    for key, value in (tree | keys).items():
+        cluster.put(key, value)
+    cluster.another(1)
+    cluster.run()
+    return cluster
+
+
+def state(leader: int, isr: list[int], **more: object) -> dict[str, object]:
+    return {"controller_epoch": 3, "leader": leader, "version": 1, "leader_epoch": 5, "isr": isr, **more}
+
+
+def works(cluster: Cluster, topic: str = "good") -> bool:
+    """Whether a partition can be moved to other brokers, there and back."""
+    for target in ([2, 3], [1, 2]):
+        cluster.done(cluster.move(target, topic))
+        cluster.done(cluster.isr([1, 2, 3], topic))
+    return bool(cluster.state(topic)["isr"] == [1, 2])
 
 
 @pytest.mark.slow
@@ -24,31 +53,12 @@ from tests.runtime.world import Cluster
     ],
 )
 def test_topic_keys_of_every_version_are_read_and_get_an_id(value: dict[str, Any]) -> None:
-    """An id that is there is kept; v3 is written."""
     cluster = planted({TOPIC: value, STATE: state(1, [1, 2])})
     found = cluster.get(TOPIC)
     assert found["version"] == (3 if "topic_id" not in value else value["version"])
     assert found["topic_id"] == value.get("topic_id", found["topic_id"])
     assert len(found["topic_id"]) == 22
     assert works(cluster, "t")
-
-
-def test_a_move_of_kafkas_own_becomes_ours_and_goes_on() -> None:
-    """adding_replicas and removing_replicas: T = replicas minus removing, R = the rest and what is in sync."""
-    key = {
-        "version": 2,
-        "partitions": {"0": [4, 3, 1, 2]},
-        "adding_replicas": {"0": [4, 3]},
-        "removing_replicas": {"0": [1]},
-    }
-    cluster = planted({TOPIC: key, STATE: state(1, [1, 2, 3])}, 1, 2, 3, 4)
-    partition = cluster.partition()
-    assert partition.move is not None
-    assert (partition.replicas, partition.move.target, partition.move.origin) == ((1, 2, 3), (4, 3, 2), (1, 2))
-    assert cluster.get(TOPIC)["adding_replicas"] == {}
-    assert cluster.state()["targetReplicas"] == [4, 3, 2]
-    cluster.done(cluster.isr([1, 2, 3, 4]))
-    assert cluster.get(TOPIC)["partitions"] == {"0": [4, 3, 2]}
 
 
 @pytest.mark.checklist(112, 113)
@@ -107,32 +117,6 @@ def test_move_is_taken_up_with_its_state_and_all_brokers_hear_of_it() -> None:
     assert cluster.host.to(1, StopReplicaRequest)[0].partitions[0].partition == 0
 
 
-@pytest.mark.checklist(114)
-def test_r_equal_to_t_with_t_still_set_is_finished() -> None:
-    """The seed's order of writes leaves this behind after a crash; the old replicas are in the origin."""
-    memory = {"origin": [1, 2], "started_ms": 5}
-    key = {"version": 1, "partitions": {"0": [3, 2]}}
-    cluster = planted({TOPIC: key, STATE: state(2, [1, 2, 3], targetReplicas=[3, 2], reassignment=memory)})
-    assert "targetReplicas" not in cluster.state()
-    assert cluster.state()["isr"] == [2, 3]
-    assert cluster.host.to(1, StopReplicaRequest)
-
-
-def test_a_topic_without_state_keys_is_finished() -> None:
-    """First live replica of R leads, I = the live ones, epoch 0; none alive: no state key yet."""
-    cluster = planted({TOPIC: {"version": 1, "partitions": {"0": [9, 2, 1], "1": [8, 9]}}})
-    assert (cluster.state()["leader"], cluster.state()["isr"], cluster.state()["leader_epoch"]) == (2, [2, 1], 0)
-    assert cluster.get(f"{TOPIC}/partitions/1/state") is None
-    cluster.join(8)
-    assert cluster.state("t", 1)["leader"] == 8
-
-
-def test_members_of_the_isr_outside_r_join_r() -> None:
-    """Another program left them there."""
-    cluster = planted({TOPIC: {"version": 1, "partitions": {"0": [1, 2]}}, STATE: state(1, [1, 2, 3])})
-    assert cluster.get(TOPIC)["partitions"] == {"0": [1, 2, 3]}
-
-
 def test_brokers_that_died_unseen_are_dead_and_those_that_bounced_died_first() -> None:
     """The last admitted epoch stands in /kedge/brokers; one that cannot be read counts as another one."""
     for admitted in (b'{"broker_epoch":77}', b"{broken"):
@@ -142,24 +126,6 @@ def test_brokers_that_died_unseen_are_dead_and_those_that_bounced_died_first() -
         assert cluster.state()["leader"] == 2
         assert cluster.controller.describe().live_brokers == (1, 2, 3)
         assert cluster.get("/kedge/brokers/1") == {"broker_epoch": cluster.epoch(1)}
-
-
-def test_intents_of_a_former_term_are_sent_again_and_void_ones_dropped() -> None:
-    """Void: its broker is a member of the partition again."""
-    cluster = Cluster()
-    cluster.join(1, 2, 3)
-    cluster.create("t", (1, 2))
-    topic_id = cluster.get(TOPIC)["topic_id"]
-    cluster.controllers.pop().close()
-    one = {"topic": "t", "topic_id": topic_id, "partition": 0, "leader_epoch": 0}
-    cluster.put("/admin/replica_deletions/3/900", {"version": 1, "replicas": [one]})
-    cluster.put("/admin/replica_deletions/1/901", {"version": 1, "replicas": [one]})
-    cluster.host.told.clear()
-    cluster.another(2)
-    cluster.run()
-    assert len(cluster.host.to(3, StopReplicaRequest)) == 1
-    assert cluster.host.to(1, StopReplicaRequest) == []
-    assert cluster.keys("/admin/replica_deletions") == {}
 
 
 @pytest.mark.parametrize("name", ["kafka_3_9_tree_idle.json", "kafka_3_9_tree_moving.json"])
@@ -187,3 +153,115 @@ def test_the_tree_of_a_real_kafka_is_taken_over_above_its_epoch(name: str) -> No
             cluster.done(cluster.isr([*cluster.state(tp.topic, tp.partition)["isr"], broker], tp.topic, tp.partition))
         assert cluster.partition(tp.topic, tp.partition).replicas == move.target_replicas
     assert cluster.controller.describe().reassigning_partitions == 0
+
+
+BROKEN_TOPICS: list[object] = [
+    b"",
+    b"{",
+    b"[]",
+    {"version": 1},
+    {"version": 1, "partitions": {"0": []}},
+    {"partitions": {"1": [1]}},
+]
+
+
+@pytest.mark.parametrize("value", BROKEN_TOPICS)
+def test_a_broken_topic_key_hides_its_topic_only_and_is_taken_up_when_mended(value: object) -> None:
+    """Reported by key; `full` requests are withheld; nothing is written over it."""
+    cluster = planted({TOPIC: value, STATE: state(1, [1, 2])})
+    assert TOPIC in cluster.findings()["t"]
+    assert works(cluster)
+    assert not any(r.full for r in cluster.host.told if isinstance(r, LeaderAndIsrRequest))
+    error = cluster.error(cluster.move([1, 3], "t"))
+    assert isinstance(error, ApiError)
+    raw = value if isinstance(value, bytes) else json.dumps(value).encode()
+    assert cluster.keys()[TOPIC] == raw
+    cluster.host.told.clear()
+    cluster.put(TOPIC, {"version": 1, "partitions": {"0": [1, 2]}})
+    cluster.wait(6_000, 500)
+    assert cluster.findings() == {}
+    assert any(r.full for r in cluster.host.to(1, LeaderAndIsrRequest))
+    assert works(cluster, "t")
+
+
+BROKEN_STATES: list[object] = [
+    b"",
+    b"nope",
+    {"isr": [1]},
+    state(1, []),
+    state(1, [1, 1]),
+    {**state(1, [1]), "leader": "1"},
+    {**state(1, [1]), "leader_epoch": 2**40},
+    state(1, [1], targetReplicas=5),
+    state(1, [1], status_code=9),
+]
+
+
+@pytest.mark.parametrize("value", BROKEN_STATES)
+def test_a_broken_state_key_stops_its_partition_only_until_it_is_mended(value: object) -> None:
+    """No leader may be elected for what cannot be read: an election would lose what the isr said."""
+    key = {"version": 1, "partitions": {"0": [1, 2], "1": [1, 2]}}
+    cluster = planted({TOPIC: key, STATE: value, f"{TOPIC}/partitions/1/state": state(1, [1, 2])})
+    assert STATE in cluster.findings()["t-0"]
+    error = cluster.error(cluster.move([1, 3]))
+    assert isinstance(error, ApiError)
+    assert error.code is ErrorCode.KAFKA_STORAGE_ERROR
+    cluster.leave(1)
+    assert cluster.state("t", 1)["leader"] == 2
+    cluster.join(1)
+    cluster.put(STATE, state(2, [2, 1], mine=1))
+    cluster.wait(6_000, 500)
+    assert cluster.findings() == {}
+    assert works(cluster, "t")
+    assert cluster.state()["mine"] == 1
+
+
+def test_small_keys_that_cannot_be_read_are_findings() -> None:
+    """A registration, a config, intents, an admission; names that are no numbers; a topic that cannot be one."""
+    bad = {
+        "/brokers/ids/x": b"{}",
+        "/brokers/ids/01": {"host": "h", "port": 1},
+        "/brokers/ids/7": b"{",
+        "/brokers/ids/8_0": {"host": "h", "port": 1},
+        "/config/topics/good": b"[",
+        "/admin/replica_deletions/x/1": {"replicas": []},
+        "/admin/replica_deletions/1/x": {"replicas": []},
+        "/admin/replica_deletions/1/007": {"replicas": []},
+        "/admin/replica_deletions/2/9": {"replicas": [5]},
+        "/kedge/brokers/x": {"broker_epoch": 1},
+        "/kedge/brokers/-1": {"broker_epoch": 1},
+        "/brokers/topics/<t>": {"version": 1, "partitions": {"0": [1]}},
+        "/brokers/topics/" + "n" * 1000: {"version": 1, "partitions": {"0": [1]}},
+    }
+    cluster = planted(dict(bad))
+    assert set(cluster.findings()) == set(bad)
+    assert works(cluster)
+    assert cluster.controller.describe().live_brokers == (1, 2, 3)
+    assert all(cluster.has(key) for key in bad)
+
+
+# --- what was missed while a key could not be read, or was not known
+
+
+def moved_on(key: str, *, leave: int) -> Cluster:
+    """t-0 on 1, 2, 3, all in sync, led by 1; `key` could not be read while this broker died, and can be again."""
+    cluster = cluster_of_three()
+    good = cluster.keys()[key]
+    cluster.controllers.pop().close()
+    cluster.put(key, b"{broken")
+    cluster.another(2)
+    cluster.run()
+    cluster.leave(leave)
+    cluster.put(key, good)
+    cluster.wait(6_000, 500)
+    return cluster
+
+
+@pytest.mark.parametrize("dead, state", [(1, (2, [2, 3])), (2, (1, [1, 3]))], ids=["leader", "follower"])
+@pytest.mark.parametrize("key", [TOPIC, STATE])
+def test_a_death_while_a_partition_could_not_be_read_is_made_up_for(
+    key: str, dead: int, state: tuple[int, list[int]]
+) -> None:
+    """Nothing else would elect a leader, or let the leader acknowledge anything."""
+    cluster = moved_on(key, leave=dead)
+    assert (cluster.state()["leader"], cluster.state()["isr"], cluster.findings()) == (*state, {})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 import types
 from array import array
 from collections import Counter, deque
@@ -11,8 +10,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from kedge.controller.runtime.executors import ThreadExecutor
-from tests.kit.waiting import until
 from tests.runtime.world import Cluster, cluster_of_three
 
 CYCLES = 20
@@ -69,18 +66,3 @@ def test_what_came_and_went_leaves_nothing_in_memory() -> None:
     after = entries(cluster.controller)
     assert before["._loop.term.state.topics"] == 1
     assert {path: count - before[path] for path, count in after.items() if count >= before[path] + CYCLES // 2} == {}
-
-
-def test_a_thread_ends_with_the_calls_of_its_broker_and_another_begins_with_new_ones() -> None:
-    executor = ThreadExecutor("came-and-went", idle_s=0.02)
-    called: list[int] = []
-
-    def running() -> list[str]:
-        return [thread.name for thread in threading.enumerate() if thread.name.startswith("came-and-went")]
-
-    for _ in range(2):
-        for broker in range(20):
-            executor.submit(broker, lambda: called.append(1))
-        until(lambda: not running(), "the threads end")
-    assert len(called) == 40
-    executor.close(5)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from kedge import Controller, HostNotices
-from kedge.controller.quota import ReplicationQuotas
-from kedge.controller.runtime.notices import Notices
 from kedge.stores import MemoryStore
 from kedge.stores.memory import MemoryServer
 from tests.runtime.world import Brokers, Cluster
@@ -46,20 +44,22 @@ def cluster_with(host: Brokers) -> Cluster:
     return cluster
 
 
-def test_changed_settings_are_published_with_all_that_the_topic_has() -> None:
+@pytest.mark.parametrize("entity", [("topics", "t"), ("brokers", "2")])
+def test_changed_settings_are_published_whole(entity: tuple[str, str]) -> None:
     """Once, and not where the key was written with what it held."""
+    key = f"/config/{entity[0]}/{entity[1]}"
     cluster = cluster_with(Told())
     told(cluster)
     value = {"version": 1, "config": {"retention.ms": "5"}}
-    cluster.put(CONFIG, value)
+    cluster.put(key, value)
     cluster.run()
-    assert told(cluster) == [("topics", "t", {"retention.ms": "5"})]
-    cluster.put(CONFIG, value)
+    assert told(cluster) == [(*entity, {"retention.ms": "5"})]
+    cluster.put(key, value)
     cluster.run()
     assert told(cluster) == []
-    cluster.delete(CONFIG)
+    cluster.delete(key)
     cluster.run()
-    assert told(cluster) == [("topics", "t", {})]
+    assert told(cluster) == [(*entity, {})]
 
 
 def test_first_settings_of_a_topic_are_published_and_their_end_with_it() -> None:
@@ -80,23 +80,7 @@ def test_first_settings_of_a_topic_are_published_and_their_end_with_it() -> None
     assert sorted(told(cluster)[:2]) == [("topics", "u", {}), ("topics", "v", {})]
 
 
-def test_the_quotas_of_a_broker_forget_the_lists_of_a_topic_that_is_deleted() -> None:
-    """And a new topic of the same name begins with its own."""
-    quotas = ReplicationQuotas(1, lambda: 0)
-
-    class Bound(Told):
-        def config_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
-            assert not quotas.config_changed(entity_type, name, configs)
-
-    cluster, seen = cluster_with(Bound()), []
-    cluster.create("u", (1, 2), **{"leader.replication.throttled.replicas": "0:1"})
-    seen.append(quotas.names_replicas)
-    cluster.done(cluster.controller.admin.delete_topics(["u"]).all())
-    assert [*seen, quotas.names_replicas] == [True, False]
-
-
 def test_active_controller_is_known_to_itself_and_to_stand_bys() -> None:
-    """With the epoch, once per change."""
     cluster = cluster_with(Told())
     assert leaders(told(cluster)) == [(1, 1)]
     second = Told()
@@ -135,19 +119,8 @@ def test_a_term_begins_with_all_settings() -> None:
     ]
 
 
-def test_settings_of_a_broker_that_others_change_are_published() -> None:
-    """Once per change, and gone when the key is."""
-    cluster = cluster_with(Told())
-    told(cluster)
-    cluster.put("/config/brokers/2", {"version": 1, "config": {"a": "b"}})
-    cluster.run()
-    cluster.delete("/config/brokers/2")
-    cluster.run()
-    assert told(cluster) == [("brokers", "2", {"a": "b"}), ("brokers", "2", {})]
-
-
 def test_a_failed_notice_is_logged_without_the_configs(caplog: pytest.LogCaptureFixture) -> None:
-    """A broker's configs may have passwords."""
+    """A broker's configs may have passwords. The notice affects no other one, and the next one comes."""
 
     class Fails(Told):
         def config_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
@@ -155,28 +128,14 @@ def test_a_failed_notice_is_logged_without_the_configs(caplog: pytest.LogCapture
             raise RuntimeError("no")
 
     cluster = cluster_with(Fails())
-    cluster.put("/config/brokers/2", {"version": 1, "config": {"ssl.key.password": "hunter2"}})
-    cluster.run()
-    assert "config_changed of the host failed for ['brokers', '2']" in caplog.text
-    assert "hunter2" not in caplog.text
-
-
-def test_raising_notice_affects_no_other_and_the_next_one_comes() -> None:
-    """The topic's settings are taken in all the same."""
-
-    class Raising(Told):
-        def config_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
-            super().config_changed(entity_type, name, configs)
-            raise RuntimeError("no such luck")
-
-    cluster = cluster_with(Raising())
     told(cluster)
-    for value in ("5", "6"):
-        cluster.put(CONFIG, {"version": 1, "config": {"retention.ms": value}})
+    for password in ("hunter2", "hunter3"):
+        cluster.put("/config/brokers/2", {"version": 1, "config": {"ssl.key.password": password}})
         cluster.run()
-    assert told(cluster) == [("topics", "t", {"retention.ms": "5"}), ("topics", "t", {"retention.ms": "6"})]
+    assert "config_changed of the host failed for ['brokers', '2']" in caplog.text
+    assert "hunter" not in caplog.text
+    assert [configs["ssl.key.password"] for _, _, configs in told(cluster)] == ["hunter2", "hunter3"]
     assert cluster.controller.is_active
-    assert cluster.findings() == {}
 
 
 def test_a_notice_may_call_the_controller() -> None:
@@ -197,17 +156,6 @@ def test_a_notice_may_call_the_controller() -> None:
     assert host.future.result(0) == {"retention.ms": "5"}
 
 
-def test_methods_are_looked_up_once() -> None:
-    """What is put in their place later is not called."""
-    host = Told()
-    cluster = cluster_with(host)
-    told(cluster)
-    host.config_changed = None  # type: ignore[assignment,method-assign]
-    cluster.put(CONFIG, {"version": 1, "config": {"retention.ms": "5"}})
-    cluster.run()
-    assert told(cluster) == [("topics", "t", {"retention.ms": "5"})]
-
-
 class Untyped(Brokers):
     """Takes a notice without inheriting from HostNotices."""
 
@@ -220,33 +168,9 @@ class Untyped(Brokers):
 
 
 def test_a_host_that_inherits_from_nothing_gets_the_notices_that_it_has_methods_for() -> None:
-    """Hosts that were written before HostNotices."""
     host = Untyped()
     cluster_with(host)
     assert host.heard == [(1, 1)]
-
-
-def test_the_defaults_of_notices_are_not_called() -> None:
-    """A host that inherits and overrides nothing costs no call, so a stand-by reads no epoch for it."""
-
-    class Silent(Brokers, HostNotices):
-        pass
-
-    sent: list[int] = []
-
-    class Counted:
-        def submit(self, broker: int, call: Callable[[], None]) -> None:  # noqa: ARG002
-            sent.append(broker)
-
-        def close(self, timeout_s: float) -> None:
-            pass
-
-    notices = Notices(Silent(), Counted())
-    notices.config_changed("topics", "t", {})
-    notices.controller_changed(1, 1)
-    notices.partition_purged("t", 0)
-    notices.send()
-    assert (sent, notices.wants_controller) == ([], False)
 
 
 async def _coroutine(*_: object) -> None:

@@ -8,14 +8,9 @@ from typing import Any
 
 import pytest
 
-from kedge import HostResponse, Settings, TopicPartition
+from kedge import Journal, MemorySink, Settings
 from kedge.controller.codec import keys
-from kedge.controller.model.errors import ErrorCode
-from kedge.controller.model.host import LeaderAndIsrRequest
-from kedge.controller.runtime.journal import Journal, MemorySink
 from kedge.stores.base import ABSENT, Put
-from kedge.stores.faults import FailBefore, ForceResync, Rule
-from kedge.stores.recipes import TOKEN_KEY
 from tests.runtime.world import Cluster, cluster_of_three
 
 PREFERRED = keys.PREFERRED_ELECTION
@@ -42,7 +37,6 @@ def led_by_another(**more: Any) -> Cluster:
 
 
 def test_the_preferred_key_elects_and_goes() -> None:
-    """Each partition that it names, in commits of ours."""
     cluster = led_by_another()
     cluster.put(PREFERRED, named(("t", 0)))
     cluster.run()
@@ -51,7 +45,6 @@ def test_the_preferred_key_elects_and_goes() -> None:
 
 
 def test_the_preferred_key_is_read_at_takeover() -> None:
-    """It may have been put without a leader."""
     cluster = led_by_another()
     cluster.controllers.pop().close()
     cluster.put(PREFERRED, named(("t", 0)))
@@ -79,7 +72,6 @@ def test_unknown_partitions_are_passed_over_with_a_logged_reason(caplog: pytest.
 
 
 def test_of_very_many_unknown_partitions_a_few_are_named(caplog: pytest.LogCaptureFixture) -> None:
-    """Of thousands with endless names."""
     cluster = led_by_another()
     with caplog.at_level(logging.WARNING):
         cluster.put(PREFERRED, named(("t", 0), *(("x" * 200, number) for number in range(3_000))))
@@ -111,26 +103,6 @@ def test_a_broken_key_is_a_finding_and_removed(key: str, value: Any) -> None:
     assert (cluster.has(key), cluster.findings()) == (False, {})
 
 
-@pytest.mark.parametrize(
-    "value", [{"version": 1, "broker": 1, "event": 2}, {"broker": "1", "event": 1}, {"broker": -1}]
-)
-def test_a_log_dir_event_of_another_kind_or_broker_is_broken(value: dict[str, Any]) -> None:
-    """As Kafka has it: event 1 is a failure, and there is no other."""
-    cluster = cluster_of_three()
-    cluster.put(LOG_DIR, value)
-    cluster.run()
-    assert not cluster.has(LOG_DIR)
-    assert LOG_DIR in cluster.findings()[keys.LOG_DIR_EVENTS]
-
-
-def test_an_empty_key_asks_for_nothing_and_goes() -> None:
-    """No partition is a legal number of partitions."""
-    cluster = led_by_another()
-    cluster.put(PREFERRED, named())
-    cluster.run()
-    assert (cluster.has(PREFERRED), cluster.state()["leader"], cluster.findings()) == (False, 2, {})
-
-
 def test_key_that_is_put_again_meanwhile_is_processed_with_its_new_value() -> None:
     """The commit that would have removed it is in conflict; no request is lost."""
     cluster = led_by_another(settings=ONE_BY_ONE)
@@ -148,7 +120,6 @@ def test_key_that_is_put_again_meanwhile_is_processed_with_its_new_value() -> No
 
 
 def test_key_that_another_client_removed_meanwhile_is_done() -> None:
-    """An old controller deletes it itself."""
     cluster = led_by_another(settings=ONE_BY_ONE)
     cluster.put(PREFERRED, named(("t", 0)))
     while cluster.state()["leader"] == 2:
@@ -186,15 +157,6 @@ def test_a_crash_before_the_key_is_deleted_only_reads_it_again() -> None:
     assert (cluster.has(PREFERRED), cluster.state()["leader_epoch"]) == (False, epoch + 1)
 
 
-def test_every_clearing_carries_the_fence() -> None:
-    """A deposed controller deletes nothing of its successor's."""
-    cluster = led_by_another()
-    seq = cluster.get(TOKEN_KEY)["seq"]
-    cluster.put(ISR, named())
-    cluster.run()
-    assert (cluster.has(ISR), cluster.get(TOKEN_KEY)["seq"]) == (False, seq + 1)
-
-
 def test_an_isr_that_an_old_leader_wrote_itself_is_taken_over() -> None:
     """The notification names the partition; it is deleted after the key was read, and unknown ones are passed over."""
     cluster = cluster_of_three()
@@ -209,20 +171,7 @@ def test_an_isr_that_an_old_leader_wrote_itself_is_taken_over() -> None:
     assert cluster.state()["isr"] == [1, 2]
 
 
-def test_many_notifications_are_worked_off_by_few_commits() -> None:
-    """Each with its own version."""
-    cluster = cluster_of_three()
-    seq = cluster.get(TOKEN_KEY)["seq"]
-    value = json.dumps(named(("t", 0))).encode()
-    for number in range(300):
-        cluster.put(f"{keys.ISR_CHANGES}/isr_change_{number:010d}", value)
-    cluster.run()
-    assert cluster.keys(keys.ISR_CHANGES) == {}
-    assert cluster.get(TOKEN_KEY)["seq"] - seq <= 5
-
-
 def test_notifications_put_without_a_leader_are_read_at_takeover() -> None:
-    """They stand there until they are deleted."""
     cluster = cluster_of_three()
     cluster.controllers.pop().close()
     cluster.put(STATE, {**cluster.state(), "isr": [1, 3]})
@@ -233,42 +182,6 @@ def test_notifications_put_without_a_leader_are_read_at_takeover() -> None:
     assert cluster.partition().isr == (1, 3)
     assert not cluster.has(ISR)
     assert not cluster.has(LOG_DIR)
-
-
-def test_a_failed_log_directory_is_asked_about_and_its_replicas_count_as_offline() -> None:
-    """The broker gets all its partitions again, answers 56 for what is gone, and another one leads."""
-    cluster = cluster_of_three()
-    cluster.create("u", (1, 2))
-    cluster.host.told.clear()
-
-    def answer(request: object) -> HostResponse:
-        gone = isinstance(request, LeaderAndIsrRequest) and request.broker_id == 1
-        return HostResponse(errors={TopicPartition("t", 0): ErrorCode.KAFKA_STORAGE_ERROR} if gone else {})
-
-    cluster.host.answer = answer
-    cluster.put(LOG_DIR, {"version": 1, "broker": 1, "event": 1})
-    cluster.run()
-    (first, *_) = cluster.host.to(1, LeaderAndIsrRequest)
-    assert {p.topic for p in first.partitions} == {"t", "u"}
-    assert not first.full
-    assert (cluster.state()["leader"], cluster.state()["isr"]) == (2, [2, 3])
-    assert cluster.state("u")["leader"] == 1
-    assert not cluster.has(LOG_DIR)
-
-
-def test_a_read_that_fails_forgets_nothing() -> None:
-    """It is made again, also after a Resync."""
-    cluster = led_by_another()
-    for name, key in (("get_many", PREFERRED), ("children", ISR), ("get_many", LOG_DIR)):
-        cluster.store.play([Rule(FailBefore(), name), Rule(ForceResync(), "commit")])
-        cluster.put(key, named(("t", 0)) if key != LOG_DIR else {"broker": 1, "event": 1})
-        cluster.store.force_resync()
-        cluster.run()
-        assert cluster.has(key)
-        cluster.store.play([])
-        cluster.wait(500)
-        assert not cluster.has(key)
-    assert cluster.state()["leader"] == 1
 
 
 def test_what_is_worked_off_is_not_read_twice_for_a_second_hint() -> None:
@@ -285,7 +198,6 @@ def test_what_is_worked_off_is_not_read_twice_for_a_second_hint() -> None:
 
 
 def test_a_key_below_a_notification_is_left_alone() -> None:
-    """It is no notification, and has no number."""
     cluster = cluster_of_three()
     cluster.other.commit([Put(f"{keys.ISR_CHANGES}/x/y", b"{", ABSENT)], timeout_s=1)
     cluster.store.force_resync()
@@ -309,17 +221,3 @@ def test_what_was_read_of_a_key_before_we_wrote_it_is_not_news() -> None:
     assert partition.isr == (1, 2)
     assert cluster.done(cluster.controller.query(lambda view: view.partition_epoch(partition))) == entry.generation
     assert cluster.store.errors["Conflict"] == 0
-
-
-def test_a_member_that_joins_an_isr_by_its_key_and_is_not_alive_is_not_taken_over() -> None:
-    """As `alter_isr` refuses it: a move onto it would complete without it, and the old replicas be deleted."""
-    cluster = cluster_of_three()
-    cluster.done(cluster.isr([1, 2]))
-    cluster.leave(3)
-    cluster.done(cluster.move([1, 3]))
-    cluster.put(STATE, {**cluster.state(), "isr": [1, 2, 3]})
-    cluster.put(ISR, named(("t", 0)))
-    cluster.run()
-    assert (cluster.partition().isr, cluster.state()["isr"]) == ((1, 2), [1, 2])
-    assert cluster.partition().target_replicas == (1, 3)
-    assert cluster.controller.describe().replicas_to_delete == 0

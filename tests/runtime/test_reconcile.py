@@ -4,31 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from kedge import Settings
-from kedge.controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
+from kedge import LeaderAndIsrRequest, Settings, UpdateMetadataRequest
 from kedge.stores.base import Put
-from kedge.stores.faults import DoubleEvent, DropEvent, FailBefore, Rule
+from kedge.stores.faults import DoubleEvent, DropEvent, Rule
 from tests.runtime.world import Cluster, cluster_of_three
-
-
-def test_a_broker_that_bounced_died_first_and_came_then() -> None:
-    """The registration changed between two looks: its death is decided everywhere before it is live again."""
-    cluster = cluster_of_three()
-    before = cluster.state()["leader_epoch"]
-    cluster.leave(1, run=False)
-    cluster.join(1)
-    assert cluster.state()["leader"] == 2
-    assert cluster.state()["isr"] == [2, 3]
-    assert cluster.state()["leader_epoch"] == before + 1
-    assert cluster.controller.describe().live_brokers == (1, 2, 3, 4, 5, 6)
-    last = cluster.host.to(1, LeaderAndIsrRequest)[-1]
-    assert last.full
-    assert last.broker_epoch == cluster.epoch(1)
 
 
 @pytest.mark.slow
 def test_the_death_of_many_partitions_is_worked_off_before_the_birth() -> None:
-    """Over several batches."""
     cluster = cluster_of_three()
     cluster.create("m", *[(1, 2, 3)] * 2500)
     cluster.leave(1, run=False)
@@ -55,17 +38,6 @@ def test_other_endpoints_of_a_live_broker_are_sent_without_an_election() -> None
     assert not any(isinstance(r, LeaderAndIsrRequest) for r in cluster.host.told)
 
 
-def test_a_registration_that_becomes_unreadable_is_a_finding_and_its_broker_is_gone() -> None:
-    """What cannot be read cannot be sent to a broker."""
-    cluster = cluster_of_three()
-    cluster.put("/brokers/ids/9", b"{")
-    cluster.run()
-    assert set(cluster.findings()) == {"/brokers/ids/9"}
-    cluster.delete("/brokers/ids/9")
-    cluster.run()
-    assert cluster.findings() == {}
-
-
 def test_topic_that_another_client_creates_is_taken_over_whole() -> None:
     """With its config, its state keys, and a topic id if it has none."""
     cluster = cluster_of_three()
@@ -81,7 +53,6 @@ def test_topic_that_another_client_creates_is_taken_over_whole() -> None:
 
 
 def test_a_topic_key_that_is_broken_while_we_run_is_written_over() -> None:
-    """We know better."""
     cluster = cluster_of_three()
     cluster.put("/brokers/topics/t", b"{")
     cluster.run()
@@ -89,7 +60,6 @@ def test_a_topic_key_that_is_broken_while_we_run_is_written_over() -> None:
 
 
 def test_a_new_topic_that_is_broken_is_a_finding_until_it_is_mended_or_gone() -> None:
-    """Its name stays taken as long as the key is there."""
     cluster = cluster_of_three()
     for name, after in (("n", {"version": 1, "partitions": {"0": [1]}}), ("o", None)):
         cluster.put(f"/brokers/topics/{name}", b"{")
@@ -101,23 +71,6 @@ def test_a_new_topic_that_is_broken_is_a_finding_until_it_is_mended_or_gone() ->
             cluster.put(f"/brokers/topics/{name}", after)
         cluster.run()
         assert cluster.findings() == {}
-
-
-def test_reads_that_fail_are_made_again_and_nothing_is_forgotten() -> None:
-    """A broker left and a topic came while the store could not be read."""
-    cluster = cluster_of_three()
-    for name in ("get_columns", "get_many", "children", "get"):
-        cluster.store.play([Rule(FailBefore(), name)])
-        cluster.leave(2)
-        cluster.put(f"/brokers/topics/n-{name}", {"version": 1, "partitions": {"0": [1]}})
-        cluster.run()
-        assert "store" in cluster.findings()
-        cluster.store.play([])
-        cluster.wait(200)
-        assert "store" not in cluster.findings()
-        assert cluster.controller.describe().live_brokers == (1, 3, 4, 5, 6)
-        assert cluster.state(f"n-{name}")["leader"] == 1
-        cluster.join(2)
 
 
 def test_doubled_hints_change_nothing_and_a_lost_one_is_made_good_by_the_next_resync() -> None:
@@ -136,7 +89,6 @@ def test_doubled_hints_change_nothing_and_a_lost_one_is_made_good_by_the_next_re
 
 
 def test_own_writes_are_hinted_too_and_found_to_be_no_news() -> None:
-    """Nothing is committed for them."""
     cluster = cluster_of_three()
     commits = cluster.store.commits
     cluster.store.force_resync()
@@ -161,18 +113,3 @@ def test_kafkas_moves_of_a_topic_without_an_id_are_in_the_store_at_every_moment(
             assert moves is not (str(p) in adding)
     assert cluster.get("/brokers/topics/k")["adding_replicas"] == {}
     assert cluster.get("/brokers/topics/k")["topic_id"]
-
-
-def test_what_a_commit_gave_cause_to_look_at_is_due_at_once() -> None:
-    """A controller with threads of its own would sleep on it for up to a second."""
-    cluster = cluster_of_three()
-    term = cluster.controller._loop.term  # noqa: SLF001
-    assert term is not None
-    assert (term.next_due_ms() or 0) > cluster.clock.elapsed_ms
-    cluster.leave(1, run=False)
-    for _ in range(50):
-        cluster.controller.poll_once()
-        if term.reconcile.registrations.is_due:
-            break
-    assert term.reconcile.registrations.is_due
-    assert term.next_due_ms() == cluster.clock.elapsed_ms

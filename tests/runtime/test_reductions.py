@@ -12,30 +12,17 @@ from hypothesis import strategies as st
 
 from kedge import (
     DeletePartitions,
-    ElectionType,
-    Hooks,
     HostResponse,
+    InvalidPartitions,
+    Journal,
     LogReport,
-    NewPartitions,
+    MemorySink,
     NewTopic,
-    ReassignPartitionsOptions,
     Settings,
-    TopicPartition,
+    StopReplicaRequest,
+    TopicDeletionDisabled,
 )
 from kedge.controller.codec import keys
-from kedge.controller.model.errors import (
-    ApiError,
-    ClusterAuthorizationFailed,
-    InvalidPartitions,
-    InvalidReplicaAssignment,
-    InvalidRequest,
-    ReassignmentInProgress,
-    RequestTimedOut,
-    TopicDeletionDisabled,
-    UnknownTopicOrPartition,
-)
-from kedge.controller.model.host import StopReplicaRequest
-from kedge.controller.runtime.journal import Journal, MemorySink
 from tests.runtime.world import Brokers, Cluster, cluster_of_three, failing
 
 KEY = "/admin/delete_topic_partitions/t"
@@ -60,51 +47,6 @@ def listed(made: Cluster) -> list[str]:
     return sorted(json.loads(made.keys()[TOPIC])["partitions"])
 
 
-@pytest.mark.checklist(187)
-def test_the_answer_is_the_status_of_each_partition_that_goes() -> None:
-    """And an error is the whole topic's; other topics of the request are answered by themselves."""
-    made = cluster()
-    results = made.controller.admin.delete_partitions({"t": DeletePartitions(1), "nowhere": DeletePartitions(1)})
-    assert made.done(results["t"]) == {1: -1, 2: -1}
-    assert isinstance(made.error(results["nowhere"]), UnknownTopicOrPartition)
-
-
-@pytest.mark.checklist(210)
-def test_asked_again_it_answers_the_same_and_writes_nothing_and_delayed_may_become_at_once() -> None:
-    made = cluster()
-    made.host.answer = failing(1, StopReplicaRequest)
-    assert made.done(ask(made, 2)["t"]) == {2: -1}
-    made.run()
-    before = made.keys()
-    assert made.done(ask(made, 2)["t"]) == {2: -1}
-    assert made.done(ask(made, None, partitions=[2])["t"]) == {2: -1}
-    assert made.keys() == before
-    assert made.done(ask(made, 2, immediate=True)["t"]) == {2: 1}
-    made.run()
-    assert made.state("t", 2)["status_code"] == 1
-    assert made.done(ask(made, 2)["t"]) == {2: 1}
-
-
-def test_what_was_answered_to_be_offline_is_no_partition_to_requests_right_behind() -> None:
-    """Its status is written in a later commit; nothing begins to move in between."""
-    made = cluster(settings=Settings(commit_decisions_max=1))
-    gone = TopicPartition("t", 2)
-    asked = ask(made, 2, immediate=True)["t"]
-    while not asked.done():
-        made.controller.poll_once()
-    assert asked.result(0) == {2: 1}
-    assert "status_code" not in made.state("t", 2)
-    admin = made.controller.admin
-    moved = admin.alter_partition_reassignments({gone: [2, 3]})[gone]
-    throttled = admin.reassign_partitions({gone: [2, 3]}, ReassignPartitionsOptions(throttle=5_000))[gone]
-    elected = admin.elect_leaders(ElectionType.PREFERRED, [gone])
-    assert isinstance(made.error(moved), UnknownTopicOrPartition)
-    assert isinstance(made.error(throttled), InvalidReplicaAssignment)
-    assert isinstance(made.done(elected)[gone], UnknownTopicOrPartition)
-    made.run()
-    assert listed(made) == ["0", "1"]
-
-
 @pytest.mark.slow
 def test_a_purge_of_many_partitions_leaves_others_their_turn() -> None:
     """A commit has ten records for each of a hundred decisions, and what one Decision has more; all of these partitions
@@ -120,44 +62,6 @@ def test_a_purge_of_many_partitions_leaves_others_their_turn() -> None:
     assert max(purged.values()) < 1_000 + 60
 
 
-@pytest.mark.checklist(207, 208, 209)
-@pytest.mark.parametrize(
-    "wanted,error",
-    [
-        (DeletePartitions(3), InvalidPartitions),
-        (DeletePartitions(4), InvalidPartitions),
-        (DeletePartitions(0), InvalidPartitions),
-        (DeletePartitions(-1), InvalidPartitions),
-        (DeletePartitions(partitions=[1]), InvalidPartitions),
-        (DeletePartitions(partitions=[0, 1, 2]), InvalidPartitions),
-        (DeletePartitions(partitions=[]), InvalidPartitions),
-        (DeletePartitions(partitions=[3]), UnknownTopicOrPartition),
-        (DeletePartitions(partitions=[-1]), UnknownTopicOrPartition),
-        (DeletePartitions(partitions=[2, 2]), InvalidRequest),
-    ],
-    ids=str,
-)
-def test_what_cannot_go_is_refused_and_nothing_is_written(wanted: DeletePartitions, error: type[ApiError]) -> None:
-    made = cluster()
-    before = made.keys()
-    assert isinstance(made.error(made.controller.admin.delete_partitions({"t": wanted})["t"]), error)
-    assert made.keys() == before
-
-
-@pytest.mark.checklist(216)
-def test_while_one_of_them_moves_none_of_the_last_partitions_can_go() -> None:
-    """The others of the topic may move."""
-    made = cluster()
-    made.host.answer = failing(3)
-    made.done(made.move([3], "t", 1))
-    before = made.keys()
-    error = made.error(ask(made, 1)["t"])
-    assert isinstance(error, ReassignmentInProgress)
-    assert "[1]" in str(error)
-    assert made.keys() == before
-    assert made.done(ask(made, 2)["t"]) == {2: -1}
-
-
 @pytest.mark.checklist(201)
 def test_switched_off_it_is_refused_and_a_key_of_others_is_removed() -> None:
     made = cluster(settings=Settings(delete_topic_partition_enable=False))
@@ -167,18 +71,6 @@ def test_switched_off_it_is_refused_and_a_key_of_others_is_removed() -> None:
     assert not made.has(KEY)
     assert "is off" in made.findings()[keys.DELETE_PARTITIONS]
     assert listed(made) == ["0", "1", "2"]
-
-
-@pytest.mark.checklist(211)
-def test_alter_on_the_cluster_is_needed_and_a_deadline_that_passed_is_heeded() -> None:
-    made = cluster()
-    nobody = made.controller.admin_for("nobody")
-    denied = cluster(hooks=Hooks(authorizer=lambda *_: False))
-    refused = denied.controller.admin_for("nobody").delete_partitions({"t": DeletePartitions(1)})
-    assert isinstance(refused["t"].exception(0), ClusterAuthorizationFailed)
-    late = nobody.delete_partitions({"t": DeletePartitions(1)}, timeout_s=0.0)
-    assert isinstance(made.error(late["t"]), RequestTimedOut)
-    assert not made.has(KEY)
 
 
 @pytest.mark.parametrize(
@@ -393,20 +285,3 @@ def test_whatever_stands_in_the_key_only_a_tail_goes_and_the_controller_lives(fo
     assert status[0] == 0
     assert made.has(KEY) is (-1 in status)
     made.done(made.move([2, 3]))
-
-
-def test_what_brokers_refuse_to_delete_is_asked_again_and_the_id_stays_taken() -> None:
-    made = cluster()
-    made.host.answer = failing(1, StopReplicaRequest)
-    made.done(ask(made, 2, immediate=True)["t"])
-    made.wait(1_000)
-    assert listed(made) == ["0", "1", "2"]
-    more = made.controller.admin.create_partitions({"t": NewPartitions(4)})
-    error = made.error(more["t"])
-    assert isinstance(error, InvalidPartitions)
-    assert "[2] are being removed" in str(error)
-    assert len(made.host.to(1, StopReplicaRequest)) > 1
-    made.host.answer = lambda _: HostResponse()
-    made.wait(12_000, 500)
-    assert listed(made) == ["0", "1"]
-    made.done(made.controller.admin.create_partitions({"t": NewPartitions(4)}).all())

@@ -1,4 +1,4 @@
-"""Settings that are refused: for what they are, for who asks, for when; nothing is written then."""
+"""Configs that are refused, for what they are, for who asks, for when; nothing is written then."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, ErrorCode, Hooks, NewTopic, OpType
+from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, ConfigSource, ErrorCode, Hooks, NewTopic, OpType
 from kedge.controller.codec import keys
 from kedge.controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
+from kedge.controller.model.refused_configs import refusal
+from tests.model.kafka_configs import KAFKA_CONFIGS, KafkaConfig
 from tests.runtime.configured import ALL, BROKER, BROKER_KEY, KEY, LIST, RATE, TOPIC, alter, change, code, described
 from tests.runtime.world import cluster_of_three
 
@@ -32,7 +34,6 @@ def test_a_rate_that_is_none_is_refused_and_the_previous_one_stays(value: str) -
 @pytest.mark.checklist(174)
 @pytest.mark.parametrize("value", ["*", "", "0:1", "0:1, 1:2", "0", "a:1", "0:1;1:2", "*,0:1", "0:1,", "-1:1", "0:1:2"])
 def test_lists_of_throttled_replicas_are_pairs_or_a_star(value: str) -> None:
-    """Anything else is INVALID_CONFIG."""
     cluster = cluster_of_three()
     is_taken = value in {"*", "", "0:1", "0:1, 1:2"}
     error = cluster.error(alter(cluster, TOPIC, change(LIST, value)))
@@ -40,43 +41,7 @@ def test_lists_of_throttled_replicas_are_pairs_or_a_star(value: str) -> None:
     assert (LIST in cluster.get(KEY)["config"]) is is_taken
 
 
-@pytest.mark.slow
-def test_settings_above_the_size_of_a_key_are_refused() -> None:
-    """INVALID_CONFIG, also of a topic that is created; nothing is written."""
-    cluster = cluster_of_three()
-    before = cluster.keys()
-    many = ",".join(f"{n}:1" for n in range(140_000))
-    assert code(cluster.error(alter(cluster, TOPIC, change(LIST, many)))) == ErrorCode.INVALID_CONFIG
-    new = NewTopic(1, 1, configs={LIST: many})
-    created = cluster.controller.admin.create_topics({"big": new})["big"]
-    assert code(cluster.error(created)) == ErrorCode.INVALID_CONFIG
-    assert cluster.keys() == before
-
-
-def test_a_principal_needs_alter_configs_and_describe_configs_on_the_cluster() -> None:
-    """31 otherwise, and nothing happens."""
-    asked = set()
-
-    def allow(principal: str, operation: str, resource: str) -> bool:
-        asked.add((operation, resource))
-        return principal == "root"
-
-    cluster = cluster_of_three(hooks=Hooks(authorizer=allow))
-    before = cluster.keys()
-    nobody = cluster.controller.admin_for("nobody")
-    refused: list[Any] = [
-        nobody.describe_configs([TOPIC])[TOPIC],
-        nobody.alter_configs({TOPIC: {"retention.ms": "5"}})[TOPIC],
-        nobody.incremental_alter_configs({TOPIC: [change("retention.ms", "5")]})[TOPIC],
-    ]
-    assert [code(cluster.error(future)) for future in refused] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED] * 3
-    assert asked == {("DESCRIBE_CONFIGS", "CLUSTER"), ("ALTER_CONFIGS", "CLUSTER")}
-    assert cluster.keys() == before
-    cluster.done(cluster.controller.admin_for("root").alter_configs({TOPIC: {"retention.ms": "5"}}).all())
-
-
 def test_a_policy_is_asked_for_what_is_wanted_and_says_no_with_its_message() -> None:
-    """44; deleted settings come as None."""
     asked: list[tuple[str, dict[str, str | None]]] = []
 
     def policy(resource: ConfigResource, configs: Mapping[str, str | None]) -> str | None:
@@ -88,21 +53,6 @@ def test_a_policy_is_asked_for_what_is_wanted_and_says_no_with_its_message() -> 
     assert (code(error), str(error)) == (ErrorCode.POLICY_VIOLATION, "too short")
     cluster.done(cluster.controller.admin.alter_configs({TOPIC: {"retention.ms": "2"}}).all())
     assert asked == [("t", {"retention.ms": "1", "flush.ms": None}), ("t", {"retention.ms": "2"})]
-
-
-def test_a_stand_by_says_who_is_active_and_a_late_request_is_timed_out() -> None:
-    """41 and 7."""
-    cluster = cluster_of_three()
-    stand_by = cluster.another(2)
-    cluster.run()
-    cluster.controller = stand_by
-    assert code(cluster.error(alter(cluster, TOPIC, change("retention.ms", "5")))) == ErrorCode.NOT_CONTROLLER
-    cluster.controller = cluster.controllers[0]
-    late = alter(cluster, TOPIC, change("retention.ms", "5"), timeout_s=0.5)
-    asked = cluster.controller.admin.describe_configs([TOPIC], timeout_s=0.5)[TOPIC]
-    cluster.clock.advance(501)
-    assert [code(cluster.error(one)) for one in (late, asked)] == [ErrorCode.REQUEST_TIMED_OUT] * 2
-    assert cluster.get(KEY)["config"] == {}
 
 
 @pytest.mark.parametrize("name", ["x", "-1", "01", "2147483648", "1 ", "\u0661", "1" * 5000])
@@ -135,30 +85,6 @@ def test_settings_that_cannot_be_read_are_neither_described_nor_altered() -> Non
     assert code(cluster.error(gone)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda admin: admin.describe_configs("t"),
-        lambda admin: admin.describe_configs(["t"]),
-        lambda admin: admin.alter_configs([TOPIC]),
-        lambda admin: admin.alter_configs({TOPIC: "x"}),
-        lambda admin: admin.alter_configs({TOPIC: {"retention.ms": 5}}),
-        lambda admin: admin.alter_configs({"t": {}}),
-        lambda admin: admin.incremental_alter_configs({TOPIC: "x"}),
-        lambda admin: admin.incremental_alter_configs({TOPIC: ["x"]}),
-        lambda _: ConfigResource("topic", "t"),  # type: ignore[arg-type]
-        lambda _: ConfigResource(ConfigResourceType.TOPIC, 5),  # type: ignore[arg-type]
-        lambda _: AlterConfigOp("retention.ms", 5),  # type: ignore[arg-type]
-        lambda _: AlterConfigOp("retention.ms", "5", "set"),  # type: ignore[arg-type]
-    ],
-)
-def test_arguments_of_a_wrong_kind_are_refused_in_the_caller(wrong: Any) -> None:
-    """TypeError, and nothing is asked."""
-    cluster = cluster_of_three()
-    with pytest.raises(TypeError):
-        wrong(cluster.controller.admin)
-
-
 NAMES = st.one_of(st.sampled_from([*TOPIC_CONFIGS, *BROKER_CONFIGS]), st.text(max_size=4))
 VALUES = st.one_of(st.none(), st.text(max_size=6), st.sampled_from(["1", "true", "0:1", "delete", "5" * 18, "\ud800"]))
 OPS = st.lists(st.builds(AlterConfigOp, NAMES, VALUES, st.sampled_from(OpType)), max_size=3)
@@ -182,3 +108,71 @@ def test_whatever_is_asked_the_controller_lives_and_keys_hold_what_it_says(asked
         held = (cluster.get(key) or {"config": {}})["config"]
         shown = {name: one.synonyms[0].value for name, one in described(cluster, resource).items() if name in held}
         assert shown == held
+
+
+OWN = {
+    TOPIC: ConfigSource.DYNAMIC_TOPIC_CONFIG,
+    BROKER: ConfigSource.DYNAMIC_BROKER_CONFIG,
+    ALL: ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG,
+}
+
+
+def resources(one: KafkaConfig) -> tuple[ConfigResource, ...]:
+    return (TOPIC,) if one.of == "topic" else (BROKER, ALL)
+
+
+@pytest.mark.slow
+def test_each_config_of_kafka_is_stored_or_refused_with_its_reason() -> None:
+    cluster = cluster_of_three()
+    stored = {TOPIC: set[str](), BROKER: set[str](), ALL: set[str]()}
+    for one in KAFKA_CONFIGS:
+        definition = (TOPIC_CONFIGS if one.of == "topic" else BROKER_CONFIGS).get(one.name)
+        for resource in resources(one):
+            value = "1" if definition is None else definition.default
+            error = cluster.error(alter(cluster, resource, change(one.name, value)))
+            if definition is not None:
+                assert error is None, one.name
+                stored[resource].add(one.name)
+            else:
+                assert code(error) == ErrorCode.INVALID_CONFIG
+                assert str(error).endswith(f"{one.name} {refusal(one.name)}")
+    for resource, names in stored.items():
+        found = described(cluster, resource).values()
+        assert {entry.name for entry in found if entry.source is OWN[resource]} == names
+
+
+BLANKS = [
+    ("retention.ms", " 3600000\t"),
+    ("min.cleanable.dirty.ratio", "\n0.25 "),
+    ("preallocate", " TRUE "),
+    ("message.timestamp.type", "LogAppendTime\r\n"),
+    ("cleanup.policy", " compact,\tdelete"),
+    ("compression.gzip.level", " +4"),
+    ("leader.replication.throttled.replicas", " 0:1 "),
+]
+
+
+@pytest.mark.parametrize("name, value", BLANKS)
+def test_white_space_around_a_value_is_not_stored(name: str, value: str) -> None:
+    cluster = cluster_of_three()
+    cluster.done(alter(cluster, TOPIC, change(name, value)))
+    assert cluster.get(KEY)["config"] == {name: value.strip()}
+    assert described(cluster)[name].value == value.strip()
+    cluster.done(cluster.controller.admin.alter_configs({TOPIC: {}}).all())
+    cluster.done(cluster.controller.admin.alter_configs({TOPIC: {name: value}}).all())
+    assert cluster.get(KEY)["config"] == {name: value.strip()}
+    admin = cluster.controller.admin
+    cluster.done(admin.create_topics({"new": NewTopic(1, 1, configs={name: value})}).all())
+    assert cluster.get("/config/topics/new")["config"] == {name: value.strip()}
+    assert cluster.done(admin.describe_new_topics({"next": {name: value}}))["next"][name].value == value.strip()
+
+
+def test_a_value_that_another_program_wrote_is_changed_only_with_a_new_one() -> None:
+    """An alteration that sends all values back, as Kafka's tool of 3.9 does, writes nothing."""
+    cluster = cluster_of_three()
+    theirs = {"retention.ms": " 5 ", "segment.ms": " 6"}
+    cluster.put(KEY, {"version": 1, "config": theirs})
+    cluster.run()
+    before = cluster.keys()
+    cluster.done(cluster.controller.admin.alter_configs({TOPIC: theirs}).all())
+    assert cluster.keys() == before

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from kedge import BrokerRegistration, Endpoint, NewTopic, Settings
-from kedge.controller.model.errors import DuplicateBrokerRegistration, StaleBrokerEpoch
+from kedge import BrokerRegistration, DuplicateBrokerRegistration, Endpoint, NewTopic, Settings, StaleBrokerEpoch
 from kedge.controller.model.values import Replicas
-from kedge.controller.runtime.registrar import Registrar
 from kedge.stores import MemoryStore
-from kedge.stores.base import Closed, Unavailable
-from kedge.stores.faults import FailBefore, FaultStore, LoseReply, Rule
-from kedge.stores.memory import MemoryServer
-from tests.runtime.world import Cluster, HandClock
+from kedge.stores.base import ABSENT, Put, Unavailable
+from kedge.stores.faults import FailBefore, LoseReply, Rule
+from tests.runtime.world import Cluster
 
 NINE = BrokerRegistration(9, host="nine", port=9)
-
-
-def registrar(server: MemoryServer, store: FaultStore | None = None) -> Registrar:
-    return Registrar(store or MemoryStore(server), HandClock(), 5, 1.0)
 
 
 def test_a_stand_by_registers_brokers_which_outlive_the_active_controller() -> None:
@@ -39,18 +32,9 @@ def test_a_stand_by_registers_brokers_which_outlive_the_active_controller() -> N
 
 def test_registering_again_keeps_the_epoch() -> None:
     """Other endpoints, another rack: no election follows."""
-    own = registrar(MemoryServer())
-    first = own.register(NINE)
-    assert own.register(BrokerRegistration(9, host="nine", port=9, rack="b")) == first
-
-
-def test_an_id_that_is_alive_elsewhere_is_refused() -> None:
-    """And stays as it is."""
-    server = MemoryServer()
-    registrar(server).register(NINE)
-    with pytest.raises(DuplicateBrokerRegistration, match="9"):
-        registrar(server).register(BrokerRegistration(9, host="other", port=9))
-    assert len(server.sessions) == 3  # the refused one left none behind
+    controller = Cluster().controller
+    first = controller.register_broker(NINE)
+    assert controller.register_broker(BrokerRegistration(9, host="nine", port=9, rack="b")) == first
 
 
 def test_a_live_broker_is_not_taken_over_by_another_controller_at_the_same_address() -> None:
@@ -84,7 +68,6 @@ def test_a_broker_that_something_else_registered_at_the_same_address_is_refused(
 
 
 def test_a_key_that_holds_nonsense_is_nobodys_leftover() -> None:
-    """It is refused, not overwritten."""
     cluster = Cluster()
     cluster.put("/brokers/ids/9", b"{")
     with pytest.raises(DuplicateBrokerRegistration):
@@ -92,7 +75,6 @@ def test_a_key_that_holds_nonsense_is_nobodys_leftover() -> None:
 
 
 def test_a_broker_whose_session_was_lost_is_registered_again_under_a_new_epoch() -> None:
-    """By itself; a death lies between."""
     cluster = Cluster()
     cluster.join(1, 2)
     epoch = cluster.controller.register_broker(NINE)
@@ -108,17 +90,16 @@ def test_a_broker_whose_session_was_lost_is_registered_again_under_a_new_epoch()
 
 
 def test_what_cannot_be_registered_again_is_a_finding_and_tried_on() -> None:
-    """Another client took the id meanwhile."""
     cluster = Cluster()
     cluster.controller.register_broker(NINE)
     owner = cluster.other.get("/brokers/ids/9", timeout_s=1).owner  # type: ignore[union-attr]
     cluster.server.expire(owner)  # type: ignore[arg-type]
-    thief = registrar(cluster.server)
-    thief.register(BrokerRegistration(9, host="thief", port=1))
+    cluster.sessions[9] = MemoryStore(cluster.server)
+    key = Put("/brokers/ids/9", b'{"version":4,"host":"thief","port":1}', ABSENT, ephemeral=True)
+    cluster.sessions[9].commit([key], timeout_s=1)
     cluster.run()
     assert "/brokers/ids/9" in cluster.findings()
-    thief.close()
-    cluster.run()
+    cluster.leave(9)
     assert cluster.findings() == {}
     assert cluster.controller.broker_epoch(9) == cluster.epoch(9)
 
@@ -137,16 +118,14 @@ def test_only_the_last_epoch_can_be_unregistered() -> None:
 
 def test_a_store_that_cannot_be_reached_registers_nothing() -> None:
     """The call may be repeated; a reply that is lost leaves no key behind either."""
-    server = MemoryServer()
-    store = FaultStore(MemoryStore(server))
-    own = registrar(server, store)
+    cluster = Cluster()
     for fault in (FailBefore(), LoseReply()):
-        store.play([Rule(fault, key="/brokers/ids/9", nth=1)])
+        cluster.store.play([Rule(fault, key="/brokers/ids/9", nth=1)])
         with pytest.raises((Unavailable, TimeoutError)):
-            own.register(NINE)
-        assert own.epoch_of(9) is None
-        assert MemoryStore(server).get("/brokers/ids/9", timeout_s=1) is None
-    assert own.register(NINE) > 0
+            cluster.controller.register_broker(NINE)
+        assert cluster.controller.broker_epoch(9) is None
+        assert not cluster.has("/brokers/ids/9")
+    assert cluster.controller.register_broker(NINE) > 0
 
 
 @pytest.mark.parametrize(
@@ -159,7 +138,6 @@ def test_a_store_that_cannot_be_reached_registers_nothing() -> None:
     ],
 )
 def test_unreadable_registration_is_refused_at_once(said: dict[str, object], error: type) -> None:
-    """It would be a broker that never comes."""
     cluster = Cluster()
     before = cluster.keys()
     with pytest.raises(error):
@@ -209,32 +187,15 @@ def test_racks_count_once_every_broker_of_a_rolling_upgrade_tells_its_own() -> N
     assert [{racks[broker] for broker in replicas} for replicas in placed("whole")] == [{"a", "b", "c"}] * 6
 
 
-def test_no_broker_is_registered_after_close() -> None:
-    """Neither through the controller nor through what is left of it."""
-    own = registrar(MemoryServer())
-    own.close()
-    with pytest.raises(Closed):
-        own.register(NINE)
-
-
 def test_a_registration_that_failed_says_nothing_later() -> None:
     """A session that is lost after it publishes what the last successful call said."""
-    server = MemoryServer()
-    store = FaultStore(MemoryStore(server))
-    own = registrar(server, store)
-    own.register(NINE)
-    store.play([Rule(FailBefore(), key="/brokers/ids/9")])
+    cluster = Cluster()
+    before = cluster.controller.register_broker(NINE)
+    cluster.store.play([Rule(FailBefore(), key="/brokers/ids/9")])
     with pytest.raises(Unavailable):
-        own.register(BrokerRegistration(9, host="elsewhere", port=1))
-    store.play([])
-    other = MemoryStore(server)
-    before = other.get("/brokers/ids/9", timeout_s=1)
-    assert before is not None
-    assert before.owner is not None
-    server.expire(before.owner)
-    for _ in range(10):
-        own.watch()
-    after = other.get("/brokers/ids/9", timeout_s=1)
-    assert after is not None
-    assert after.created > before.created
-    assert b"elsewhere" not in after.value
+        cluster.controller.register_broker(BrokerRegistration(9, host="elsewhere", port=1))
+    cluster.store.play([])
+    cluster.server.expire(cluster.other.get("/brokers/ids/9", timeout_s=1).owner)  # type: ignore[union-attr,arg-type]
+    cluster.run()
+    assert cluster.epoch(9) > before
+    assert cluster.get("/brokers/ids/9")["host"] == "nine"

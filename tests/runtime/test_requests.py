@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kedge.controller.model.host import LeaderAndIsrPartition
+from kedge import LeaderAndIsrPartition
 from kedge.controller.model.reductions import OFFLINE
 from kedge.controller.model.values import LEADER_DURING_DELETE, NO_LEADER, Broker, DeleteIntent, Move, Partition
 from kedge.controller.runtime.requests import Builder

@@ -1,4 +1,4 @@
-"""Settings of topics and brokers that are altered here: by the admin API, in one commit with the notification of it."""
+"""Configs as the admin API alters and describes them: one commit with its notification, values with sources."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from kedge import ConfigResource, ConfigResourceType, ConfigSource, ErrorCode, OpType
+from kedge import ConfigResource, ConfigResourceType, ConfigSource, ErrorCode, Journal, MemorySink, OpType, Settings
 from kedge.controller.codec import keys
-from kedge.controller.runtime.journal import Journal, MemorySink
+from kedge.controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKind
 from kedge.stores import MemoryStore
 from tests.runtime.configured import (
     ALL,
@@ -45,7 +45,6 @@ def test_all_settings_of_a_topic_are_replaced_and_published_in_the_same_commit()
 
 
 def test_host_hears_of_altered_configs() -> None:
-    """Once per commit, with all that there is."""
     cluster = Cluster(start=False)
     cluster.host = Told()
     cluster.another(1)
@@ -58,7 +57,6 @@ def test_host_hears_of_altered_configs() -> None:
 
 
 def test_resources_of_one_request_share_a_commit_and_a_bad_one_hurts_no_other() -> None:
-    """Each is published under a number of its own."""
     cluster = cluster_of_three()
     commits = cluster.store.commits
     result = cluster.controller.admin.incremental_alter_configs(
@@ -75,69 +73,6 @@ def test_resources_of_one_request_share_a_commit_and_a_bad_one_hurts_no_other() 
     assert cluster.store.commits == commits + 1
     assert not cluster.has(BROKER_KEY)
     assert changes(cluster) == {0: "topics/t", 1: "brokers/<default>"}
-
-
-def test_what_changes_nothing_or_is_only_checked_writes_nothing() -> None:
-    """The answer is that of a change."""
-    cluster = cluster_of_three()
-    cluster.done(alter(cluster, TOPIC, change("retention.ms", "5")))
-    before = cluster.keys()
-    cluster.done(alter(cluster, TOPIC, change("retention.ms", "5"), change("flush.ms", op=OpType.DELETE)))
-    cluster.done(alter(cluster, TOPIC, change("retention.ms", "6"), validate_only=True))
-    cluster.done(cluster.controller.admin.alter_configs({BROKER: {}}).all())
-    assert code(cluster.error(alter(cluster, TOPIC, change("x", "6"), validate_only=True))) == ErrorCode.INVALID_CONFIG
-    assert cluster.keys() == before
-
-
-@pytest.mark.checklist(163)
-def test_a_rate_that_is_deleted_is_unlimited_again() -> None:
-    """At once, by its default, and the host hears of it."""
-    cluster = cluster_of_three()
-    cluster.done(alter(cluster, BROKER, change(RATE, "1000")))
-    cluster.done(alter(cluster, BROKER, change(RATE, op=OpType.DELETE)))
-    entry = described(cluster, BROKER)[RATE]
-    assert (entry.value, entry.source, entry.is_default) == (UNLIMITED, ConfigSource.DEFAULT_CONFIG, True)
-    assert cluster.get(BROKER_KEY) == {"version": 1, "config": {}}
-
-
-@pytest.mark.checklist(184)
-def test_settings_of_a_broker_outlive_it_and_the_controller() -> None:
-    """They stand in /config/brokers/<id>; the next controller tells its host."""
-    cluster = cluster_of_three()
-    cluster.done(alter(cluster, BROKER, change(RATE, "1000")))
-    cluster.leave(1)
-    cluster.controllers.pop().close()
-    host = Told()
-    cluster.another(2, host=host)
-    cluster.join(1)
-    assert ("brokers", "1", {RATE: "1000"}) in host.notices
-    assert described(cluster, BROKER)[RATE].value == "1000"
-    cluster.done(alter(cluster, BROKER, change(RATE, "2000")))
-    assert cluster.get(BROKER_KEY)["config"] == {RATE: "2000"}
-
-
-def test_appending_to_a_list_and_subtracting_from_it() -> None:
-    """In order, nothing twice; of an unset setting the default is what is there."""
-    cluster = cluster_of_three()
-    cluster.done(alter(cluster, TOPIC, change("cleanup.policy", "compact", OpType.APPEND)))
-    cluster.done(alter(cluster, TOPIC, change(LIST, "0:1,0:2", OpType.APPEND)))
-    cluster.done(alter(cluster, TOPIC, change(LIST, "0:2,1:1", OpType.APPEND)))
-    cluster.done(alter(cluster, TOPIC, change(LIST, "0:1,7:7", OpType.SUBTRACT)))
-    assert cluster.get(KEY)["config"] == {"cleanup.policy": "delete,compact", LIST: "0:2,1:1"}
-
-
-def test_unclean_election_that_is_allowed_here_elects_at_once() -> None:
-    """Of the topic, or of all brokers."""
-    for resource in (TOPIC, ALL):
-        cluster = Cluster()
-        cluster.join(1, 2, 3)
-        cluster.create("t", (1, 2))
-        cluster.leave(2)
-        cluster.join(2)
-        cluster.leave(1)
-        assert cluster.state()["leader"] == -1
-        cluster.done(alter(cluster, resource, change(UNCLEAN, "true")))
-        assert (cluster.state()["leader"], cluster.state()["leader_recovery_state"]) == (2, 1)
 
 
 def test_small_commits_take_settings_of_many_brokers_in_turn() -> None:
@@ -162,3 +97,89 @@ def test_a_change_of_settings_is_journalled_with_what_it_was() -> None:
         {"entity": "brokers/1", "configs": {RATE: "7"}, "was": {}},
     ]
     assert all(row["request"] for row in rows)
+
+
+@pytest.mark.checklist(57, 178)
+def test_a_broker_is_described_with_the_source_of_each_value() -> None:
+    """Its own, that of all brokers, the default; the chain has all that there are."""
+    cluster = cluster_of_three()
+    cluster.done(alter(cluster, ALL, change(OLD_RATE, "10")))
+    cluster.done(alter(cluster, BROKER, change(OLD_RATE, "5"), change(RATE, "7")))
+    cluster.done(alter(cluster, TOPIC, change(LIST, "0:1")))
+    found = described(cluster, BROKER)
+    assert (found[RATE].value, found[RATE].source) == ("7", ConfigSource.DYNAMIC_BROKER_CONFIG)
+    assert [(one.value, one.source) for one in found[OLD_RATE].synonyms] == [
+        ("5", ConfigSource.DYNAMIC_BROKER_CONFIG),
+        ("10", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
+        (UNLIMITED, ConfigSource.DEFAULT_CONFIG),
+    ]
+    other = described(cluster, ConfigResource(ConfigResourceType.BROKER, "2"))[OLD_RATE]
+    assert (other.value, other.source) == ("10", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)
+    of_all = described(cluster, ALL)
+    assert (of_all[OLD_RATE].value, of_all[OLD_RATE].source) == ("10", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)
+    assert RATE not in of_all
+    assert described(cluster)[LIST].source is ConfigSource.DYNAMIC_TOPIC_CONFIG
+
+
+def test_a_topic_is_described_along_the_chain_that_it_falls_back() -> None:
+    """Its own, that of all brokers by its name there, the host's Settings, the default under Kafka's name, which is in
+    hours here."""
+    cluster = cluster_of_three(settings=Settings(unclean_leader_election_enable=True))
+    found = described(cluster)
+    assert (found["retention.ms"].value, found["retention.ms"].is_default) == ("604800000", True)
+    assert (found[UNCLEAN].value, found[UNCLEAN].source) == ("true", ConfigSource.STATIC_BROKER_CONFIG)
+    cluster.done(alter(cluster, ALL, change("log.retention.ms", "7")))
+    cluster.done(alter(cluster, TOPIC, change("retention.ms", "5")))
+    assert [(one.name, one.value, one.source) for one in described(cluster)["retention.ms"].synonyms] == [
+        ("retention.ms", "5", ConfigSource.DYNAMIC_TOPIC_CONFIG),
+        ("log.retention.ms", "7", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
+        ("log.retention.hours", "168", ConfigSource.DEFAULT_CONFIG),
+    ]
+    assert set(TOPIC_CONFIGS) == set(described(cluster))
+
+
+def test_unknown_names_are_described_kept_and_can_be_deleted() -> None:
+    """What others wrote, and fields beside the settings, survive."""
+    cluster = cluster_of_three()
+    cluster.put(KEY, {"version": 1, "config": {"some.plugin": "on"}, "note": ["kept"]})
+    cluster.run()
+    entry = described(cluster)["some.plugin"]
+    assert (entry.value, entry.kind, entry.documentation) == (None, None, None)
+    assert (entry.is_sensitive, [one.value for one in entry.synonyms]) == (True, [None])
+    cluster.done(alter(cluster, TOPIC, change("retention.ms", "5")))
+    assert cluster.get(KEY) == {"version": 1, "config": {"some.plugin": "on", "retention.ms": "5"}, "note": ["kept"]}
+    cluster.done(alter(cluster, TOPIC, change("some.plugin", op=OpType.DELETE)))
+    cluster.controllers.pop().close()
+    cluster.another(2)
+    cluster.run()
+    cluster.done(alter(cluster, TOPIC, change("retention.ms", "6")))
+    assert cluster.get(KEY) == {"version": 1, "config": {"retention.ms": "6"}, "note": ["kept"]}
+
+
+@pytest.mark.checklist(160)
+def test_the_rates_of_kip_542_are_defined_as_it_says() -> None:
+    """Both names: long, at least 1, unlimited by default, altered while the broker lives, of each broker by itself.
+    How important a setting is (medium) is in no answer of Kafka's protocol."""
+    cluster = cluster_of_three()
+    for name in ("leader.reassignment.throttled.rate", "follower.reassignment.throttled.rate"):
+        entry = described(cluster, BROKER)[name]
+        assert (entry.kind, entry.value, entry.is_default) == (ConfigKind.LONG, UNLIMITED, True)
+        assert (UNLIMITED, entry.is_read_only) == (str(2**63 - 1), False)
+        assert code(cluster.error(alter(cluster, ALL, change(name, "5")))) == ErrorCode.INVALID_CONFIG
+        assert name not in described(cluster, ALL)
+        for bad in ("0", "-1", "1.5", "", str(2**63)):
+            assert code(cluster.error(alter(cluster, BROKER, change(name, bad)))) == ErrorCode.INVALID_CONFIG
+        for good in ("1", UNLIMITED):
+            cluster.done(alter(cluster, BROKER, change(name, good)))
+            entry = described(cluster, BROKER)[name]
+            assert (entry.value, entry.source) == (good, ConfigSource.DYNAMIC_BROKER_CONFIG)
+        other = described(cluster, ConfigResource(ConfigResourceType.BROKER, "2"))[name]
+        assert (other.value, other.is_default) == (UNLIMITED, True)
+
+
+def test_every_default_is_a_value_that_its_setting_takes() -> None:
+    """The tables agree with themselves, and each says what it is for."""
+    for one in (*TOPIC_CONFIGS.values(), *BROKER_CONFIGS.values()):
+        assert one.check(one.default) is None, one.name
+        assert one.documentation.endswith("."), one.name
+        assert one.check("\x00") is not None, one.name

@@ -5,22 +5,18 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
-
 from kedge import (
     BrokerRegistration,
+    IneligibleReplica,
+    LeaderAndIsrRequest,
     NotController,
     RequestTimedOut,
     Settings,
     StaleBrokerEpoch,
     TopicPartition,
+    UpdateMetadataRequest,
 )
-from kedge.controller.model.errors import IneligibleReplica
-from kedge.controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
-from kedge.stores.faults import LoseReply, Rule
 from tests.runtime.world import Cluster, cluster_of_three
-
-T = TopicPartition("t", 0)
 
 
 def test_leaders_go_and_the_answer_names_what_is_still_led() -> None:
@@ -49,15 +45,6 @@ def test_many_partitions_are_given_away_in_many_commits_before_the_answer() -> N
     assert {cluster.state("m", p)["leader"] for p in range(100)} == {2}
 
 
-def test_the_death_that_follows_writes_nothing_but_the_token() -> None:
-    """No leader has to be elected any more."""
-    cluster = cluster_of_three()
-    cluster.done(cluster.controller.controlled_shutdown(1, cluster.epoch(1)))
-    before = cluster.state()
-    cluster.leave(1)
-    assert cluster.state() == before
-
-
 def test_a_partition_that_waits_for_its_key_is_waited_for() -> None:
     """Another client keeps writing the state key: the answer comes after the partition was decided."""
     cluster = cluster_of_three()
@@ -70,27 +57,7 @@ def test_a_partition_that_waits_for_its_key_is_waited_for() -> None:
     assert cluster.state()["leader"] == 2
 
 
-@pytest.mark.parametrize("broker,off", [(1, 1), (1, -1), (9, 0)])
-def test_an_epoch_that_is_not_the_registered_one_is_77(broker: int, off: int) -> None:
-    """And nothing is given away."""
-    cluster = cluster_of_three()
-    error = cluster.error(cluster.controller.controlled_shutdown(broker, cluster.epoch(1) + off))
-    assert isinstance(error, StaleBrokerEpoch)
-    assert cluster.state()["leader"] == 1
-
-
-def test_a_stand_by_answers_41() -> None:
-    """With the one who is active."""
-    cluster = cluster_of_three()
-    stand_by = cluster.another(2)
-    cluster.run()
-    error = cluster.error(stand_by.controlled_shutdown(1, cluster.epoch(1)))
-    assert isinstance(error, NotController)
-    assert error.active_id == 1
-
-
 def test_a_deadline_ends_the_wait_and_not_the_shutdown() -> None:
-    """The leaders are given away all the same."""
     cluster = cluster_of_three()
     future = cluster.controller.controlled_shutdown(1, cluster.epoch(1), timeout_s=0.0)
     assert isinstance(cluster.error(future), RequestTimedOut)
@@ -102,7 +69,6 @@ def test_a_deadline_ends_the_wait_and_not_the_shutdown() -> None:
 
 
 def test_a_broker_that_goes_meanwhile_is_answered_77() -> None:
-    """Its death is worked off as any other."""
     cluster = Cluster(settings=Settings(commit_decisions_max=1))
     cluster.join(1, 2, 3)
     cluster.create("m", *[(1, 2, 3)] * 5)
@@ -129,16 +95,6 @@ def test_a_takeover_forgets_the_mark_and_the_broker_asks_again() -> None:
     assert {cluster.state("m", p)["leader"] for p in range(10)} == {2}
 
 
-def test_a_new_registration_ends_the_shutdown() -> None:
-    """The broker joins isrs and leads again."""
-    cluster = cluster_of_three()
-    cluster.done(cluster.controller.controlled_shutdown(1, cluster.epoch(1)))
-    assert cluster.error(cluster.isr([2, 3, 1])) is not None
-    cluster.leave(1, run=False)
-    cluster.join(1)
-    assert cluster.done(cluster.isr([2, 3, 1])).isr == (2, 3, 1)
-
-
 def test_a_broker_that_shuts_down_is_no_offline_replica() -> None:
     """It serves until it goes: metadata says so."""
     cluster = cluster_of_three()
@@ -147,28 +103,7 @@ def test_a_broker_that_shuts_down_is_no_offline_replica() -> None:
     assert (told[-1].leader, told[-1].offline_replicas) == (2, ())
 
 
-def test_a_lost_commit_of_it_is_found_out_and_nothing_is_given_twice() -> None:
-    """The reply of the commit in the middle of it is lost."""
-    cluster = cluster_of_three()
-    cluster.store.play([Rule(LoseReply(), "commit", nth=2)])
-    future = cluster.controller.controlled_shutdown(1, cluster.epoch(1))
-    epoch = cluster.state()["leader_epoch"]
-    cluster.wait(200)
-    assert future.result(0) == ()
-    assert cluster.state()["leader_epoch"] == epoch + 1
-    assert cluster.store.errors["OutcomeUnknown"] == 1
-
-
-@pytest.mark.parametrize("arguments", [("1", 1), (1, None), (True, 1), (1, 1.0)])
-def test_arguments_that_are_no_ints_are_refused_in_the_caller(arguments: tuple[object, object]) -> None:
-    """TypeError."""
-    cluster = cluster_of_three()
-    with pytest.raises(TypeError, match="ints"):
-        cluster.controller.controlled_shutdown(*arguments)  # type: ignore[arg-type]
-
-
 def test_broker_described_again_under_its_epoch_still_shuts_down() -> None:
-    """Only a new epoch takes the call back."""
     cluster = Cluster()
     for broker_id in (1, 2, 3):
         cluster.controller.register_broker(BrokerRegistration(broker_id))

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from kedge import Settings
+from kedge import LeaderAndIsrRequest, Settings
 from kedge.controller.codec import keys
-from kedge.controller.model.host import LeaderAndIsrRequest
 from kedge.stores import Commit, MemoryStore, Op
 from tests.runtime.world import Cluster, Counting
 
@@ -138,19 +137,6 @@ def test_a_follower_that_dies_before_its_leader_is_born_again_leaves_the_isr() -
     cluster.wait(30_000, 500)
     assert 2 not in cluster.state("a")["isr"]
     assert cluster.state("a")["leader"] in (1, 3)
-
-
-def test_a_live_broker_in_sync_leads_before_those_that_bounced() -> None:
-    """Those that bounced leave the isr, as with any death."""
-    cluster = Cluster()
-    cluster.join(*BROKERS)
-    cluster.create("a", (1, 2, 3))
-    cluster.controllers.pop().close()
-    cluster.leave(1, 2)
-    cluster.join(1, 2)
-    cluster.another(2)
-    cluster.run()
-    assert (cluster.state("a")["leader"], cluster.state("a")["isr"]) == (3, [3])
 
 
 @pytest.mark.slow

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kedge import Settings, ThrottledRate
+from kedge import Journal, MemorySink
 from kedge.controller.codec import keys
-from kedge.controller.runtime.journal import Journal, MemorySink
 from tests.runtime.throttled import (
     LEADER_LIST,
     LEADER_RATE,
@@ -23,9 +22,7 @@ from tests.runtime.throttled import (
     reassign,
     set_by_hand,
     topic_config,
-    until,
 )
-from tests.runtime.world import Cluster
 
 
 @pytest.mark.checklist(43)
@@ -95,7 +92,6 @@ def test_the_first_mark_of_ours_takes_in_what_the_other_name_says() -> None:
 
 @pytest.mark.parametrize("key", [keys.REPLICAS_REMOVAL, keys.RATES_REMOVAL, keys.OLD_RATES_REMOVAL])
 def test_a_mark_that_cannot_be_read_is_reported_takes_nothing_back_and_goes_when_nothing_moves(key: str) -> None:
-    """The other one is obeyed."""
     cluster = cluster_with()
     assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
     cluster.put(key, b'{"brokers":')
@@ -108,16 +104,6 @@ def test_a_mark_that_cannot_be_read_is_reported_takes_nothing_back_and_goes_when
     assert not cluster.has(key)
     assert (broker_config(cluster, 4) == {}) is (key != keys.RATES_REMOVAL)
     assert (topic_config(cluster) == {}) is (key != keys.REPLICAS_REMOVAL)
-
-
-def test_a_mark_that_cannot_be_read_is_written_over_by_the_next() -> None:
-    cluster = cluster_with()
-    cluster.done(cluster.move([4, 5, 6]))
-    cluster.put(keys.RATES_REMOVAL, b"7")
-    cluster.succeed()
-    assert alter_rates(cluster, {1: 5_000}) == {1: None}
-    assert marked(cluster)[1] == [1]
-    assert keys.RATES_REMOVAL not in cluster.findings()
 
 
 def test_unknown_fields_of_a_mark_survive() -> None:
@@ -142,51 +128,4 @@ def test_mark_that_another_client_wrote_or_removed_is_written_over() -> None:
     assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
     cluster.delete(keys.REPLICAS_REMOVAL)
     cluster.put(keys.RATES_REMOVAL, {"version": 1, "brokers": [9]})
-    ended(cluster)
-
-
-def half_removed() -> Cluster:
-    """A removal, one Decision at a time, of which the rates of broker 1 are gone."""
-    settings = Settings(commit_decisions_max=1)
-    cluster = cluster_with({"t": [[1, 2, 3]], "u": [[1]]}, options={"commit_ops_max": 10}, settings=settings)
-    assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
-    cluster.isr([1, 2, 3, 4, 5, 6])
-    until(cluster, lambda: broker_config(cluster, 1) == {})
-    assert broker_config(cluster, 6) == both(RATE)
-    return cluster
-
-
-def test_requests_for_throttles_wait_until_a_removal_is_over() -> None:
-    """What they set is not taken back by it."""
-    cluster = half_removed()
-    wanted = {broker: ThrottledRate(5_000, 5_000) for broker in (1, 2)}
-    results = cluster.controller.admin.alter_interbroker_throttled_rates(wanted)
-    cluster.wait(1_000)
-    assert cluster.error(results.all()) is None
-    assert [broker_config(cluster, b) for b in range(1, 7)] == [both(5_000)] * 2 + [{}] * 4
-    assert marked(cluster) == (None, [1, 2])
-
-
-def test_a_move_that_begins_in_the_middle_of_a_removal_keeps_what_is_left_until_it_has_ended() -> None:
-    """One without a throttle, which need not wait."""
-    cluster = half_removed()
-    assert cluster.error(cluster.move([2], "u")) is None
-    left = [b for b in range(1, 7) if broker_config(cluster, b) != {}]
-    assert left
-    assert set(left) <= set(marked(cluster)[1] or [])
-    ended(cluster, "u")
-
-
-def test_a_topic_that_a_takeover_cannot_read_stays_marked_until_it_can() -> None:
-    """Its settings are there, and no broker has heard of them."""
-    cluster = cluster_with({"t": [[1, 2, 3]], "u": [[1]]})
-    assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
-    cluster.controllers.pop().close()
-    good = cluster.get(keys.topic("t"))
-    cluster.put(keys.topic("t"), b"{")
-    cluster.another(2)
-    cluster.run()
-    assert marked(cluster)[0] == ["t"]
-    cluster.put(keys.topic("t"), good)
-    cluster.wait(6_000)
     ended(cluster)

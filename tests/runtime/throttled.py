@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from kedge import Hooks, ReassignPartitionsOptions, ThrottledRate, TopicPartition
-from kedge.controller.admin import Admin
+from kedge import ReassignPartitionsOptions, ThrottledRate, TopicPartition
 from kedge.controller.codec import keys
 from kedge.controller.model.throttle_configs import LISTS, RATES
 from tests.runtime.world import Cluster
@@ -59,13 +58,6 @@ def alter_rates(cluster: Cluster, rates: Mapping[int, int], **options: Any) -> d
     results = cluster.controller.admin.alter_interbroker_throttled_rates(wanted, **options)
     cluster.run()
     return {broker: cluster.error(future) for broker, future in results.items()}
-
-
-def nobody(cluster: Cluster) -> Admin:
-    """An admin who may do nothing."""
-    given = cluster.controller.admin
-    hooks = Hooks(authorizer=lambda *_: False)
-    return Admin(given._submitter, given._chance, given._log_reports, principal="u", hooks=hooks)  # noqa: SLF001
 
 
 def set_by_hand(cluster: Cluster, key: str, **configs: str) -> None:

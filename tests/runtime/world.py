@@ -9,12 +9,20 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from kedge import Controller, HostResponse, NewTopic, TopicPartition
+from kedge import (
+    BrokerRegistration,
+    Controller,
+    HostResponse,
+    Journal,
+    LeaderAndIsrRequest,
+    NewTopic,
+    StopReplicaRequest,
+    TopicPartition,
+    UpdateMetadataRequest,
+)
 from kedge.controller.codec import broker as broker_codec
 from kedge.controller.codec import keys
-from kedge.controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
-from kedge.controller.model.values import BrokerRegistration, Partition
-from kedge.controller.runtime.journal import Journal
+from kedge.controller.model.values import Partition
 from kedge.stores import MemoryStore
 from kedge.stores.base import ABSENT, Commit, Delete, MetadataStore, Op, Put, StoreError
 from kedge.stores.faults import FaultStore

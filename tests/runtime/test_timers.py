@@ -1,9 +1,8 @@
-"""R grows with each target that is in sync: the topic key, which is written late, lists it within a second.
-
-Kafka's tools read the replicas from there. One write is enough for all that grew meanwhile.
-"""
+"""What the controller does by itself: topic keys with the replicas that grew, and preferred leaders."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from kedge import Settings
 from kedge.controller.codec import keys
@@ -56,25 +55,6 @@ def test_targets_that_join_one_after_another_do_not_put_off_the_write() -> None:
     assert after.generation == generation.generation + 1
 
 
-def test_the_next_growth_is_written_within_a_second_of_its_own() -> None:
-    cluster = moving()
-    for isr in ((1, 2, 3, 4), (1, 2, 3, 4, 5)):
-        grow(cluster, *isr)
-        cluster.wait(1000)
-        assert listed(cluster) == list(isr)
-
-
-def test_a_controller_that_sleeps_until_something_is_due_wakes_for_the_write() -> None:
-    """One with threads of its own does nothing in between."""
-    cluster = moving()
-    grow(cluster, 1, 2, 3, 4)
-    term = cluster.controller._loop.term  # noqa: SLF001 - how long it would sleep is not public
-    assert term is not None
-    due_ms = term.next_due_ms()
-    assert due_ms is not None
-    assert due_ms <= cluster.clock.elapsed_ms + 1000
-
-
 def test_the_interval_is_a_setting() -> None:
     cluster = moving(settings=Settings(topic_rewrite_interval_ms=200))
     grow(cluster, 1, 2, 3, 4)
@@ -82,3 +62,40 @@ def test_the_interval_is_a_setting() -> None:
     assert listed(cluster) == [1, 2, 3]
     cluster.wait(50)
     assert listed(cluster) == [1, 2, 3, 4]
+
+
+def unbalanced(**settings: Any) -> Cluster:
+    """Ten partitions that prefer 1, all led by 2."""
+    cluster = Cluster(settings=Settings(**settings))
+    cluster.join(1, 2)
+    cluster.create("t", *[(1, 2)] * 10)
+    unbalance(cluster)
+    return cluster
+
+
+def unbalance(cluster: Cluster) -> None:
+    cluster.leave(1)
+    cluster.join(1)
+    for partition in range(10):
+        cluster.done(cluster.isr([2, 1], "t", partition))
+    assert led_by(cluster, 2) == 10
+
+
+def led_by(cluster: Cluster, broker: int) -> int:
+    return sum(cluster.state("t", partition)["leader"] == broker for partition in range(10))
+
+
+def test_it_looks_5_s_after_taking_over_and_then_every_interval() -> None:
+    cluster = unbalanced(leader_imbalance_check_interval_seconds=60)
+    cluster.wait(4_900)
+    assert led_by(cluster, 1) == 0
+    cluster.wait(200)
+    assert led_by(cluster, 1) == 10
+    unbalance(cluster)
+    cluster.wait(59_000, 1_000)
+    assert led_by(cluster, 1) == 0
+    cluster.wait(2_000)
+    assert led_by(cluster, 1) == 10
+    cluster = unbalanced(leader_imbalance_check_interval_seconds=1)  # below 5 s it holds from the beginning
+    cluster.wait(1_100)
+    assert led_by(cluster, 1) == 10

@@ -1,16 +1,15 @@
-"""Brokers whose registration cannot be read: presence says alive (row "registration" of
-`docs/keys.md`)."""
+"""Registrations and configs that cannot be read: who is registered is alive, and nothing is allowed."""
 
 from __future__ import annotations
 
-from kedge import InvalidRequest
+import pytest
+
+from kedge import BrokerRegistration, Settings
 from kedge.controller.codec import broker as broker_codec
 from kedge.controller.codec import keys
-from kedge.controller.model.values import BrokerRegistration
 from tests.runtime.guarded import GuardedCluster, broken
 
 KEY = keys.broker(3)
-UNCLEAN = {"unclean.leader.election.enable": "true"}
 
 
 def led_by_3(**configs: str) -> GuardedCluster:
@@ -53,33 +52,7 @@ def test_a_live_broker_whose_registration_becomes_unreadable_stays_live() -> Non
     assert stands(cluster) == (3, [3, 1])
 
 
-def test_a_broker_that_cannot_be_called_is_not_elected_and_stays_in_the_isr() -> None:
-    """When its leader dies, and when another follower does."""
-    cluster = GuardedCluster(1, 2, 3)
-    cluster.create("t", (1, 3, 2), (2, 3, 1))
-    broken(cluster, KEY)
-    cluster.succeed()
-    cluster.leave(1)
-    assert stands(cluster) == (2, [3, 2])
-    assert (cluster.state("t", 1)["leader"], cluster.state("t", 1)["isr"]) == (2, [2, 3])
-
-
-def test_only_isr_members_are_elected_while_such_a_broker_is_in_the_isr() -> None:
-    """Though unclean election is allowed: it has all records, and is there."""
-    cluster = GuardedCluster(1, 2, 3)
-    cluster.create("t", (1, 3, 2), **UNCLEAN)
-    cluster.done(cluster.isr((1, 3)))
-    broken(cluster, KEY)
-    cluster.succeed()
-    cluster.leave(1)
-    assert stands(cluster) == (-1, [1, 3])
-    cluster.rewrite(KEY, broker_codec.encode(BrokerRegistration(3), 5, 1))
-    cluster.wait(6_000, 500)
-    assert stands(cluster) == (3, [3])
-
-
 def test_its_death_is_worked_off_once_its_name_is_gone() -> None:
-    """Absence can be read."""
     cluster = taken_over()
     cluster.leave(3)
     assert stands(cluster) == (1, [1, 2])
@@ -109,29 +82,64 @@ def test_a_broken_registration_under_another_epoch_is_a_death() -> None:
     assert "its broker is not dead" in cluster.findings()[KEY]
 
 
-def test_a_broker_that_is_registered_unreadably_is_not_forgotten() -> None:
-    """It is there."""
-    cluster = GuardedCluster(1, 2, 3)
-    broken(cluster, KEY)
+UNCLEAN = "unclean.leader.election.enable"
+CONFIG = keys.topic_config("t")
+
+
+def said(allowed: str) -> bytes:
+    return b'{"version":1,"config":{"%s":"%s"}}' % (UNCLEAN.encode(), allowed.encode())
+
+
+def begun(defaults: str | None, own: str | None, settings: Settings | None = None) -> GuardedCluster:
+    """t-0 on 1 and 2, with 1 alone in its isr."""
+    cluster = GuardedCluster(1, 2, settings=settings)
+    if defaults is not None:
+        cluster.rewrite(keys.BROKER_DEFAULTS, said(defaults))
+        cluster.run()
+    cluster.create("t", (1, 2), **({} if own is None else {UNCLEAN: own}))
+    cluster.leave(2)
+    assert cluster.state()["isr"] == [1]
+    return cluster
+
+
+def last_one_dies(cluster: GuardedCluster) -> tuple[int, list[int]]:
+    """Who leads, and who is in sync, once just 2 is alive, which may lack records."""
+    cluster.leave(1)
+    cluster.join(2)
+    return cluster.state()["leader"], cluster.state()["isr"]
+
+
+@pytest.mark.parametrize("is_taken_over", [True, False], ids=["at takeover", "meanwhile"])
+@pytest.mark.parametrize(
+    "key, defaults, own, settings",
+    [
+        (CONFIG, "true", "false", None),
+        (CONFIG, None, "true", None),
+        (keys.BROKER_DEFAULTS, "false", None, Settings(unclean_leader_election_enable=True)),
+        (keys.BROKER_DEFAULTS, "true", None, None),
+    ],
+    ids=["own, forbidden", "own, allowed", "defaults, forbidden", "defaults, allowed"],
+)
+def test_configs_that_cannot_be_read_allow_no_unclean_election(
+    key: str, defaults: str | None, own: str | None, settings: Settings | None, is_taken_over: bool
+) -> None:
+    """Whatever was known of them, and whatever else allows it; once they can be read again, they are in force."""
+    cluster = begun(defaults, own, settings)
+    broken(cluster, key)
+    if is_taken_over:
+        cluster.succeed()
+        assert "unclean election" in cluster.findings()[key]
+    cluster.run()
+    assert last_one_dies(cluster) == (-1, [1])
+    cluster.rewrite(key, said("true"))
+    cluster.wait(6_000, 500)
+    assert (cluster.state()["leader"], cluster.state()["isr"]) == (2, [2])
+    assert cluster.findings() == {}
+
+
+def test_a_topic_that_allows_it_itself_needs_no_defaults() -> None:
+    """Its own word comes first, also where theirs cannot be read."""
+    cluster = begun("false", "true")
+    broken(cluster, keys.BROKER_DEFAULTS)
     cluster.succeed()
-    assert isinstance(cluster.error(cluster.controller.admin.forget_broker(3)), InvalidRequest)
-
-
-def test_who_shuts_down_leaves_such_a_broker_in_the_isr() -> None:
-    """And its lead goes to one that can be called."""
-    cluster = GuardedCluster(1, 2, 3)
-    cluster.create("t", (1, 3, 2))
-    broken(cluster, KEY)
-    cluster.succeed()
-    cluster.done(cluster.controller.controlled_shutdown(1, cluster.epoch(1)))
-    assert stands(cluster) == (2, [3, 2])
-
-
-def test_a_look_after_a_conflict_keeps_what_is_wrong_with_registrations() -> None:
-    """It reads all registrations, as the look at a hint does, and says the same of them."""
-    cluster = GuardedCluster(1, 2)
-    cluster.join_broken(7, run=False)
-    term = cluster.controller._loop.term  # noqa: SLF001 - before any hint of it is taken in
-    assert term is not None
-    term.reconcile.registrations.reread([7], 0)
-    assert keys.broker(7) in term.reconcile.findings.as_dict()
+    assert last_one_dies(cluster) == (2, [2])
