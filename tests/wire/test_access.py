@@ -10,7 +10,6 @@ from random import Random
 from typing import Any, cast
 
 import attrs
-import kafka
 import pytest
 
 from kedge import NewTopic
@@ -219,22 +218,6 @@ def test_authorized_operations_are_those_that_are_allowed(served: Served) -> Non
     with logged_in(served, "describes") as client:
         answer = client.ask("DescribeCluster", 1, include_cluster_authorized_operations=True)
         assert answer.authorized_operations == {8, 10}
-
-
-def test_kafka_client_gets_an_authorization_error(served: Served) -> None:
-    client = kafka.KafkaAdminClient(
-        bootstrap_servers=served.bootstrap,
-        security_protocol="SASL_PLAINTEXT",
-        sasl_mechanism="SCRAM-SHA-512",
-        sasl_plain_username="nobody",
-        sasl_plain_password="secret",  # noqa: S106 - of a user of this test
-    )
-    try:
-        assert client.list_topics() == []
-        with pytest.raises(kafka.errors.ClusterAuthorizationFailedError):
-            client.list_partition_reassignments()
-    finally:
-        client.close()
 
 
 def test_rights_are_read_again_and_what_denies_wins(

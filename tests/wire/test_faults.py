@@ -15,10 +15,10 @@ from kedge.controller.wire.faults import MESSAGE, Faults
 from kedge.controller.wire.groups import Groups
 from kedge.controller.wire.protocol import SIZE
 from kedge.controller.wire.records import with_records
+from tests.wire.asking import fetch, produce
 from tests.wire.living import Living, records
 from tests.wire.requests_made import frame
 from tests.wire.served import RawClient
-from tests.wire.test_data import fetch, produce
 
 ORDERED: Final = 118
 """TELEMETRY_TOO_LARGE, which nothing here answers by itself."""
