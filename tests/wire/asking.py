@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kafka.record import MemoryRecords
@@ -66,6 +66,17 @@ def in_sync(served: Served, tp: TopicPartition, isr: list[int]) -> None:
     epoch = served.controller.broker_epochs[row.leader]
     future = served.controller.alter_isr(tp, row.leader, row.leader_epoch, entry.generation, isr, epoch)
     future.result(DEADLINE_S)
+
+
+def codes(value: Any, version: int) -> Iterator[int]:
+    """All errors in an answer of this version, or in its rows."""
+    if isinstance(value, list):
+        for row in value:
+            yield from codes(row, version)
+    for name, field in getattr(getattr(value, "_struct", None), "fields", {}).items():
+        if field.for_version_q(version):
+            found = getattr(value, name)
+            yield from [found] if name == "error_code" else codes(found, version)
 
 
 # --- records

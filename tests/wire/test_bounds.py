@@ -12,10 +12,13 @@ from kafka.protocol.admin.topics import CreateTopicsRequest
 from kafka.protocol.metadata.metadata import MetadataRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest
 
+from kedge.controller.wire import Limits
 from kedge.controller.wire.apis import APIS
 from kedge.controller.wire.bounds import elements
 from kedge.controller.wire.errors import Garbage, Refused, TooLarge
+from tests.kit.waiting import until
 from tests.wire.requests_made import every_version, frame, made
+from tests.wire.served import RawClient, Served, framed
 
 MIB = 1024 * 1024
 TAGS = 50  # as many tagged fields, which count too, may stand in the few structs of these requests
@@ -78,6 +81,15 @@ def test_tagged_fields_cost_what_the_codec_makes_of_them() -> None:
 def test_null_stands_only_where_the_schema_has_it(body: bytes) -> None:
     with pytest.raises(Garbage):
         elements(MetadataRequest, 1, _header(3, 1) + body, 1000)
+
+
+def test_request_with_more_elements_than_the_limit_is_refused() -> None:
+    with Served(limits=Limits(elements=1000)) as served, RawClient(served.address) as client:
+        for count in (1000, 1001):  # topics without a name
+            client.send(framed(_header(3, 1) + struct.pack(">i", count) + bytes(2 * count)))
+        assert client.receive() is not None
+        assert client.receive() is None
+        until(lambda: served.gateway.counts["too_large"] == 1)
 
 
 def _header(key: int, version: int) -> bytes:

@@ -63,6 +63,17 @@ def test_a_frame_that_drips_ends_its_connection_and_gives_its_room_back(size: in
 
 
 @pytest.mark.slow
+def test_large_frames_wait_for_room_and_give_it_back() -> None:
+    """Of 200 KiB for frames, each of these takes 150: they are read one after the other, all are answered."""
+    request = struct.pack(">hhihi", 3, 1, 7, -1, 70_000) + bytes(140_000)
+    with Served(limits=Limits(queued_bytes=200_000)) as served, ExitStack() as stack:
+        clients = [stack.enter_context(RawClient(served.address)) for _ in range(5)]
+        for client in clients:
+            client.send(framed(request))
+        assert all(client.receive() is not None for client in clients)
+
+
+@pytest.mark.slow
 def test_a_login_that_does_not_end_is_hung_up_on_though_every_frame_of_it_comes_in_time() -> None:
     users = Users({"alice": "wonder"})
     with Served(users=users, authorizer=allow_all, limits=Limits(login_s=1)) as served:

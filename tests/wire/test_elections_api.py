@@ -95,3 +95,12 @@ def test_an_unknown_kind_of_election_is_refused_and_nothing_is_written(served: S
     assert answer.error_code == 42
     assert said(answer) == {("t", 0): (42, "There is no election type 7.")}
     assert contents(served) == before
+
+
+def test_call_without_waiting_times_out(served: Served, client: RawClient) -> None:
+    led_elsewhere(client)
+    before = contents(served)
+    named = [{"topic": "t", "partitions": [0]}]
+    answer = ask(client, "ElectLeaders", 2, topic_partitions=named, election_type=0, timeout_ms=-1)
+    assert 7 in {answer.error_code, *(code for code, _ in said(answer).values())}
+    assert contents(served) == before

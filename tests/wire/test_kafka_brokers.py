@@ -187,13 +187,11 @@ class Recorded:
         self.requests.append(request)
         return HostResponse(errors=self._errors)
 
-    def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
+    def update_metadata(self, request: UpdateMetadataRequest | StopReplicaRequest) -> HostResponse:
         self.requests.append(request)
         return HostResponse()
 
-    def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
-        self.requests.append(request)
-        return HostResponse()
+    stop_replica = update_metadata
 
 
 def host_of(served: Served, brokers: Recorded) -> KafkaHost:
