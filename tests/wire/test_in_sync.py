@@ -22,7 +22,7 @@ from tests.runtime.world import Cluster, cluster_of_three
 from tests.wire.peers import Peer
 from tests.wire.remote import Remote
 from tests.wire.served import RawClient
-from tests.wire.test_remote_sessions import LATEST, register
+from tests.wire.test_sessions import LATEST, register
 
 
 @attrs.define

@@ -26,7 +26,7 @@ from tests.wire.certificates import Authority
 from tests.wire.peers import Peer
 from tests.wire.remote import Remote
 from tests.wire.served import RawClient
-from tests.wire.test_remote_sessions import register as announce
+from tests.wire.test_sessions import register as announce
 
 LATEST = {4: (0, 7), 5: (0, 4), 6: (0, 8)}
 LEADER_AND_ISR = messages_of("LeaderAndIsr")
