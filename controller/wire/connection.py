@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Hashable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
-from typing import Final, Protocol, TypeVar
+from collections.abc import Awaitable
+from contextlib import AsyncExitStack, suppress
+from typing import Final, TypeVar
 
 from .answers import Answer, Budget, Growing
 from .errors import FrameTooSlow, Garbage, LoginTooSlow, Refused, TooLarge, TooSlow
 from .incoming import Incoming
 from .limits import Limits
 from .protocol import BRIEF, SIZE
+from .session import Session
 
 T = TypeVar("T")
 LINGER_S: Final = 0.1
@@ -30,28 +31,8 @@ STALLED_S: Final = 5.0
 _PIECE: Final = 256 * 1024
 
 
-class Client(Protocol):
-    """The client, as seen by the code that serves it."""
-
-    @property
-    def is_known(self) -> bool:
-        """Whether it has logged in, or need not."""
-
-    @property
-    def request_bytes(self) -> int:
-        """The size limit of its next frame."""
-
-    @property
-    def holder(self) -> Hashable:
-        """Who holds the room of its frames: all connections of a user, or of an address, together."""
-
-    def serve(self, frame: bytes) -> AbstractAsyncContextManager[Answer]:
-        """The answer to a frame without its size, held until the block is left. Raises Refused to end the
-        connection."""
-
-
 async def run(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: Limits, room: Budget, client: Client
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: Limits, room: Budget, client: Session
 ) -> None:
     """Serve until the client hangs up. Raises Refused for what ends the connection before."""
     incoming = Incoming(reader)
@@ -78,7 +59,7 @@ async def run(
 
 
 async def _exchange(  # noqa: PLR0917 - as `run`
-    incoming: Incoming, writer: asyncio.StreamWriter, size: int, limits: Limits, room: Budget, client: Client
+    incoming: Incoming, writer: asyncio.StreamWriter, size: int, limits: Limits, room: Budget, client: Session
 ) -> None:
     """One frame and its answer, not held by anything afterwards: the connection may then be idle for long."""
     async with AsyncExitStack() as sending:

@@ -17,76 +17,54 @@ class Refused(Exception):
     delay_s: float = 0.0
     """How long that frame and the end are delayed."""
 
+    def __init_subclass__(cls, *, kind: str | None = None, cuts_off: bool = False) -> None:
+        """`kind` None: that of the class above."""
+        if kind is not None:
+            cls.kind, cls.cuts_off = kind, cuts_off
 
-class Garbage(Refused):
+
+class Garbage(Refused, kind="garbage"):
     """A frame that is no request."""
 
-    kind = "garbage"
 
-
-class TooLarge(Refused):
+class TooLarge(Refused, kind="too_large"):
     """A frame, or the lists of a request, beyond the limits."""
 
-    kind = "too_large"
 
-
-class UnknownApi(Refused):
+class UnknownApi(Refused, kind="unknown_api"):
     """An API, or a version of it, that is not offered: Kafka closes the connection, too."""
 
-    kind = "unknown_api"
 
-
-class TooSlow(Refused):
+class TooSlow(Refused, kind="idle", cuts_off=True):
     """No frame came, or no answer was taken, for longer than a connection may be idle."""
 
-    kind = "idle"
-    cuts_off = True
 
-
-class FrameTooSlow(Refused):
+class FrameTooSlow(Refused, kind="slow_frame", cuts_off=True):
     """A frame was begun, but was not complete in time."""
 
-    kind = "slow_frame"
-    cuts_off = True
 
-
-class LoginTooSlow(Refused):
+class LoginTooSlow(Refused, kind="slow_login", cuts_off=True):
     """A client did not log in in time."""
 
-    kind = "slow_login"
-    cuts_off = True
 
-
-class HandshakeFailed(Refused):
+class HandshakeFailed(Refused, kind="tls_failed", cuts_off=True):
     """The TLS handshake failed: no valid certificate, no common cipher, too late, or no TLS at all."""
 
-    kind = "tls_failed"
-    cuts_off = True
 
-
-class HungUp(Refused):
+class HungUp(Refused, kind="hung_up"):
     """The client hung up before its answer."""
 
-    kind = "hung_up"
 
-
-class NotLoggedIn(Refused):
+class NotLoggedIn(Refused, kind="not_logged_in"):
     """A request of a client that must log in first."""
 
-    kind = "not_logged_in"
 
-
-class LoginOver(Refused):
+class LoginOver(Refused, kind="login_over", cuts_off=True):
     """The client's user was removed, or it did not log in again in time."""
 
-    kind = "login_over"
-    cuts_off = True
 
-
-class LoginRefused(Refused):
+class LoginRefused(Refused, kind="login_refused"):
     """A wrong password, or an invalid login. `answer`: for the client, None where it cannot be sent."""
-
-    kind = "login_refused"
 
     def __init__(self, message: str, answer: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)

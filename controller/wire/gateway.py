@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, suppress
-from functools import partial
 from typing import Any, Final, Self, cast
 
 from ..host import Controller, WrongMode
@@ -34,6 +33,7 @@ from .security.refusals import origin
 from .security.tls import HANDSHAKE_S, Tls, agree, as_context
 from .security.users import Users
 from .serving import Service
+from .working import Work
 
 LOOPBACK = "127.0.0.1"
 LEAVING_S: Final = 5.0
@@ -115,21 +115,17 @@ class Gateway:
         self.counts: Counter[str] = Counter()
         """Numbers of opened connections, of served requests (`requests`, and by API), and of refusals by kind
         (`kedge.controller.wire.errors`)."""
-        self._serving = partial(
-            Service,
+        work = Work(
+            controller=controller,
             apis=apis,
             addresses=self._listeners,
             cluster_id=cluster_id,
             limits=self._limits,
-            users=users,
             authorizer=authorizer or allow_all,
             counts=self.counts,
+            has_peers=peers is not None,
         )
-        self._service = self._served(controller, self._forwarding, peers)
-
-    def _served(self, controller: Controller, forwarding: Forwarding | None, peers: Peers | None) -> Service:
-        secret = None if peers is None else peers.secret
-        return self._serving(controller, secret=secret, forwarding=forwarding)
+        self._service = Service(work, users, None if peers is None else peers.secret, self._forwarding)
 
     def metrics(self) -> Snapshot:
         """`counts` as values under names, as `Controller.metrics` has them. From any thread."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -10,14 +10,12 @@ SHARES: Final = 4
 """How many clients can use all that they may at the same time."""
 
 
-def _at_least_one(_: object, attribute: attrs.Attribute[int], value: object) -> None:
-    if type(value) is not int or value < 1:
-        raise ValueError(f"{attribute.name} must be an int of at least 1, not {value!r:.80}")
+def _limit(default: int, least: int = 1) -> Any:
+    def check(_: object, attribute: attrs.Attribute[int], value: object) -> None:
+        if type(value) is not int or value < least:
+            raise ValueError(f"{attribute.name} must be an int of at least {least}, not {value!r:.80}")
 
-
-def _at_least_zero(_: object, attribute: attrs.Attribute[int], value: object) -> None:
-    if type(value) is not int or value < 0:
-        raise ValueError(f"{attribute.name} must be an int of at least 0, not {value!r:.80}")
+    return attrs.field(default=default, validator=check)
 
 
 @attrs.frozen(kw_only=True)
@@ -42,19 +40,19 @@ class Limits:
     each of four times `elements`. Of a list of numbers eight count as one.
     """
 
-    request_bytes: int = attrs.field(default=100 * 1024 * 1024, validator=_at_least_one)
-    queued_bytes: int = attrs.field(default=512 * 1024 * 1024, validator=_at_least_one)
-    elements: int = attrs.field(default=250_000, validator=_at_least_one)
-    answer_bytes: int = attrs.field(default=128 * 1024 * 1024, validator=_at_least_one)
-    connections: int = attrs.field(default=1000, validator=_at_least_one)
-    connections_per_client: int = attrs.field(default=800, validator=_at_least_one)
-    requests_in_flight: int = attrs.field(default=500, validator=_at_least_one)
-    log_requests_in_flight: int = attrs.field(default=10_000, validator=_at_least_one)
-    idle_s: int = attrs.field(default=600, validator=_at_least_one)
-    frame_s: int = attrs.field(default=60, validator=_at_least_one)
-    login_s: int = attrs.field(default=10, validator=_at_least_one)
-    reauth_ms: int = attrs.field(default=0, validator=_at_least_zero)
-    refusal_ms: int = attrs.field(default=5000, validator=_at_least_one)
+    request_bytes: int = _limit(100 * 1024 * 1024)
+    queued_bytes: int = _limit(512 * 1024 * 1024)
+    elements: int = _limit(250_000)
+    answer_bytes: int = _limit(128 * 1024 * 1024)
+    connections: int = _limit(1000)
+    connections_per_client: int = _limit(800)
+    requests_in_flight: int = _limit(500)
+    log_requests_in_flight: int = _limit(10_000)
+    idle_s: int = _limit(600)
+    frame_s: int = _limit(60)
+    login_s: int = _limit(10)
+    reauth_ms: int = _limit(0, least=0)
+    refusal_ms: int = _limit(5000)
 
     @property
     def queued_bytes_per_client(self) -> int:

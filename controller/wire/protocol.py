@@ -16,7 +16,6 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from . import bounds
 from .codec import RequestHeader, compile_decoder, fields_of
 from .errors import Garbage
 
@@ -74,14 +73,9 @@ def read_header(frame: bytes) -> Header:
         raise Garbage(f"no header of a request: {error!r:.200}") from error
 
 
-def elements(messages: Messages, header: Header, frame: bytes, most: int) -> int:
-    """How many elements all lists of the request have, which `read_request` will build. Raises Garbage, or TooLarge for
-    more than `most`. It must be called first, because the codec itself has no limits."""
-    return bounds.elements(messages.request, header.version, frame, most)
-
-
 def read_request(messages: Messages, header: Header, frame: bytes) -> Request:
-    """The whole request. Raises Garbage where the frame is none. Bytes after it are ignored: librdkafka sends some."""
+    """The whole request, whose `bounds.elements` were counted before, because the codec has no limits. Raises Garbage
+    where the frame is none. Bytes after it are ignored: librdkafka sends some."""
     try:
         return _decoded(messages.request, header.version, frame)
     except Exception as error:

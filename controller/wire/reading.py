@@ -71,13 +71,9 @@ class ClusterRow:
 
 
 def cluster(names: Iterable[str] | None, ids: Iterable[UUID], view: ClusterView) -> ClusterRow:
-    """The brokers, and the existing topics with these names or ids (None: every
-    topic), by name."""
-    chosen = sorted(view.topic_names()) if names is None else list(dict.fromkeys(names))
-    wanted = {as_text(topic_id) for topic_id in ids}
-    if wanted:
-        chosen += [n for n in view.topic_names() if (t := view.topic(n)) is not None and t.topic_id in wanted]
-    topics = tuple(row for name in dict.fromkeys(chosen) if (row := _topic(view, name)) is not None)
+    """The brokers, and the existing topics with these names or ids (None: every topic), by name."""
+    chosen = _chosen(sorted(view.topic_names()) if names is None else names, ids, view)
+    topics = tuple(row for name in chosen if (row := _topic(view, name)) is not None)
     known = (view.brokers[b].registration for b in sorted(view.brokers))
     brokers = tuple(BrokerRow(each.broker_id, each.rack, each.endpoints) for each in known)
     return ClusterRow(brokers, _controller_id(view), view.controller_id, topics)
@@ -85,10 +81,15 @@ def cluster(names: Iterable[str] | None, ids: Iterable[UUID], view: ClusterView)
 
 def ids_of(names: Iterable[str], ids: Iterable[UUID], view: ClusterView) -> dict[str, UUID | None]:
     """The existing topics with these names or ids, with their ids."""
-    wanted = {as_text(topic_id) for topic_id in ids}
-    chosen = [n for n in view.topic_names() if (t := view.topic(n)) and t.topic_id in wanted] if wanted else []
-    topics = (view.topic(name) for name in dict.fromkeys((*names, *chosen)))
+    topics = map(view.topic, _chosen(names, ids, view))
     return {topic.name: as_uuid(topic.topic_id) for topic in topics if topic is not None}
+
+
+def _chosen(names: Iterable[str], ids: Iterable[UUID], view: ClusterView) -> Iterable[str]:
+    """These names, and those of the topics with these ids. All topics are searched for an id only."""
+    wanted = {as_text(topic_id) for topic_id in ids}
+    found = [n for n in view.topic_names() if (t := view.topic(n)) and t.topic_id in wanted] if wanted else []
+    return dict.fromkeys((*names, *found))
 
 
 def full(partition: Partition) -> Replicas:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final
 
-from ..host import Controller
 from ..model.errors import ApiError, ErrorCode, NotController
 from .answers import Answer
 from .apis.versions import unsupported
-from .calls import Address, Addresses, Api
+from .bounds import elements
+from .calls import Address, Api
 from .errors import LoginRefused, NotLoggedIn, Refused, TooLarge, UnknownApi
-from .limits import Limits
 from .peers.forwarding import Forwarding
 from .peers.relay import NOBODYS, RELAY
 from .protocol import (
@@ -23,7 +21,6 @@ from .protocol import (
     BRIEF,
     SIZE,
     Header,
-    elements,
     read_answer,
     read_header,
     read_request,
@@ -32,7 +29,6 @@ from .protocol import (
     write_answer,
 )
 from .security import ANONYMOUS, tls
-from .security.acls import Authorizer
 from .security.gateways import users_at
 from .security.refusals import Refusals
 from .security.sasl import Login, LoginFailed
@@ -47,40 +43,17 @@ log = logging.getLogger(__name__)
 class Service:
     """Serves frames of all connections, on one loop."""
 
-    def __init__(
-        self,
-        controller: Controller,
-        *,
-        apis: Mapping[int, Api],
-        addresses: Addresses,
-        cluster_id: str | None,
-        limits: Limits,
-        users: Users | None,
-        authorizer: Authorizer,
-        counts: Counter[str],
-        secret: str | None = None,
-        forwarding: Forwarding | None = None,
-    ) -> None:
-        self._controller = controller
-        self._apis = apis
-        self._addresses = addresses
-        self._limits = limits
+    def __init__(self, work: Work, users: Users | None, secret: str | None, forwarding: Forwarding | None) -> None:
+        self._work = work
+        self._controller = work.controller
+        self._apis = work.apis
+        self._limits = work.limits
+        self._counts = work.counts
         self._must_log_in = users is not None
         self._users_at = (lambda *_: users) if secret is None else users_at(users, secret)
         self._secret = secret
         self._forwarding = forwarding
-        self._counts = counts
-        self._refusals = Refusals(limits.refusal_ms / 1000)
-        self._work = Work(
-            controller,
-            apis=apis,
-            addresses=addresses,
-            cluster_id=cluster_id,
-            limits=limits,
-            authorizer=authorizer,
-            counts=counts,
-            has_peers=forwarding is not None,
-        )
+        self._refusals = Refusals(work.limits.refusal_ms / 1000)
 
     def session(self, broker_id: int | None, certificate: Any, address: str, called: Address) -> Session:
         """Of a new connection. `certificate`: the client's, from `SSLObject.getpeercert()`; empty: none. `address`: of
@@ -167,7 +140,7 @@ class Service:
         told = await done(lambda: read_answer(api.messages, header, answer[SIZE.size :]))
         brokers = tuple(getattr(broker, name) for broker in told.brokers)
         registered = None if self._forwarding is None else await self._forwarding.endpoints(brokers)
-        reached = await self._addresses.of(brokers, registered)
+        reached = await self._work.addresses.of(brokers, registered)
         for broker in told.brokers:
             broker.host, broker.port = reached[getattr(broker, name)].host, reached[getattr(broker, name)].port
         return await done(lambda: write_again(told))
@@ -181,7 +154,7 @@ class Service:
     async def _relayed(self, header: Header, session: Session, frame: bytes) -> Answer:
         """A frame that another gateway forwarded. It is never forwarded again: a standby answers that it is none."""
         self._counts["relayed"] += 1
-        elements(RELAY, header, frame, 0)
+        elements(RELAY.request, header.version, frame, 0)
         request = read_request(RELAY, header, frame)
         # Without a secret the identity cannot be verified, and no login is required.
         known = session.known if self._secret is None else request.principal

@@ -23,7 +23,7 @@ LOGIN_BYTES: Final = 4096
 
 @attrs.define
 class Session:
-    """One connection (`connection.Client`). `server` answers its frames, which have at most `frame_bytes`. `broker_id`:
+    """One connection. `server` answers its frames, which have at most `frame_bytes`. `broker_id`:
     the broker whose address it called. `known`: its identity by a certificate, or without a login; `login`: its login,
     and `must_log_in` whether that is required; `has_gateways`: other gateways log in, too. `way`: where its frames are
     forwarded to. `address`: of the client (`security.refusals.origin`)."""
@@ -58,6 +58,7 @@ class Session:
 
     @property
     def is_known(self) -> bool:
+        """Whether it has logged in, or need not."""
         return self.principal is not None
 
     def require_login(self) -> None:
@@ -78,6 +79,7 @@ class Session:
 
     @property
     def request_bytes(self) -> int:
+        """The size limit of its next frame."""
         return self.frame_bytes if self.is_known else min(self.frame_bytes, LOGIN_BYTES)
 
     @asynccontextmanager

@@ -14,9 +14,12 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from functools import partial
 from typing import Any, Final, TypeVar
 
+import attrs
+
 from ..host import Controller
 from ..model.errors import ErrorCode, NotController
 from .answers import Answer, Budget, Room, Shared
+from .bounds import elements
 from .calls import Addresses, Api, Call
 from .errors import LoginRefused
 from .limits import SHARES, Limits
@@ -25,7 +28,6 @@ from .protocol import (
     BRIEF,
     Header,
     Request,
-    elements,
     is_long,
     questioned,
     read_request,
@@ -46,32 +48,24 @@ _SHARED: Final = 16
 """How many shared answers are built at a time: a large one waits for room when it is built, so only a few may."""
 
 
+@attrs.define(eq=False, kw_only=True, slots=False)
 class Work:
     """The work for requests of all connections, on one loop. `has_peers`: gateways forward requests to this one, or it
     to them: then no answer says that its controller lost its leadership."""
 
-    def __init__(
-        self,
-        controller: Controller,
-        *,
-        apis: Mapping[int, Api],
-        addresses: Addresses,
-        cluster_id: str | None,
-        limits: Limits,
-        authorizer: Authorizer,
-        counts: Counter[str],
-        has_peers: bool,
-    ) -> None:
-        self._controller = controller
-        self._addresses = addresses
-        self._cluster_id = cluster_id
-        self._limits = limits
-        self._authorizer = authorizer
-        self._counts = counts
-        self._has_peers = has_peers
-        self._in_flight = {key: _turns(api, limits) for key, api in apis.items()}
-        self._elements = Budget(SHARES * limits.elements, limits.elements)
-        self._answers = Budget(limits.answer_bytes)
+    controller: Controller
+    apis: Mapping[int, Api]
+    addresses: Addresses
+    cluster_id: str | None
+    limits: Limits
+    authorizer: Authorizer
+    counts: Counter[str]
+    has_peers: bool
+
+    def __attrs_post_init__(self) -> None:
+        self._in_flight = {key: _turns(api, self.limits) for key, api in self.apis.items()}
+        self._elements = Budget(SHARES * self.limits.elements, self.limits.elements)
+        self._answers = Budget(self.limits.answer_bytes)
         self._beside = Budget(_THREADS, 1)
         self._threads = ThreadPoolExecutor(_THREADS, "kedge-frames")
         self._shared = Shared()
@@ -100,27 +94,27 @@ class Work:
 
     def room(self) -> Room:
         """The room of one answer."""
-        return Room(self._answers, self._limits.idle_s)
+        return Room(self._answers, self.limits.idle_s)
 
     async def _worked_on(self, api: Api, header: Header, session: Session, frame: bytes, room: Room) -> bytes | None:
         CLIENT.set(session.holder)
-        is_large, most = len(frame) > BRIEF, self._limits.elements
+        is_large, most = len(frame) > BRIEF, self.limits.elements
         done = partial(self.done, client=session.holder)
         if not is_large and len(frame) > _SMALL:
             await turn()
-        count = await done(lambda: elements(api.messages, header, frame, most), is_large=is_large)
+        count = await done(lambda: elements(api.messages.request, header.version, frame, most), is_large=is_large)
         async with AsyncExitStack() as held:
             if count > _FEW:
                 await held.enter_async_context(self._elements.share(count, session.holder))
             request: Request = await done(lambda: read_request(api.messages, header, frame), is_large=is_large)
-            self._counts["requests"] += 1
-            self._counts[api.messages.name] += 1
+            self.counts["requests"] += 1
+            self.counts[api.messages.name] += 1
             if header.api_key == API_VERSIONS:
                 session.software = getattr(request, "client_software_name", None) or ""
-            epoch = self._controller.controller_epoch
+            epoch = self.controller.controller_epoch
             try:
                 answer = await answered(api, self._call(api, header, session, room), request)
-                if self._has_peers and epoch != self._controller.controller_epoch:
+                if self.has_peers and epoch != self.controller.controller_epoch:
                     _require_leader(answer)
             except LoginRefused as refused:
                 if refused.answer is not None:
@@ -148,10 +142,10 @@ class Work:
     def _call(self, api: Api, header: Header, session: Session, room: Room) -> Call:
         principal = session.principal or ANONYMOUS  # before it logged in
         return Call(
-            controller=self._controller,
-            admin=self._controller.admin_for(principal),
-            addresses=self._addresses,
-            cluster_id=self._cluster_id,
+            controller=self.controller,
+            admin=self.controller.admin_for(principal),
+            addresses=self.addresses,
+            cluster_id=self.cluster_id,
             messages=api.messages,
             version=header.version,
             client_id=header.client_id,
@@ -159,7 +153,7 @@ class Work:
             broker_id=session.broker_id,
             software=session.software,
             login=session.login,
-            authorizer=self._authorizer,
+            authorizer=self.authorizer,
             make_room=room.take,
             aside=partial(self.done, client=session.holder, is_large=True),
             is_gateway=session.is_gateway,

@@ -10,6 +10,8 @@ from confluent_kafka import admin
 
 from kedge import NewTopic
 from tests.clients.cluster import Withheld
+from tests.kit.waiting import until
+from tests.wire.living import TIME_MS, Living
 
 pytestmark = pytest.mark.slow
 
@@ -95,3 +97,28 @@ def test_leaders_are_elected(client: Any, cluster: Withheld, topic: str) -> None
     said = client.elect_leaders(ck.ElectionType.PREFERRED, [ck.TopicPartition(topic, 0)]).result(TIMEOUT_S)
     assert list(said.values()) == [None]
     assert cluster.leader(topic) == 1
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_what_it_compresses_is_consumed_and_found_by_its_time(codec: str) -> None:
+    wanted = [b"%d" % place for place in range(200)]
+    read: list[bytes | None] = []
+    with Living() as living:
+        living.topic("orders", [[1, 2, 3]])
+        at = {"bootstrap.servers": living.bootstrap}
+        producer = ck.Producer({**at, "compression.type": codec, "enable.idempotence": True, "linger.ms": 100})
+        for place, value in enumerate(wanted):
+            producer.produce("orders", value, partition=0, timestamp=TIME_MS + 10 * place)
+        assert producer.flush(TIMEOUT_S) == 0
+        consumer = ck.Consumer({**at, "group.id": "none", "enable.auto.commit": False})
+        consumer.assign([ck.TopicPartition("orders", 0, ck.OFFSET_BEGINNING)])
+
+        def is_read() -> bool:
+            read.extend(message.value() for message in consumer.consume(200, timeout=1.0) if message.error() is None)
+            return len(read) >= len(wanted)
+
+        until(is_read)
+        assert read == wanted
+        (found,) = consumer.offsets_for_times([ck.TopicPartition("orders", 0, TIME_MS + 1441)], TIMEOUT_S)
+        consumer.close()
+    assert found.offset == 145

@@ -102,16 +102,6 @@ def read(consumer: Any, count: int = RECORDS) -> list[int]:
     return values
 
 
-def test_kafka_python_goes_on_where_it_stopped(living: Living) -> None:
-    first = consumer(living, "python")
-    assert sorted(read(first)) == [*range(RECORDS)]
-    first.close()
-    second = consumer(living, "python")
-    until(lambda: second.poll(50) == {} and len(second.assignment()) == PARTITIONS)
-    assert [second.position(tp) for tp in second.assignment()] == [RECORDS // PARTITIONS] * PARTITIONS
-    second.close()
-
-
 def test_kafka_python_members_share_partitions(living: Living) -> None:
     with ExitStack() as stack:
         members = [Member(consumer(living, "shared"), of_kafka_python) for _ in range(3)]

@@ -70,13 +70,6 @@ def test_a_setting_that_cannot_be_is_refused_in_kafkas_words(
     assert java("configs", "--describe", *of).done == f"Dynamic configs for topic {named} are:\n"
 
 
-def test_settings_of_no_topic_are_refused(java: JavaTools) -> None:
-    said = java(
-        "configs", "--alter", "--entity-type", "topics", "--entity-name", "none", "--add-config", "segment.ms=9"
-    )
-    refused(said, "errors.UnknownTopicOrPartitionException: The topic 'none' does not exist.")
-
-
 def test_a_broker_keeps_what_others_set(java: JavaTools) -> None:
     """The tool of 3.9 sends back all that it finds set; that of 4.3 only what is altered."""
     done = "Completed updating config for broker 1.\n"

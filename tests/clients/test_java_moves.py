@@ -10,7 +10,7 @@ import pytest
 
 from kedge import ConfigResource, ConfigResourceType
 from tests.clients.cluster import Withheld
-from tests.clients.driven import JavaTools, Said
+from tests.clients.driven import JavaTools
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
@@ -169,56 +169,6 @@ def test_moves_are_cancelled(java: JavaTools, cluster: Withheld, named: str, pla
     assert java("reassign", "--list").done == "No partition reassignments found.\n"
 
 
-def test_a_directory_that_is_not_there_is_refused_after_the_move_began(
-    java: JavaTools, cluster: Withheld, named: str, plans: Plans
-) -> None:
-    said = java("reassign", "--execute", *plans({0: [1, 2]}, log_dirs=["/kedge/broker-1", "/no/such/dir"]))
-    assert said.code == 1
-    assert f"Error: Failed to alter dir for {named}-0-2" in said.out
-    assert "LogDirNotFoundException" in said.out + said.err
-    assert cluster.replicas(named) == (1, 2)
-
-
-def test_bad_plans_are_refused_and_nothing_is_sent(
-    java: JavaTools, cluster: Withheld, named: str, plans: Plans
-) -> None:
-    def refused(said: Said, why: str) -> None:
-        assert said.code == 1
-        assert why in said.out + said.err, said
-
-    unknown = "org.apache.kafka.common.errors.UnknownTopicOrPartitionException: "
-    before = cluster.gateway.counts["AlterPartitionReassignments"]
-    execute = ("reassign", "--execute")
-    one = {"topic": named, "partition": 0}
-    texts = {
-        "": "Error: The input string shouldn't be empty",
-        "{": "Error: Unexpected end-of-input",
-        '{"version": 1, "partitions": []}': "Error: Partition reassignment list cannot be empty",
-        '{"version": 2, "partitions": []}': "Error: Not supported version field value 2",
-        json.dumps({"version": 1, "partitions": [{**one, "replicas": [1]}] * 2}): (
-            f"Error: Partition reassignment contains duplicate topic partitions: {named}-0"
-        ),
-        json.dumps({"version": 1, "partitions": [{"topic": "no-such", "partition": 0, "replicas": [1]}]}): (
-            f"Error: {unknown}Topic no-such not found."
-        ),
-    }
-    for text, why in texts.items():
-        refused(java(*execute, *plans.text(text)), why)
-    lists = {
-        (99, (1, 2)): f"Error: {unknown}Unable to find partition: {named}-99",
-        (0, (1, 1)): (
-            "Error: Partition replica lists may not contain duplicate entries: "
-            f"{named}-0 contains multiple entries for 1"
-        ),
-        (0, ()): "Error: Partition replica list cannot be empty",
-        (0, (1, 77)): "Error: Unknown broker id 77",
-    }
-    for (number, replicas), why in lists.items():
-        refused(java(*execute, *plans({number: replicas})), why)
-    refused(java(*execute), 'Missing required argument "[reassignment-json-file]"')
-    assert cluster.gateway.counts["AlterPartitionReassignments"] == before
-
-
 def test_the_preferred_leader_is_elected(java: JavaTools, cluster: Withheld, named: str) -> None:
     elect = ("leader-election", "--election-type", "preferred", "--topic", named, "--partition", "0")
     assert java(*elect).done == f"Valid replica already elected for partitions {named}-0\n"
@@ -229,14 +179,3 @@ def test_the_preferred_leader_is_elected(java: JavaTools, cluster: Withheld, nam
     every = ("leader-election", "--election-type", "preferred", "--all-topic-partitions")
     assert java(*every).code == 0
     assert java(*every).done == ""
-
-
-def test_no_leader_is_elected_of_what_is_not_there(java: JavaTools) -> None:
-    said = java("leader-election", "--election-type", "preferred", "--topic", "no-such", "--partition", "0")
-    assert said.code == 1
-    why = "UnknownTopicOrPartitionException: No such topic as no-such"
-    words = (
-        f"Error completing leader election (PREFERRED) for partition: no-such-0: org.apache.kafka.common.errors.{why}"
-    )
-    assert words in said.out + said.err
-    assert "1 replica(s) could not be elected" in said.out + said.err

@@ -75,13 +75,3 @@ def test_a_topic_that_cannot_be_is_refused_in_kafkas_words(java: JavaTools, topi
         assert (said.code, said.out.splitlines()[0]) == (1, f"{ERROR}{why}")
     assert java(*CREATE, topic, "--if-not-exists").code == 0
     assert not {f"{topic}-wide", f"{topic}-odd"} & set(java("topics", "--list").done.splitlines())
-
-
-def test_what_is_not_there_is_neither_described_nor_deleted(java: JavaTools) -> None:
-    name = "Optional[no-such]" if java.version == "3.9.1" else "no-such"
-    for action in ("--describe", "--delete", "--alter"):
-        more = ("--partitions", "9") if action == "--alter" else ()
-        said = java("topics", action, "--topic", "no-such", *more)
-        assert said.code == 1
-        assert said.out.splitlines()[0] == f"{ERROR}Topic '{name}' does not exist as expected"
-        assert java("topics", action, "--topic", "no-such", *more, "--if-exists").code == 0

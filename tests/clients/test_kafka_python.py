@@ -128,11 +128,6 @@ def test_directories_are_described_and_no_replica_moves_into_another(
     }
 
 
-def test_versions_are_listed(client: Any) -> None:
-    found = {key.name: versions for key, versions in client.api_versions().items()}
-    assert (found["ApiVersions"], found["AlterPartitionReassignments"]) == ((0, 4), (0, 1))
-
-
 def test_the_command_line_does_all_of_it(cluster: Withheld, topic: str) -> None:
     def run(*arguments: str) -> Any:
         command = [sys.executable, "-W", "ignore", "-m", "kafka.admin", "-b", cluster.bootstrap, "--format", "json"]

@@ -1,9 +1,11 @@
-"""What tests of the administrative APIs share: requests by their short names, and what stands in the store."""
+"""Requests by their short names, and the content of the store."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
+
+from kafka.record import MemoryRecords
 
 from kedge import TopicPartition
 from kedge.controller.codec import keys
@@ -64,3 +66,56 @@ def in_sync(served: Served, tp: TopicPartition, isr: list[int]) -> None:
     epoch = served.controller.broker_epochs[row.leader]
     future = served.controller.alter_isr(tp, row.leader, row.leader_epoch, entry.generation, isr, epoch)
     future.result(DEADLINE_S)
+
+
+def codes(value: Any, version: int) -> Iterator[int]:
+    """All errors in an answer of this version, or in its rows."""
+    if isinstance(value, list):
+        for row in value:
+            yield from codes(row, version)
+    for name, field in getattr(getattr(value, "_struct", None), "fields", {}).items():
+        if field.for_version_q(version):
+            found = getattr(value, name)
+            yield from [found] if name == "error_code" else codes(found, version)
+
+
+# --- records
+
+
+def produce(
+    client: RawClient, payload: bytes | None, *, topic: str = "orders", partition: int = 0, **options: Any
+) -> Any:
+    """The answer for one partition."""
+    version = options.pop("version", 9)
+    part = {"index": partition, "records": payload}
+    fields = {"acks": -1, "timeout_ms": 5000, "transactional_id": None, **options}
+    topics = [{"name": topic, "partition_data": [part]}]
+    answer = client.ask("Produce", version, topic_data=topics, **fields)
+    return answer.responses[0].partition_responses[0]
+
+
+def fetch(client: RawClient, offset: int, *, topic: str = "orders", partition: int = 0, **options: Any) -> Any:
+    """The answer for one partition."""
+    version, wait_ms = options.pop("version", 12), options.pop("wait_ms", 0)
+    part = {"partition": partition, "fetch_offset": offset, "partition_max_bytes": 1_000_000, **options}
+    fields = {"max_wait_ms": wait_ms, "min_bytes": 1, "max_bytes": 1_000_000, "session_epoch": -1}
+    topics = [{"topic": topic, "partitions": [part]}]
+    answer = client.ask("Fetch", version, topics=topics, **fields)
+    return answer.responses[0].partitions[0]
+
+
+def offset_of(
+    client: RawClient, timestamp: int, *, topic: str = "orders", version: int = 9, partition: int = 0, **options: Any
+) -> Any:
+    """The answer for one partition."""
+    replica_id = options.pop("replica_id", -1)
+    part = {"partition_index": partition, "timestamp": timestamp, **options}
+    topics = [{"name": topic, "partitions": [part]}]
+    answer = client.ask("ListOffsets", version, replica_id=replica_id, topics=topics)
+    return answer.topics[0].partitions[0]
+
+
+def values(fetched: Any) -> list[tuple[int, bytes]]:
+    """Offset and value of every record."""
+    read = MemoryRecords(bytes(fetched.records))
+    return [(record.offset, record.value) for batch in iter(read.next_batch, None) for record in batch]

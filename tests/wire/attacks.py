@@ -21,7 +21,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from functools import partial
 from itertools import cycle, islice
 from types import MappingProxyType
-from typing import Any, Final, NoReturn
+from typing import Any, Final, TypeVar
 
 import attrs
 from kafka.protocol.consumer.group import JoinGroupResponse
@@ -32,6 +32,7 @@ from tests.wire import attack_frames as frames
 from tests.wire.asking import new_topic
 from tests.wire.served import frame_of, framed
 
+T = TypeVar("T")
 PREFIX: Final = "attacked-"
 """Of the topics and the groups that attacks use."""
 SOURCES: Final = ("127.0.0.1", "127.0.0.2")
@@ -102,15 +103,16 @@ async def _logged_in(aim: Aim, at: Address | None = None) -> AsyncIterator[_Clie
         yield client
 
 
-async def _again(once: Callable[[], Awaitable[object]]) -> NoReturn:
-    """For ever, whatever the gateway refuses or closes."""
+async def _until(once: Callable[[], Awaitable[T]]) -> T:
+    """The first result of `once` that is true, whatever the gateway refuses or closes before."""
     while True:
         with suppress(OSError, EOFError):
-            await once()
+            if found := await once():
+                return found
         await asyncio.sleep(_PAUSE_S)
 
 
-async def _held(opens: Callable[[], AbstractAsyncContextManager[_Client]], sent: bytes) -> NoReturn:
+async def _held(opens: Callable[[], AbstractAsyncContextManager[_Client]], sent: bytes) -> None:
     """A connection on which `sent` was sent, and nothing else. It is opened again when the gateway closes it."""
 
     async def once() -> None:
@@ -118,10 +120,10 @@ async def _held(opens: Callable[[], AbstractAsyncContextManager[_Client]], sent:
             await client.send(sent)
             await client.reader.read()
 
-    await _again(once)
+    await _until(once)
 
 
-async def _repeated(aim: Aim, frame: bytes, at: Callable[[], Awaitable[Address]] | None = None) -> NoReturn:
+async def _repeated(aim: Aim, frame: bytes, at: Callable[[], Awaitable[Address]] | None = None) -> None:
     """The frame again and again. `at`: where, if it is not the common address."""
     aim.begun.set()
 
@@ -131,7 +133,7 @@ async def _repeated(aim: Aim, frame: bytes, at: Callable[[], Awaitable[Address]]
                 await client.send(frame)
                 await client.receive()
 
-    await _again(once)
+    await _until(once)
 
 
 # --- what has to be there
@@ -141,16 +143,15 @@ async def _topic(
     aim: Aim, name: str, partitions: int = 1, configs: Mapping[str, str] = MappingProxyType({})
 ) -> dict[Address, list[int]]:
     """Creates the topic if it is missing; the partitions that each address leads, once all are led."""
-    made = new_topic(name, partitions, 1, configs=configs)
-    while True:
-        with suppress(OSError, EOFError):
-            async with _logged_in(aim) as client:
-                creates = {"topics": [made], "timeout_ms": 10_000, "validate_only": False}
-                await client.ask("CreateTopics", 5, **creates)
-                led = await _leaders(client, name)
-                if sum(map(len, led.values())) >= partitions:
-                    return led
-        await asyncio.sleep(_PAUSE_S)
+    creates = {"topics": [new_topic(name, partitions, 1, configs=configs)], "timeout_ms": 10_000}
+
+    async def once() -> dict[Address, list[int]] | None:
+        async with _logged_in(aim) as client:
+            await client.ask("CreateTopics", 5, **creates, validate_only=False)
+            led = await _leaders(client, name)
+        return led if sum(map(len, led.values())) >= partitions else None
+
+    return await _until(once) or {}
 
 
 async def _leaders(client: _Client, topic: str) -> dict[Address, list[int]]:
@@ -169,13 +170,12 @@ async def _leader(aim: Aim, topic: str, configs: Mapping[str, str]) -> Address:
 
 
 async def _coordinator(aim: Aim, group: str) -> Address:
-    while True:
-        with suppress(OSError, EOFError):
-            async with _logged_in(aim) as client:
-                said = await client.ask("FindCoordinator", 2, key=group, key_type=0)
-                if not said.error_code:
-                    return Address(said.host, said.port)
-        await asyncio.sleep(_PAUSE_S)
+    async def once() -> Address | None:
+        async with _logged_in(aim) as client:
+            found = await client.ask("FindCoordinator", 2, key=group, key_type=0)
+        return None if found.error_code else Address(found.host, found.port)
+
+    return await _until(once) or aim.at
 
 
 # --- the attacks
@@ -223,7 +223,7 @@ async def _long_polls(aim: Aim, size: int) -> None:
                 await client.receive()
 
     aim.begun.set()
-    await asyncio.gather(*(_again(partial(poll, at)) for at in islice(cycle(led), size)))
+    await asyncio.gather(*(_until(partial(poll, at)) for at in islice(cycle(led), size)))
 
 
 async def _pending_members(aim: Aim, size: int) -> None:
@@ -240,7 +240,7 @@ async def _pending_members(aim: Aim, size: int) -> None:
                 await sending
 
     aim.begun.set()
-    await _again(once)
+    await _until(once)
 
 
 async def _many_protocols(aim: Aim, size: int) -> None:
@@ -258,7 +258,7 @@ async def _many_protocols(aim: Aim, size: int) -> None:
                 await client.receive()
 
     aim.begun.set()
-    await asyncio.gather(*(_again(once) for _ in range(3)))
+    await asyncio.gather(*(_until(once) for _ in range(3)))
 
 
 async def _idle(aim: Aim, size: int) -> None:
@@ -285,7 +285,7 @@ async def _brokers(aim: Aim, size: int) -> None:
         aim.begun.set()
         ids = range(_BROKERS_FROM, _BROKERS_FROM + size)
         shares = (partial(_registered, aim, ids[n::_ASKED_AT_ONCE], same) for n in range(_ASKED_AT_ONCE))
-        await asyncio.gather(*map(_again, shares))
+        await asyncio.gather(*map(_until, shares))
 
 
 async def _registered(aim: Aim, ids: Sequence[int], same: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -49,7 +49,7 @@ class Target:
 class _Obedient:
     """Brokers that obey every order."""
 
-    def obeyed(self, request: Any) -> HostResponse:  # noqa: ARG002 - as brokers have it
+    def obeyed(self, _: object) -> HostResponse:
         return HostResponse()
 
 

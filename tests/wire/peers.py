@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
+import socket
 import socketserver
 import ssl
 import threading
@@ -26,7 +27,45 @@ Answer = Callable[[Any], Mapping[str, Any] | bytes | None]
 """The fields of the answer to a request; bytes as they are; None: it hangs up."""
 
 
-class Peer:
+class Listening:
+    """In `with`, each connection is handled in a thread. `connections`, `ended`: how many began, and how many ended."""
+
+    def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
+        self.connections = self.ended = 0
+        listening = self
+
+        class Handler(socketserver.BaseRequestHandler):
+            def handle(self) -> None:
+                listening.connections += 1
+                with contextlib.suppress(OSError):
+                    listening.handle(self.request)
+                listening.ended += 1
+
+        self._server = socketserver.ThreadingTCPServer((host, port), Handler)
+        self._server.daemon_threads = True
+        self.address = Address(host, self._server.server_address[1])
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+
+    def handle(self, connection: socket.socket) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+def frame_from(connection: socket.socket) -> bytes:
+    """The next frame, with its size; empty at the end."""
+    head = connection.recv(SIZE.size, socket.MSG_WAITALL)
+    return head + connection.recv(SIZE.unpack(head)[0], socket.MSG_WAITALL) if head else b""
+
+
+class Peer(Listening):
     """`with Peer({4: (0, 2)}) as peer:` speaks LeaderAndIsr 0 to 2 and nothing else, and answers that all went well,
     unless `answer` says otherwise. `asked`: the requests, decoded, in their order. `tls`: it speaks TLS. `users`: it
     closes a connection that asks for more than the versions before it logged in as one of these."""
@@ -38,40 +77,21 @@ class Peer:
         tls: ssl.SSLContext | None = None,
         users: Users | None = None,
     ) -> None:
+        super().__init__()
         self._versions, self.answer = {**versions, **(_LOGINS if users is not None else {})}, answer
         self.asked: list[Any] = []
-        self.connections = self.ended = 0
-        peer = self
+        self._tls, self._users = tls, users
 
-        class Handler(socketserver.StreamRequestHandler):
-            def handle(self) -> None:
-                peer.connections += 1
-                login = None if users is None else Login(users)
-                with contextlib.suppress(ConnectionError, ssl.SSLError):
-                    while size := self.rfile.read(SIZE.size):
-                        answered = peer._answered(self.rfile.read(SIZE.unpack(size)[0]), login)
-                        if answered is None:
-                            return
-                        self.wfile.write(answered)
-                peer.ended += 1
-
-        self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        if tls is not None:  # the handshake is the handler's, so that a client that breaks it off affects no other
-            self._server.socket = tls.wrap_socket(
-                self._server.socket, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=True
-            )
-        self.address = Address("127.0.0.1", self._server.server_address[1])
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+    def handle(self, connection: socket.socket) -> None:
+        login = None if self._users is None else Login(self._users)
+        # The handshake is here, so that a client that breaks it off affects no other.
+        encrypted = connection if self._tls is None else self._tls.wrap_socket(connection, server_side=True)
+        with encrypted as opened, opened.makefile("rb") as reading:
+            while size := reading.read(SIZE.size):
+                answered = self._answered(reading.read(SIZE.unpack(size)[0]), login)
+                if answered is None:
+                    return
+                opened.sendall(answered)
 
     def _answered(self, frame: bytes, login: Login | None) -> bytes | None:
         header = RequestHeader.decode(io.BytesIO(frame), flexible=False)
@@ -87,10 +107,10 @@ class Peer:
             return None
         request = requests()[key].decode(frame, version=version, header=True)
         self.asked.append(request)
-        said = self.answer(request)
-        if said is None or isinstance(said, bytes):
-            return said
-        return _framed(RESPONSES[key], version, header.correlation_id, said)
+        answer = self.answer(request)
+        if answer is None or isinstance(answer, bytes):
+            return answer
+        return _framed(RESPONSES[key], version, header.correlation_id, answer)
 
 
 def _logged_in(login: Login, key: int, version: int, frame: bytes) -> bytes:

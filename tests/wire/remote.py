@@ -6,13 +6,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-from contextlib import ExitStack
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Final, Self
 from uuid import UUID
 
 from kedge import Controller
-from kedge.controller.model.view import ClusterView
 from kedge.controller.wire import Gateway
 from kedge.controller.wire.reading import as_uuid
 from kedge.controller.wire.remote import BROKERS_MAX, RemoteHost, with_remote_brokers
@@ -36,23 +36,19 @@ class Remote:
         server: MemoryServer | None = None,
         **options: Any,
     ) -> None:
-        self._session_s, self._server, self._options = session_s, server, options
-        self._brokers_max = brokers_max
+        self._apis = with_remote_brokers(session_s=session_s, brokers_max=brokers_max)
+        self._server, self._options = server, options
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        store = MemoryStore(self._server)
-        self._stack.callback(store.close)
-        self.host = RemoteHost()
-        self._stack.callback(self.host.close)
-        self.controller = self._stack.enter_context(
-            Controller(store, **{"node_id": 1, "host": self.host, **self._options})
-        )
+        store = self._stack.enter_context(closing(MemoryStore(self._server)))
+        self.host = self._stack.enter_context(closing(RemoteHost()))
+        options = {"node_id": 1, "host": self.host, **self._options}
+        self.controller = self._stack.enter_context(Controller(store, **options))
         self.host.attach(self.controller)
         self.controller.start()
         until(lambda: self.controller.active_id is not None)
-        apis = with_remote_brokers(session_s=self._session_s, brokers_max=self._brokers_max)
-        self.gateway = self._stack.enter_context(Gateway(self.controller, cluster_id=CLUSTER, apis=apis))
+        self.gateway = self._stack.enter_context(Gateway(self.controller, cluster_id=CLUSTER, apis=self._apis))
         self.address = self.gateway.address
         return self
 
@@ -67,29 +63,21 @@ class Remote:
         """Waits until these are the live brokers."""
         until(lambda: self.controller.describe().live_brokers == broker_ids)
 
+    def view(self, read: Callable[[Any], Any]) -> Any:
+        """A part of what is committed."""
+        return self.controller.query(read).result(30)
+
     def partition(self, topic: str, partition: int = 0) -> Any:
         """As it is committed."""
-        return self.controller.query(lambda view: view.partition(topic, partition)).result(30)
+        return self.view(lambda view: view.partition(topic, partition))
 
     def topic_id(self, topic: str) -> UUID | None:
         """The id of a topic that there is."""
-
-        def ask(view: ClusterView) -> str:
-            found = view.topic(topic)
-            assert found is not None, topic
-            return found.topic_id
-
-        return as_uuid(self.controller.query(ask).result(30))
+        return as_uuid(self.view(lambda view: view.topic(topic).topic_id))
 
     def partition_epoch(self, topic: str, partition: int = 0) -> int:
         """Of a partition that there is."""
-
-        def ask(view: ClusterView) -> int:
-            found = view.partition(topic, partition)
-            assert found is not None, topic
-            return view.partition_epoch(found)
-
-        return self.controller.query(ask).result(30)
+        return int(self.view(lambda view: view.partition_epoch(view.partition(topic, partition))))
 
 
 class Process:

@@ -147,9 +147,3 @@ def frame_of(api: str, version: int, *, correlation_id: Any = 7, **fields: Any) 
 def framed(frame: bytes) -> bytes:
     """It, with its size first."""
     return SIZE.pack(len(frame)) + frame
-
-
-def brokers_at(address: Any) -> set[int]:
-    """The brokers that the gateway names to clients."""
-    with RawClient(address) as client:
-        return {broker.node_id for broker in client.ask("Metadata", 12, topics=[]).brokers}

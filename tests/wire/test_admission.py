@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Final
@@ -11,6 +10,7 @@ import pytest
 
 from kedge.controller.wire import Limits, Peers, Users, admission, allow_all
 from kedge.controller.wire.admission import Admission, Client
+from kedge.controller.wire.security.client import Credentials
 from kedge.controller.wire.security.gateways import login_at
 from kedge.controller.wire.security.sasl import Login
 from kedge.controller.wire.security.users import GATEWAY
@@ -22,6 +22,7 @@ from tests.wire.sharing import SECRET, log_in
 
 ATTACKERS: Final = ("127.0.0.66", "127.0.0.67")
 USERS: Final = Users({"alice": "wonder"})
+ALICE: Final = Credentials("alice", "wonder", "PLAIN")
 LIMITS: Final = Limits(connections=20, connections_per_client=16, login_s=600)
 
 
@@ -30,17 +31,6 @@ def idle(address: Any, origins: Sequence[str], each: int) -> Iterator[list[RawCl
     """So many connections from each address, which send nothing."""
     with ExitStack() as stack:
         yield [stack.enter_context(RawClient(address, source=origin)) for origin in origins for _ in range(each)]
-
-
-def log_in_as_alice(client: RawClient) -> None:
-    client.send(_frame(struct.pack(">hhih", 17, 0, 1, -1) + struct.pack(">h", 5) + b"PLAIN"))
-    assert client.receive() is not None
-    client.send(_frame(b"\0alice\0wonder"))
-    assert client.receive() == b""
-
-
-def _frame(body: bytes) -> bytes:
-    return struct.pack(">i", len(body)) + body
 
 
 def is_served(client: RawClient) -> bool:
@@ -60,7 +50,7 @@ def test_idle_connections_from_two_addresses_refuse_no_login() -> None:
     """As many as there may be. The oldest of them give way."""
     with Served(users=USERS, authorizer=allow_all, limits=LIMITS) as served:
         with idle(served.address, ATTACKERS, 10) as held, RawClient(served.address) as client:
-            log_in_as_alice(client)
+            log_in(client, ALICE)
             assert is_served(client)
             assert is_hung_up_on(held[0])
         assert served.gateway.counts["displaced"] == 1
@@ -72,38 +62,11 @@ def test_clients_that_never_log_in_take_no_connection_from_those_that_did() -> N
     with Served(users=USERS, authorizer=allow_all, limits=LIMITS) as served, ExitStack() as stack:
         known = [stack.enter_context(RawClient(served.address)) for _ in range(15)]
         for client in known:
-            log_in_as_alice(client)
+            log_in(client, ALICE)
         for _ in range(10):
             stack.enter_context(idle(served.address, ATTACKERS, 4))
         until(lambda: served.gateway.counts["displaced"] == 75)
         assert all(is_served(client) for client in known)
-
-
-def test_where_no_login_is_required_an_address_with_many_idle_connections_gives_way() -> None:
-    with Served(limits=LIMITS) as served, idle(served.address, ATTACKERS, 10) as held:
-        for client in held[1:]:  # the first one is idle for longest
-            assert client.ask("ApiVersions", 4).error_code == 0
-        with RawClient(served.address) as client:
-            assert is_served(client)
-            assert is_hung_up_on(held[0])
-
-
-def test_connection_in_work_stays_while_another_is_idle(caplog: pytest.LogCaptureFixture) -> None:
-    """Here a wrong password waits for its refusal."""
-    limits = Limits(connections=2, refusal_ms=10_000_000, login_s=600)
-    with (
-        Served(users=USERS, authorizer=allow_all, limits=limits) as served,
-        RawClient(served.address, source=ATTACKERS[0]) as guessing,
-        RawClient(served.address, source=ATTACKERS[0]) as silent,
-    ):
-        guessing.send(_frame(struct.pack(">hhih", 17, 0, 1, -1) + struct.pack(">h", 5) + b"PLAIN"))
-        assert guessing.receive() is not None
-        guessing.send(_frame(b"\0alice\0wrong"))
-        until(lambda: "is refused" in caplog.text)
-        with RawClient(served.address) as client:
-            log_in_as_alice(client)
-            assert is_hung_up_on(silent)
-            assert served.gateway.counts["displaced"] == 1
 
 
 def test_gateway_finds_room_where_every_address_has_as_many() -> None:
@@ -126,35 +89,30 @@ def test_gateway_finds_room_where_every_address_has_as_many() -> None:
 # --- the rules
 
 
-class Clock:
-    """The time of the rules."""
-
-    now: float = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def there(address: str, came_at: float, *, known: bool = False, used_at: float = 0.0, busy: bool = False) -> Client:
+def there(
+    address: str,
+    came_at: float,
+    *,
+    known: bool = False,
+    used_at: float = 0.0,
+    busy: bool = False,
+    gateway: bool = False,
+) -> Client:
     """A connection from this address."""
     client = Client(address, came_at)
-    if known or busy:
-        client.session = Session(lambda *_: None, 100, None, "User:x", must_log_in=not known)  # type: ignore[arg-type]
+    if known or busy or gateway:
+        client.session = Session(lambda *_: None, 100, None, "User:x", must_log_in=busy and not known)  # type: ignore[arg-type]
         client.session.used_at, client.session.is_busy = used_at, busy
-    return client
-
-
-def as_gateway(address: str, came_at: float) -> Client:
-    client = there(address, came_at, known=True)
-    assert client.session is not None
-    client.session.login, client.session.has_gateways = Login(USERS), True
-    client.session.login.principal = f"User:{GATEWAY}"
+    if gateway:
+        assert client.session is not None
+        client.session.login, client.session.has_gateways = Login(USERS), True
+        client.session.login.principal = f"User:{GATEWAY}"
     return client
 
 
 def gives_way(address: str, *clients: Client, known: Sequence[str] = (), **limits: int) -> object:
     """The number of the one that gives way to a newcomer, or the refusal. There are as many as there may be."""
-    found = Admission(Limits(**{"connections": len(clients), **limits}), Clock())
+    found = Admission(Limits(**{"connections": len(clients), **limits}), lambda: 100.0)
     for each in known:
         found.left(there(each, 0.0, known=True))
     given = found.makes_room(address, clients)
@@ -194,7 +152,7 @@ def test_own_connections_give_way_only_if_they_were_idle_for_long() -> None:
 
 
 def test_gateways_never_give_way() -> None:
-    gateways = [as_gateway("a", 0), as_gateway("a", 1)]
+    gateways = [there("a", at, gateway=True) for at in (0, 1)]
     assert gives_way("b", *gateways) == "too_many"
     assert gives_way("a", *gateways) == "too_many"
     assert gives_way("a", *gateways, there("b", 0, known=True, used_at=99)) == 2

@@ -11,9 +11,11 @@ import kafka.errors
 import pytest
 
 from tests.kit.waiting import until
+from tests.wire.asking import produce
 from tests.wire.living import Living, records
 from tests.wire.served import RawClient
-from tests.wire.test_data import produce
+
+pytestmark = pytest.mark.slow
 
 TIMEOUT_S: Final = 30
 OFTEN: Final = {"cleanup_policy": "compact", "segment_bytes": "200", "min_cleanable_dirty_ratio": "0"}
@@ -87,7 +89,6 @@ def read_librdkafka(living: Living, topic: str, end: int) -> Read:
         found.append((message.offset(), key.decode(), None if value is None else value.decode()))
 
 
-@pytest.mark.slow
 @pytest.mark.checklist(265)
 def test_newest_value_of_each_key_is_read_and_older_ones_are_gone(living: Living) -> None:
     pairs: Pairs = [(f"key {n % 3}", f"value {n}") for n in range(30)]
@@ -98,7 +99,6 @@ def test_newest_value_of_each_key_is_read_and_older_ones_are_gone(living: Living
     assert read_librdkafka(living, "state", end) == compacted(pairs)
 
 
-@pytest.mark.slow
 def test_new_leader_and_new_replica_have_what_is_compacted() -> None:
     with Living() as living:
         (tp,) = living.topic("moved", [[1, 2]], **OFTEN)
@@ -119,7 +119,6 @@ def test_new_leader_and_new_replica_have_what_is_compacted() -> None:
             assert held.log.size_bytes == living.cluster.logs.shelves.of(held).size_bytes
 
 
-@pytest.mark.slow
 def test_retention_deletes_the_oldest_of_what_is_compacted(living: Living, caplog: pytest.LogCaptureFixture) -> None:
     (tp,) = living.topic("both", [[1, 2, 3]], **{**OFTEN, "cleanup_policy": "compact,delete"}, retention_bytes="250")
     pairs: Pairs = [(f"key {n}", f"value {n}") for n in range(30)]
@@ -137,7 +136,6 @@ def test_retention_deletes_the_oldest_of_what_is_compacted(living: Living, caplo
     ] == []
 
 
-@pytest.mark.slow
 def test_record_without_a_key_is_refused_at_once(living: Living) -> None:
     living.topic("keyed", [[1, 2, 3]], cleanup_policy="compact,delete")
     with RawClient(living.address) as client:
@@ -156,7 +154,6 @@ def test_record_without_a_key_is_refused_at_once(living: Living) -> None:
     assert [error.code() for error in errors] == [ck.KafkaError.INVALID_RECORD]
 
 
-@pytest.mark.slow
 def test_topic_that_is_only_compacted_keeps_more_than_the_retention_of_the_process() -> None:
     with Living(retention_bytes=2_000) as living, RawClient(living.address) as client:
         living.topic("state", [[1]], cleanup_policy="compact")

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kafka.record import MemoryRecords
 
 from kedge import DeletePartitions
 from tests.kit.waiting import until
+from tests.wire.asking import fetch, offset_of, produce, values
 from tests.wire.living import TIME_MS, Living, records
 from tests.wire.served import DEADLINE_S, RawClient
 
@@ -24,50 +24,12 @@ def living() -> Iterator[Living]:
         yield opened
 
 
-def produce(
-    client: RawClient, payload: bytes | None, *, topic: str = "orders", partition: int = 0, **options: Any
-) -> Any:
-    """The answer for one partition."""
-    version = options.pop("version", 9)
-    part = {"index": partition, "records": payload}
-    fields = {"acks": -1, "timeout_ms": 5000, "transactional_id": None, **options}
-    topics = [{"name": topic, "partition_data": [part]}]
-    answer = client.ask("Produce", version, topic_data=topics, **fields)
-    return answer.responses[0].partition_responses[0]
-
-
-def fetch(client: RawClient, offset: int, *, topic: str = "orders", partition: int = 0, **options: Any) -> Any:
-    """The answer for one partition."""
-    version, wait_ms = options.pop("version", 12), options.pop("wait_ms", 0)
-    part = {"partition": partition, "fetch_offset": offset, "partition_max_bytes": 1_000_000, **options}
-    fields = {"max_wait_ms": wait_ms, "min_bytes": 1, "max_bytes": 1_000_000, "session_epoch": -1}
-    topics = [{"topic": topic, "partitions": [part]}]
-    answer = client.ask("Fetch", version, topics=topics, **fields)
-    return answer.responses[0].partitions[0]
-
-
-def offset_of(
-    client: RawClient, timestamp: int, *, version: int = 9, partition: int = 0, replica_id: int = -1, **options: Any
-) -> Any:
-    """The answer for one partition."""
-    part = {"partition_index": partition, "timestamp": timestamp, **options}
-    topics = [{"name": "orders", "partitions": [part]}]
-    answer = client.ask("ListOffsets", version, replica_id=replica_id, topics=topics)
-    return answer.topics[0].partitions[0]
-
-
 def end_of(client: RawClient, epoch: int, version: int) -> int:
     """Where the records of a leader epoch end, as consumers ask after a change of leaders."""
     topics = [{"topic": "orders", "partitions": [{"partition": 0, "current_leader_epoch": -1, "leader_epoch": epoch}]}]
     answer = client.ask("OffsetForLeaderEpoch", version, replica_id=-1, topics=topics).topics[0].partitions[0]
     assert answer.error_code == 0
     return int(answer.end_offset)
-
-
-def values(fetched: Any) -> list[tuple[int, bytes]]:
-    """Offset and value of every record."""
-    read = MemoryRecords(bytes(fetched.records))
-    return [(record.offset, record.value) for batch in iter(read.next_batch, None) for record in batch]
 
 
 @pytest.mark.parametrize("version", range(3, 12))
@@ -85,7 +47,7 @@ def test_what_is_produced_in_any_version_is_fetched_in_any_version(client: RawCl
 def test_offsets_are_given_in_every_version(client: RawClient, version: int) -> None:
     partition = 12 + version
     produce(client, records(b"a", b"b", b"c"), partition=partition)
-    asked = {"version": version, "partition": partition}
+    asked: dict[str, Any] = {"version": version, "partition": partition}
     assert offset_of(client, -1, **asked).offset == 3
     assert offset_of(client, -2, **asked).offset == 0
     found = offset_of(client, TIME_MS + 1, **asked)
@@ -93,12 +55,6 @@ def test_offsets_are_given_in_every_version(client: RawClient, version: int) -> 
     assert (offset_of(client, TIME_MS + 3, **asked).offset) == -1
     if version >= 7:
         assert offset_of(client, -3, **asked).offset == 2
-
-
-def test_the_apis_of_the_data_are_offered(client: RawClient) -> None:
-    answer = client.ask("ApiVersions", 4)
-    offered = {row.api_key: (row.min_version, row.max_version) for row in answer.api_keys}
-    assert {key: offered[key] for key in (0, 1, 2, 22)} == {0: (0, 11), 1: (4, 12), 2: (1, 9), 22: (0, 4)}
 
 
 def test_produce_in_a_version_of_before_batches_is_refused(client: RawClient) -> None:
@@ -190,7 +146,7 @@ def test_a_follower_reports_the_end_of_its_own_log_to_a_debugging_client() -> No
         assert produce(client, records(b"a" * 50), acks=1).error_code == 0
         answer = client.ask("Metadata", 12, topics=[])
         ports = {broker.node_id: broker for broker in answer.brokers}
-        asked = {"timestamp": -1, "replica_id": -2}
+        asked: dict[str, Any] = {"timestamp": -1, "replica_id": -2}
         found = {}
         for broker, port in ports.items():
             with RawClient(port) as other:
@@ -280,35 +236,6 @@ def test_memory_is_bounded_and_consumers_hear_where_the_log_begins() -> None:
         assert held.size_bytes < 10_000
 
 
-def test_a_full_disk_takes_no_more() -> None:
-    with Living(retention_bytes=1000, copy_rate_bytes_s=1) as living, RawClient(living.address) as client:
-        living.topic("orders", [[1, 2]])
-        codes = [produce(client, records(b"x" * 900), acks=1).error_code for _ in range(5)]
-        assert codes == [0, 0, 0, 56, 56]
-
-
-@pytest.mark.slow
-def test_throttles_hold_copies_back_and_no_client() -> None:
-    """The rates are for replicas that are being added; producers and consumers are as fast as ever."""
-    with Living() as living, RawClient(living.address) as client:
-        (tp,) = living.topic("orders", [[1, 2]])
-        size = 100_000
-        for _ in range(5):
-            assert produce(client, records(b"x" * size)).error_code == 0
-        living.throttle(1000)
-        living.move(tp, [3, 2])
-        begun = time.monotonic()
-        for _ in range(20):
-            assert produce(client, records(b"y" * size)).error_code == 0
-        offset = 0
-        while offset < 25:
-            offset += len(values(fetch(client, offset)))
-        assert time.monotonic() - begun < 20  # at that rate it would take 40 minutes
-        assert living.is_moving
-        living.throttle(None)
-        until(lambda: not living.is_moving)
-
-
 def test_what_was_acknowledged_is_read_from_the_next_leader() -> None:
     with Living() as living, RawClient(living.address) as client:
         (tp,) = living.topic("orders", [[1, 2, 3]])
@@ -390,12 +317,3 @@ def test_old_records_go_where_their_topic_says_so(living: Living, client: RawCli
     until(lambda: fetch(client, 2, topic="short").log_start_offset == 2)
     assert [offset for offset, _ in values(fetch(client, 2, topic="short"))] == [2, 3, 4, 5]
     assert fetch(client, 0, topic="kept").log_start_offset == 0
-
-
-@pytest.mark.slow
-@pytest.mark.checklist(265)
-def test_records_that_are_too_much_for_their_topic_go(living: Living, client: RawClient) -> None:
-    living.topic("small", [[1, 2, 3]], retention_bytes="500")
-    for _ in range(20):
-        assert produce(client, records(b"x" * 40), topic="small").error_code == 0
-    until(lambda: fetch(client, 19, topic="small").log_start_offset > 10)

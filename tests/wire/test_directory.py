@@ -1,6 +1,8 @@
-"""Where gateways find each other, and brokers of other processes."""
+"""Where gateways find each other and brokers of other processes, and what a store has once for all of them."""
 
 from __future__ import annotations
+
+from contextlib import closing
 
 import pytest
 
@@ -8,6 +10,7 @@ from kedge import BrokerRegistration, Controller
 from kedge.controller.codec.small import decode_gateway, encode_gateway
 from kedge.controller.model.values import Endpoint
 from kedge.controller.wire import Gateway, Peers
+from kedge.controller.wire.cluster_id import cluster_id, gateways_secret
 from kedge.controller.wire.peers.directory import AlreadyRunning
 from kedge.stores import ABSENT, MemoryStore, Put
 from servers import free_port
@@ -74,3 +77,15 @@ def test_a_controller_has_one_gateway_that_listens() -> None:
                 assert decode_gateway(entry.value) == (gateway.address.host, gateway.address.port)
         for store in (gone, finding):
             store.close()
+
+
+def test_an_id_is_written_once() -> None:
+    with closing(MemoryStore()) as store:
+        made = cluster_id(store, 7)
+        assert cluster_id(store, 8) == made
+
+
+def test_a_secret_of_gateways_is_written_once_and_is_another_one_for_each_store() -> None:
+    with closing(MemoryStore()) as store, closing(MemoryStore()) as other:
+        made = gateways_secret(store)
+        assert gateways_secret(store) == made != gateways_secret(other)

@@ -15,10 +15,10 @@ from kedge.controller.wire.faults import MESSAGE, Faults
 from kedge.controller.wire.groups import Groups
 from kedge.controller.wire.protocol import SIZE
 from kedge.controller.wire.records import with_records
+from tests.wire.asking import codes, fetch, produce
 from tests.wire.living import Living, records
 from tests.wire.requests_made import frame
 from tests.wire.served import RawClient
-from tests.wire.test_data import fetch, produce
 
 ORDERED: Final = 118
 """TELEMETRY_TOO_LARGE, which nothing here answers by itself."""
@@ -46,17 +46,6 @@ def faulty() -> Iterator[Faulty]:
         made = Faulty(living)
         with made.gateway:
             yield made
-
-
-def codes(value: Any, version: int) -> Iterator[int]:
-    """All errors in an answer, or in its rows."""
-    if isinstance(value, list):
-        for row in value:
-            yield from codes(row, version)
-    for name, field in getattr(getattr(value, "_struct", None), "fields", {}).items():
-        if field.for_version_q(version):
-            found = getattr(value, name)
-            yield from [found] if name == "error_code" else codes(found, version)
 
 
 def asked(faulty: Faulty, api: Api, version: int) -> Any:

@@ -8,7 +8,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,11 +26,9 @@ from kedge.stores.faults import FailBefore, FaultStore, LoseReply, Rule
 from kedge.stores.memory import MemoryServer
 from tests.kit.waiting import until
 from tests.runtime.world import Brokers
-from tests.wire.asking import ask
 from tests.wire.certificates import Authority
 from tests.wire.served import RACKS, RawClient, frame_of
 from tests.wire.test_access import logged_in
-from tests.wire.test_private_apis import reassign
 
 ALTER = ("IncrementalAlterConfigs", 1)
 METADATA = ("Metadata", 12)
@@ -47,31 +45,17 @@ class Node:
         options: dict[str, Any],
         plan: tuple[Rule, ...] = (),
     ) -> None:
-        with ExitStack() as stack:
-            self._open(stack, server, node_id, peers, options, plan)
-            self._stack = stack.pop_all()
-
-    def _open(  # noqa: PLR0917 - as __init__
-        self,
-        stack: ExitStack,
-        server: MemoryServer,
-        node_id: int,
-        peers: dict[str, Any],
-        options: dict[str, Any],
-        plan: tuple[Rule, ...],
-    ) -> None:
         self.store, self.other = MemoryStore(server), MemoryStore(server)
         self.faults = FaultStore(self.other, plan)
-        stack.callback(self.store.close)
-        stack.callback(self.other.close)
-        self.controller = stack.enter_context(Controller(self.store, node_id, Brokers()))
-        self.controller.start()
-        found = Peers(store=self.faults, **peers)
-        self.gateway = Gateway(self.controller, cluster_id="kedge-under-test", peers=found, **options)
-        self.address = stack.enter_context(self.gateway).address
-
-    def close(self) -> None:
-        self._stack.close()
+        with ExitStack() as stack:
+            stack.callback(self.store.close)
+            stack.callback(self.other.close)
+            self.controller = stack.enter_context(Controller(self.store, node_id, Brokers()))
+            self.controller.start()
+            found = Peers(store=self.faults, **peers)
+            self.gateway = Gateway(self.controller, cluster_id="kedge-under-test", peers=found, **options)
+            self.address = stack.enter_context(self.gateway).address
+            self.close = stack.pop_all().close
 
 
 class Pair:
@@ -82,23 +66,15 @@ class Pair:
         self._made = (peers or {}, options)
 
     def __enter__(self) -> Self:
-        self.active = self._node(1)
+        self.active = Node(self.server, 1, *self._made)
         until(lambda: self.active.controller.is_active)
-        self.standby = self._node(2)
+        self.standby = Node(self.server, 2, *self._made)
         for broker, rack in RACKS.items():
             self.standby.controller.register_broker(BrokerRegistration(broker, rack=rack))
         until(lambda: self.active.controller.describe().live_brokers == tuple(RACKS))
         until(lambda: self.standby.controller.active_id == 1)
         self.active.controller.admin.create_topics({"orders": NewTopic(1, 3)}).all().result(30)
         return self
-
-    def _node(self, node_id: int) -> Node:
-        return Node(self.server, node_id, *self._made)
-
-    @property
-    def leader(self) -> Controller | None:
-        nodes = (self.active.controller, self.standby.controller)
-        return next((node for node in nodes if node.is_active), None)
 
     def __exit__(self, *_: object) -> None:
         self.active.close()
@@ -143,19 +119,6 @@ def test_a_standby_answers_as_the_active_one_does_with_addresses_of_its_own(pair
     assert not pair.active.gateway.counts["forwarded"]
 
 
-@pytest.mark.checklist(22, 89)
-def test_moves_that_are_asked_of_a_standby_begin_and_are_listed(pair: Pair) -> None:
-    """A client need not know which controller leads: the gateway passes on what its own one would refuse with 41."""
-    (row,) = pair.active.controller.query(lambda view: view.partitions_of("orders")).result(30)
-    target = [*row.replicas[1:], row.replicas[0]]
-    with RawClient(pair.standby.address) as client:
-        assert reassign(client, {"orders": {0: target}}) == {("orders", 0): 0}
-        rows = [{"name": "orders", "partitions": [{"partition_index": 0, "replicas": list(row.replicas)}]}]
-        answer = ask(client, "AlterPartitionReassignments", 0, topics=rows)
-        assert [p.error_code for topic in answer.responses for p in topic.partitions] == [0]
-        assert ask(client, "ListPartitionReassignments", 0, topics=None).error_code == 0
-
-
 def test_what_is_refused_there_ends_the_connection_here(pair: Pair) -> None:
     before = pair.active.gateway.counts["garbage"]
     with RawClient(pair.standby.address) as client:
@@ -165,37 +128,28 @@ def test_what_is_refused_there_ends_the_connection_here(pair: Pair) -> None:
     until(lambda: pair.standby.gateway.counts["forward_refused"] == 1)
 
 
-def relay(client: RawClient, principal: str = "User:root") -> Any:
-    """The answer to Metadata, passed on as a gateway would."""
-    return client.ask("Relay", 0, principal=principal, broker_id=-1, frame=frame_of(*METADATA, topics=None))
-
-
 def test_who_does_not_lead_says_so_and_passes_nothing_on_again(pair: Pair) -> None:
     before = pair.active.gateway.counts["relayed"]
-    with RawClient(pair.standby.address) as client:
-        answer = relay(client)
-        assert (answer.error_code, answer.answer) == (41, None)
-    assert pair.active.gateway.counts["relayed"] == before
-    with RawClient(pair.active.address) as client:
-        nested = frame_of("Relay", 0, principal="", broker_id=-1, frame=b"")
-        answer = client.ask("Relay", 0, principal="", broker_id=-1, frame=nested)
-        assert (answer.error_code, answer.answer) == (42, None)
+    nested = frame_of("Relay", 0, principal="", broker_id=-1, frame=b"")
+    for node, frame, code in ((pair.standby, frame_of(*METADATA, topics=None), 41), (pair.active, nested, 42)):
+        with RawClient(node.address) as client:
+            answer = client.ask("Relay", 0, principal="User:root", broker_id=-1, frame=frame)
+        assert (answer.error_code, answer.answer) == (code, None)
+    assert pair.active.gateway.counts["relayed"] == before + 1
 
 
 @pytest.mark.slow
 def test_a_gateway_is_found_by_a_key_that_ends_with_it_and_comes_back_with_a_new_session(pair: Pair) -> None:
-    store = MemoryStore(pair.server)
-    entry = store.get(keys.gateway(2), timeout_s=5)
-    assert entry is not None
-    assert json.loads(entry.value) == {"version": 1, "host": "127.0.0.1", "port": pair.standby.address.port}
-    assert entry.owner == pair.standby.other.session.session_id
-    pair.standby.other.expire()
-    until(lambda: (again := store.get(keys.gateway(2), timeout_s=5)) is not None and again.owner != entry.owner)
-    third = Node(pair.server, 3, {}, {})
-    assert store.get(keys.gateway(3), timeout_s=5) is not None
-    third.close()
-    assert store.get(keys.gateway(3), timeout_s=5) is None
-    store.close()
+    with closing(MemoryStore(pair.server)) as store:
+        entry = store.get(keys.gateway(2), timeout_s=5)
+        assert entry is not None
+        assert json.loads(entry.value) == {"version": 1, "host": "127.0.0.1", "port": pair.standby.address.port}
+        assert entry.owner == pair.standby.other.session.session_id
+        pair.standby.other.expire()
+        until(lambda: (again := store.get(keys.gateway(2), timeout_s=5)) is not None and again.owner != entry.owner)
+        with closing(Node(pair.server, 3, {}, {})):
+            assert store.get(keys.gateway(3), timeout_s=5) is not None
+        assert store.get(keys.gateway(3), timeout_s=5) is None
 
 
 @pytest.mark.slow
@@ -207,15 +161,12 @@ def test_faults_of_the_store_delay_a_client_and_no_more(pair: Pair) -> None:
         Rule(LoseReply(), "commit", put, 2),
         *(Rule(FailBefore(), "get", read, nth) for nth in range(1, 6)),
     )
-    third = Node(pair.server, 3, {}, {}, plan)
-    try:
+    with closing(Node(pair.server, 3, {}, {}, plan)) as third:
         until(lambda: third.controller.active_id == 1)
         with RawClient(third.address) as client:
             assert [topic.name for topic in client.ask(*METADATA, topics=None).topics] == ["orders"]
         until(lambda: third.other.get(put, timeout_s=5) is not None)
         assert len([call for call in third.faults.calls if call.name == "get" and read in call.keys]) == 6
-    finally:
-        third.close()
 
 
 @pytest.mark.slow
@@ -242,15 +193,6 @@ def test_gateways_that_ask_for_certificates_tell_each_other_whose_they_were(tmp_
             finally:
                 client.close()
         assert pair.active.gateway.counts["relayed"] >= 2
-
-
-def test_client_waits_for_the_next_controller() -> None:
-    with Pair() as pair, RawClient(pair.standby.address) as client:
-        assert alter(client, 1) == 0
-        pair.active.close()
-        assert alter(client, 2) == 0  # answered by the one who was asked, which leads by now
-        assert pair.standby.controller.is_active
-        assert retention(pair.standby.controller) == "2"
 
 
 def write_until(
@@ -285,23 +227,26 @@ def write_until(
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # sockets that the client forgets
 @pytest.mark.parametrize("how", ["it is closed", "its session ends"])
 def test_the_active_one_dies_under_a_client_of_kafka_and_every_answer_it_got_was_true(how: str) -> None:
-    with Pair() as pair:
-        client = kafka.KafkaAdminClient(
-            bootstrap_servers=f"127.0.0.1:{pair.standby.address.port}", request_timeout_ms=10_000
-        )
+    with Pair() as pair, closing(MemoryStore(pair.server)) as store:
+        bootstrap = f"127.0.0.1:{pair.standby.address.port}"
+        client = kafka.KafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=10_000)
         acknowledged: list[int] = []
         untrue: list[int] = []
         ended = threading.Event()
-        store = MemoryStore(pair.server)
         writer = threading.Thread(target=write_until, args=(ended, client, store, acknowledged, untrue))
         writer.start()
+
+        def leader() -> Controller | None:
+            nodes = (pair.active.controller, pair.standby.controller)
+            return next((node for node in nodes if node.is_active and node.controller_epoch == 2), None)
+
         try:
             until(lambda: len(acknowledged) > 20)
             if how == "it is closed":
                 pair.active.close()
             else:
                 pair.active.store.expire()
-            until(lambda: pair.leader is not None and pair.leader.controller_epoch == 2)
+            until(leader)
             survived = len(acknowledged)
             until(lambda: len(acknowledged) > survived + 20)
         finally:
@@ -309,8 +254,9 @@ def test_the_active_one_dies_under_a_client_of_kafka_and_every_answer_it_got_was
             writer.join()
             client.close()
             gc.collect()
-        assert pair.leader is not None
-        assert retention(pair.leader) == str(acknowledged[-1])
+        found = leader()
+        assert found is not None
+        assert retention(found) == str(acknowledged[-1])
         assert untrue == []
 
 

@@ -1,15 +1,21 @@
+"""Broken frames and attacks are harmless."""
+
 from __future__ import annotations
 
+import asyncio
 import struct
 import threading
+from collections.abc import Iterator
 
 import pytest
 
 from kedge import NewTopic
 from kedge.controller.wire import Limits
 from tests.kit.waiting import until
+from tests.wire.attacks import ATTACKS, Aim, attack
 from tests.wire.fuzz import Fuzz, check, memory_mib
 from tests.wire.fuzzed import plain
+from tests.wire.living import Living
 from tests.wire.served import RACKS, RawClient, Served
 
 
@@ -31,17 +37,6 @@ def test_ten_thousand_broken_frames_are_harmless_and_each_is_counted() -> None:
         assert sum(fuzz.sent.values()) == 10_000
         assert fuzz.hung_up > 3_000
         assert memory_mib() - before < 250  # well-formed ones create topics, of some 50,000 partitions at most
-
-
-@pytest.mark.slow
-def test_the_same_seed_sends_the_same_frames() -> None:
-    with Served() as served:
-        runs = [Fuzz(plain(served), seed) for seed in (3, 3, 4)]
-        for fuzz in runs:
-            fuzz.run(200)
-        one, same, other = ((fuzz.sent, fuzz.hung_up) for fuzz in runs)
-        assert one == same
-        assert one != other
 
 
 @pytest.mark.slow
@@ -67,16 +62,19 @@ def test_who_sends_too_slowly_or_leaves_half_way_is_hung_up_on_and_counted() -> 
             assert client.ask("Metadata", 12, topics=None).controller_id in RACKS
 
 
+@pytest.fixture(scope="module")
+def living() -> Iterator[Living]:
+    with Living() as opened:
+        yield opened
+
+
 @pytest.mark.slow
-def test_large_frames_wait_for_room_and_give_it_back() -> None:
-    """Of 200 KiB for frames, each of these takes 150: they are read one after the other, all are answered."""
-    with Served(limits=Limits(queued_bytes=200_000)) as served:
-        request = struct.pack(">hhihi", 3, 1, 7, -1, 70_000) + bytes(140_000)
-        clients = [RawClient(served.address) for _ in range(5)]
-        try:
-            for client in clients:
-                client.send(struct.pack(">i", len(request)) + request)
-            assert all(client.receive() is not None for client in clients)
-        finally:
-            for client in clients:
-                client.__exit__()
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_attack_begins_and_a_client_is_served_after_it(
+    living: Living, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    aim = Aim(living.address, page=living.address)  # what is closed there is opened again as well
+    asyncio.run(attack(name, aim, seconds=0.2, part=1_000))
+    assert capsys.readouterr().out == "begun\n"
+    with RawClient(living.address) as client:
+        assert client.ask("Metadata", 8, topics=[]).brokers

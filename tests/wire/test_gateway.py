@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import struct
+import threading
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from kafka.protocol.metadata.api_versions import ApiVersionsResponse
 
 from kedge import NewTopic, WrongMode
-from kedge.controller.wire import Gateway, Limits
+from kedge.controller.codec import keys
+from kedge.controller.codec.small import encode_gateway
+from kedge.controller.wire import Gateway, Limits, Peers
+from kedge.controller.wire.peers.directory import AlreadyRunning
+from kedge.stores import MemoryServer, MemoryStore
+from kedge.stores.base import ABSENT, Put
 from tests.kit.waiting import until
-from tests.wire.served import RACKS, RawClient, Served
+from tests.wire.asking import ask, new_topic
+from tests.wire.served import DEADLINE_S, RACKS, RawClient, Served
 
 
 @pytest.fixture(scope="module")
@@ -159,3 +169,75 @@ def test_connections_beyond_the_limit_are_hung_up_on() -> None:
 def test_limits_are_positive() -> None:
     with pytest.raises(ValueError, match="request_bytes must be an int of at least 1"):
         Limits(request_bytes=0)
+
+
+@pytest.mark.parametrize("step", ["it could not listen", "its id was taken"])
+def test_gateway_that_failed_to_start_is_started_later(step: str) -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as other,
+        Served() as served,
+        closing(MemoryStore(served.server)) as session,
+        closing(MemoryStore(served.server)) as second,
+    ):
+        port = other.getsockname()[1]
+        if step == "it could not listen":
+            gateway = Gateway(served.controller, port=port)
+        else:
+            gateway = Gateway(served.controller, peers=Peers(store=session))
+            taken = Put(keys.gateway(1), encode_gateway("127.0.0.1", port), ABSENT, ephemeral=True)
+            second.commit([taken], timeout_s=DEADLINE_S)
+        with other, pytest.raises((OSError, AlreadyRunning)):
+            gateway.start()
+        with gateway:
+            assert gateway.addresses([1]).keys() == {1}
+
+
+@pytest.mark.slow
+def test_a_gateway_closes_though_its_clients_go_on_asking() -> None:
+    """What comes in at the very moment of closing does not make anybody wait for the next request."""
+    with Served() as served:
+        for _ in range(20):
+            gateway = Gateway(served.controller)
+            address = gateway.start()
+            begun = threading.Barrier(5)
+            clients = [threading.Thread(target=_ask_on, args=(address, begun)) for _ in range(4)]
+            closing = threading.Thread(target=gateway.close, daemon=True)
+            for client in clients:
+                client.start()
+            begun.wait(DEADLINE_S)
+            closing.start()
+            for thread in (closing, *clients):
+                thread.join(DEADLINE_S)
+                assert not thread.is_alive()
+
+
+def _ask_on(address: object, begun: threading.Barrier) -> None:
+    """Until it is hung up on."""
+    with contextlib.suppress(OSError, AssertionError), RawClient(address) as client:
+        client.ask("ApiVersions", 4)
+        begun.wait(DEADLINE_S)
+        while client.ask("ApiVersions", 4):
+            pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("has_peers", [False, True])
+def test_clients_are_told_that_the_store_does_not_answer(has_peers: bool) -> None:
+    """Metadata has no place for an error, and clients take one without brokers for that of an empty cluster, so its
+    connection is closed."""
+    server = MemoryServer(session_timeout_s=0.5)
+    with closing(MemoryStore(server)) as finding:
+        peers = Peers(store=finding) if has_peers else None
+        with Served(server=server, peers=peers) as served, RawClient(served.address) as client:
+            served.store.disconnect()
+            until(lambda: served.controller.is_cut_off)
+            created = ask(client, "CreateTopics", 7, topics=[new_topic("orders", 1, 1)], validate_only=False)
+            moves = ask(client, "ListPartitionReassignments", 0, topics=None)
+            for answer in (*created.topics, client.ask("DescribeCluster", 0), moves):
+                assert answer.error_code == 41
+                assert answer.error_message == "no controller is active; its store does not answer"
+            with RawClient(served.address) as other, pytest.raises(AssertionError, match="hung up"):
+                other.ask("Metadata", 12, topics=None)
+            served.store.reconnect()
+            until(lambda: served.controller.is_active)
+            assert client.ask("DescribeCluster", 0).error_code == 0

@@ -13,8 +13,6 @@ from kedge import NewTopic
 from kedge.controller.cli.kafka.connecting import connected
 from kedge.controller.cli.kafka.options import Endpoint as Servers
 from kedge.controller.codec import keys
-from kedge.controller.codec.producer_ids import ProducerIdBlock, decode, encode, next_block
-from kedge.controller.codec.text import BadValue
 from kedge.controller.groups.partitions import partition_of
 from kedge.controller.model.errors import ErrorCode
 from kedge.controller.model.host import (
@@ -122,27 +120,6 @@ def test_blocks_that_are_allocated_at_once_do_not_overlap(served: Served) -> Non
     assert sorted(block.start for block in blocks) == list(range(0, 40_000, 1000))
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        b"[]",
-        b'{"broker":true,"block_start":"0","block_end":"9"}',
-        b'{"broker":1,"block_start":0,"block_end":"9"}',
-        b'{"broker":1,"block_start":"-1","block_end":"9"}',
-        b'{"broker":1,"block_start":"9","block_end":"8"}',
-        b'{"broker":1,"block_start":"0","block_end":"99999999999999999999"}',
-    ],
-)
-def test_a_broken_block_is_refused(value: bytes) -> None:
-    with pytest.raises(BadValue):
-        decode(value)
-
-
-def test_a_block_is_read_as_it_was_written() -> None:
-    block = next_block(ProducerIdBlock(1, 0, 999), 2)
-    assert decode(encode(block)) == block == ProducerIdBlock(2, 1000, 1999)
-
-
 def test_producers_get_ids_of_their_own(served: Served, client: RawClient) -> None:
     asked = {"transactional_id": None, "transaction_timeout_ms": 60_000}
     ids = [client.ask("InitProducerId", 4, **asked).producer_id for _ in range(3)]
@@ -210,13 +187,11 @@ class Recorded:
         self.requests.append(request)
         return HostResponse(errors=self._errors)
 
-    def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
+    def update_metadata(self, request: UpdateMetadataRequest | StopReplicaRequest) -> HostResponse:
         self.requests.append(request)
         return HostResponse()
 
-    def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
-        self.requests.append(request)
-        return HostResponse()
+    stop_replica = update_metadata
 
 
 def host_of(served: Served, brokers: Recorded) -> KafkaHost:

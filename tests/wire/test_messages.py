@@ -1,9 +1,7 @@
-"""Messages of ours go to bytes and back, whatever is in them, and leave kafka-python's own alone."""
+"""Messages of ours: their bytes are Kafka's, they come back from them, and kafka-python's own are left alone."""
 
 from __future__ import annotations
 
-import contextlib
-import struct
 import uuid
 from collections.abc import Sequence
 from typing import Any, Final
@@ -16,7 +14,7 @@ from kafka.protocol.api_header import ResponseClassRegistry
 from kafka.protocol.schemas import BaseField
 
 from kedge.controller.wire import messages
-from kedge.controller.wire.protocol import build
+from tests.wire.golden_bytes import CASES, FOLDER, NOT_IN_KAFKA_3, Kafka, ask_kafka, built, golden, message, private
 
 CLASSES: Final = sorted(
     {*messages.requests().values(), *messages.RESPONSES.values()}, key=lambda cls: str(cls.__name__)
@@ -79,30 +77,6 @@ def test_a_message_comes_back_from_its_bytes(sent: Any) -> None:
     assert bytes(read.encode()) == content
 
 
-@pytest.mark.slow
-@given(filled(), st.data())
-def test_bytes_that_end_early_are_an_ordinary_exception(sent: Any, data: st.DataObject) -> None:
-    content = bytes(sent.encode())
-    cut = data.draw(st.integers(0, len(content) - 1))
-    # A string at the very end may come back cut without an exception, which the codec does not see.
-    with contextlib.suppress(struct.error, IndexError, ValueError):
-        read = type(sent).decode(content[:cut], version=sent.version)
-        assert len(bytes(read.encode())) <= len(content)
-
-
-@pytest.mark.parametrize("key", messages.requests())
-def test_a_request_with_its_header_is_read_with_it_and_its_answer_found(key: int) -> None:
-    request = messages.requests()[key]
-    lowest, highest = messages.VERSIONS[key]
-    for version in range(lowest, highest + 1):
-        sent = request(version=version)
-        sent.with_header(correlation_id=7, client_id="kedge")
-        read = request.decode(bytes(sent.encode(header=True, framed=True)), version=version, header=True, framed=True)
-        assert (read.header.request_api_key, read.header.request_api_version) == (key, version)
-        assert (read.header.correlation_id, read.header.client_id) == (7, "kedge")
-        assert read.header.get_response_class()[None] is messages.RESPONSES[key]
-
-
 def test_clients_of_kafka_python_in_the_same_process_read_metadata_with_their_own_class() -> None:
     registered = ResponseClassRegistry._response_class_registry[kafka_metadata.MetadataResponse.API_KEY]  # noqa: SLF001
     # It, or the class of one of its versions, which enters the registry when it is made.
@@ -110,34 +84,63 @@ def test_clients_of_kafka_python_in_the_same_process_read_metadata_with_their_ow
     assert not hasattr(kafka_metadata.MetadataResponse.MetadataResponseTopic.MetadataResponsePartition, "status_code")
 
 
-@pytest.mark.checklist(189)
-@pytest.mark.parametrize("version", range(9, 14))
-def test_a_client_that_does_not_know_the_status_reads_the_same_metadata(version: int) -> None:
-    topic = messages.MetadataResponse.MetadataResponseTopic
-    partition = topic.MetadataResponsePartition
-    sent = messages.MetadataResponse(
-        version=version,
-        topics=[topic(version=version, name="foo", partitions=[partition(version=version, status_code=-1)])],
-    )
-    read = kafka_metadata.MetadataResponse.decode(bytes(sent.encode()), version=version)
-    assert read.topics[0].name == "foo"
-    assert read.topics[0].partitions[0].unknown_tags == {"_20000": b"\xff"}
+KAFKAS = {name: [row for row in golden() if row[0] == name] for name in CASES}
 
 
-@pytest.mark.checklist(138)
-def test_update_metadata_has_one_address_in_version_0_several_from_1_and_a_rack_from_2() -> None:
-    """KIP-36. The bytes of all versions are held against Kafka's own in the golden ones."""
-    places = [
-        {"port": 9092, "host": "h4", "security_protocol": 0},
-        {"port": 9093, "host": "h4", "security_protocol": 3},
-    ]
-    broker = {"id": 4, "v0_host": "h4", "v0_port": 9092, "endpoints": places, "rack": "r1"}
-    read = {}
-    for version in range(3):
-        request = build(messages.UpdateMetadataRequest, version, {"controller_id": 1, "live_brokers": [broker]})
-        content = bytes(request.encode(version=version))
-        (read[version],) = messages.UpdateMetadataRequest.decode(content, version=version).live_brokers
-        assert (b"r1" in content) is (version == 2)
-    assert (read[0].v0_host, read[0].v0_port) == ("h4", 9092)
-    assert [[(e.host, e.port) for e in read[v].endpoints] for v in (1, 2)] == [[("h4", 9092), ("h4", 9093)]] * 2
-    assert [read[version].rack for version in range(3)] == [None, None, "r1"]
+def names() -> list[str]:
+    """Every message of ours by name."""
+    classes = [*messages.requests().values(), *messages.RESPONSES.values()]
+    return sorted(cls.__name__ for cls in classes)
+
+
+def check(name: str, version: int, values: dict[str, Any], expected: bytes) -> None:
+    ours = built(name, version, values)
+    assert bytes(ours.encode()).hex() == expected.hex(), (name, version)
+    read = message(name).decode(expected, version=version)
+    assert read.to_dict() == ours.to_dict(), (name, version)
+    assert bytes(read.encode()) == expected, (name, version)
+
+
+def test_each_version_of_each_message_has_golden_bytes() -> None:
+    shown = {(name, version) for name, version, _, _ in [*golden(), *private()]}
+    declared = {(name, version) for name in names() for version in range(message(name).max_version + 1)}
+    assert shown == declared - NOT_IN_KAFKA_3
+
+
+@pytest.mark.checklist(98, 134, 137, 139, 189)
+@pytest.mark.parametrize("name", CASES)
+def test_bytes_are_those_of_kafkas_own_classes(name: str) -> None:
+    for _, version, number, content in KAFKAS[name]:
+        check(name, version, CASES[name][number], content)
+
+
+@pytest.mark.checklist(20, 21, 187, 188)
+def test_bytes_of_private_messages_are_those_of_the_field_lists() -> None:
+    for name, version, values, content in private():
+        check(name, version, values, content)
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Kafka:
+    return ask_kafka()
+
+
+@pytest.mark.server
+@pytest.mark.slow
+def test_the_golden_bytes_are_what_kafkas_classes_make_today(kafka: Kafka) -> None:
+    assert (FOLDER / "kafka.txt").read_text(encoding="utf-8") == kafka.text
+
+
+@pytest.mark.server
+@pytest.mark.slow
+def test_versions_and_headers_are_those_of_kafka(kafka: Kafka) -> None:
+    for key, versions in kafka.headers.items():
+        response = messages.RESPONSES[key]
+        request = messages.requests().get(key)
+        if request is not None:
+            declared = [v for v in range(request.max_version + 1) if (request.__name__, v) not in NOT_IN_KAFKA_3]
+            assert sorted(versions) == declared, request
+        for version, (of_request, of_response) in versions.items():
+            assert of_response == int(response.flexible_version_q(version)), (response, version)
+            if request is not None and version >= messages.VERSIONS[key][0]:
+                assert of_request == 1 + int(request.flexible_version_q(version)), (request, version)

@@ -15,18 +15,17 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
-from kedge.controller.wire import Limits, Peers, Users, allow_all
+from kedge.controller.wire import Limits, Users, allow_all
 from kedge.controller.wire.security import refusals
 from kedge.controller.wire.security.client import Credentials, NotLetIn, logging_in
 from kedge.controller.wire.security.files import BrokenFile
 from kedge.controller.wire.security.gateways import users_at
 from kedge.controller.wire.security.refusals import Refusals, origin
 from kedge.controller.wire.security.users import Credential, salted
-from kedge.stores import MemoryStore
 from tests.kit.private import write_private
 from tests.kit.waiting import until
 from tests.wire.served import RACKS, RawClient, Served
-from tests.wire.sharing import SECRET, as_gateway
+from tests.wire.sharing import SECRET
 
 USERS = Users({"alice": "wonder"})
 
@@ -122,17 +121,6 @@ def test_so_many_addresses_are_remembered_and_no_more(monkeypatch: pytest.Monkey
 )
 def test_an_address_is_that_of_a_customer(peername: Any, expected: str) -> None:
     assert origin(peername) == expected
-
-
-def test_connections_from_one_address_are_bounded_but_for_gateways() -> None:
-    peers, limits = Peers(store=MemoryStore(), secret=SECRET), Limits(connections_per_client=1)
-    with Served(peers=peers, limits=limits) as served, as_gateway(served.address), as_gateway(served.address):
-        with RawClient(served.address) as first:
-            assert first.ask("ApiVersions", 4).error_code == 0
-            with RawClient(served.address) as second:
-                assert second.receive() is None
-        assert served.gateway.counts["too_many_from_one"] == 1
-    peers.store.close()
 
 
 # --- what is learned of users

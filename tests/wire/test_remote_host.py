@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,28 +26,39 @@ from tests.wire.certificates import Authority
 from tests.wire.peers import Peer
 from tests.wire.remote import Remote
 from tests.wire.served import RawClient
-from tests.wire.test_remote_sessions import register as announce
+from tests.wire.test_sessions import register as announce
 
 LATEST = {4: (0, 7), 5: (0, 4), 6: (0, 8)}
 LEADER_AND_ISR = messages_of("LeaderAndIsr")
 
 
 @pytest.fixture
-def controlled() -> Iterator[tuple[Controller, RemoteHost]]:
-    host = RemoteHost(timeout_s=5.0)
-    with driving(host) as controller:
-        yield controller, host
+def host() -> Iterator[RemoteHost]:
+    with closing(RemoteHost(timeout_s=5.0)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def controller(host: RemoteHost) -> Iterator[Controller]:
+    with driving(host) as opened:
+        yield opened
+
+
+def create_orders(controller: Controller, *, deleted: bool = False) -> None:
+    """Once broker 1 is alive. `deleted`: and delete it."""
+    until(lambda: controller.describe().live_brokers == (1,))
+    controller.admin.create_topics({"orders": NewTopic(1, 1)}).all().result(30)
+    if deleted:
+        controller.admin.delete_topics(["orders"]).all().result(30)
+        until(lambda: controller.describe().replicas_to_delete == 0 and not controller.describe().deleting_topics)
 
 
 @contextmanager
 def driving(host: RemoteHost) -> Iterator[Controller]:
-    store = MemoryStore()
-    with Controller(store, 1, host) as controller:
+    with closing(MemoryStore()) as store, closing(host), Controller(store, 1, host) as controller:
         host.attach(controller)
         controller.start()
         yield controller
-    host.close()
-    store.close()
 
 
 def register(controller: Controller, broker_id: int, peer: Peer) -> int:
@@ -70,14 +81,10 @@ def until_not_delivered(controller: Controller, words: str) -> None:
 
 
 @pytest.mark.parametrize("version", range(8))
-def test_each_version_of_leader_and_isr_tells_a_broker_what_it_leads(
-    controlled: tuple[Controller, RemoteHost], version: int
-) -> None:
-    controller, _ = controlled
+def test_each_version_of_leader_and_isr_tells_a_broker_what_it_leads(controller: Controller, version: int) -> None:
     with Peer({**LATEST, 4: (0, version)}) as peer:
         epoch = register(controller, 1, peer)
-        until(lambda: controller.describe().live_brokers == (1,))
-        controller.admin.create_topics({"orders": NewTopic(1, 1)}).all().result(30)
+        create_orders(controller)
         until(lambda: states(peer))
     assert states(peer)[0].leader == 1
     assert {request.API_VERSION for request in asked(peer, m.LeaderAndIsrRequest)} == {version}
@@ -86,22 +93,15 @@ def test_each_version_of_leader_and_isr_tells_a_broker_what_it_leads(
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_a_topic_that_is_deleted_is_deleted_on_brokers_of_every_version(
-    controlled: tuple[Controller, RemoteHost], version: int
-) -> None:
-    controller, _ = controlled
+def test_a_topic_that_is_deleted_is_deleted_on_brokers_of_every_version(controller: Controller, version: int) -> None:
     with Peer({**LATEST, 5: (0, version)}) as peer:
         register(controller, 1, peer)
-        until(lambda: controller.describe().live_brokers == (1,))
-        controller.admin.create_topics({"orders": NewTopic(1, 1)}).all().result(30)
-        controller.admin.delete_topics(["orders"]).all().result(30)
-        until(lambda: controller.describe().replicas_to_delete == 0 and not controller.describe().deleting_topics)
+        create_orders(controller, deleted=True)
     assert {request.API_VERSION for request in asked(peer, m.StopReplicaRequest)} == {version}
 
 
-def test_connection_to_a_broker_that_left_is_closed(controlled: tuple[Controller, RemoteHost]) -> None:
+def test_connection_to_a_broker_that_left_is_closed(controller: Controller) -> None:
     """When the others hear that it left."""
-    controller, _ = controlled
     with Peer(LATEST) as staying, Peer(LATEST) as leaving:
         register(controller, 1, staying)
         epoch = register(controller, 2, leaving)
@@ -112,8 +112,7 @@ def test_connection_to_a_broker_that_left_is_closed(controlled: tuple[Controller
 
 
 @pytest.mark.slow
-def test_a_broker_that_refuses_to_delete_is_asked_again(controlled: tuple[Controller, RemoteHost]) -> None:
-    controller, _ = controlled
+def test_a_broker_that_refuses_to_delete_is_asked_again(controller: Controller) -> None:
     refusals = [56]
 
     def answer(request: Any) -> dict[str, Any]:
@@ -124,15 +123,11 @@ def test_a_broker_that_refuses_to_delete_is_asked_again(controlled: tuple[Contro
 
     with Peer(LATEST, answer) as peer:
         register(controller, 1, peer)
-        until(lambda: controller.describe().live_brokers == (1,))
-        controller.admin.create_topics({"orders": NewTopic(1, 1)}).all().result(30)
-        controller.admin.delete_topics(["orders"]).all().result(30)
-        until(lambda: not controller.describe().deleting_topics)
+        create_orders(controller, deleted=True)
     assert len(asked(peer, m.StopReplicaRequest)) >= 2
 
 
-def test_broker_without_the_api_gets_no_request_and_is_named(controlled: tuple[Controller, RemoteHost]) -> None:
-    controller, _ = controlled
+def test_broker_without_the_api_gets_no_request_and_is_named(controller: Controller) -> None:
     with Peer({6: (0, 8)}) as peer:
         register(controller, 1, peer)
         until_not_delivered(controller, "supports LeaderAndIsr in no version, this host 0 to 7")
@@ -140,15 +135,14 @@ def test_broker_without_the_api_gets_no_request_and_is_named(controlled: tuple[C
 
 
 def test_what_a_broker_closed_meanwhile_is_asked_again_on_a_new_connection(
-    controlled: tuple[Controller, RemoteHost],
+    controller: Controller,
 ) -> None:
-    controller, _ = controlled
     with Peer(LATEST) as peer:
         register(controller, 1, peer)
         until(lambda: asked(peer, m.UpdateMetadataRequest))
         hang_ups = [None]
         peer.answer = lambda _: hang_ups.pop() if hang_ups else {}
-        controller.admin.create_topics({"orders": NewTopic(1, 1)}).all().result(30)
+        create_orders(controller)
         until(lambda: len(states(peer)) == 2)  # once for nothing, once more on the new connection
         assert peer.connections == 2
     first, second = asked(peer, m.LeaderAndIsrRequest)[-2:]
@@ -156,8 +150,7 @@ def test_what_a_broker_closed_meanwhile_is_asked_again_on_a_new_connection(
     assert not any("not delivered" in text for text in controller.describe().findings.values())
 
 
-def test_a_broker_that_comes_back_elsewhere_is_found_there(controlled: tuple[Controller, RemoteHost]) -> None:
-    controller, _ = controlled
+def test_a_broker_that_comes_back_elsewhere_is_found_there(controller: Controller) -> None:
     with Peer(LATEST) as first, Peer(LATEST) as second:
         epoch = register(controller, 1, first)
         until(lambda: asked(first, m.UpdateMetadataRequest))
@@ -170,13 +163,11 @@ def test_a_broker_that_comes_back_elsewhere_is_found_there(controlled: tuple[Con
 
 @pytest.mark.slow
 def test_a_broker_that_does_not_answer_in_time_is_given_up() -> None:
-    with Peer(LATEST, lambda _: b"") as peer:
-        link = Link(peer.address, 0.2)
+    with Peer(LATEST, lambda _: b"") as peer, closing(Link(peer.address, 0.2)) as link:
         began = time.monotonic()
         with pytest.raises(NotDelivered, match=r"did not answer"):
             link.ask(LEADER_AND_ISR, 7, {})
         assert time.monotonic() - began < 5
-        link.close()
 
 
 @pytest.mark.parametrize(
@@ -190,11 +181,12 @@ def test_a_broker_that_does_not_answer_in_time_is_given_up() -> None:
     ],
 )
 def test_what_is_no_answer_is_not_delivered(answer: bytes | None, words: str) -> None:
-    with Peer(LATEST, lambda _: answer) as peer:
-        link = Link(peer.address, 5.0)
-        with pytest.raises(NotDelivered, match=words):
-            link.ask(LEADER_AND_ISR, 7, {})
-        link.close()
+    with (
+        Peer(LATEST, lambda _: answer) as peer,
+        closing(Link(peer.address, 5.0)) as link,
+        pytest.raises(NotDelivered, match=words),
+    ):
+        link.ask(LEADER_AND_ISR, 7, {})
 
 
 def test_who_is_not_there_is_not_reached() -> None:
@@ -211,8 +203,7 @@ def test_a_host_without_its_controller_and_one_without_time_say_so() -> None:
         RemoteHost(timeout_s=0)
 
 
-def test_a_broker_of_another_epoch_is_not_called(controlled: tuple[Controller, RemoteHost]) -> None:
-    controller, host = controlled
+def test_a_broker_of_another_epoch_is_not_called(controller: Controller, host: RemoteHost) -> None:
     with Peer(LATEST) as peer:
         epoch = register(controller, 1, peer)
         until(lambda: controller.describe().live_brokers == (1,))
@@ -307,10 +298,7 @@ def listening(peer: Peer, protocol: str) -> BrokerRegistration:
         ("OTHER", "listens with OTHER, which this host does not support"),
     ],
 )
-def test_a_broker_that_cannot_be_spoken_to_is_named(
-    controlled: tuple[Controller, RemoteHost], protocol: str, words: str
-) -> None:
-    controller, _ = controlled
+def test_a_broker_that_cannot_be_spoken_to_is_named(controller: Controller, protocol: str, words: str) -> None:
     with Peer(LATEST) as peer:
         controller.register_broker(listening(peer, protocol))
         until_not_delivered(controller, words)

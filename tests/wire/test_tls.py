@@ -62,24 +62,6 @@ def test_a_client_with_a_certificate_comes_in(served: Served, authority: Authori
     assert brokers(client_of(served, authority, authority.sign("alice"))) == set(RACKS)
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("which", ["none", "expired", "of another authority"])
-def test_no_certificate_an_expired_one_and_one_of_another_authority_are_refused(
-    served: Served, authority: Authority, tmp_path: Path, which: str
-) -> None:
-    own = {
-        "none": None,
-        "expired": authority.sign("late", days=-1),
-        "of another authority": Authority(tmp_path, "another").sign("alice"),
-    }[which]
-    connections, failed = served.gateway.counts["connections"], served.gateway.counts["tls_failed"]
-    with pytest.raises(kafka.errors.KafkaError):
-        client_of(served, authority, own, bootstrap_timeout_ms=3_000)
-    assert served.gateway.counts["connections"] == connections  # none that could have asked for anything
-    until(lambda: served.gateway.counts["tls_failed"] > failed)
-    assert brokers(client_of(served, authority, authority.sign("bob"))) == set(RACKS)
-
-
 @pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
 @pytest.mark.parametrize(
     "which, alert",

@@ -12,32 +12,9 @@ from __future__ import annotations
 from typing import Final
 
 from ..calls import Api
-from . import (
-    acls,
-    cluster,
-    configs,
-    elections,
-    logdirs,
-    reassignments,
-    reduction,
-    sasl,
-    throttling,
-    topics,
-    versions,
-)
+from . import acls, cluster, configs, elections, logdirs, reassignments, reduction, sasl, throttling, topics, versions
 
-_FAMILIES: Final = (
-    acls,
-    cluster,
-    configs,
-    elections,
-    logdirs,
-    reassignments,
-    reduction,
-    sasl,
-    throttling,
-    topics,
-)
+_FAMILIES: Final = (acls, cluster, configs, elections, logdirs, reassignments, reduction, sasl, throttling, topics)
 
 APIS: Final[dict[int, Api]] = versions.with_apis({}, [api for family in _FAMILIES for api in family.TABLE])
 """By API key."""

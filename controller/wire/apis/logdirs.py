@@ -12,8 +12,6 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
-import attrs
-
 from ...host import Controller
 from ...model.errors import ErrorCode
 from ...model.values import Partition, TopicPartition
@@ -34,10 +32,8 @@ Wanted = Mapping[str, frozenset[int]] | None
 """Partitions by topic; None: every one."""
 
 
-@attrs.frozen(weakref_slot=False)
-class _Replica:
-    tp: TopicPartition
-    leader: int
+_Replica = tuple[TopicPartition, int]
+"""A partition, and its leader."""
 
 
 def directory(broker_id: int) -> str:
@@ -74,22 +70,22 @@ def _replicas(view: ClusterView, broker: int, wanted: Wanted) -> Iterable[_Repli
     else:
         named = (p for topic in wanted for p in view.partitions_of(topic) if p.partition in wanted[topic])
         rows = (p for p in named if broker in full(p))
-    return (_Replica(TopicPartition(p.topic, p.partition), p.leader) for p in rows)
+    return ((TopicPartition(p.topic, p.partition), p.leader) for p in rows)
 
 
 def _topics(controller: Controller, broker: int, replicas: Iterable[_Replica]) -> list[dict[str, Any]]:
-    ordered = sorted(replicas, key=lambda each: (each.tp.topic, each.tp.partition))
-    topics = by_topic((each.tp.topic, _partition(controller, broker, each)) for each in ordered)
+    ordered = sorted(replicas, key=lambda each: (each[0].topic, each[0].partition))
+    topics = by_topic((tp.topic, _partition(controller, broker, tp, leader)) for tp, leader in ordered)
     return [{"name": name, "partitions": partitions} for name, partitions in topics.items()]
 
 
-def _partition(controller: Controller, broker: int, replica: _Replica) -> dict[str, Any]:
+def _partition(controller: Controller, broker: int, tp: TopicPartition, leader: int) -> dict[str, Any]:
     """The reported values of the replica."""
-    own = controller.reported_log(replica.tp, broker)
+    own = controller.reported_log(tp, broker)
     size = None if own is None else own.size_bytes
-    lag = UNKNOWN if own is None else own.lag_behind(controller.reported_log(replica.tp, replica.leader))
+    lag = UNKNOWN if own is None else own.lag_behind(controller.reported_log(tp, leader))
     return {
-        "partition_index": replica.tp.partition,
+        "partition_index": tp.partition,
         "partition_size": UNKNOWN if size is None else size,
         "offset_lag": lag,
         "is_future_key": False,
@@ -99,10 +95,7 @@ def _partition(controller: Controller, broker: int, replica: _Replica) -> dict[s
 async def alter_replica_log_dirs(call: Call, request: Request) -> Answer:
     """Moves nothing: the path is already the replica's directory, or it is an error."""
     found = await call.query(_placed, call.broker_id, None)
-    there = {
-        directory(broker): {(each.tp.topic, each.tp.partition) for each in replicas}
-        for broker, replicas in found.items()
-    }
+    there = {directory(broker): {(tp.topic, tp.partition) for tp, _ in replicas} for broker, replicas in found.items()}
     results: dict[str, list[dict[str, Any]]] = {}
     for asked in request.dirs:
         for topic in asked.topics:

@@ -2,7 +2,6 @@
 
     logs         the logs: a protocol that a host implements (the rig's live cluster does)
     batches      record batches: the fields of their headers, and what is checked of a new one
-    checksums    in slices, and of batches whose header changes
     unpacking    the records of compressed batches
     aside        the thread for long work on records, in which clients take turns
     times        the records of batches by time

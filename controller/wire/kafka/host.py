@@ -29,7 +29,8 @@ from ...model.host import (
 )
 from ...model.values import Endpoint
 from ..calls import Address
-from ..remote.host import TIMEOUT_S, Ordered
+from ..remote.host import TIMEOUT_S
+from ..remote.orders import Ordered
 from .internal_topics import InternalTopics, InternalTopicsCreator
 
 _Listed = tuple[int, int, tuple[LivePeer, ...]]

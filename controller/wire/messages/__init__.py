@@ -1,14 +1,8 @@
 """All messages by their names: those of kafka-python's `kafka.protocol`, and those that it lacks, declared to the same
 codec.
 
-Each file of `schemas` becomes a class of its name here (`LeaderAndIsrRequest`). Importing this package adds the
-responses to the codec's own registry, so that `kafka.protocol.parser` reads answers, too. A gateway takes from here:
-
-* `messages_of`: an API by its name;
-* `MESSAGES`: name to class; `messages.LeaderAndIsrRequest` is one of these;
-* `requests()`: API key to request class, of those that are declared here;
-* `RESPONSES`: API key to response class; besides those of `requests()` it has Metadata's, with status of partitions;
-* `VERSIONS`: API key to (lowest, highest) version that is offered.
+Each file of `schemas` becomes a class of its name here (`messages.LeaderAndIsrRequest`). Importing this package adds
+the responses to the codec's own registry, so that `kafka.protocol.parser` reads answers, too.
 
 Requests between brokers and a controller are those of Kafka 3.9, with all fields that have no tag:
 

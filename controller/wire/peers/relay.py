@@ -33,20 +33,16 @@ class NotActive(Exception):
     """The other controller does not lead: its gateway did nothing."""
 
 
-class Lost(Refused):
+class Lost(Refused, kind="forward_lost"):
     """The answer was lost: it is unknown what was done."""
-
-    kind = "forward_lost"
 
 
 class Broken(Lost):
     """Lost because the connection ended, or carried an invalid answer: a new connection may help."""
 
 
-class RefusedThere(Refused):
+class RefusedThere(Refused, kind="forward_refused"):
     """The other gateway refused the frame, and counted the reason."""
-
-    kind = "forward_refused"
 
 
 class Link:

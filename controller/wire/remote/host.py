@@ -35,14 +35,14 @@ from ..security.gateways import login_at
 from . import orders
 from .bodies import DIFFERS, InCommon, leader_and_isr
 from .link import Link, NotDelivered
+from .orders import Fields, Ordered
 
 TIMEOUT_S: Final = 10.0
 _LEADER_AND_ISR: Final = messages_of("LeaderAndIsr")
 _STOP_REPLICA: Final = messages_of("StopReplica")
 _UPDATE_METADATA: Final = messages_of("UpdateMetadata")
 
-Ordered = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
-_Asked: TypeAlias = tuple[orders.Fields] | tuple[orders.Fields, tuple[str, bytes]]
+_Asked: TypeAlias = tuple[Fields] | tuple[Fields, tuple[str, bytes]]
 """The fields of a message; perhaps those up to one, and the bytes behind it."""
 
 

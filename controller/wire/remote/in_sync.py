@@ -106,8 +106,7 @@ async def _answered(request: Request, partition: Any, became: Became) -> Row:
 
 
 def _seen(ids: Iterable[UUID], cached: dict[UUID, str], view: ClusterView) -> _Seen:
-    """All topics are searched only where an id does not have its last known
-    name."""
+    """All topics are searched only where an id does not have its last known name."""
     epochs = {broker_id: broker.epoch for broker_id, broker in view.brokers.items()}
     if all(_is(view, cached.get(topic_id), topic_id) for topic_id in ids):
         return _Seen(epochs, cached)

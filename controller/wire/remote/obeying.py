@@ -25,8 +25,8 @@ from ..messages import messages_of
 from ..protocol import Answer, Request
 from ..reading import as_uuid
 from . import received
+from .orders import Ordered
 
-Ordered = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 _THREADS: Final = 8
 
 

@@ -26,6 +26,7 @@ from ...model.values import TARGETS_SINCE, TopicPartition
 from ..reading import as_text, as_uuid
 
 Fields = dict[str, Any]
+Ordered = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 
 INCREMENTAL: Final = 1
 FULL: Final = 2
@@ -53,18 +54,13 @@ def leader_and_isr_besides(request: LeaderAndIsrRequest) -> Fields:
 def _member(p: LeaderAndIsrPartition, controller_epoch: int, version: int) -> Fields:
     replicas, adding, removing = lists_of(p, None if version < TARGETS_SINCE else p.target_replicas)
     return {
-        "partition_index": p.partition,
-        "controller_epoch": controller_epoch,
-        "leader": p.leader,
-        "leader_epoch": p.leader_epoch,
-        "isr": list(p.isr),
+        **_common(p, controller_epoch),
         "partition_epoch": p.partition_epoch,
         "replicas": replicas,
         "adding_replicas": adding,
         "removing_replicas": removing,
         "is_new": p.is_new,
         "leader_recovery_state": p.leader_recovery_state,
-        "status_code": p.status_code,
         "target_replicas": None if p.target_replicas is None else list(p.target_replicas),
     }
 
@@ -98,14 +94,21 @@ def update_metadata_besides(request: UpdateMetadataRequest) -> Fields:
 
 def _known(p: PartitionMetadata, controller_epoch: int) -> Fields:
     return {
+        **_common(p, controller_epoch),
+        "zk_version": p.partition_epoch,
+        "replicas": list(p.replicas),
+        "offline_replicas": list(p.offline_replicas),
+    }
+
+
+def _common(p: LeaderAndIsrPartition | PartitionMetadata, controller_epoch: int) -> Fields:
+    """What both messages say of a partition."""
+    return {
         "partition_index": p.partition,
         "controller_epoch": controller_epoch,
         "leader": p.leader,
         "leader_epoch": p.leader_epoch,
         "isr": list(p.isr),
-        "zk_version": p.partition_epoch,
-        "replicas": list(p.replicas),
-        "offline_replicas": list(p.offline_replicas),
         "status_code": p.status_code,
     }
 
@@ -175,7 +178,7 @@ def _stopped(states: list[tuple[str, str, Fields]], version: int) -> Fields:
     }
 
 
-def answered(response: Any, request: LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest) -> HostResponse:
+def answered(response: Any, request: Ordered) -> HostResponse:
     """A broker's answer to the request: the error of the whole, and of each partition that it names."""
     names = {p.topic_id: p.topic for p in request.partitions}
     errors = {}
@@ -197,9 +200,7 @@ def _code(number: int) -> ErrorCode:
         return ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-def _from_controller(
-    request: LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest, *, full: bool | None = None
-) -> Fields:
+def _from_controller(request: Ordered, *, full: bool | None = None) -> Fields:
     fields = {
         "controller_id": request.controller_id,
         "controller_epoch": request.controller_epoch,

@@ -30,17 +30,11 @@ def leader_and_isr(request: Request, broker_id: int) -> LeaderAndIsrRequest:
     """Version 7. R is `replicas` without `adding_replicas`; T is the tag."""
     partitions = tuple(
         LeaderAndIsrPartition(
-            topic=topic,
-            topic_id=topic_id,
-            partition=state.partition_index,
-            leader=state.leader,
-            leader_epoch=state.leader_epoch,
-            isr=tuple(state.isr),
+            **_common(topic, topic_id, state),
             partition_epoch=state.partition_epoch,
             replicas=tuple(b for b in state.replicas if b not in state.adding_replicas),
             target_replicas=None if state.target_replicas is None else tuple(state.target_replicas),
             is_new=state.is_new,
-            status_code=state.status_code,
             leader_recovery_state=state.leader_recovery_state,
         )
         for topic, topic_id, state in _states(request.topic_states)
@@ -54,22 +48,29 @@ def update_metadata(request: Request, broker_id: int) -> UpdateMetadataRequest:
     """Version 8."""
     partitions = tuple(
         PartitionMetadata(
-            topic=topic,
-            topic_id=topic_id,
-            partition=state.partition_index,
-            leader=state.leader,
-            leader_epoch=state.leader_epoch,
-            isr=tuple(state.isr),
+            **_common(topic, topic_id, state),
             partition_epoch=state.zk_version,
             replicas=tuple(state.replicas),
             offline_replicas=tuple(state.offline_replicas),
-            status_code=state.status_code,
         )
         for topic, topic_id, state in _states(request.topic_states)
     )
     peers = tuple(_peer(each) for each in request.live_brokers)
     is_full = request.request_type == FULL
     return UpdateMetadataRequest(broker_id, *_controller(request), is_full, peers, partitions)
+
+
+def _common(topic: str, topic_id: str, state: Any) -> dict[str, Any]:
+    """What both messages say of a partition."""
+    return {
+        "topic": topic,
+        "topic_id": topic_id,
+        "partition": state.partition_index,
+        "leader": state.leader,
+        "leader_epoch": state.leader_epoch,
+        "isr": tuple(state.isr),
+        "status_code": state.status_code,
+    }
 
 
 def _peer(broker: Any) -> LivePeer:

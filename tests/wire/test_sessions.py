@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import uuid
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from kedge.controller.wire.remote import with_remote_brokers
 from tests.kit.waiting import until
 from tests.wire.peers import Peer
 from tests.wire.remote import CLUSTER, Remote
-from tests.wire.served import RawClient, Served
+from tests.wire.served import RawClient
 
 LATEST = {4: (0, 7), 5: (0, 4), 6: (0, 8)}
 NOWHERE = Address("127.0.0.1", 1)
@@ -49,7 +50,7 @@ def test_a_broker_registers_in_every_version(remote: Remote, client: RawClient, 
         answer = register(client, 7, peer.address, version, rack="a")
         assert answer.error_code == 0
         remote.live(7)
-        found = remote.controller.query(lambda view: view.brokers[7]).result(30)
+        found = remote.view(lambda view: view.brokers[7])
     assert (found.epoch, found.rack) == (answer.broker_epoch, "a")
     assert (found.registration.host, found.registration.port) == (peer.address.host, peer.address.port)
     assert [e.listener for e in found.registration.endpoints] == ["PLAINTEXT"]
@@ -89,11 +90,7 @@ def test_the_same_process_that_registers_again_keeps_its_epoch(remote: Remote, c
     process = uuid.uuid4()
     epoch = register(client, 7, NOWHERE, incarnation_id=process).broker_epoch
     assert register(client, 7, NOWHERE, incarnation_id=process, rack="b").broker_epoch == epoch
-    until(
-        lambda: (
-            remote.controller.query(lambda view: view.brokers[7].rack if 7 in view.brokers else "").result(30) == "b"
-        )
-    )
+    until(lambda: remote.view(lambda view: 7 in view.brokers and view.brokers[7].rack == "b"))
 
 
 @pytest.mark.slow
@@ -220,14 +217,9 @@ def test_reports_are_kept_of_partitions_and_brokers_that_there_are(remote: Remot
         for broker_id in (7, 8):
             asked = {"broker_id": broker_id, "topics": topics}
             assert client.ask("ReportLogs", 0, **asked).error_code == 0
-    kept = {
-        (topic, number, broker)
-        for topic in ("orders", "invented")
-        for number in (0, 1)
-        for broker in (7, 8)
-        if remote.controller.reported_log(TopicPartition(topic, number), broker) is not None
-    }
-    assert kept == {("orders", 0, 7)}
+    named = itertools.product(("orders", "invented"), (0, 1), (7, 8))
+    kept = [each for each in named if remote.controller.reported_log(TopicPartition(*each[:2]), each[2])]
+    assert kept == [("orders", 0, 7)]
 
 
 def test_a_broker_that_wants_to_go_may_when_another_leads(remote: Remote, client: RawClient) -> None:
@@ -267,32 +259,7 @@ def test_what_brokers_ask_takes_cluster_action() -> None:
         assert remote.controller.broker_epochs == {}
 
 
-def test_the_gateway_tells_what_brokers_may_ask() -> None:
-    apis = with_remote_brokers()
-    offered = {key: (api.messages.versions.start, api.messages.versions[-1]) for key, api in apis.items()}
-    assert {key: offered[key] for key in (7, 56, 62, 63)} == {7: (1, 3), 56: (0, 3), 62: (0, 4), 63: (0, 1)}
-    with pytest.raises(ValueError, match="session_s must be positive"):
-        with_remote_brokers(session_s=0)
-    with pytest.raises(ValueError, match="brokers_max must be an int of at least 1"):
-        with_remote_brokers(brokers_max=0)
-
-
-@pytest.mark.parametrize("broker_listener", [None, "CLIENTS", "OTHER"])
-def test_clients_get_the_listener_of_that_name_or_the_gateway(broker_listener: str | None) -> None:
-    """A broker without such a listener stays at the gateway."""
-    with Served({1: "a"}, apis=with_remote_brokers(), broker_listener=broker_listener) as served:
-        with RawClient(served.address) as client:
-            listeners = [
-                {"name": name, "host": "127.0.0.1", "port": port, "security_protocol": 0}
-                for name, port in {"ORDERS": 1, "CLIENTS": 2}.items()
-            ]
-            assert register(client, 7, NOWHERE, listeners=listeners).error_code == 0
-            until(lambda: served.controller.describe().live_brokers == (1, 7))
-            metadata = client.ask("Metadata", 12, topics=[])
-            described = client.ask("DescribeCluster", 0)
-        told = {b.node_id: (b.host, b.port) for b in metadata.brokers}
-        assert told == {b.broker_id: (b.host, b.port) for b in described.brokers}
-        assert (told[7] == ("127.0.0.1", 2)) == (broker_listener == "CLIENTS")
-        ours = [b for b in told if b == 1 or broker_listener != "CLIENTS"]
-        for broker, address in served.gateway.addresses(ours).items():
-            assert told[broker] == (address.host, address.port)
+@pytest.mark.parametrize("option", ["session_s", "brokers_max"])
+def test_limits_of_brokers_are_positive(option: str) -> None:
+    with pytest.raises(ValueError, match=option):
+        with_remote_brokers(**{option: 0})  # type: ignore[arg-type]

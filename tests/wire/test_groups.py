@@ -1,4 +1,4 @@
-"""The APIs of groups on simulated brokers, in every version, as clients see them on the wire."""
+"""Consumer groups: their APIs in every version, the rights on them, and their bounds."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import pytest
 
 from kedge import TopicPartition
 from kedge.controller.groups import partition_of
+from kedge.controller.groups.requests import GroupSettings
 from kedge.controller.model.values import TOPICS
 from kedge.controller.wire.calls import Address
 from tests.kit.waiting import until
+from tests.wire.asking import produce
 from tests.wire.living import Living, records
 from tests.wire.served import RawClient
 
@@ -67,10 +69,8 @@ def commit(client: RawClient, group: str, version: int, offset: int, *, topic: s
 def committed(client: RawClient, group: str, version: int, *, everything: bool = False) -> Any:
     """The row of partition 0, None if there is none."""
     topics = None if everything else [{"name": "orders", "partition_indexes": [0]}]
-    fields = (
-        {"group_id": group, "topics": topics} if version < 8 else {"groups": [{"group_id": group, "topics": topics}]}
-    )
-    answer = client.ask("OffsetFetch", version, **fields)
+    row = {"group_id": group, "topics": topics}
+    answer = client.ask("OffsetFetch", version, **(row if version < 8 else {"groups": [row]}))
     rows = answer.topics if version < 8 else answer.groups[0].topics
     return rows[0].partitions[0] if rows else None
 
@@ -92,10 +92,8 @@ def test_coordinator_leads_the_partition_of_the_group(living: Living, version: i
 
 
 def leader_of(living: Living, tp: TopicPartition) -> int:
-    def ask(view: Any) -> int:
-        return int(view.partition(tp.topic, tp.partition).leader)
-
-    return living.cluster.controller.query(ask).result(30)
+    partition: Any = living.cluster.controller.query(lambda view: view.partition(tp.topic, tp.partition)).result(30)
+    return int(partition.leader)
 
 
 @pytest.mark.parametrize("version, code", [(0, 0), (1, 53), (2, 53), (3, 42), (6, 42)])
@@ -214,8 +212,131 @@ def test_topic_of_groups_is_compacted(living: Living) -> None:
 
 
 def test_clients_write_no_records_of_groups(client: RawClient) -> None:
-    part = {"index": 0, "records": records(b"x")}
-    fields = {"acks": -1, "timeout_ms": 5000, "transactional_id": None}
-    topics = [{"name": "__consumer_offsets", "partition_data": [part]}]
-    answer = client.ask("Produce", 9, topic_data=topics, **fields)
-    assert answer.responses[0].partition_responses[0].error_code == 17
+    assert produce(client, records(b"x"), topic="__consumer_offsets").error_code == 17
+
+
+GROUP_REFUSED = 30
+TOPIC_REFUSED = 29
+DENIED = {
+    ("READ", "GROUP:secret"),
+    ("DESCRIBE", "GROUP:secret"),
+    ("DELETE", "GROUP:secret"),
+    ("READ", "TOPIC:hidden"),
+    ("DESCRIBE", "TOPIC:hidden"),
+    ("DESCRIBE", "CLUSTER"),
+}
+BOTH = [{"name": name, "partitions": [{"partition_index": 0, "committed_offset": 1}]} for name in ("orders", "hidden")]
+
+
+@pytest.fixture(scope="module")
+def restricted() -> Iterator[RawClient]:
+    options: Any = {"authorizer": lambda _, *right: right not in DENIED, "groups": {"offsets_partitions": 1}}
+    with Living(**options) as living, RawClient(living.address) as opened:
+        for name in ("orders", "hidden"):
+            living.topic(name, [[1, 2, 3]])
+        until(lambda: opened.ask("FindCoordinator", 2, key="open", key_type=0).error_code == 0)
+        until(lambda: commit_both(opened, "open") == [0, TOPIC_REFUSED])
+        yield opened
+
+
+def commit_both(restricted: RawClient, group: str) -> list[int]:
+    who: dict[str, Any] = {"group_id": group, "generation_id_or_member_epoch": -1, "member_id": ""}
+    return [topic.partitions[0].error_code for topic in restricted.ask("OffsetCommit", 9, **who, topics=BOTH).topics]
+
+
+WHO: dict[str, Any] = {"group_id": "secret", "generation_id": 1, "member_id": "m"}
+TIMEOUTS = {"session_timeout_ms": 6000, "rebalance_timeout_ms": 6000, "protocol_type": "consumer"}
+
+
+@pytest.mark.parametrize(
+    "api, version, fields",
+    [
+        ("Heartbeat", 4, WHO),
+        ("SyncGroup", 5, {**WHO, "assignments": []}),
+        ("LeaveGroup", 5, {"group_id": "secret", "members": []}),
+        ("JoinGroup", 9, {"group_id": "secret", "member_id": "", "protocols": [], **TIMEOUTS}),
+    ],
+)
+def test_members_need_read_on_the_group(restricted: RawClient, api: str, version: int, fields: dict[str, Any]) -> None:
+    assert restricted.ask(api, version, **fields).error_code == GROUP_REFUSED
+
+
+def test_commits_need_read_on_group_and_topic(restricted: RawClient) -> None:
+    assert commit_both(restricted, "secret") == [GROUP_REFUSED, GROUP_REFUSED]
+    assert commit_both(restricted, "open") == [0, TOPIC_REFUSED]
+
+
+def test_reading_offsets_needs_describe_on_group_and_topic(restricted: RawClient) -> None:
+    wanted = [{"name": name, "partition_indexes": [0]} for name in ("orders", "hidden")]
+    asked = [{"group_id": "open", "topics": wanted}, {"group_id": "secret", "topics": wanted}]
+    opened, secret = restricted.ask("OffsetFetch", 9, groups=asked).groups
+    assert {t.name: t.partitions[0].error_code for t in opened.topics} == {"orders": 0, "hidden": TOPIC_REFUSED}
+    assert secret.error_code == GROUP_REFUSED
+
+
+def test_deleting_offsets_needs_delete_on_group_and_read_on_topic(restricted: RawClient) -> None:
+    topics = [{"name": name, "partitions": [{"partition_index": 0}]} for name in ("orders", "hidden")]
+    assert restricted.ask("OffsetDelete", 0, group_id="secret", topics=topics).error_code == GROUP_REFUSED
+    answer = restricted.ask("OffsetDelete", 0, group_id="open", topics=topics)
+    assert {t.name: t.partitions[0].error_code for t in answer.topics} == {"orders": 0, "hidden": TOPIC_REFUSED}
+
+
+def test_tools_see_and_delete_what_they_may(restricted: RawClient) -> None:
+    commit_both(restricted, "open")
+    described = restricted.ask("DescribeGroups", 5, groups=["open", "secret"], include_authorized_operations=True)
+    assert [group.error_code for group in described.groups] == [0, GROUP_REFUSED]
+    assert described.groups[0].authorized_operations == {3, 6, 8}
+    deleted = restricted.ask("DeleteGroups", 2, groups_names=["secret"])
+    assert [row.error_code for row in deleted.results] == [GROUP_REFUSED]
+    listed = restricted.ask("ListGroups", 5, states_filter=[], types_filter=[])
+    assert "open" in {row.group_id for row in listed.groups}
+
+
+def test_coordinator_is_given_to_clients_that_may_describe_the_group(restricted: RawClient) -> None:
+    answer = restricted.ask("FindCoordinator", 6, key_type=0, coordinator_keys=["open", "secret"])
+    assert {c.key: c.error_code for c in answer.coordinators} == {"open": 0, "secret": GROUP_REFUSED}
+
+
+NO_ROOM = 15
+MEMBER_ID_REQUIRED = 79
+
+
+@pytest.fixture(scope="module")
+def bounded_client() -> Iterator[RawClient]:
+    """Of a cluster with 5 partitions, so with several coordinators, which have one bound."""
+    groups = {"offsets_partitions": 5, "settings": GroupSettings(held_bytes_max=600_000)}
+    with Living(groups=groups) as opened, RawClient(opened.address) as client:
+        opened.topic("orders", [[1, 2, 3]] * 2)
+        until(lambda: found(opened, "any").error_code == 0)
+        yield client
+
+
+def ids_without_end(client: RawClient) -> list[int]:
+    """The errors of 60 joins by clients that never come back, each to a group of its own."""
+    who = {"session_timeout_ms": 1_800_000, "rebalance_timeout_ms": 60_000, "protocol_type": "consumer"}
+    joining = {**who, "member_id": "", "protocols": [{"name": "range", "metadata": b""}]}
+    groups = (f"{number}-".ljust(30_000, "x") for number in range(60))
+    return [client.ask("JoinGroup", 9, group_id=group, **joining).error_code for group in groups]
+
+
+@pytest.mark.slow
+def test_joins_and_commits_of_invented_groups_are_refused_in_the_end_and_members_go_on(
+    bounded_client: RawClient,
+) -> None:
+    member = join(bounded_client, "there", 9, session_timeout_ms=60_000)
+    assert sync(bounded_client, "there", 5, member).error_code == 0
+    owner = {"generation_id_or_member_epoch": member.generation_id, "member_id": member.member_id}
+    assert commit(bounded_client, "there", 9, 7, **owner) == 0
+    errors = ids_without_end(bounded_client)
+    assert set(errors[:5]) == {MEMBER_ID_REQUIRED}
+    assert set(errors[-20:]) == {NO_ROOM}
+    assert commit(bounded_client, "invented".ljust(30_000, "x"), 9, 7) == NO_ROOM
+    assert commit(bounded_client, "there", 9, 8, **owner) == 0
+    beat = {"group_id": "there", "generation_id": member.generation_id, "member_id": member.member_id}
+    assert bounded_client.ask("Heartbeat", 4, **beat).error_code == 0
+
+
+@pytest.mark.slow
+def test_protocols_without_end_are_an_invalid_request(bounded_client: RawClient) -> None:
+    protocols = [{"name": f"p{number}", "metadata": b""} for number in range(3000)]
+    assert join(bounded_client, "there", 9, protocols=protocols).error_code == 42

@@ -1,32 +1,37 @@
-"""Work on records that takes long: other clients, logins and orders are not kept waiting by it.
-
-The attackers are at 127.0.0.2. What is asserted is an order of answers: those to a good client come first."""
+"""Long work delays no other client, login or order."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import select
 import threading
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
-import attrs
 import pytest
 from kafka.record.memory_records import MemoryRecordsBuilder
 
 from kedge.controller.model.host import HostResponse, UpdateMetadataRequest
-from kedge.controller.wire import Limits, Users
+from kedge.controller.wire import Limits, Users, slices
 from kedge.controller.wire import messages as m
 from kedge.controller.wire.data import fetch as fetching
 from kedge.controller.wire.protocol import build
 from kedge.controller.wire.remote import orders, with_orders
+from kedge.controller.wire.security.files import LOOK_S, Reread
 from kedge.controller.wire.security.sasl import PLAIN, Login
+from kedge.controller.wire.slices import CLIENT, sliced
+from tests.wire.asking import fetch, produce
 from tests.wire.living import TIME_MS, Living, records
 from tests.wire.packed import GZIP, packed
 from tests.wire.served import DEADLINE_S, RawClient
-from tests.wire.test_data import fetch, produce
 
 MANY: Final = 50_000
 ATTACKERS: Final = 4
@@ -69,6 +74,22 @@ def write(attacker: Attacker, topic: str, partition: int, payload: bytes) -> Non
     attacker.begin("Produce", 9, transactional_id=None, acks=1, timeout_ms=30_000, topic_data=topics)
 
 
+def compact(_: Living, attackers: list[Attacker], payload: bytes) -> None:
+    """Batches of many records for a compacted topic."""
+    for partition, attacker in enumerate(attackers):
+        write(attacker, "compacted", partition, payload)
+
+
+def search(living: Living, attackers: list[Attacker], payload: bytes) -> None:
+    """Searches for a time in a large batch."""
+    with RawClient(living.address) as client:
+        assert produce(client, payload, partition=10).error_code == 0
+    part = {"partition_index": 10, "current_leader_epoch": -1, "timestamp": TIME_MS + MANY - 1}
+    topics = [{"name": "orders", "partitions": [part]}]
+    for attacker in attackers:
+        attacker.begin("ListOffsets", 5, replica_id=-1, isolation_level=0, topics=topics)
+
+
 def work_of_a_good_client(client: RawClient) -> None:
     """Small batches and large ones, plain and compressed, that are read again, and metadata."""
     large = records(*[b"x" * 100] * 300)
@@ -81,27 +102,11 @@ def work_of_a_good_client(client: RawClient) -> None:
 
 
 @pytest.mark.slow
-def test_batches_of_many_records_for_a_compacted_topic_delay_no_other_client(
-    living: Living, attackers: list[Attacker], bomb: bytes
+@pytest.mark.parametrize("work", [compact, search])
+def test_long_work_on_records_delays_no_other_client(
+    living: Living, attackers: list[Attacker], bomb: bytes, work: Callable[..., None]
 ) -> None:
-    for partition, attacker in enumerate(attackers):
-        write(attacker, "compacted", partition, bomb)
-    with RawClient(living.address) as client:
-        work_of_a_good_client(client)
-    assert not all(attacker.is_answered for attacker in attackers)
-    assert all(attacker.receive() for attacker in attackers)
-
-
-@pytest.mark.slow
-def test_searches_for_a_time_in_large_batches_delay_no_other_client(
-    living: Living, attackers: list[Attacker], bomb: bytes
-) -> None:
-    write(attackers[0], "orders", 10, bomb)
-    assert attackers[0].receive()
-    part = {"partition_index": 10, "current_leader_epoch": -1, "timestamp": TIME_MS + MANY - 1}
-    topics = [{"name": "orders", "partitions": [part]}]
-    for attacker in attackers:
-        attacker.begin("ListOffsets", 5, replica_id=-1, isolation_level=0, topics=topics)
+    work(living, attackers, bomb)
     with RawClient(living.address) as client:
         work_of_a_good_client(client)
     assert not all(attacker.is_answered for attacker in attackers)
@@ -148,13 +153,13 @@ class Brokers:
         return HostResponse()
 
 
-async def _beside_a_full_pool(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+async def _beside_a_full_pool(work: Coroutine[Any, Any, Any]) -> Any:
     """The result of `work`, while the only thread of asyncio's pool is held."""
     loop, is_over = asyncio.get_running_loop(), threading.Event()
     loop.set_default_executor(ThreadPoolExecutor(1))
     held = asyncio.ensure_future(asyncio.to_thread(is_over.wait))
     try:
-        return await asyncio.wait_for(work(), DEADLINE_S)
+        return await asyncio.wait_for(work, DEADLINE_S)
     finally:
         is_over.set()
         await held
@@ -163,7 +168,7 @@ async def _beside_a_full_pool(work: Callable[[], Coroutine[Any, Any, Any]]) -> A
 def test_a_login_waits_for_no_other_work_in_threads() -> None:
     login = Login(Users({"alice": "wonder"}))
     login.handshake(PLAIN, 1)
-    asyncio.run(_beside_a_full_pool(lambda: login.step(b"\0alice\0wonder")))
+    asyncio.run(_beside_a_full_pool(login.step(b"\0alice\0wonder")))
     assert login.principal == "User:alice"
 
 
@@ -173,14 +178,84 @@ def test_an_order_waits_for_no_other_work_in_threads() -> None:
     order = UpdateMetadataRequest(5, 77, 1, 3, False, (), ())
     fields = orders.update_metadata(order, kind.max_version)
     request = kind.decode(bytes(build(kind, kind.max_version, fields).encode()), version=kind.max_version)
-    call: Any = _Call(5)
-    assert asyncio.run(_beside_a_full_pool(lambda: _awaited(api.handler(call, request)))) == {"error_code": 0}
+    call: Any = SimpleNamespace(broker_id=5)
+    handler: Any = api.handler
+    assert asyncio.run(_beside_a_full_pool(handler(call, request))) == {"error_code": 0}
 
 
-@attrs.frozen
-class _Call:
-    broker_id: int
+def test_others_have_their_turn_while_a_long_list_is_worked_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look at the clock takes a third of a slice here."""
+    clock = count()
+    monkeypatch.setattr("kedge.controller.wire.slices.time.monotonic", lambda: next(clock) * slices.SLICE_S / 3)
+    had = 0
+
+    async def other() -> None:
+        nonlocal had
+        while True:
+            had += 1
+            await asyncio.sleep(0)
+
+    async def run() -> list[int]:
+        task = asyncio.create_task(other())
+        rows = [row async for row in sliced(range(slices.FEW + 30))]
+        task.cancel()
+        return rows
+
+    assert asyncio.run(run()) == [*range(slices.FEW + 30)]
+    assert had >= 8
 
 
-async def _awaited(answer: Any) -> Any:
-    return await answer
+def test_in_a_pass_of_the_loop_one_list_goes_on_and_clients_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client with a hundred long lists delays that of another one by one slice, and does not keep the loop."""
+    monkeypatch.setattr(slices, "SLICE_S", 0)  # over at once
+    done: list[str] = []
+    passes: list[int] = []
+    now = 0
+
+    async def work(client: str) -> None:
+        CLIENT.set(client)
+        async for row in sliced(range(slices.FEW + 2)):
+            if row >= slices.FEW:
+                done.append(client)
+                passes.append(now)
+
+    async def run() -> None:
+        nonlocal now
+        tasks = [asyncio.create_task(work("greedy")) for _ in range(100)]
+        tasks.append(asyncio.create_task(work("other")))
+        while not all(task.done() for task in tasks):
+            now += 1
+            await asyncio.sleep(0)
+
+    asyncio.run(run())
+    assert len(passes) == len(set(passes)) == 202
+    assert "other" in done[:3]
+    assert done[:6].count("other") == 2
+
+
+def test_a_request_with_the_same_name_many_times_asks_for_its_right_once() -> None:
+    asked: Counter[tuple[str, str]] = Counter()
+
+    def authorizer(_: str, operation: str, resource: str) -> bool:
+        asked[operation, resource] += 1
+        return resource == "TOPIC:own"
+
+    with Living(authorizer=authorizer) as living, RawClient(living.gateway.address) as client:
+        partitions = [{"partition": p, "fetch_offset": 0, "partition_max_bytes": 1} for p in range(3)]
+        topics = [{"topic": name, "partitions": partitions} for name in ("own", "other") * 100]
+        answer = client.ask("Fetch", 11, max_wait_ms=0, min_bytes=0, max_bytes=1, topics=topics)
+    assert asked == {("READ", "TOPIC:own"): 1, ("READ", "TOPIC:other"): 1}
+    assert {row.topic for row in answer.responses} == {"own", "other"}
+
+
+def test_a_file_is_looked_at_once_in_a_while(tmp_path: Path) -> None:
+    now_s = 0.0
+    file = tmp_path / "file.json"
+    file.write_text(json.dumps({"version": 1, "value": "before"}))
+    read = Reread(file, lambda said: said["value"], lambda: now_s)
+    file.write_text(json.dumps({"version": 1, "value": "after"}))
+    os.utime(file, ns=(1, 1))
+    now_s = LOOK_S * 0.9
+    assert read() == "before"
+    now_s = LOOK_S
+    assert read() == "after"

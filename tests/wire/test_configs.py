@@ -171,11 +171,8 @@ def test_lists_are_appended_to_and_subtracted_from(client: RawClient) -> None:
 @pytest.mark.parametrize("version", range(3))
 def test_the_legacy_request_replaces_all_settings(client: RawClient, version: int) -> None:
     def replace(*configs: tuple[str, str | None], **more: Any) -> tuple[int, str | None]:
-        resource = {
-            "resource_type": TOPIC,
-            "resource_name": "orders",
-            "configs": [{"name": n, "value": v} for n, v in configs],
-        }
+        settings = [{"name": n, "value": v} for n, v in configs]
+        resource = {"resource_type": TOPIC, "resource_name": "orders", "configs": settings}
         fields = {"resources": [resource], "validate_only": False, **more}
         said = client.ask("AlterConfigs", version, **fields).responses[0]
         return said.error_code, said.error_message
@@ -195,32 +192,32 @@ def test_the_legacy_request_replaces_all_settings(client: RawClient, version: in
     assert own() == {}
 
 
+INVALID = [
+    ("retention.ms", "abc", "Not a number of type LONG"),
+    ("segment.bytes", "9999999999", "Not a number of type INT"),
+    ("segment.bytes", "1", "Value must be at least 14"),
+    ("compression.lz4.level", "18", "Value must be no more than 17"),
+    ("preallocate", "maybe", "Expected value to be either true or false"),
+    ("message.timestamp.type", "Now", "String must be one of: CreateTime, LogAppendTime"),
+    ("min.cleanable.dirty.ratio", "2.0", "Value must be no more than 1"),
+    ("min.cleanable.dirty.ratio", "-1.0", "Value must be at least 0"),
+    ("min.cleanable.dirty.ratio", "half", "Not a number of type DOUBLE"),
+]
+"""A setting of the topic, a value, and Kafka's reason."""
+PAIRS = "leader.replication.throttled.replicas"
 REFUSED = [
-    (TOPIC, "orders", ("no.such.key", SET, "1"), 40, "Unknown topic config name: no.such.key"),
-    (TOPIC, "orders", ("retention.ms", SET, "abc"), 40,
-     "Invalid value abc for configuration retention.ms: Not a number of type LONG"),
-    (TOPIC, "orders", ("segment.bytes", SET, "9999999999"), 40,
-     "Invalid value 9999999999 for configuration segment.bytes: Not a number of type INT"),
-    (TOPIC, "orders", ("segment.bytes", SET, "1"), 40,
-     "Invalid value 1 for configuration segment.bytes: Value must be at least 14"),
-    (TOPIC, "orders", ("compression.lz4.level", SET, "18"), 40,
-     "Invalid value 18 for configuration compression.lz4.level: Value must be no more than 17"),
-    (TOPIC, "orders", ("preallocate", SET, "maybe"), 40,
-     "Invalid value maybe for configuration preallocate: Expected value to be either true or false"),
-    (TOPIC, "orders", ("cleanup.policy", SET, "delete,shred"), 40,
-     "Invalid value shred for configuration cleanup.policy: String must be one of: compact, delete"),
-    (TOPIC, "orders", ("message.timestamp.type", SET, "Now"), 40,
-     "Invalid value Now for configuration message.timestamp.type: String must be one of: CreateTime, LogAppendTime"),
+    *(
+        (TOPIC, "orders", (name, SET, value), 40, f"Invalid value {value} for configuration {name}: {why}")
+        for name, value, why in INVALID
+    ),
     (TOPIC, "orders", ("min.cleanable.dirty.ratio", SET, "2"), 40,
      "Invalid value 2.0 for configuration min.cleanable.dirty.ratio: Value must be no more than 1"),
-    (TOPIC, "orders", ("min.cleanable.dirty.ratio", SET, "-1"), 40,
-     "Invalid value -1.0 for configuration min.cleanable.dirty.ratio: Value must be at least 0"),
-    (TOPIC, "orders", ("min.cleanable.dirty.ratio", SET, "half"), 40,
-     "Invalid value half for configuration min.cleanable.dirty.ratio: Not a number of type DOUBLE"),
-    (TOPIC, "orders", ("leader.replication.throttled.replicas", SET, "0-1"), 40,
-     ("Invalid value [0-1] for configuration leader.replication.throttled.replicas: "
-      "leader.replication.throttled.replicas must be the literal '*' or a list of replicas in the following format: "
-      "[partitionId]:[brokerId],[partitionId]:[brokerId],...")),
+    (TOPIC, "orders", ("no.such.key", SET, "1"), 40, "Unknown topic config name: no.such.key"),
+    (TOPIC, "orders", ("cleanup.policy", SET, "delete,shred"), 40,
+     "Invalid value shred for configuration cleanup.policy: String must be one of: compact, delete"),
+    (TOPIC, "orders", (PAIRS, SET, "0-1"), 40,
+     (f"Invalid value [0-1] for configuration {PAIRS}: {PAIRS} must be the literal '*' or a list of replicas in the "
+      "following format: [partitionId]:[brokerId],[partitionId]:[brokerId],...")),
     (TOPIC, "orders", ("retention.ms", APPEND, "1"), 40,
      "Can't APPEND to key retention.ms because its type is not LIST."),
     (BROKER, "1", ("log.retention.ms", SUBTRACT, "1"), 40,
@@ -267,11 +264,8 @@ def test_a_resource_and_a_setting_stand_in_a_request_once(client: RawClient) -> 
 
 
 def test_one_bad_resource_does_not_hurt_another(client: RawClient) -> None:
-    resources = [
-        {"resource_type": TOPIC, "resource_name": name, "configs": [
-            {"name": "retention.ms", "config_operation": SET, "value": "1000"}]}
-        for name in ("none", "orders")
-    ]  # fmt: skip
+    change = {"name": "retention.ms", "config_operation": SET, "value": "1000"}
+    resources = [{"resource_type": TOPIC, "resource_name": name, "configs": [change]} for name in ("none", "orders")]
     answer = client.ask("IncrementalAlterConfigs", 1, resources=resources, validate_only=False)
     assert {one.resource_name: one.error_code for one in answer.responses} == {"none": 3, "orders": 0}
     assert entries(client, TOPIC, "orders")["retention.ms"].value == "1000"
