@@ -153,9 +153,9 @@ def test_what_is_rejected_is_kept_with_its_place_and_reason() -> None:
     assert table.column("raw").to_pylist()[0].startswith('{"a"')
 
 
-@pytest.mark.parametrize("columns", [(("a", "int32", False),), (("a", "int", 1),), (("a", "int", True),) * 2])
-def test_a_bad_declaration_is_refused(columns: tuple[tuple[str, str, bool], ...]) -> None:
-    with pytest.raises(ValueError, match=r"column|two columns"):
+@pytest.mark.parametrize("columns", ["a int32", "a", "a int, a int"], ids=["type", "no type", "twice"])
+def test_a_bad_declaration_is_refused(columns: str) -> None:
+    with pytest.raises(ValueError, match=r"expected"):
         Table("t", columns)
 
 
