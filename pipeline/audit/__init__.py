@@ -1,5 +1,5 @@
 """The audit: whether a journal shows that every rule was kept. `audit(files)` runs in this process;
-`kedge.pipeline.spark.audit` runs the same functions on Spark, with the same result to the byte."""
+`kedge.pipeline.spark.journals` runs the same functions on Spark, with the same result to the byte."""
 
 from ...controller.audit import RULES, Trace
 from .local import audit

@@ -105,7 +105,7 @@ class MovesOf:
     def feed(self, event: Event) -> Iterator[Told]:
         """The reassignments that end with this event."""
         row = event.row
-        if row is None:
+        if row is None or row["event"] not in EVENTS:
             return
         if row["event"] == "Takeover":
             yield from self._take_over(row)

@@ -279,7 +279,7 @@ def test_a_chain_that_was_torn_is_found_at_the_first_line_that_knows_better(
 @pytest.mark.server
 @pytest.mark.parametrize("made", [a_zombie_writes, a_file_is_lost], ids=lambda made: made.__name__)
 def test_spark_finds_the_same(made: Callable[[Path], list[Path]], spark: SparkSession, tmp_path: Path) -> None:
-    from kedge.pipeline.spark.audit import audit as audit_on_spark  # noqa: PLC0415 - tests without Spark need not import it
+    from kedge.pipeline.spark.journals import audit as audit_on_spark  # noqa: PLC0415 - tests without Spark need not import it
 
     files = made(tmp_path)
     assert json.dumps(audit_on_spark(spark, files)) == json.dumps(audit(files))

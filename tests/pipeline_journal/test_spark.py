@@ -17,10 +17,10 @@ from kedge.pipeline.journal.files import journal_files, journals, read_part, who
 from kedge.pipeline.journal.lines import Event
 from kedge.pipeline.progress import progress
 from kedge.pipeline.report import audit_page
-from kedge.pipeline.spark.audit import audit as audit_on_spark
-from kedge.pipeline.spark.audit import audits as audits_on_spark
-from kedge.pipeline.spark.progress import progress as progress_on_spark
-from kedge.pipeline.spark.progress import progresses as progresses_on_spark
+from kedge.pipeline.spark.journals import audit as audit_on_spark
+from kedge.pipeline.spark.journals import audits as audits_on_spark
+from kedge.pipeline.spark.journals import progress as progress_on_spark
+from kedge.pipeline.spark.journals import progresses as progresses_on_spark
 from kedge.pipeline.spark.source import FORMAT, KedgeJournal
 from tests.pipeline_journal.journals import (
     Row,

@@ -163,7 +163,7 @@ def test_spark_says_the_same(tmp_path: Path, spark: object) -> None:
     from kedge.pipeline.journal.files import journal_files  # noqa: PLC0415 - of this test
     from kedge.pipeline.progress import progress  # noqa: PLC0415
     from kedge.pipeline.progress.waves import wave_times  # noqa: PLC0415
-    from kedge.pipeline.spark.progress import progress as on_spark  # noqa: PLC0415 - tests without Spark need not import it
+    from kedge.pipeline.spark.journals import progress as on_spark  # noqa: PLC0415 - tests without Spark need not import it
     from kedge.pipeline.submit.exported import read_export  # noqa: PLC0415
 
     made = make(tmp_path)

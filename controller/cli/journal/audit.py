@@ -124,8 +124,8 @@ def _run(
             found = {one: audit_here(files, told, processes=_processors()) for one, files in journals.items()}
             return found, progress_here(first, told=told) if wants_moves else None
     with spark() as session:
-        from ....pipeline.spark.audit import audits as audits_there  # noqa: PLC0415 - Spark is there, as it is running
-        from ....pipeline.spark.progress import progress as progress_there  # noqa: PLC0415
+        from ....pipeline.spark.journals import audits as audits_there  # noqa: PLC0415 - Spark is there, as it is running
+        from ....pipeline.spark.journals import progress as progress_there  # noqa: PLC0415
 
         return audits_there(session, journals), progress_there(session, first) if wants_moves else None
 

@@ -128,7 +128,7 @@ def _run(
         with bar("progress") as told:
             return {one: progress_here(files, samples.get(one), told=told, **asked) for one, files in journals.items()}
     with spark() as session:
-        from ....pipeline.spark.progress import progresses  # noqa: PLC0415 - Spark is running
+        from ....pipeline.spark.journals import progresses  # noqa: PLC0415 - Spark is running
 
         return progresses(session, journals, samples, **asked)
 
