@@ -72,21 +72,21 @@ KNOWN_FROM_BEFORE: dict[Callable[[list[Row]], None], str] = {
 
 
 class Stream:
-    """What is kept between batches, as a state store keeps it: texts by cluster and by topic."""
+    """What is kept between batches, as a state store keeps it: by cluster and by topic."""
 
     def __init__(self) -> None:
-        self.state: str | None = None
-        self.topics: dict[str, str] = {}
+        self.state: bytes | None = None
+        self.topics: dict[str, bytes] = {}
         self.said: list[Said] = []
 
     def take(self, events: Sequence[Event]) -> list[Said]:
         events = sorted(events, key=lambda event: (place_of(event.file), event.line))
         step = follow(self.state, {name: self.topics.get(name) for name in topics_in(events)}, events)
         self.state = step.state
-        for name, text in step.topics.items():
+        for name, kept in step.topics.items():
             self.topics.pop(name, None)
-            if text is not None:
-                self.topics[name] = text
+            if kept is not None:
+                self.topics[name] = kept
         self.said += step.said
         return step.said
 
